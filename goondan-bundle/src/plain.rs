@@ -1,0 +1,31 @@
+//! Owns reading a YAML file of plain data: the limits and the error form of a bundle, the type of the caller.
+
+use std::path::Path;
+
+use goondan_core::{ErrorCode, Result};
+use serde::de::DeserializeOwned;
+
+use crate::fault::{Fault, Place};
+use crate::source;
+use crate::yaml::{self, Node, Value};
+
+/// Reads a YAML file of one document into `T`, with the limits of a bundle: 1 MB, 64 levels, few aliases.
+///
+/// # Errors
+/// `E_CONFIG_PARSE_ERROR` when the file cannot be read or is not YAML, `E_CONFIG_SCHEMA_INVALID` when it does not fit
+/// `T`. The message begins with the file, and where they are known the line and the column.
+pub fn read_yaml<T: DeserializeOwned + Send>(path: impl AsRef<Path>) -> Result<T> {
+    let path = path.as_ref();
+    let text = source::read(path)?;
+    read(&text).map_err(|fault| fault.into_error(path))
+}
+
+fn read<T: DeserializeOwned + Send>(text: &str) -> Result<T, Fault> {
+    // Read twice: what fails as a tree is no YAML, what fails only then has another shape.
+    let tree = yaml::one::<Node>(text, ErrorCode::CONFIG_PARSE)?;
+    // The parser would take nothing for an empty list.
+    if matches!(tree.value, Value::Null) {
+        return Err(Fault::new(ErrorCode::CONFIG_PARSE, Place::START, "the file is empty", "write the data into it"));
+    }
+    yaml::one(text, ErrorCode::CONFIG_SCHEMA)
+}

@@ -1,0 +1,144 @@
+//! Owns the YAML parser: its limits, the stack it runs on, and its errors in our words.
+
+use goondan_core::ErrorCode;
+use serde::de::DeserializeOwned;
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::{Error, MessageFormatter, Options, UserMessageFormatter};
+
+use super::Node;
+use crate::fault::{Fault, Place};
+
+/// The most documents in a file (F-REF).
+const MAX_DOCUMENTS: usize = 100;
+
+/// The deepest nesting; people do not write deeper, and the parser uses the stack.
+const MAX_DEPTH: usize = 64;
+
+/// The most values in a document, those behind aliases counted as often as they are used.
+const MAX_NODES: usize = 50_000;
+
+/// How often one anchor may be used (F-REF).
+const MAX_ALIASES_PER_ANCHOR: usize = 10;
+
+/// Stack for [`MAX_DEPTH`] levels. Debug builds of the parser take 45 kB a level, which is more than a thread of an
+/// async runtime has.
+const STACK_BYTES: usize = 16 * 1024 * 1024;
+
+/// The documents of a file, each read or refused. A refusal that lets the parser go on does not hide the rest.
+pub(crate) fn documents(text: &str) -> Result<Vec<Result<Node, Fault>>, Fault> {
+    on_large_stack(|| {
+        let mut reader = text.as_bytes();
+        let mut documents: Vec<_> = serde_saphyr::read_with_options::<_, Node>(&mut reader, options())
+            .take(MAX_DOCUMENTS + 1)
+            .map(|document| document.map_err(|error| fault(ErrorCode::CONFIG_PARSE, &error)))
+            .collect();
+        if let Some(one_too_many) = documents.get_mut(MAX_DOCUMENTS) {
+            let place = one_too_many.as_ref().map_or_else(|fault| fault.place, |node| node.place);
+            let message = format!("the file holds more than {MAX_DOCUMENTS} documents");
+            *one_too_many = Err(Fault::new(ErrorCode::CONFIG_PARSE, place, message, "use fewer documents"));
+        }
+        documents
+    })
+}
+
+/// The only document of a file; `code` says what it means when it does not fit `T`.
+pub(crate) fn one<T: DeserializeOwned + Send>(text: &str, code: ErrorCode) -> Result<T, Fault> {
+    on_large_stack(|| serde_saphyr::from_str_with_options(text, options()).map_err(|error| fault(code, &error)))?
+}
+
+fn options() -> Options {
+    serde_saphyr::options! {
+        strict_booleans: true,
+        // `0755` and `1_000` are numbers to some readers only; here they are text, which a number's place refuses.
+        leading_zero_numbers_as_strings: true,
+        underscored_numbers_as_strings: true,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: MAX_NODES,
+            max_replay_stack_depth: MAX_DEPTH,
+            max_alias_expansions_per_anchor: MAX_ALIASES_PER_ANCHOR,
+        },
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_DEPTH,
+            max_nodes: MAX_NODES,
+            max_documents: MAX_DOCUMENTS,
+            max_recorded_anchor_events: MAX_NODES,
+        },
+    }
+}
+
+fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Fault> {
+    let failed = |why: &str| {
+        Fault::new(ErrorCode::CONFIG_PARSE, Place::START, why, "simplify the file, or try again when memory is free")
+    };
+    std::thread::scope(|scope| {
+        let parser = std::thread::Builder::new().name("goondan-yaml".to_owned()).stack_size(STACK_BYTES);
+        match parser.spawn_scoped(scope, parse) {
+            Ok(running) => running.join().map_err(|_| failed("the YAML parser failed on this file")),
+            Err(error) => Err(failed(&format!("no thread could be started to read the file: {error}"))),
+        }
+    })
+}
+
+fn fault(code: ErrorCode, error: &Error) -> Fault {
+    let place = error.location().map_or(Place::START, Place::from);
+    let mut cause = error.without_snippet();
+    while let Error::AliasError { error, .. } = cause {
+        cause = error.without_snippet();
+    }
+    let (message, remedy) = words(cause);
+    Fault::new(code, place, message, remedy)
+}
+
+/// The parser's error and the remedy, in our words where the parser's name an option of its own.
+fn words(error: &Error) -> (String, String) {
+    let said = UserMessageFormatter.format_message(error);
+    let too_deep =
+        || (format!("values are nested more than {MAX_DEPTH} levels deep"), "flatten the document".to_owned());
+    match error {
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => too_deep(),
+        // The scanner has a limit of its own on `[[[…`, and no error of its own for it.
+        _ if said.contains("recursion limit") => too_deep(),
+        Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. }
+        | Error::Budget {
+            breach:
+                BudgetBreach::Aliases { .. }
+                | BudgetBreach::Anchors { .. }
+                | BudgetBreach::AliasAnchorRatio { .. }
+                | BudgetBreach::RecordedAnchorEvents { .. }
+                | BudgetBreach::RecordedAnchorBytes { .. }
+                | BudgetBreach::MergeKeys { .. },
+            ..
+        } => (
+            format!(
+                "aliases repeat too much: an anchor may be used {MAX_ALIASES_PER_ANCHOR} times, \
+                 and all aliases together may stand for {MAX_NODES} values"
+            ),
+            "write the values out instead of repeating anchors".to_owned(),
+        ),
+        Error::Budget { .. } => (
+            format!("the document holds more than {MAX_NODES} values"),
+            "keep large data in files that the bundle names".to_owned(),
+        ),
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            (format!("the key `{key}` is written twice"), format!("keep one `{key}`"))
+        }
+        Error::UnknownAnchor { .. } => (
+            "the alias stands for an anchor that this document does not define".to_owned(),
+            "define it with `&name`, or quote the text".to_owned(),
+        ),
+        Error::RecursiveReferencesRequireWeakTypes { .. } => {
+            ("an anchor holds an alias of itself".to_owned(), "write the value out".to_owned())
+        }
+        Error::UnsupportedTag { tag, .. } => {
+            (format!("the tag `{tag}` means nothing here"), "remove the tag, or quote the text".to_owned())
+        }
+        Error::NullIntoString { .. } => {
+            ("a key is empty, but must be text".to_owned(), "give the key a name".to_owned())
+        }
+        _ => (said.into_owned(), "correct the YAML at this place".to_owned()),
+    }
+}

@@ -1,0 +1,74 @@
+//! Owns what a turn prints: its answer as text, or everything about it as one line of JSON.
+
+use std::io::{self, Write};
+
+use goondan::{Error, FinishReason, Result, ToolCallSummary, ToolError, TurnId, TurnResult};
+use serde::Serialize;
+
+/// How turns are printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Format {
+    Text,
+    Json,
+}
+
+/// A turn as `--json` shows it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TurnLine<'a> {
+    turn_id: Option<&'a TurnId>,
+    finish_reason: FinishReason,
+    response: Option<&'a str>,
+    steps: u32,
+    tool_calls: &'a [ToolCallSummary],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ToolError>,
+}
+
+/// Prints how a turn ended. The text of an error goes to standard error; with [`Format::Json`] it is part of the line too.
+pub(crate) fn print(outcome: &Result<TurnResult>, format: Format) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match format {
+        Format::Text => {
+            if let Ok(turn) = outcome {
+                writeln!(out, "{}", turn.text())?;
+            }
+        }
+        Format::Json => {
+            serde_json::to_writer(&mut out, &line(outcome))?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()
+}
+
+fn line(outcome: &Result<TurnResult>) -> serde_json::Value {
+    let text;
+    let line = match outcome {
+        Ok(turn) => {
+            text = turn.text();
+            TurnLine {
+                turn_id: Some(turn.turn_id()),
+                finish_reason: turn.finish_reason(),
+                response: turn.response().map(|_| &*text),
+                steps: turn.steps(),
+                tool_calls: turn.tool_calls(),
+                error: turn.error().map(ToolError::from),
+            }
+        }
+        Err(error) => failed(error),
+    };
+    serde_json::json!(line)
+}
+
+fn failed(error: &Error) -> TurnLine<'_> {
+    let turn = error.turn();
+    TurnLine {
+        turn_id: turn.map(|turn| &turn.id),
+        finish_reason: FinishReason::Error,
+        response: None,
+        steps: turn.map_or(0, |turn| turn.steps),
+        tool_calls: turn.map_or(&[], |turn| &turn.tool_calls),
+        error: Some(ToolError::from(error)),
+    }
+}

@@ -1,0 +1,297 @@
+//! `goondan run` as an operator uses it: real processes, real files, real signals.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use goondan_covers::covers;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A bundle and a state root in a directory that goes away with the test.
+struct Place {
+    root: TempDir,
+}
+
+const SCRIPT: &str = "- { say: fine, repeat: true }\n";
+
+impl Place {
+    /// A bundle whose agent has a window of `max_messages` and whose model plays `script`.
+    fn new(script: &str, max_messages: u32) -> Self {
+        let place = Self { root: TempDir::new().unwrap() };
+        fs::create_dir(place.bundle()).unwrap();
+        let bundle = format!(
+            r#"
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: {{ name: main }}
+spec: {{ provider: scripted, script: ./script.yaml, record: ./requests.jsonl }}
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: {{ name: message-window }}
+spec: {{ entry: "linked:message-window", config: {{ maxMessages: {max_messages} }} }}
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: {{ name: main }}
+spec: {{ model: Model/main, extensions: [ {{ ref: Extension/message-window }} ] }}
+---
+apiVersion: goondan.ai/v1
+kind: Swarm
+metadata: {{ name: test-swarm }}
+spec: {{ agents: [ {{ ref: Agent/main }} ], entryAgent: Agent/main }}
+"#
+        );
+        fs::write(place.bundle().join("goondan.yaml"), bundle).unwrap();
+        fs::write(place.bundle().join("script.yaml"), script).unwrap();
+        place
+    }
+
+    fn bundle(&self) -> PathBuf {
+        self.root.path().join("bundle")
+    }
+
+    fn state(&self) -> PathBuf {
+        self.root.path().join("state")
+    }
+
+    fn record(&self) -> PathBuf {
+        self.bundle().join("requests.jsonl")
+    }
+
+    fn instance(&self, directory: &str) -> PathBuf {
+        self.state().join("workspaces/test-swarm/instances").join(directory)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+        command.arg("run").arg(self.bundle()).arg("--state-root").arg(self.state()).args(arguments);
+        command.stdin(Stdio::null()).env_remove("GOONDAN_STATE_ROOT");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs with `lines` on standard input.
+    fn pipe(&self, arguments: &[&str], lines: &[u8]) -> Output {
+        let mut command = self.command(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(lines).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// The requests that the model got.
+    fn requests(&self) -> Vec<Value> {
+        json_lines(&self.record())
+    }
+}
+
+fn json_lines(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn texts(request: &Value) -> Vec<&str> {
+    let messages = request["messages"].as_array().unwrap();
+    messages.iter().map(|message| message["content"].as_str().unwrap()).collect()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+#[test]
+#[covers("STATE-07")]
+fn the_next_run_goes_on_where_the_last_one_ended() {
+    let place = Place::new(SCRIPT, 40);
+    let first = place.run(&["--instance", "user:1", "--input", "one"]);
+    assert_eq!((first.status.code(), stdout(&first)), (Some(0), "fine\n"), "{}", stderr(&first));
+    let second = place.run(&["--instance", "user:1", "--input", "two"]);
+    assert_eq!(second.status.code(), Some(0));
+    let other = place.run(&["--instance", "user:2", "--input", "three"]);
+    assert_eq!(other.status.code(), Some(0));
+    let requests = place.requests();
+    assert_eq!(texts(&requests[0]), ["one"]);
+    assert_eq!(texts(&requests[1]), ["one", "fine", "two"]);
+    assert_eq!(texts(&requests[2]), ["three"], "another instance knows nothing of the first");
+    assert!(place.instance("main:user:1").join("messages/base.jsonl").is_file());
+}
+
+#[test]
+#[covers("PATTERN-WINDOW-01", "PATTERN-WINDOW-02", "PATTERN-WINDOW-03", "POLICY-01", "POLICY-02")]
+fn over_fifty_events_the_window_keeps_five_messages_and_the_input_is_the_newest() {
+    let place = Place::new(SCRIPT, 5);
+    let lines: String = (0..50).map(|number| format!("event {number}\n")).collect();
+    let output = place.pipe(&[], lines.as_bytes());
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n".repeat(50).as_str()));
+    let requests = place.requests();
+    assert_eq!(requests.len(), 50);
+    for (number, request) in requests.iter().enumerate() {
+        let texts = texts(request);
+        assert_eq!(texts.len(), 5.min(2 * number + 1), "{texts:?}");
+        assert_eq!(texts.last().unwrap(), &format!("event {number}"));
+    }
+    assert_eq!(json_lines(&place.instance("main:default").join("messages/base.jsonl")).len(), 6);
+}
+
+#[test]
+#[covers("POLICY-05")]
+fn without_a_policy_the_history_grows() {
+    let place = Place::new(SCRIPT, 5);
+    let bundle = fs::read_to_string(place.bundle().join("goondan.yaml")).unwrap();
+    let bundle = bundle.replace(", extensions: [ { ref: Extension/message-window } ]", "");
+    fs::write(place.bundle().join("goondan.yaml"), bundle).unwrap();
+    let lines: String = (0..30).map(|number| format!("event {number}\n")).collect();
+    assert!(place.pipe(&[], lines.as_bytes()).status.success());
+    let sizes: Vec<_> = place.requests().iter().map(|request| texts(request).len()).collect();
+    assert_eq!(sizes, (0..30).map(|number| 2 * number + 1).collect::<Vec<_>>());
+}
+
+#[test]
+#[covers("CRASH-01")]
+fn kill_9_during_a_turn_loses_no_committed_turn_and_the_instance_opens() {
+    let place = Place::new(SCRIPT, 40);
+    for text in ["one", "two"] {
+        assert!(place.run(&["--input", text]).status.success());
+    }
+    // The third turn writes its request into a pipe that nobody empties: it hangs inside of the model call.
+    fs::remove_file(place.record()).unwrap();
+    assert!(Command::new("mkfifo").arg(place.record()).status().unwrap().success());
+    let long = "three ".repeat(50_000);
+    let mut child = place.command(&["--json"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(long.as_bytes()).unwrap();
+    let reader = File::open(place.record()).unwrap();
+    child.kill().unwrap();
+    let killed = child.wait_with_output().unwrap();
+    assert_eq!((killed.status.code(), stdout(&killed)), (None, ""), "the turn was not acknowledged");
+    drop(reader);
+    fs::remove_file(place.record()).unwrap();
+
+    let output = place.run(&["--input", "four"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
+    assert_eq!(texts(&place.requests()[0]), ["one", "fine", "two", "fine", long.trim_end_matches('\n'), "four"]);
+    let base = json_lines(&place.instance("main:default").join("messages/base.jsonl"));
+    let ids: BTreeSet<_> = base.iter().map(|message| message["id"].as_str().unwrap()).collect();
+    assert_eq!((base.len(), ids.len()), (7, 7), "every message is there once");
+    assert_eq!(fs::read(place.instance("main:default").join("messages/events.jsonl")).unwrap(), b"");
+}
+
+#[test]
+fn different_instance_keys_never_share_a_directory_and_nothing_leaves_the_state_root() {
+    let place = Place::new(SCRIPT, 40);
+    let before = files_below(place.root.path());
+    let keys = ["a/b", "a-b", "a%2Fb", "..", "../x", "A/b", "user:1"];
+    for key in keys {
+        let output = place.run(&["--instance", key, "--input", key]);
+        assert!(output.status.success(), "{key}: {}", stderr(&output));
+    }
+    let instances: BTreeSet<_> = fs::read_dir(place.instance("")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(instances.len(), keys.len(), "{instances:?}");
+    for request in place.requests() {
+        assert_eq!(texts(&request).len(), 1, "no conversation was shared");
+    }
+    let outside: Vec<_> = files_below(place.root.path())
+        .into_iter()
+        .filter(|file| !before.contains(file) && !file.starts_with(place.state()) && *file != place.record())
+        .collect();
+    assert_eq!(outside, [] as [PathBuf; 0]);
+}
+
+fn files_below(place: &Path) -> BTreeSet<PathBuf> {
+    let mut files = BTreeSet::new();
+    for entry in fs::read_dir(place).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.append(&mut files_below(&path));
+        } else {
+            files.insert(path);
+        }
+    }
+    files
+}
+
+#[test]
+fn json_tells_everything_about_a_turn() {
+    let script = "- { call: { tool: no__tool, args: { a: 1 } }, when: call }\n- { say: called, when: E_TOOL }\n\
+                  - { fail: { message: overloaded }, when: fail }\n";
+    let place = Place::new(script, 40);
+    let output = place.pipe(&["--json"], b"call\n\n  \nfail\n");
+    assert_eq!(output.status.code(), Some(1), "one turn failed");
+    let lines: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2, "blank lines are no events");
+    let [done, failed] = &lines[..] else { panic!("two lines") };
+    assert!(done["turnId"].as_str().unwrap().starts_with("turn-"));
+    assert_eq!(done["finishReason"], "text_response");
+    assert_eq!((&done["response"], &done["steps"], &done["error"]), (&json!("called"), &json!(2), &Value::Null));
+    let calls = done["toolCalls"].as_array().unwrap();
+    assert_eq!((calls.len(), &calls[0]["name"], &calls[0]["status"]), (1, &json!("no__tool"), &json!("error")));
+    assert_eq!((&failed["finishReason"], &failed["response"]), (&json!("error"), &Value::Null));
+    assert_eq!((&failed["error"]["code"], &failed["error"]["message"]), (&json!("E_MODEL"), &json!("overloaded")));
+    assert!(failed["turnId"].as_str().unwrap().starts_with("turn-"));
+    assert!(stderr(&output).contains("E_MODEL: overloaded"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_line_that_is_not_utf_8_is_named_and_the_others_are_handled() {
+    let place = Place::new(SCRIPT, 40);
+    let output = place.pipe(&[], b"one\n\xff\xfe\nthree\r\nlast line without end");
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), "fine\nfine\nfine\n"));
+    assert!(stderr(&output).contains("line 2 of standard input is not UTF-8"), "{}", stderr(&output));
+    assert_eq!(texts(&place.requests()[2])[2..], ["three", "fine", "last line without end"]);
+}
+
+#[test]
+fn wrong_bundles_exit_with_2_and_name_the_place() {
+    let place = Place::new(SCRIPT, 40);
+    let manifest = place.bundle().join("goondan.yaml");
+    let good = fs::read_to_string(&manifest).unwrap();
+    for (from, to, expected) in [
+        ("provider: scripted", "provider: scripted, provder: x", "goondan.yaml:5:"),
+        ("linked:message-window", "linked:message-windw", "E_EXT_LOAD"),
+        ("maxMessages: 40", "maxMessages: 0", "E_EXT_CONFIG"),
+        ("maxMessages: 40", "maxMessages: many", "E_EXT_CONFIG"),
+        ("./script.yaml", "./nothing.yaml", "E_CONFIG_ENTRY_NOT_FOUND"),
+        ("entryAgent: Agent/main", "entryAgent: Agent/man", "E_CONFIG_REF_NOT_FOUND"),
+    ] {
+        fs::write(&manifest, good.replace(from, to)).unwrap();
+        let output = place.run(&["--input", "one"]);
+        assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{to}");
+        assert!(stderr(&output).contains(expected), "{to}: {}", stderr(&output));
+    }
+    assert!(!place.state().exists(), "nothing was made for a bundle that is wrong");
+    fs::write(&manifest, good).unwrap();
+    fs::write(place.bundle().join("script.yaml"), "- { say: a, call: { tool: b__c } }\n").unwrap();
+    let output = place.run(&["--input", "one"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("exactly one of `say`"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_wrong_command_line_exits_with_2() {
+    let place = Place::new(SCRIPT, 40);
+    assert_eq!(place.run(&["--inptu", "one"]).status.code(), Some(2));
+    assert_eq!(place.run(&["--agent", "nobody", "--input", "one"]).status.code(), Some(2));
+    assert_eq!(place.run(&["--instance", "", "--input", "one"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run_quietly() {
+    let place = Place::new(SCRIPT, 40);
+    let mut child =
+        place.command(&[]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
+}

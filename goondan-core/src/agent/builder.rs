@@ -1,0 +1,190 @@
+//! Owns the description of an agent, and what is checked of it before anything runs.
+
+use std::collections::HashSet;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Agent, AgentInner, Policy};
+use crate::error::{Error, ErrorCode, Result};
+use crate::extension::{API_VERSION, Extension, ExtensionDescriptor, linked};
+use crate::model::Model;
+use crate::name::{AgentName, ExtensionName};
+use crate::schema::{Schema, summary};
+use crate::store::{MemoryStore, Store};
+
+/// Describes an agent; made by [`Agent::builder`]. Nothing is checked before [`AgentBuilder::build`].
+#[must_use = "an agent is made by `build`"]
+pub struct AgentBuilder {
+    name: String,
+    model: Option<Arc<dyn Model>>,
+    system: Option<String>,
+    extensions: Vec<Wanted>,
+    policy: Policy,
+    store: Arc<dyn Store>,
+}
+
+/// An extension as the caller asked for it.
+struct Wanted {
+    /// What the agent calls it; its own name unless said otherwise.
+    name: Option<String>,
+    code: Code,
+    config: Value,
+}
+
+enum Code {
+    Known(&'static ExtensionDescriptor),
+    Linked(String),
+}
+
+/// An extension that was found and whose config fits.
+pub(super) struct ExtensionSpec {
+    pub(super) name: ExtensionName,
+    pub(super) descriptor: &'static ExtensionDescriptor,
+    pub(super) config: Value,
+}
+
+impl AgentBuilder {
+    pub(super) fn new(name: String) -> Self {
+        Self {
+            name,
+            model: None,
+            system: None,
+            extensions: Vec::new(),
+            policy: Policy::default(),
+            store: Arc::new(MemoryStore::new()),
+        }
+    }
+
+    /// The model that answers.
+    pub fn model(mut self, model: impl Model) -> Self {
+        self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// The standing instructions of the agent; a field of every request, never a message (D-19).
+    pub fn system(mut self, system: impl Into<String>) -> Self {
+        self.system = Some(system.into());
+        self
+    }
+
+    /// Adds the extension `E`. Extensions are registered in the order in which they are added (ENTRY-02, ORDER-04).
+    pub fn extension<E: Extension>(mut self, config: Value) -> Self {
+        self.extensions.push(Wanted { name: None, code: Code::Known(E::DESCRIPTOR), config });
+        self
+    }
+
+    /// Adds the extension `entry` that is linked into this program, and calls it `name`: its state belongs to that name
+    /// (STATE-03).
+    pub fn linked(mut self, name: impl Into<String>, entry: impl Into<String>, config: Value) -> Self {
+        self.extensions.push(Wanted { name: Some(name.into()), code: Code::Linked(entry.into()), config });
+        self
+    }
+
+    /// Where the conversations live; in memory unless said otherwise.
+    pub fn store(mut self, store: impl Store) -> Self {
+        self.store = Arc::new(store);
+        self
+    }
+
+    /// How many steps a turn may have; 32 unless said otherwise (D-22).
+    pub fn max_steps_per_turn(mut self, steps: NonZeroU32) -> Self {
+        self.policy.max_steps_per_turn = steps;
+        self
+    }
+
+    /// How long the handler of a tool call may take; 120 s unless said otherwise (TIME-01).
+    pub fn tool_timeout(mut self, timeout: Duration) -> Self {
+        self.policy.tool_timeout = timeout;
+        self
+    }
+
+    /// Checks the description: names, extensions, the versions that they were built for, and their configs. Nothing of an
+    /// extension runs; that is for [`Agent::instance`].
+    ///
+    /// # Errors
+    /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one that was
+    /// built for another version of the contract (LOAD-10), `E_EXT_CONFIG` for a config that breaks its schema.
+    #[expect(clippy::unused_async, reason = "building will load libraries")]
+    pub async fn build(self) -> Result<Agent> {
+        let name = AgentName::new(&self.name)?;
+        let model = self.model.ok_or_else(|| {
+            Error::new(ErrorCode::CONFIG_SCHEMA, format!("the agent `{name}` has no model"))
+                .suggest("call `.model(…)` before `.build()`")
+        })?;
+        let extensions = self.extensions.into_iter().map(Wanted::check).collect::<Result<Vec<_>>>()?;
+        let mut seen = HashSet::new();
+        if let Some(twice) = extensions.iter().find(|extension| !seen.insert(&extension.name)) {
+            let message = format!("the agent `{name}` has two extensions called `{}`", twice.name);
+            return Err(Error::new(ErrorCode::CONFIG_DUPLICATE_NAME, message)
+                .suggest("give one of them another name: state and order go by it"));
+        }
+        Ok(Agent {
+            inner: Arc::new(AgentInner {
+                name,
+                model,
+                system: self.system,
+                extensions,
+                policy: self.policy,
+                store: self.store,
+                instances: Mutex::default(),
+            }),
+        })
+    }
+}
+
+impl Wanted {
+    fn check(self) -> Result<ExtensionSpec> {
+        let descriptor = match &self.code {
+            Code::Known(descriptor) => descriptor,
+            Code::Linked(entry) => find_linked(entry)?,
+        };
+        let name = ExtensionName::new(self.name.as_deref().unwrap_or(descriptor.name))?;
+        if descriptor.api_version != API_VERSION {
+            let message = format!("built for `{}`; this host speaks `{API_VERSION}`", descriptor.api_version);
+            return Err(Error::new(ErrorCode::EXT_COMPAT, message)
+                .suggest("build the extension and the host with the same major version of goondan")
+                .at(&name, "load"));
+        }
+        let schema =
+            Schema::compile(&(descriptor.config_schema)()).map_err(|error| error.at(&name, "config schema"))?;
+        // A missing config is an empty one, so that extensions whose members all have defaults need none.
+        let config = if self.config.is_null() { Value::Object(serde_json::Map::new()) } else { self.config };
+        let violations = schema.violations(&config);
+        if !violations.is_empty() {
+            return Err(Error::new(
+                ErrorCode::EXT_CONFIG,
+                format!("the config does not fit: {}", summary(&violations)),
+            )
+            .suggest("the paths are places in the extension's `config`; see its documentation for what they take")
+            .at(&name, "config"));
+        }
+        Ok(ExtensionSpec { name, descriptor, config })
+    }
+}
+
+/// The extension called `entry` among those that are linked into this program.
+fn find_linked(entry: &str) -> Result<&'static ExtensionDescriptor> {
+    let all = linked();
+    let mut found = all.iter().filter(|descriptor| descriptor.name == entry);
+    match (found.next(), found.next()) {
+        (Some(descriptor), None) => Ok(descriptor),
+        (Some(one), Some(other)) => {
+            let message =
+                format!("two crates, `{}` and `{}`, link an extension called `{entry}`", one.package, other.package);
+            Err(Error::new(ErrorCode::EXT_LOAD, message).suggest("rename one of them, or link only one of the crates"))
+        }
+        (None, _) => {
+            let names: Vec<_> = all.iter().map(|descriptor| descriptor.name).collect();
+            let message = format!("no extension called `{entry}` is linked into this program");
+            let known =
+                if names.is_empty() { "none is".to_owned() } else { format!("linked are: {}", names.join(", ")) };
+            Err(Error::new(ErrorCode::EXT_LOAD, message).suggest(format!(
+                "{known}; a crate that nothing names is left out by the linker: depend on it and write `use {} as _;`",
+                entry.replace('-', "_")
+            )))
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Owns the decisions of a turn: which step comes next, and when the turn is over. It does nothing itself.
+
+use std::time::Duration;
+
+use super::Policy;
+use crate::error::Error;
+use crate::pipeline::FinishReason;
+
+/// A turn as a state machine: told how each step ended, it says what comes next (F-TURN).
+#[derive(Debug)]
+pub(super) struct TurnMachine {
+    policy: Policy,
+    /// How many steps were started.
+    steps: u32,
+    /// How often in a row the last step was asked for again.
+    retries: u32,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(super) enum Action {
+    /// Run a step.
+    Step {
+        /// Its index, from 0 (CTX-11).
+        index: u32,
+        /// Which attempt this is: 0, or how often in a row a middleware asked for another one.
+        attempt: u32,
+        /// How long to wait before it.
+        delay: Duration,
+    },
+    /// The turn is over.
+    Finish(FinishReason),
+    /// The turn failed.
+    Fail(Error),
+}
+
+impl TurnMachine {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self { policy, steps: 0, retries: 0 }
+    }
+
+    /// A turn has at least one step.
+    pub(super) fn start(&mut self) -> Action {
+        self.step(0, Duration::ZERO)
+    }
+
+    /// `outcome` is whether the step asks for another one (PIPE-11), or how it failed.
+    pub(super) fn step_ended(&mut self, outcome: Result<bool, Error>) -> Action {
+        let limit_reached = self.steps >= self.policy.max_steps_per_turn.get();
+        match outcome {
+            Ok(false) => Action::Finish(FinishReason::TextResponse),
+            Ok(true) if limit_reached => Action::Finish(FinishReason::MaxSteps),
+            Ok(true) => {
+                self.retries = 0;
+                self.step(0, Duration::ZERO)
+            }
+            Err(error) => match error.retry_delay() {
+                // PIPE-19: another attempt is a new step, never a second `next`.
+                Some(delay) if !limit_reached && self.retries < self.policy.max_retries => {
+                    self.retries += 1;
+                    self.step(self.retries, delay)
+                }
+                _ => Action::Fail(error),
+            },
+        }
+    }
+
+    /// How many steps were started.
+    pub(super) fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    fn step(&mut self, attempt: u32, delay: Duration) -> Action {
+        let index = self.steps;
+        self.steps += 1;
+        Action::Step { index, attempt, delay }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+
+    fn machine(steps: u32, retries: u32) -> TurnMachine {
+        let max_steps_per_turn = NonZeroU32::new(steps).unwrap();
+        TurnMachine::new(Policy { max_steps_per_turn, max_retries: retries, ..Policy::default() })
+    }
+
+    fn step(action: &Action) -> Option<(u32, u32)> {
+        match action {
+            Action::Step { index, attempt, .. } => Some((*index, *attempt)),
+            Action::Finish(_) | Action::Fail(_) => None,
+        }
+    }
+
+    #[test]
+    fn steps_go_on_while_there_are_tool_calls() {
+        let mut machine = machine(32, 3);
+        assert_eq!(step(&machine.start()), Some((0, 0)));
+        assert_eq!(step(&machine.step_ended(Ok(true))), Some((1, 0)));
+        assert!(matches!(machine.step_ended(Ok(false)), Action::Finish(FinishReason::TextResponse)));
+        assert_eq!(machine.steps(), 2);
+    }
+
+    #[test]
+    fn the_limit_of_steps_ends_the_turn() {
+        let mut machine = machine(2, 3);
+        machine.start();
+        assert_eq!(step(&machine.step_ended(Ok(true))), Some((1, 0)));
+        assert!(matches!(machine.step_ended(Ok(true)), Action::Finish(FinishReason::MaxSteps)));
+    }
+
+    #[test]
+    fn a_retry_is_a_new_step_and_counts_against_both_limits() {
+        let again = || Err(Error::retry_after(Duration::from_secs(1), "busy"));
+        let mut machine = machine(4, 2);
+        machine.start();
+        assert_eq!(step(&machine.step_ended(again())), Some((1, 1)));
+        assert_eq!(step(&machine.step_ended(again())), Some((2, 2)));
+        assert!(matches!(machine.step_ended(again()), Action::Fail(_)), "two retries in a row were used up");
+
+        let mut machine = self::machine(2, 9);
+        machine.start();
+        assert_eq!(step(&machine.step_ended(again())), Some((1, 1)));
+        assert!(matches!(machine.step_ended(again()), Action::Fail(_)), "the steps were used up");
+    }
+
+    #[test]
+    fn a_success_gives_the_retries_back() {
+        let again = || Err(Error::retry_after(Duration::ZERO, "busy"));
+        let mut machine = machine(9, 1);
+        machine.start();
+        assert_eq!(step(&machine.step_ended(again())), Some((1, 1)));
+        assert_eq!(step(&machine.step_ended(Ok(true))), Some((2, 0)));
+        assert_eq!(step(&machine.step_ended(again())), Some((3, 1)));
+    }
+
+    #[test]
+    fn other_errors_fail_the_turn() {
+        let mut machine = machine(9, 1);
+        machine.start();
+        assert!(matches!(machine.step_ended(Err(Error::msg("no"))), Action::Fail(error) if error.message() == "no"));
+    }
+}

@@ -1,0 +1,257 @@
+//! Owns the conversation: the messages at the start of a turn, the events since, and their sum, kept incrementally.
+
+mod event;
+mod message;
+mod pairs;
+mod timestamp;
+mod view;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub use event::MessageEvent;
+pub use message::{
+    Content, Message, MessageData, Part, Role, Source, TextPart, ToolCallPart, ToolOutput, ToolResultPart,
+};
+pub use timestamp::Timestamp;
+pub use view::{ConversationView, MessageRef, Messages};
+
+use crate::context::host::{ConversationHost, Snapshot};
+use crate::error::{Error, ErrorCode, Result};
+use crate::name::MessageId;
+use pairs::Pairs;
+
+/// `next = base + Σ events` (CONV-04), maintained as the events arrive: each costs the same however long the history is,
+/// and nothing is copied when a turn starts or ends.
+///
+/// A slot holds one message for as long as the conversation holds it. Slots of the base are left alone until the turn is
+/// folded, so that the base can be read meanwhile; what events do to them stands in `overlay`.
+#[derive(Debug, Default)]
+pub struct Conversation {
+    slots: Vec<Option<Arc<Message>>>,
+    /// Slots below this belong to the base.
+    base_end: usize,
+    base_count: usize,
+    /// What the events of this turn made of slots of the base: another message, or none.
+    overlay: HashMap<usize, Option<Arc<Message>>>,
+    /// Slots below this were truncated in this turn.
+    start: usize,
+    count: usize,
+    /// Where each message lies. Entries of truncated messages stay until the fold: clearing them would make truncation
+    /// cost as much as the history is long.
+    index: HashMap<MessageId, usize>,
+    events: Vec<MessageEvent>,
+    pairs: Pairs,
+}
+
+/// What an event did.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// What it says.
+    Done,
+    /// Nothing: the conversation does not hold the message that it aims at (F-CONV: a warning, not a failure).
+    TargetNotFound,
+}
+
+impl Conversation {
+    /// A conversation whose base is `messages`. Of messages with the same id the first wins; the ids of the others are
+    /// returned (D-20).
+    pub fn from_base(messages: impl IntoIterator<Item = Arc<Message>>) -> (Self, Vec<MessageId>) {
+        let mut conversation = Self::default();
+        let mut duplicates = Vec::new();
+        for message in messages {
+            if conversation.slot_of(message.id()).is_some() {
+                duplicates.push(message.id().clone());
+            } else {
+                conversation.push(message);
+            }
+        }
+        conversation.seal_base();
+        (conversation, duplicates)
+    }
+
+    /// Applies `event` and remembers it as one of this turn.
+    ///
+    /// # Errors
+    /// `E_MESSAGE_DUPLICATE_ID` when a message comes in under an id that another message has (D-20); nothing changes.
+    pub fn apply(&mut self, event: MessageEvent) -> Result<Applied> {
+        let target = match &event {
+            MessageEvent::Append { message } => {
+                if self.slot_of(message.id()).is_some() {
+                    return Err(duplicate(message.id()));
+                }
+                self.push(message.clone());
+                None
+            }
+            MessageEvent::Truncate => {
+                self.start = self.slots.len();
+                self.count = 0;
+                self.pairs.clear();
+                None
+            }
+            MessageEvent::Remove { target_id } => Some((target_id, None)),
+            MessageEvent::Replace { target_id, message } => {
+                if message.id() != target_id && self.slot_of(message.id()).is_some() {
+                    return Err(duplicate(message.id()));
+                }
+                Some((target_id, Some(message.clone())))
+            }
+        };
+        let applied = match target {
+            Some((id, successor)) => match self.slot_of(id) {
+                Some(slot) => {
+                    self.put(slot, successor);
+                    Applied::Done
+                }
+                None => Applied::TargetNotFound,
+            },
+            None => Applied::Done,
+        };
+        self.events.push(event);
+        Ok(applied)
+    }
+
+    /// Makes the sum the new base and forgets the events.
+    pub fn fold(&mut self) {
+        self.events.clear();
+        for (slot, message) in self.overlay.drain() {
+            self.slots[slot] = message;
+        }
+        let holes = self.slots.len() - self.start - self.count;
+        if self.start > 0 || holes > self.count {
+            self.slots.drain(..self.start);
+            self.start = 0;
+            self.slots.retain(Option::is_some);
+            let ids = self.slots.iter().enumerate().filter_map(|(slot, message)| Some((message.as_ref()?.id(), slot)));
+            self.index = ids.map(|(id, slot)| (id.clone(), slot)).collect();
+        }
+        self.seal_base();
+    }
+
+    /// Whether the events of this turn only append, so that the new base is the old one and more.
+    pub fn only_appends(&self) -> bool {
+        self.events.iter().all(|event| matches!(event, MessageEvent::Append { .. }))
+    }
+
+    /// The events of this turn.
+    pub fn events(&self) -> &[MessageEvent] {
+        &self.events
+    }
+
+    /// The messages as they are now.
+    pub fn messages(&self) -> impl Iterator<Item = &Arc<Message>> {
+        (self.start..self.slots.len()).filter_map(|slot| self.message(slot))
+    }
+
+    /// How many messages there are now.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is no message now.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// What a model is sent: the messages as they are now, without tool calls that have no result and results that have
+    /// no call (PAIR-01).
+    pub fn model_input(&self) -> impl Iterator<Item = Cow<'_, MessageData>> {
+        self.messages().filter_map(|message| self.pairs.visible(message))
+    }
+
+    /// The tool calls that the events of this turn brought in and did not answer.
+    pub fn unanswered_calls(&self) -> Vec<ToolCallPart> {
+        if self.pairs.orphans() == 0 {
+            return Vec::new();
+        }
+        let said = self.events.iter().filter_map(MessageEvent::appended);
+        let present = said.filter(|message| self.slot_of(message.id()).is_some());
+        let calls = present.flat_map(|message| message.content().parts()).filter_map(|part| match part {
+            Part::ToolCall(call) if self.pairs.lacks_result(&call.tool_call_id) => Some(call.clone()),
+            _ => None,
+        });
+        calls.collect()
+    }
+
+    /// How many tool calls lack their result, or results their call.
+    pub fn orphans(&self) -> usize {
+        self.pairs.orphans()
+    }
+
+    fn push(&mut self, message: Arc<Message>) {
+        self.pairs.add(&message);
+        self.index.insert(message.id().clone(), self.slots.len());
+        self.slots.push(Some(message));
+        self.count += 1;
+    }
+
+    fn put(&mut self, slot: usize, successor: Option<Arc<Message>>) {
+        if let Some(old) = self.message(slot).cloned() {
+            self.pairs.subtract(&old);
+            self.index.remove(old.id());
+        }
+        match &successor {
+            Some(new) => {
+                self.pairs.add(new);
+                self.index.insert(new.id().clone(), slot);
+            }
+            None => self.count -= 1,
+        }
+        if slot < self.base_end {
+            self.overlay.insert(slot, successor);
+        } else {
+            self.slots[slot] = successor;
+        }
+    }
+
+    fn seal_base(&mut self) {
+        self.base_end = self.slots.len();
+        self.base_count = self.count;
+    }
+
+    fn slot_of(&self, id: &MessageId) -> Option<usize> {
+        self.index.get(id).copied().filter(|slot| *slot >= self.start)
+    }
+
+    fn message(&self, slot: usize) -> Option<&Arc<Message>> {
+        if slot < self.base_end
+            && let Some(changed) = self.overlay.get(&slot)
+        {
+            return changed.as_ref();
+        }
+        self.slots[slot].as_ref()
+    }
+}
+
+impl ConversationHost for Conversation {
+    fn message_count(&self, snapshot: Snapshot) -> usize {
+        match snapshot {
+            Snapshot::Base => self.base_count,
+            Snapshot::Next => self.count,
+        }
+    }
+
+    fn message_from(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)> {
+        let (message, slot) = match snapshot {
+            Snapshot::Base => {
+                let mut slots = self.slots[..self.base_end].iter().enumerate().skip(cursor);
+                slots.find_map(|(slot, message)| Some((message.as_ref()?, slot)))?
+            }
+            Snapshot::Next => {
+                let mut slots = cursor.max(self.start)..self.slots.len();
+                slots.find_map(|slot| Some((self.message(slot)?, slot)))?
+            }
+        };
+        Some((MessageRef::from(&**message), slot + 1))
+    }
+
+    fn message_events(&self) -> &[MessageEvent] {
+        &self.events
+    }
+}
+
+fn duplicate(id: &MessageId) -> Error {
+    Error::new(ErrorCode::MESSAGE_DUPLICATE_ID, format!("the conversation already holds a message `{id}`"))
+        .suggest("give the message a new id, or emit `replace` to change the one that is there")
+}

@@ -1,0 +1,66 @@
+//! Owns the descriptor: what is known of an extension before any code of it runs.
+
+use serde_json::Value;
+
+use super::ExtensionApi;
+use crate::BoxFuture;
+use crate::error::Result;
+use crate::pipeline::MiddlewareKind;
+
+/// The version of the contract that this build speaks (COMPAT-01).
+pub const API_VERSION: &str = "goondan.ai/v1";
+
+/// A type that `#[goondan::extension]` made an extension.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an extension",
+    note = "put `#[goondan::extension(name = \"…\")]` on its `impl` block"
+)]
+pub trait Extension: Send + Sync + 'static {
+    /// What is known of it before it runs.
+    const DESCRIPTOR: &'static ExtensionDescriptor;
+}
+
+/// What is known of an extension before any code of it runs. `#[goondan::extension]` writes it.
+#[derive(Debug)]
+pub struct ExtensionDescriptor {
+    /// The name, which is the identity.
+    pub name: &'static str,
+    /// The first lines of documentation.
+    pub description: &'static str,
+    /// The crate that holds it.
+    pub package: &'static str,
+    /// The version of that crate.
+    pub version: &'static str,
+    /// The version of the contract that it was built for.
+    pub api_version: &'static str,
+    /// The middlewares that its attributes declare; `#[init]` may register others.
+    pub middlewares: &'static [MiddlewareDescriptor],
+    /// The JSON Schema of its config.
+    pub config_schema: fn() -> Value,
+    /// Makes an instance of the extension and registers what it has.
+    pub register: fn(ExtensionApi, Value) -> BoxFuture<'static, Result<()>>,
+}
+
+/// A middleware that an attribute declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MiddlewareDescriptor {
+    /// The kind.
+    pub kind: MiddlewareKind,
+    /// The function.
+    pub function: &'static str,
+    /// The priority.
+    pub priority: i32,
+}
+
+/// The entry of an extension in the list of those that are linked into this program.
+#[derive(Debug)]
+pub struct LinkedExtension(pub &'static ExtensionDescriptor);
+
+inventory::collect!(LinkedExtension);
+
+/// The extensions that are linked into this program, by name and then by package: the linker promises no order.
+pub fn linked() -> Vec<&'static ExtensionDescriptor> {
+    let mut all: Vec<_> = inventory::iter::<LinkedExtension>().map(|LinkedExtension(descriptor)| *descriptor).collect();
+    all.sort_by_key(|descriptor| (descriptor.name, descriptor.package));
+    all
+}

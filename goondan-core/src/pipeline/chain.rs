@@ -1,0 +1,60 @@
+//! Owns the chain: the layers of one kind in their order, around the core.
+
+use std::sync::Arc;
+
+use super::panic::catch_panics;
+use super::{Frame, Kind, Middleware, Next};
+use crate::error::Result;
+use crate::name::ExtensionName;
+
+/// All middlewares of one kind, outermost first. Built once, run often.
+pub struct Chain<K: Kind> {
+    layers: Box<[Arc<dyn Middleware<K>>]>,
+    /// Who each layer is, beside `layers` so that a [`Frame`] needs no type parameter.
+    infos: Box<[LayerInfo]>,
+}
+
+/// Who a layer is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayerInfo {
+    /// The extension that registered the layer.
+    pub extension: ExtensionName,
+    /// The kind of middleware and the function, as errors name them.
+    pub hook: String,
+    /// The priority that it was registered with.
+    pub priority: i32,
+}
+
+impl LayerInfo {
+    pub(super) fn hook(&self) -> String {
+        self.hook.clone()
+    }
+}
+
+impl<K: Kind> Chain<K> {
+    /// A chain of `layers`, outermost first.
+    pub fn new(layers: impl IntoIterator<Item = (LayerInfo, Arc<dyn Middleware<K>>)>) -> Self {
+        let (infos, layers): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
+        Self { layers: layers.into(), infos: infos.into() }
+    }
+
+    /// Who the layers are, outermost first.
+    pub fn layers(&self) -> &[LayerInfo] {
+        &self.infos
+    }
+
+    /// Runs the onion around the core of `host`. A panic of a layer or of the core becomes an error that names it.
+    ///
+    /// # Errors
+    /// The error of the outermost layer, or of the core when there is no layer (PIPE-24).
+    pub async fn run<'a>(&'a self, host: &'a mut K::Host<'a>) -> Result<K::Output> {
+        let mut ctx = K::context(host, Frame::new(&self.infos));
+        match catch_panics(Next::<K>::new(&self.layers, 0).run(&mut ctx)).await {
+            Ok(result) => result,
+            Err(panic) => Err(match K::frame(&mut ctx).panicking() {
+                Some(layer) => panic.at(&layer.extension, layer.hook()),
+                None => panic,
+            }),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Owns the kinds of middleware and the trait that a middleware implements.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Failure, Frame, Next, StepDraft, StepResult, ToolCallDraft, ToolCallResult, TurnDraft, TurnResult};
+use crate::BoxFuture;
+use crate::context::host::{StepHost, ToolCallHost, TurnHost};
+use crate::context::{StepContext, ToolCallContext, TurnContext};
+use crate::error::Result;
+
+/// One of the three kinds of middleware, as a value (API-05).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum MiddlewareKind {
+    /// Around the whole handling of one input event (PIPE-06).
+    Turn,
+    /// Around one model call and the tool calls that it triggers (PIPE-07).
+    Step,
+    /// Around one tool call (PIPE-08).
+    ToolCall,
+}
+
+impl MiddlewareKind {
+    /// The kind as it stands in `#[middleware(…)]`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Step => "step",
+            Self::ToolCall => "toolCall",
+        }
+    }
+}
+
+impl fmt::Display for MiddlewareKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A kind of middleware, as a type: [`Turn`], [`Step`] or [`ToolCall`]. There are no others (API-05).
+pub trait Kind: sealed::Sealed + Sized + Send + Sync + 'static {
+    /// What a middleware of this kind sees.
+    type Context<'a>: Send;
+    /// What a run of this kind gives.
+    type Output: Send;
+    /// What a middleware may put in the place of an output when `next` failed.
+    type Draft: Send;
+    /// What stands behind a context of this kind.
+    #[doc(hidden)]
+    type Host<'a>: ?Sized + 'a;
+
+    /// The kind as a value.
+    const KIND: MiddlewareKind;
+
+    #[doc(hidden)]
+    fn context<'a>(host: &'a mut Self::Host<'a>, frame: Frame<'a>) -> Self::Context<'a>;
+    #[doc(hidden)]
+    fn frame<'c, 'a>(ctx: &'c mut Self::Context<'a>) -> &'c mut Frame<'a>;
+    #[doc(hidden)]
+    fn run_core<'c>(ctx: &'c mut Self::Context<'_>) -> BoxFuture<'c, Result<Self::Output>>;
+    #[doc(hidden)]
+    fn erase(middleware: Arc<dyn Middleware<Self>>) -> AnyMiddleware;
+    #[doc(hidden)]
+    fn recover(failure: Failure<Self>, draft: Self::Draft, ctx: &Self::Context<'_>) -> Self::Output;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// The kind of middleware around the whole handling of one input event.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn;
+
+/// The kind of middleware around one model call and the tool calls that it triggers.
+#[derive(Clone, Copy, Debug)]
+pub struct Step;
+
+/// The kind of middleware around one tool call.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolCall;
+
+/// A middleware of any kind.
+#[derive(Clone)]
+pub enum AnyMiddleware {
+    /// Of the kind [`Turn`].
+    Turn(Arc<dyn Middleware<Turn>>),
+    /// Of the kind [`Step`].
+    Step(Arc<dyn Middleware<Step>>),
+    /// Of the kind [`ToolCall`].
+    ToolCall(Arc<dyn Middleware<ToolCall>>),
+}
+
+impl AnyMiddleware {
+    /// The kind as a value.
+    pub fn kind(&self) -> MiddlewareKind {
+        match self {
+            Self::Turn(_) => MiddlewareKind::Turn,
+            Self::Step(_) => MiddlewareKind::Step,
+            Self::ToolCall(_) => MiddlewareKind::ToolCall,
+        }
+    }
+}
+
+macro_rules! kind {
+    ($kind:ident, $context:ident, $output:ident, $draft:ident, $host:ident) => {
+        impl sealed::Sealed for $kind {}
+
+        impl Kind for $kind {
+            type Context<'a> = $context<'a>;
+            type Output = $output;
+            type Draft = $draft;
+            type Host<'a> = dyn $host + 'a;
+
+            const KIND: MiddlewareKind = MiddlewareKind::$kind;
+
+            fn context<'a>(host: &'a mut (dyn $host + 'a), frame: Frame<'a>) -> $context<'a> {
+                $context { host, frame }
+            }
+
+            fn frame<'c, 'a>(ctx: &'c mut Self::Context<'a>) -> &'c mut Frame<'a> {
+                &mut ctx.frame
+            }
+
+            fn run_core<'c>(ctx: &'c mut $context<'_>) -> BoxFuture<'c, Result<$output>> {
+                ctx.host.run_core()
+            }
+
+            fn erase(middleware: Arc<dyn Middleware<Self>>) -> AnyMiddleware {
+                AnyMiddleware::$kind(middleware)
+            }
+
+            fn recover(failure: Failure<Self>, draft: $draft, ctx: &$context<'_>) -> $output {
+                $output::recovered(failure.into_error(), draft, ctx)
+            }
+        }
+    };
+}
+
+kind!(Turn, TurnContext, TurnResult, TurnDraft, TurnHost);
+kind!(Step, StepContext, StepResult, StepDraft, StepHost);
+kind!(ToolCall, ToolCallContext, ToolCallResult, ToolCallDraft, ToolCallHost);
+
+/// One layer of the onion. `#[middleware]` writes implementations; by hand it looks like this:
+///
+/// ```
+/// use goondan_core::{BoxFuture, Middleware, Next, Result, Step, StepContext, StepResult};
+///
+/// struct Counting;
+///
+/// impl Middleware<Step> for Counting {
+///     fn handle<'a>(
+///         &'a self,
+///         ctx: &'a mut StepContext<'_>,
+///         next: Next<'a, Step>,
+///     ) -> BoxFuture<'a, Result<StepResult>> {
+///         Box::pin(async move {
+///             let steps = ctx.step_index() + 1;
+///             ctx.metadata_mut().insert("steps".into(), steps.into());
+///             next.run(ctx).await
+///         })
+///     }
+/// }
+/// ```
+pub trait Middleware<K: Kind>: Send + Sync + 'static {
+    /// Runs the layer: what comes before `next.run(ctx)` is its pre phase, what comes after its post phase (PIPE-04).
+    fn handle<'a>(&'a self, ctx: &'a mut K::Context<'_>, next: Next<'a, K>) -> BoxFuture<'a, Result<K::Output>>;
+}
+
+/// How a middleware is registered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Options {
+    /// The lower, the further out; 0 unless said otherwise (API-09, ORDER-06).
+    pub priority: i32,
+    /// What errors and `order` call the middleware; `#[middleware]` takes the function's name.
+    pub name: Cow<'static, str>,
+}
+
+impl Options {
+    /// The defaults with another priority.
+    pub fn priority(priority: i32) -> Self {
+        Self { priority, ..Self::default() }
+    }
+
+    /// The same with a name.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.name = name.into();
+        self
+    }
+}

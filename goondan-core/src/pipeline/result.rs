@@ -1,0 +1,358 @@
+//! Owns the results of turns, steps and tool calls.
+//!
+//! A middleware gets one from `next` and may transform it; it can neither make nor copy one (NEXT-01).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{StepDraft, ToolCallDraft, TurnDraft};
+use crate::context::{StepContext, ToolCallContext, TurnContext};
+use crate::conversation::{Message, Role, Source, ToolOutput};
+use crate::error::Error;
+use crate::name::{ToolCallId, TurnId};
+
+/// Why a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// The model answered without calling a tool.
+    TextResponse,
+    /// The limit of steps was reached.
+    MaxSteps,
+    /// The turn failed; a middleware answered in its place.
+    Error,
+}
+
+/// The outcome of a turn (F-TURN).
+#[derive(Debug)]
+pub struct TurnResult(Box<TurnData>);
+
+#[derive(Debug)]
+struct TurnData {
+    turn: TurnId,
+    finish_reason: FinishReason,
+    response: Option<Arc<Message>>,
+    error: Option<Error>,
+    steps: u32,
+    tool_calls: Vec<ToolCallSummary>,
+}
+
+/// One tool call of a turn, in the turn's result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCallSummary {
+    /// The call.
+    pub id: ToolCallId,
+    /// The tool's name as the model wrote it.
+    pub name: String,
+    /// How it ended.
+    pub status: ToolCallStatus,
+}
+
+/// How far a turn came that failed; part of the [`Error`] that failed it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FailedTurn {
+    /// The turn.
+    pub id: TurnId,
+    /// How many steps were started.
+    pub steps: u32,
+    /// The tool calls that were answered, in request order.
+    pub tool_calls: Vec<ToolCallSummary>,
+}
+
+impl TurnResult {
+    #[cfg(feature = "runtime")]
+    pub(crate) fn new(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self {
+        Self(Box::new(TurnData { turn, finish_reason, response, error: None, steps: 0, tool_calls: Vec::new() }))
+    }
+
+    #[cfg(feature = "runtime")]
+    pub(crate) fn set_account(&mut self, steps: u32, tool_calls: Vec<ToolCallSummary>) {
+        self.0.steps = steps;
+        self.0.tool_calls = tool_calls;
+    }
+
+    pub(super) fn recovered(error: Error, draft: TurnDraft, ctx: &TurnContext<'_>) -> Self {
+        let source = Source::System;
+        let response = Message::new(Role::Assistant, draft.text, source);
+        Self(Box::new(TurnData {
+            turn: ctx.turn_id().clone(),
+            finish_reason: FinishReason::Error,
+            response: Some(Arc::new(response)),
+            error: Some(error),
+            steps: 0,
+            tool_calls: Vec::new(),
+        }))
+    }
+
+    /// The turn.
+    pub fn turn_id(&self) -> &TurnId {
+        &self.0.turn
+    }
+
+    /// Why the turn ended.
+    pub fn finish_reason(&self) -> FinishReason {
+        self.0.finish_reason
+    }
+
+    /// The answer.
+    pub fn response(&self) -> Option<&Message> {
+        self.0.response.as_deref()
+    }
+
+    /// The text of the answer; empty when there is none.
+    pub fn text(&self) -> Cow<'_, str> {
+        self.response().map(Message::text).unwrap_or_default()
+    }
+
+    /// Puts `text` in the place of the answer's text, for the caller. The conversation keeps what the model said.
+    pub fn set_text(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        self.0.response = Some(Arc::new(match self.0.response.take() {
+            Some(message) => Arc::unwrap_or_clone(message).with_content(text),
+            None => Message::new(Role::Assistant, text, Source::System),
+        }));
+    }
+
+    /// What failed, when a middleware answered in the place of a failed turn.
+    pub fn error(&self) -> Option<&Error> {
+        self.0.error.as_ref()
+    }
+
+    /// How many steps were run; complete once the turn is over.
+    pub fn steps(&self) -> u32 {
+        self.0.steps
+    }
+
+    /// The tool calls of all steps, in request order; complete once the turn is over.
+    pub fn tool_calls(&self) -> &[ToolCallSummary] {
+        &self.0.tool_calls
+    }
+}
+
+/// How a step ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepStatus {
+    /// The model answered, and its tool calls, if any, have results.
+    Completed,
+    /// The step failed; a middleware went on in its place.
+    Failed,
+}
+
+/// A tool call as the model asked for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolRequest {
+    /// The call.
+    pub id: ToolCallId,
+    /// The tool's name as the model wrote it, which need not be a legal one.
+    pub name: String,
+    /// The arguments as the model wrote them; an object, if the model keeps to the contract.
+    #[serde(default)]
+    pub args: Value,
+}
+
+/// The outcome of a step (PIPE-12).
+#[derive(Debug)]
+pub struct StepResult(Box<StepData>);
+
+#[derive(Debug)]
+struct StepData {
+    status: StepStatus,
+    has_tool_calls: bool,
+    tool_calls: Vec<ToolRequest>,
+    tool_results: Vec<ToolCallResult>,
+    metadata: Map<String, Value>,
+}
+
+impl StepResult {
+    #[cfg(feature = "runtime")]
+    pub(crate) fn new(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>) -> Self {
+        let has_tool_calls = !tool_calls.is_empty();
+        let status = StepStatus::Completed;
+        Self(Box::new(StepData { status, has_tool_calls, tool_calls, tool_results, metadata: Map::new() }))
+    }
+
+    pub(super) fn recovered(error: Error, draft: StepDraft, _: &StepContext<'_>) -> Self {
+        let mut metadata = Map::new();
+        metadata.insert("error".to_owned(), error.to_string().into());
+        Self(Box::new(StepData {
+            status: StepStatus::Failed,
+            has_tool_calls: draft.run_another,
+            tool_calls: Vec::new(),
+            tool_results: Vec::new(),
+            metadata,
+        }))
+    }
+
+    /// How the step ended.
+    pub fn status(&self) -> StepStatus {
+        self.0.status
+    }
+
+    /// Whether the turn goes on with another step (PIPE-11).
+    pub fn has_tool_calls(&self) -> bool {
+        self.0.has_tool_calls
+    }
+
+    /// Makes the turn go on with another step, or end with this one (D-07).
+    pub fn set_has_tool_calls(&mut self, has_tool_calls: bool) {
+        self.0.has_tool_calls = has_tool_calls;
+    }
+
+    /// The calls that the model asked for, in its order.
+    pub fn tool_calls(&self) -> &[ToolRequest] {
+        &self.0.tool_calls
+    }
+
+    /// The results of the calls, in the same order.
+    pub fn tool_results(&self) -> &[ToolCallResult] {
+        &self.0.tool_results
+    }
+
+    /// Values for the outer layers.
+    pub fn metadata(&self) -> &Map<String, Value> {
+        &self.0.metadata
+    }
+
+    /// Values for the outer layers, to change them.
+    pub fn metadata_mut(&mut self) -> &mut Map<String, Value> {
+        &mut self.0.metadata
+    }
+}
+
+/// How a tool call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolCallStatus {
+    /// With an answer.
+    Ok,
+    /// With an error for the model to read.
+    Error,
+}
+
+/// Why a tool call failed, as the model reads it (F-TOOL).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolError {
+    /// What went wrong.
+    pub message: String,
+    /// The stable code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// What the model can do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+    /// The page that explains the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help_url: Option<String>,
+}
+
+impl From<&Error> for ToolError {
+    fn from(error: &Error) -> Self {
+        Self {
+            message: error.message().into_owned(),
+            code: Some(error.code().to_string()),
+            suggestion: error.suggestion().map(str::to_owned),
+            help_url: error.help_url(),
+        }
+    }
+}
+
+impl From<Error> for ToolError {
+    fn from(error: Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+/// The outcome of a tool call (F-TOOL).
+#[derive(Debug)]
+pub struct ToolCallResult(Box<ToolCallData>);
+
+#[derive(Debug)]
+struct ToolCallData {
+    call_id: ToolCallId,
+    tool_name: String,
+    outcome: Result<Value, ToolError>,
+}
+
+impl ToolCallResult {
+    #[cfg(feature = "runtime")]
+    pub(crate) fn new(call_id: ToolCallId, tool_name: String, outcome: Result<Value, ToolError>) -> Self {
+        Self(Box::new(ToolCallData { call_id, tool_name, outcome }))
+    }
+
+    pub(super) fn recovered(_: Error, draft: ToolCallDraft, ctx: &ToolCallContext<'_>) -> Self {
+        Self(Box::new(ToolCallData {
+            call_id: ctx.call_id().clone(),
+            tool_name: ctx.tool_name().to_owned(),
+            outcome: draft.outcome,
+        }))
+    }
+
+    /// The call.
+    pub fn call_id(&self) -> &ToolCallId {
+        &self.0.call_id
+    }
+
+    /// The tool's name as the model wrote it.
+    pub fn tool_name(&self) -> &str {
+        &self.0.tool_name
+    }
+
+    /// How the call ended.
+    pub fn status(&self) -> ToolCallStatus {
+        match self.0.outcome {
+            Ok(_) => ToolCallStatus::Ok,
+            Err(_) => ToolCallStatus::Error,
+        }
+    }
+
+    /// The answer, when the call ended with one.
+    pub fn output(&self) -> Option<&Value> {
+        self.0.outcome.as_ref().ok()
+    }
+
+    /// The error, when the call ended with one.
+    pub fn error(&self) -> Option<&ToolError> {
+        self.0.outcome.as_ref().err()
+    }
+
+    /// Makes the call end with `output`.
+    pub fn set_output(&mut self, output: impl Into<Value>) {
+        self.0.outcome = Ok(output.into());
+    }
+
+    /// Makes the call end with `error`.
+    pub fn set_error(&mut self, error: impl Into<ToolError>) {
+        self.0.outcome = Err(error.into());
+    }
+
+    /// What the model is sent: text as text, anything else as JSON, an error with its code, remedy and help page.
+    pub fn to_tool_output(&self) -> ToolOutput {
+        match &self.0.outcome {
+            Ok(Value::String(text)) => ToolOutput::Text(text.clone()),
+            Ok(value) => ToolOutput::Json(value.clone()),
+            Err(error) => ToolOutput::Text(error.to_string()),
+        }
+    }
+}
+
+impl std::fmt::Display for ToolError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("error")?;
+        if let Some(code) = &self.code {
+            write!(f, " {code}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        if let Some(suggestion) = &self.suggestion {
+            write!(f, "\nsuggestion: {suggestion}")?;
+        }
+        if let Some(url) = &self.help_url {
+            write!(f, "\nhelp: {url}")?;
+        }
+        Ok(())
+    }
+}

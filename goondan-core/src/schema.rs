@@ -1,0 +1,51 @@
+//! Owns JSON Schema validation: a schema is compiled once and then asked often.
+
+use serde_json::Value;
+
+use crate::error::{Error, ErrorCode, Result};
+
+/// A compiled JSON Schema.
+pub struct Schema(jsonschema::Validator);
+
+/// One way in which a value breaks its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Where in the value, as a JSON pointer; empty for the whole value.
+    pub path: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl Schema {
+    /// Compiles `schema`.
+    ///
+    /// # Errors
+    /// `E_SCHEMA_INVALID` when it is not a JSON Schema.
+    pub fn compile(schema: &Value) -> Result<Self> {
+        jsonschema::validator_for(schema).map(Self).map_err(|error| {
+            Error::new(ErrorCode::SCHEMA_INVALID, format!("not a JSON Schema: {error}"))
+                .suggest("see https://json-schema.org for what a schema may hold")
+        })
+    }
+
+    /// All violations of `value`, in document order.
+    pub fn violations(&self, value: &Value) -> Vec<Violation> {
+        let violation = |error: jsonschema::ValidationError<'_>| Violation {
+            path: error.instance_path().to_string(),
+            message: error.to_string(),
+        };
+        self.0.iter_errors(value).map(violation).collect()
+    }
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = if self.path.is_empty() { "/" } else { &self.path };
+        write!(f, "{place}: {}", self.message)
+    }
+}
+
+/// The violations on one line.
+pub(crate) fn summary(violations: &[Violation]) -> String {
+    violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,101 @@
+//! Owns `metadata.json`: whose directory this is, and whether a turn runs in it.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::super::InstanceId;
+use super::atomic::{self, io_error};
+use crate::conversation::Timestamp;
+use crate::error::{Error, ErrorCode, Result};
+
+/// What `metadata.json` says, and where it lies.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metadata {
+    /// Not read: what another process noted before it ended says nothing about now.
+    #[serde(skip_deserializing)]
+    status: Status,
+    agent_name: String,
+    instance_key: String,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    /// Members of other implementations: kept.
+    #[serde(flatten)]
+    other: Map<String, Value>,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+/// What the instance does, for people and tools that look from outside.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Status {
+    #[default]
+    Idle,
+    Processing,
+}
+
+impl Metadata {
+    /// Reads the file; none if there is none, or only one that a crash of the machine left without sense: its content is
+    /// not synced when it changes.
+    pub(super) fn read(path: PathBuf, instance: &InstanceId) -> Result<Option<Self>> {
+        let bytes = atomic::read(&path)?;
+        let mut metadata: Self = match serde_json::from_slice(&bytes) {
+            Ok(metadata) => metadata,
+            Err(_) if bytes.is_empty() => return Ok(None),
+            Err(_) => {
+                atomic::keep_aside(&path, &bytes)?;
+                return Ok(None);
+            }
+        };
+        // Serde counts a member that is not read among the unknown ones.
+        metadata.other.remove("status");
+        metadata.path = path;
+        if metadata.agent_name == instance.agent.as_str() && metadata.instance_key == instance.key.as_str() {
+            return Ok(Some(metadata));
+        }
+        let Self { agent_name, instance_key, path, .. } = metadata;
+        let what =
+            format!("{} belongs to the instance `{agent_name}:{instance_key}`, not `{instance}`", path.display());
+        Err(Error::new(ErrorCode::STORE_DAMAGED, what).suggest("use another instance key, or move the directory away"))
+    }
+
+    /// The first content of a new directory.
+    pub(super) fn new(path: PathBuf, instance: &InstanceId) -> Self {
+        let now = Timestamp::now();
+        Self {
+            status: Status::Idle,
+            agent_name: instance.agent.to_string(),
+            instance_key: instance.key.to_string(),
+            created_at: now,
+            updated_at: now,
+            other: Map::new(),
+            path,
+        }
+    }
+
+    /// Writes the file so that it outlives the machine, once its directory is synced.
+    pub(super) fn write(&self) -> Result<()> {
+        atomic::replace(&self.path, &self.encode()?)
+    }
+
+    /// Notes what the instance does now. A failure is only reported: nothing depends on this file, and a turn must not
+    /// fail for it.
+    pub(super) fn note(&mut self, status: Status) {
+        self.status = status;
+        self.updated_at = Timestamp::now();
+        let written = self.encode().and_then(|bytes| atomic::replace_unsynced(&self.path, &bytes));
+        if let Err(error) = written {
+            tracing::warn!(error = %error.report(), "the status of an instance could not be noted");
+        }
+    }
+
+    fn encode(&self) -> Result<Vec<u8>> {
+        let mut bytes =
+            serde_json::to_vec(self).map_err(|error| io_error("encode", &self.path, std::io::Error::other(error)))?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,105 @@
+//! Owns the store that keeps instances in files, so that they outlive the process and the machine.
+//!
+//! # Files
+//! `<state root>/workspaces/<workspaceId>/instances/<instance>/` holds, in the formats of F-STORE,
+//! `metadata.json`, `lock`, `messages/base.jsonl` (the messages after the last committed turn),
+//! `messages/events.jsonl` (the running turn) and `extensions/<name>.json` (state).
+//!
+//! # Protocol
+//! What a turn writes, in this order, and what an opening makes of a crash after each step:
+//!
+//! 1. `{"turn": id, "baseBytes": n}` to the events. *Crash:* the turn was interrupted, without events.
+//! 2. Each event to the events, before the model sees it; synced before a tool acts on the world. *Crash:* the turn was
+//!    interrupted; its events are given out, and the turn can go on.
+//! 3. `{"fold": id, "pure": …, "baseBytesAfter": …, "crc": …, "state": {…}}` to the events, and one sync: **the commit**.
+//!    *Crash before the sync:* as after 2, or as after 3, and nobody was told. *Crash after it:* the base is neither of that
+//!    length and checksum, so it is cut to `baseBytes` and the events are folded into it again, and 4 to 6 are done.
+//! 4. The new base. A turn that only appended adds its lines and syncs; another one writes a new file, syncs it, and puts
+//!    it in the place of the old one. *Crash within:* as after 3. *Crash after it:* the base has that length and checksum,
+//!    so it is left alone, and 5 and 6 are done.
+//! 5. The state files, each replaced in one step. *Crash within or after it:* as after 4; the files are written again.
+//! 6. The events are emptied, without a sync. *Crash:* nothing is left to do, or the same as after 5.
+//!
+//! A failure up to 3 leaves the turn uncommitted, to be committed again; only a failed sync leaves it open, and says that
+//! the instance must be opened again. After 3 a commit does not fail: what is left is done before the next turn begins, and
+//! if that fails, the turn does not begin.
+//!
+//! # Damage
+//! A last line that a crash tore is cut off and kept as `<file>.corrupt-<n>`. Other damage stops the opening with an error
+//! that names file and line.
+
+mod atomic;
+mod events;
+mod fold;
+mod journal;
+mod lines;
+mod lock;
+mod log;
+mod metadata;
+mod place;
+mod recovery;
+mod state;
+
+use std::path::{Path, PathBuf};
+
+pub use place::{state_root, workspace_id};
+
+use super::{InstanceId, Opened, Store};
+use crate::BoxFuture;
+use crate::error::{Error, ErrorCode, Result};
+use place::Place;
+
+/// Keeps instances in the files of one workspace directory. It holds nothing open itself: each instance that it opens is
+/// locked until its journal is dropped.
+///
+/// ```
+/// use goondan_core::store::{FileStore, state_root};
+/// # fn main() -> goondan_core::Result<()> {
+/// let store = FileStore::in_workspace(&state_root(None)?, "my-swarm")?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct FileStore {
+    dir: PathBuf,
+}
+
+impl FileStore {
+    /// A store over the workspace directory `dir`, `<state root>/workspaces/<workspaceId>`. Nothing is made before an
+    /// instance is opened.
+    ///
+    /// # Errors
+    /// `E_STORE_IO` when `dir` is not a path, or is there and is not a directory.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
+        let dir = dir.as_ref();
+        // A program that changes its working directory must not change its store with it.
+        let absolute = std::path::absolute(dir).map_err(|error| {
+            Error::new(ErrorCode::STORE_IO, format!("`{}` is not a directory for a store", dir.display()))
+                .caused_by(error)
+        })?;
+        if absolute.exists() && !absolute.is_dir() {
+            let message = format!("{} is there, but is not a directory", absolute.display());
+            return Err(Error::new(ErrorCode::STORE_IO, message).suggest("choose another place, or move the file away"));
+        }
+        Ok(Self { dir: absolute })
+    }
+
+    /// A store over the directory of the workspace `name` below `state_root`; see [`workspace_id`].
+    ///
+    /// # Errors
+    /// See [`FileStore::open`].
+    pub fn in_workspace(state_root: &Path, name: &str) -> Result<Self> {
+        Self::open(state_root.join("workspaces").join(workspace_id(name)))
+    }
+
+    /// The directory of an instance, whether it exists or not (D-05).
+    pub fn instance_dir(&self, instance: &InstanceId) -> PathBuf {
+        Place::new(&self.dir, instance).dir().to_owned()
+    }
+}
+
+impl Store for FileStore {
+    fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
+        Box::pin(async move { atomic::blocking(|| journal::open(Place::new(&self.dir, instance), instance)) })
+    }
+}

@@ -1,0 +1,54 @@
+//! Owns the state files of extensions, `extensions/<name>.json` (STATE-07): read when an instance opens, replaced when a
+//! turn has changed them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::atomic::{self, io_error};
+use crate::error::{Error, ErrorCode, Result};
+use crate::name::ExtensionName;
+
+/// The state of all extensions that have some (STATE-05).
+pub(super) fn read(dir: &Path) -> Result<BTreeMap<ExtensionName, Value>> {
+    let mut state = BTreeMap::new();
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(state),
+        entries => entries.map_err(|error| io_error("read the directory", dir, error))?,
+    };
+    for entry in entries {
+        let path = entry.map_err(|error| io_error("read the directory", dir, error))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".json"));
+        let Some(name) = name else { continue };
+        let Ok(name) = ExtensionName::new(name) else {
+            tracing::warn!(file = %path.display(), "not the state of an extension: no extension can have this name");
+            continue;
+        };
+        let value = fs::read(&path).and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from));
+        state.insert(name, value.map_err(|error| unreadable(&path, error))?);
+    }
+    Ok(state)
+}
+
+/// Replaces the files of the extensions in `changed` (STATE-06); others are left alone.
+pub(super) fn write(dir: &Path, changed: &BTreeMap<ExtensionName, Value>) -> Result<()> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    atomic::create_dirs(dir)?;
+    for (name, value) in changed {
+        let path = dir.join(format!("{name}.json"));
+        atomic::replace(&path, format!("{value}\n").as_bytes())?;
+    }
+    atomic::sync_dir(dir)
+}
+
+/// Never reset silently: the user decides.
+fn unreadable(path: &Path, error: io::Error) -> Error {
+    Error::new(ErrorCode::EXT_STATE, format!("the state in {} cannot be read", path.display()))
+        .suggest("repair the file, or move it away to let the extension start without state")
+        .caused_by(error)
+}

@@ -1,0 +1,92 @@
+//! Owns the store that forgets: instances live as long as the program.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::{Commit, InstanceId, Journal, Opened, Reach, Store};
+use crate::BoxFuture;
+use crate::conversation::{Message, MessageEvent};
+use crate::error::{Error, ErrorCode, Result};
+use crate::name::{ExtensionName, TurnId};
+
+/// Keeps instances in memory: for tests, and for programs that need no history. The default of an agent.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStore {
+    instances: Arc<Mutex<HashMap<InstanceId, Kept>>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    base: Vec<Arc<Message>>,
+    state: BTreeMap<ExtensionName, Value>,
+    open: bool,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn with<T>(&self, instance: &InstanceId, change: impl FnOnce(&mut Kept) -> T) -> T {
+        let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
+        change(instances.entry(instance.clone()).or_default())
+    }
+}
+
+impl Store for MemoryStore {
+    fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
+        Box::pin(async move {
+            self.with(instance, |kept| {
+                if std::mem::replace(&mut kept.open, true) {
+                    return Err(Error::new(
+                        ErrorCode::STORE_LOCKED,
+                        format!("the instance `{instance}` is open already"),
+                    )
+                    .suggest("drop the other handle first"));
+                }
+                let journal = Box::new(MemoryJournal { store: self.clone(), instance: instance.clone() });
+                Ok(Opened { base: kept.base.clone(), interrupted: None, state: kept.state.clone(), journal })
+            })
+        })
+    }
+}
+
+struct MemoryJournal {
+    store: MemoryStore,
+    instance: InstanceId,
+}
+
+impl Journal for MemoryJournal {
+    fn begin(&mut self, _: &TurnId) -> Result<()> {
+        Ok(())
+    }
+
+    fn record(&mut self, _: &MessageEvent) -> Result<()> {
+        Ok(())
+    }
+
+    fn flush(&mut self, _: Reach) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
+        self.store.with(&self.instance, |kept| {
+            if turn.conversation.only_appends() {
+                kept.base.extend(turn.conversation.events().iter().filter_map(MessageEvent::appended).cloned());
+            } else {
+                kept.base = turn.conversation.messages().cloned().collect();
+            }
+            kept.state.extend(turn.state.iter().map(|(name, value)| (name.clone(), value.clone())));
+        });
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl Drop for MemoryJournal {
+    fn drop(&mut self) {
+        self.store.with(&self.instance, |kept| kept.open = false);
+    }
+}

@@ -1,0 +1,104 @@
+//! Owns the port to persistence: what the runtime asks of a store, and the stores that come with it.
+
+mod file;
+mod memory;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::BoxFuture;
+use crate::conversation::{Conversation, Message, MessageEvent};
+use crate::error::Result;
+use crate::name::{AgentName, ExtensionName, InstanceKey, TurnId};
+
+pub use file::{FileStore, state_root, workspace_id};
+pub use memory::MemoryStore;
+
+/// One conversation of one agent (D-05).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InstanceId {
+    /// The agent.
+    pub agent: AgentName,
+    /// Which of its conversations.
+    pub key: InstanceKey,
+}
+
+impl fmt::Display for InstanceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.agent, self.key)
+    }
+}
+
+/// Keeps instances: implement it to keep them elsewhere than in files or memory.
+pub trait Store: Send + Sync + 'static {
+    /// Opens an instance, and makes it if it does not exist. Until the journal that is returned is dropped nobody else
+    /// can open it.
+    fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>>;
+}
+
+/// An instance as the store had it.
+pub struct Opened {
+    /// The messages after the last committed turn, oldest first.
+    pub base: Vec<Arc<Message>>,
+    /// The turn that was running when the last process ended. The journal goes on with this turn: the runtime closes it
+    /// and commits it before anything else.
+    pub interrupted: Option<Interrupted>,
+    /// The committed state of the extensions.
+    pub state: BTreeMap<ExtensionName, Value>,
+    /// Takes in what happens from now on.
+    pub journal: Box<dyn Journal>,
+}
+
+/// A turn that did not come to its commit.
+#[derive(Debug, PartialEq)]
+pub struct Interrupted {
+    /// The turn.
+    pub turn: TurnId,
+    /// The events that it had recorded.
+    pub events: Vec<MessageEvent>,
+}
+
+/// Takes in what happens to one instance. A turn is `begin`, any number of `record` and `flush`, and `commit`.
+pub trait Journal: Send {
+    /// Starts a turn.
+    ///
+    /// # Errors
+    /// When the store cannot take it in.
+    fn begin(&mut self, turn: &TurnId) -> Result<()>;
+
+    /// Notes an event of the running turn. It may stay in memory until the next [`Journal::flush`].
+    ///
+    /// # Errors
+    /// When the store cannot take it in.
+    fn record(&mut self, event: &MessageEvent) -> Result<()>;
+
+    /// Brings what was recorded as far as `reach` says.
+    fn flush(&mut self, reach: Reach) -> BoxFuture<'_, Result<()>>;
+
+    /// Ends the turn: after a success, its messages and the changed state are there whatever happens to the machine; after
+    /// a failure none of them is, and the commit can be tried again, unless the error says that only opening the instance
+    /// anew can tell. The conversation is not folded yet.
+    fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>>;
+}
+
+/// How far a [`Journal::flush`] goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// What was recorded outlives the process: needed before the model sees it.
+    Process,
+    /// It outlives the machine too: needed before a tool acts on the world.
+    Machine,
+}
+
+/// What a turn leaves behind.
+pub struct Commit<'a> {
+    /// The turn.
+    pub turn: &'a TurnId,
+    /// The conversation with the events of the turn, not yet folded.
+    pub conversation: &'a Conversation,
+    /// The state of the extensions that changed theirs.
+    pub state: &'a BTreeMap<ExtensionName, Value>,
+}

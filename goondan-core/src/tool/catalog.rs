@@ -1,0 +1,102 @@
+//! Owns the catalog: the tools that one step shows the model.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::name::ToolName;
+
+/// A tool as the model sees it (F-TOOL).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolItem {
+    /// The full name.
+    pub name: ToolName,
+    /// What the tool does, for the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// The JSON Schema of the arguments; none means that any object will do (LEGACY-TOOLDEF-01).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Value>,
+}
+
+impl ToolItem {
+    /// A tool without description and parameters.
+    ///
+    /// # Errors
+    /// `E_TOOL_NAME` when `name` is not a legal tool name (TOOL-01).
+    pub fn new(name: &str) -> crate::Result<Self> {
+        Ok(Self { name: ToolName::new(name)?, description: None, parameters: None })
+    }
+
+    /// Adds what the tool does, for the model.
+    #[must_use]
+    pub fn describe(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Adds the JSON Schema of the arguments.
+    #[must_use]
+    pub fn parameters(mut self, schema: impl Into<Value>) -> Self {
+        self.parameters = Some(schema.into());
+        self
+    }
+}
+
+/// The tools of one step, in the order in which they were registered. Changing it changes this step alone.
+#[derive(Clone, Debug, Default)]
+pub struct ToolCatalog {
+    /// Shared with the registry until someone changes it.
+    items: Arc<Vec<Arc<ToolItem>>>,
+}
+
+impl ToolCatalog {
+    /// The tools.
+    pub fn iter(&self) -> impl Iterator<Item = &ToolItem> {
+        self.items.iter().map(|item| &**item)
+    }
+
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there is no tool.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The tool called `name`.
+    pub fn get(&self, name: &str) -> Option<&ToolItem> {
+        self.iter().find(|item| item.name == *name)
+    }
+
+    /// The tool called `name`, to change it.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut ToolItem> {
+        let item = Arc::make_mut(&mut self.items).iter_mut().find(|item| item.name == *name)?;
+        Some(Arc::make_mut(item))
+    }
+
+    /// Adds a tool, in the place of one with the same name if there is one.
+    pub fn insert(&mut self, item: ToolItem) {
+        match self.get_mut(item.name.as_str()) {
+            Some(present) => *present = item,
+            None => Arc::make_mut(&mut self.items).push(Arc::new(item)),
+        }
+    }
+
+    /// Keeps the tools for which `keep` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(&ToolItem) -> bool) {
+        Arc::make_mut(&mut self.items).retain(|item| keep(item));
+    }
+}
+
+impl FromIterator<ToolItem> for ToolCatalog {
+    fn from_iter<I: IntoIterator<Item = ToolItem>>(items: I) -> Self {
+        let mut catalog = Self::default();
+        items.into_iter().for_each(|item| catalog.insert(item));
+        catalog
+    }
+}

@@ -1,0 +1,11 @@
+//! Owns tools: what the model may call, what a step shows of it, and who answers.
+
+mod catalog;
+mod handler;
+#[cfg(feature = "runtime")]
+mod registry;
+
+pub use catalog::{ToolCatalog, ToolItem};
+pub use handler::{ToolContext, ToolHandler};
+#[cfg(feature = "runtime")]
+pub use registry::ToolRegistry;

@@ -1,0 +1,69 @@
+//! Owns the record in the expansion: what a file tells of the extension without running anything of it.
+
+use std::fmt::Write;
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote_spanned;
+
+use crate::attr::doc_comment;
+use crate::check::{Layer, Plan};
+
+/// The record is text before the contract crate is seen; a test of the facade compares this with `API_VERSION`.
+const API_VERSION: &str = "goondan.ai/v1";
+
+/// ```text
+/// #[cfg(all(unix, not(target_vendor = "apple")))]
+/// const _: () = {
+///     const JSON: &str = concat!("{\"apiVersion\":…,\"package\":\"", env!("CARGO_PKG_NAME"), "\",…}");
+///
+///     #[used]
+///     #[unsafe(link_section = ".goondan")]
+///     static RECORD: [u8; record_len(JSON)] = length_prefixed(JSON);
+/// };
+/// ```
+/// The section has this name and this meaning in ELF files, which are what can be inspected.
+pub(super) fn record(plan: &Plan<'_>) -> TokenStream {
+    let api_version = text(API_VERSION);
+    let name = text(&plan.name.value());
+    let description = text(&doc_comment(&plan.block.header.attrs));
+    let middlewares: Vec<_> = plan.middlewares.iter().map(middleware).collect();
+    let middlewares = middlewares.join(",");
+
+    let package = format!("{{\"apiVersion\":{api_version},\"package\":\"");
+    let version = "\",\"version\":\"";
+    let rest = format!("\",\"name\":{name},\"description\":{description},\"middlewares\":[{middlewares}]}}");
+    quote_spanned! {Span::mixed_site()=>
+        #[cfg(all(unix, not(target_vendor = "apple")))]
+        const _: () = {
+            const JSON: &__goondan::str = __goondan::concat!(
+                #package, __goondan::env!("CARGO_PKG_NAME"),
+                #version, __goondan::env!("CARGO_PKG_VERSION"),
+                #rest,
+            );
+
+            #[used]
+            #[unsafe(link_section = ".goondan")]
+            static RECORD: [__goondan::u8; __goondan::record_len(JSON)] = __goondan::length_prefixed(JSON);
+        };
+    }
+}
+
+fn middleware(layer: &Layer<'_>) -> String {
+    let (kind, function) = (text(layer.kind.word()), text(&layer.function.name()));
+    format!("{{\"kind\":{kind},\"function\":{function},\"priority\":{}}}", layer.priority)
+}
+
+/// `text` as a JSON string.
+fn text(text: &str) -> String {
+    let mut json = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => json.extend(['\\', letter]),
+            // Writing to a string cannot fail.
+            '\0'..=' ' if letter != ' ' => write!(json, "\\u{:04x}", u32::from(letter)).unwrap_or_default(),
+            _ => json.push(letter),
+        }
+    }
+    json.push('"');
+    json
+}

@@ -1,0 +1,52 @@
+//! Keeps the newest messages of a conversation and lets the older ones go (PATTERN-WINDOW).
+
+use std::num::NonZeroUsize;
+
+use goondan::prelude::*;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// The config of the extension.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// How many messages a turn starts with at most, its input included.
+    pub max_messages: NonZeroUsize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        const DEFAULT: NonZeroUsize = NonZeroUsize::new(40).unwrap();
+        Self { max_messages: DEFAULT }
+    }
+}
+
+/// The extension.
+#[derive(Debug)]
+pub struct MessageWindow {
+    max_messages: usize,
+}
+
+/// Keeps the newest messages of a conversation.
+#[goondan::extension(name = "message-window")]
+impl MessageWindow {
+    #[init]
+    fn new(config: Config) -> Self {
+        Self { max_messages: config.max_messages.get() }
+    }
+
+    #[middleware(turn)]
+    async fn trim(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let excess = ctx.conversation().len().saturating_sub(self.max_messages);
+        if excess > 0 {
+            // A tool's answer without the call that it answers says nothing: it goes with its call.
+            let oldest = ctx.conversation().iter().enumerate();
+            let gone = oldest.take_while(|(index, message)| *index < excess || message.role() == Role::Tool);
+            let ids: Vec<_> = gone.map(|(_, message)| message.id().to_owned()).collect();
+            for id in ids {
+                ctx.emit(MessageEvent::remove(id));
+            }
+        }
+        next.run(ctx).await
+    }
+}

@@ -1,0 +1,278 @@
+//! PIPE and F-TURN: how a turn goes, and what it leaves.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goondan::prelude::*;
+use goondan::{
+    BoxFuture, ErrorCode, FinishReason, Model, ModelRequest, ModelResponse, ScriptItem, ToolCallStatus, json,
+};
+use goondan_covers::covers;
+use tokio::sync::Notify;
+
+use crate::support::{Log, LogConfig, agent, args, one_turn};
+
+/// Logs every layer of every kind.
+struct Tracing {
+    log: Log,
+}
+
+#[goondan::extension(name = "tracing")]
+impl Tracing {
+    #[init]
+    fn new(config: LogConfig) -> Self {
+        Self { log: config.log }
+    }
+
+    #[middleware(turn)]
+    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let result = next.run(ctx).await;
+        self.log.write("turn");
+        result
+    }
+
+    #[middleware(step)]
+    async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let index = ctx.step_index();
+        let result = next.run(ctx).await;
+        match &result {
+            Ok(result) => self.log.write(format!(
+                "step {index}: {:?}, tool calls: {}, {} of {} answered",
+                result.status(),
+                result.has_tool_calls(),
+                result.tool_results().len(),
+                result.tool_calls().len(),
+            )),
+            Err(error) => self.log.write(format!("step {index}: {}", error.message())),
+        }
+        result
+    }
+
+    #[middleware(toolCall)]
+    async fn call(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+        self.log.write(format!("call {} in step {}", ctx.tool_name(), ctx.step_index()));
+        next.run(ctx).await
+    }
+}
+
+#[tokio::test]
+#[covers("PIPE-01", "PIPE-02", "PIPE-07", "PIPE-08", "PIPE-10", "PIPE-11", "PIPE-12", "API-05", "API-07")]
+async fn steps_run_while_there_are_tool_calls() {
+    let log = Log::new("steps");
+    let call = |name: &str| (name.to_owned(), args(json!({})));
+    let script = [
+        ScriptItem::calls([call("a__one"), call("a__two")]),
+        ScriptItem::calls([call("a__three")]),
+        ScriptItem::say("done"),
+    ];
+    let turn = one_turn(agent(script).extension::<Tracing>(log.config())).await.unwrap();
+    assert_eq!((turn.text().as_ref(), turn.finish_reason(), turn.steps()), ("done", FinishReason::TextResponse, 3));
+    let calls: Vec<_> = turn.tool_calls().iter().map(|call| (call.name.as_str(), call.status)).collect();
+    let refused = ToolCallStatus::Error;
+    assert_eq!(calls, [("a__one", refused), ("a__two", refused), ("a__three", refused)]);
+    assert_eq!(
+        log.take(),
+        [
+            "call a__one in step 0",
+            "call a__two in step 0",
+            "step 0: Completed, tool calls: true, 2 of 2 answered",
+            "call a__three in step 1",
+            "step 1: Completed, tool calls: true, 1 of 1 answered",
+            "step 2: Completed, tool calls: false, 0 of 0 answered",
+            "turn",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn the_limit_of_steps_ends_the_turn_with_a_notice_or_the_last_text() {
+    let limit = NonZeroU32::new(2).unwrap();
+    let call = || ScriptItem::call("a__b", args(json!({})));
+    let turn = one_turn(agent([call().repeat()]).max_steps_per_turn(limit)).await.unwrap();
+    assert_eq!((turn.finish_reason(), turn.steps()), (FinishReason::MaxSteps, 2));
+    assert!(turn.text().contains("limit of 2 steps"), "{}", turn.text());
+
+    let talking = ModelResponse {
+        text: Some("let me see".to_owned()),
+        tool_calls: vec![serde_json::from_value(json!({ "id": "c1", "name": "a__b", "args": {} })).unwrap()],
+    };
+    let turn = one_turn(agent([ScriptItem::raw(talking), call()]).max_steps_per_turn(limit)).await.unwrap();
+    assert_eq!((turn.finish_reason(), turn.text().as_ref()), (FinishReason::MaxSteps, "let me see"));
+}
+
+/// Ends or prolongs the turn from its step middleware.
+struct Steering {
+    prolong: bool,
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct SteeringConfig {
+    prolong: bool,
+}
+
+#[goondan::extension(name = "steering")]
+impl Steering {
+    #[init]
+    fn new(config: SteeringConfig) -> Self {
+        Self { prolong: config.prolong }
+    }
+
+    #[middleware(step)]
+    async fn steer(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let first = ctx.step_index() == 0;
+        let mut result = next.run(ctx).await?;
+        result.set_has_tool_calls(self.prolong && first);
+        Ok(result)
+    }
+}
+
+#[tokio::test]
+#[covers("PIPE-11")]
+async fn a_step_middleware_decides_whether_another_step_comes() {
+    let script = || [ScriptItem::say("one"), ScriptItem::say("two")];
+    let turn = one_turn(agent(script()).extension::<Steering>(json!({ "prolong": true }))).await.unwrap();
+    assert_eq!((turn.text().as_ref(), turn.steps()), ("two", 2));
+    let calling = [ScriptItem::call("a__b", args(json!({}))), ScriptItem::say("never")];
+    let turn = one_turn(agent(calling).extension::<Steering>(json!({ "prolong": false }))).await.unwrap();
+    assert_eq!((turn.text().as_ref(), turn.steps()), ("", 1));
+}
+
+/// Asks for another attempt as long as the error says that one may help.
+struct Retrying {
+    log: Log,
+}
+
+#[goondan::extension(name = "retrying")]
+impl Retrying {
+    #[init]
+    fn new(config: LogConfig) -> Self {
+        Self { log: config.log }
+    }
+
+    #[middleware(step)]
+    async fn retry(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let attempt = ctx.metadata().get("attempt").cloned();
+        self.log.write(format!("step {}, attempt {attempt:?}", ctx.step_index()));
+        match next.catch(ctx).await {
+            Err(failure) if failure.error().is_retryable() => {
+                let message = failure.error().message().into_owned();
+                Err(Error::retry_after(Duration::from_millis(1), message))
+            }
+            result => Ok(result?),
+        }
+    }
+}
+
+#[tokio::test]
+#[covers("PATTERN-RETRY-01")]
+async fn a_retry_is_a_new_step() {
+    let log = Log::new("retry");
+    let script = [ScriptItem::fail("busy", true), ScriptItem::fail("busy", true), ScriptItem::say("here")];
+    let turn = one_turn(agent(script).extension::<Retrying>(log.config())).await.unwrap();
+    assert_eq!((turn.text().as_ref(), turn.steps()), ("here", 3));
+    assert_eq!(
+        log.take(),
+        ["step 0, attempt None", "step 1, attempt Some(Number(1))", "step 2, attempt Some(Number(2))"]
+    );
+}
+
+#[tokio::test]
+async fn retries_end_and_the_error_goes_out() {
+    let log = Log::new("retries end");
+    let failing = || ScriptItem::fail("busy", true).repeat();
+    let error = one_turn(agent([failing()]).extension::<Retrying>(log.config())).await.unwrap_err();
+    assert_eq!(error.message(), "busy");
+    assert_eq!(log.take().len(), 4, "the first attempt and three retries");
+    let error = one_turn(agent([ScriptItem::fail("broken", false)]).extension::<Retrying>(log.config()));
+    assert_eq!(error.await.unwrap_err().message(), "broken");
+    assert_eq!(log.take().len(), 1);
+}
+
+#[tokio::test]
+async fn a_failed_turn_is_kept_and_does_not_block_the_next() {
+    let agent = agent([ScriptItem::fail("no", false), ScriptItem::say("yes")]).build().await.unwrap();
+    let instance = agent.instance("test").await.unwrap();
+    let error = instance.run("one").await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::MODEL);
+    assert_eq!(error.turn().unwrap().steps, 1);
+    assert_eq!(instance.run("two").await.unwrap().text(), "yes");
+    let texts: Vec<_> = instance.messages().await.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!(texts, ["one", "two", "yes"]);
+}
+
+/// A model that waits for a sign before it answers, and says when it was asked.
+#[derive(Clone, Default)]
+struct Gated {
+    asked: Arc<Notify>,
+    open: Arc<Notify>,
+}
+
+impl Model for Gated {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        Box::pin(async move {
+            let heard = request.messages().last().map(|message| message.content.text().into_owned());
+            self.asked.notify_one();
+            self.open.notified().await;
+            Ok(ModelResponse::text(format!("re: {}", heard.unwrap_or_default())))
+        })
+    }
+}
+
+#[tokio::test]
+#[covers("PIPE-18")]
+async fn events_are_handled_one_at_a_time_in_the_order_of_asking() {
+    let model = Gated::default();
+    let agent = goondan::Agent::builder("assistant").model(model.clone()).build().await.unwrap();
+    let instance = agent.instance("test").await.unwrap();
+    let asking = |text: &'static str| {
+        let instance = instance.clone();
+        tokio::spawn(async move { instance.run(text).await.unwrap().text().into_owned() })
+    };
+    let first = asking("first");
+    model.asked.notified().await;
+    let (second, third) = (asking("second"), asking("third"));
+    for _ in 0..3 {
+        model.open.notify_one();
+        tokio::task::yield_now().await;
+        while !(first.is_finished() && second.is_finished() && third.is_finished()) {
+            model.open.notify_one();
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!((first.await.unwrap(), second.await.unwrap()), ("re: first".into(), "re: second".into()));
+    assert_eq!(third.await.unwrap(), "re: third");
+    let texts: Vec<_> = instance.messages().await.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!(texts, ["first", "re: first", "second", "re: second", "third", "re: third"]);
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_is_kept_and_the_next_goes_on() {
+    let model = Gated::default();
+    let agent = goondan::Agent::builder("assistant").model(model.clone()).build().await.unwrap();
+    let instance = agent.instance("test").await.unwrap();
+    tokio::select! {
+        _ = instance.run("one") => panic!("nobody opened the gate"),
+        () = model.asked.notified() => {}
+    }
+    model.open.notify_one();
+    assert_eq!(instance.run("two").await.unwrap().text(), "re: two");
+    let texts: Vec<_> = instance.messages().await.iter().map(|message| message.text().into_owned()).collect();
+    assert_eq!(texts, ["one", "two", "re: two"]);
+}
+
+#[tokio::test]
+async fn two_instances_do_not_wait_for_each_other() {
+    let model = Gated::default();
+    let agent = goondan::Agent::builder("assistant").model(model.clone()).build().await.unwrap();
+    let one = agent.instance("one").await.unwrap();
+    let two = agent.instance("two").await.unwrap();
+    let waiting = tokio::spawn(async move { one.run("one").await });
+    model.asked.notified().await;
+    let also = tokio::spawn(async move { two.run("two").await });
+    // The second model call happens while the first is still waiting.
+    model.asked.notified().await;
+    model.open.notify_waiters();
+    assert_eq!(waiting.await.unwrap().unwrap().text(), "re: one");
+    assert_eq!(also.await.unwrap().unwrap().text(), "re: two");
+}

@@ -1,0 +1,52 @@
+//! Which requirements no test proves yet, against the list of those that we know of.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+const UNCOVERED: &str = "tests/conformance/uncovered.txt";
+
+#[test]
+fn every_must_row_is_proved_or_known_not_to_be() {
+    let required = must_rows(&fs::read_to_string("docs/requirements.md").unwrap());
+    let mut covered = BTreeSet::new();
+    for root in ["tests", "plugins", "goondan-core", "goondan-bundle", "goondan-cli", "goondan-macros"] {
+        collect_marks(Path::new(root), &mut covered);
+    }
+    let uncovered: BTreeSet<_> = required.difference(&covered).cloned().collect();
+
+    let list = fs::read_to_string(UNCOVERED).unwrap();
+    let known: BTreeSet<_> =
+        list.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect();
+    println!("{} of {} MUST rows are covered", required.len() - uncovered.len(), required.len());
+
+    let lost: Vec<_> = uncovered.difference(&known).collect();
+    assert!(lost.is_empty(), "no test covers these rows any more, and the list may only get shorter: {lost:?}");
+    let proved: Vec<_> = known.difference(&uncovered).collect();
+    assert!(proved.is_empty(), "these rows are covered now; take them out of {UNCOVERED}: {proved:?}");
+}
+
+/// The ids of rows whose level starts with MUST.
+fn must_rows(document: &str) -> BTreeSet<String> {
+    let rows = document.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    rows.filter(|(_, rest)| rest.starts_with("MUST")).map(|(id, _)| id.to_owned()).collect()
+}
+
+/// The ids of all `#[covers(…)]` marks in the Rust files below `place`.
+fn collect_marks(place: &Path, covered: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(place).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            collect_marks(&path, covered);
+        } else if path.extension().is_some_and(|extension| extension == "rs") && path != Path::new(file!()) {
+            let text = fs::read_to_string(&path).unwrap();
+            // A mark starts its line; what stands in a comment is not one.
+            let marks = text.split('\n').filter_map(|line| line.trim_start().strip_prefix("#[covers("));
+            for ids in marks {
+                covered.extend(ids.split('"').skip(1).step_by(2).map(str::to_owned));
+            }
+        }
+    }
+}

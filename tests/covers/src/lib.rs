@@ -1,0 +1,30 @@
+//! Owns the mark by which a test names the requirements that it proves.
+
+use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
+
+const REQUIREMENTS: &str = include_str!("../../../docs/requirements.md");
+
+/// Marks a test as the proof of rows of `docs/requirements.md`: `#[covers("PIPE-03", "NEXT-01")]`.
+///
+/// The mark changes nothing. An id that the document does not have is a compile error at the id.
+#[proc_macro_attribute]
+pub fn covers(ids: TokenStream, test: TokenStream) -> TokenStream {
+    let mut output = TokenStream::new();
+    for token in ids {
+        let text = token.to_string();
+        let id = text.trim_matches('"');
+        if text != "," && !REQUIREMENTS.lines().any(|row| row.starts_with(&format!("| {id} |"))) {
+            output.extend(compile_error(&format!("docs/requirements.md has no row {text}"), token.span()));
+        }
+    }
+    output.extend(test);
+    output
+}
+
+fn compile_error(message: &str, span: Span) -> [TokenTree; 3] {
+    let mut literal = Literal::string(message);
+    literal.set_span(span);
+    let mut arguments = Group::new(Delimiter::Brace, TokenTree::from(literal).into());
+    arguments.set_span(span);
+    [Ident::new("compile_error", span).into(), Punct::new('!', Spacing::Alone).into(), arguments.into()]
+}

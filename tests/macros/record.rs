@@ -1,0 +1,62 @@
+//! The record in the binary, read from this very file as `inspect` would read it.
+#![cfg(all(unix, not(target_vendor = "apple")))]
+
+use goondan::prelude::*;
+use serde_json::{Value, json};
+
+struct Recorded;
+
+/// Says "hi", \ and	tabs — in über Größe 🦀.
+#[doc = "\u{1} { \"not\": json }"]
+#[goondan::extension(name = "recorded")]
+impl Recorded {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(toolCall, priority = -5)]
+    async fn r#match(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+        next.run(ctx).await
+    }
+
+    #[middleware(turn)]
+    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        next.run(ctx).await
+    }
+}
+
+/// The record of the extension `name`: the JSON behind the four bytes of its length.
+fn record(name: &str) -> Value {
+    let file = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    // This text stands in the file as a constant of this test, too, with something else around it.
+    let start = br#"{"apiVersion":"goondan.ai/v1","package":"#;
+    let mut records =
+        file.windows(start.len()).enumerate().filter(|(_, window)| window == start).filter_map(|(at, _)| {
+            let length = u32::from_le_bytes(file[at - 4..at].try_into().unwrap());
+            let json = file.get(at..at + usize::try_from(length).unwrap())?;
+            serde_json::from_slice::<Value>(json).ok()
+        });
+    records.find(|record| record["name"] == name).expect("no record")
+}
+
+#[test]
+fn record_says_what_the_descriptor_says() {
+    let descriptor = <Recorded as goondan::Extension>::DESCRIPTOR;
+    assert_eq!(descriptor.description, "Says \"hi\", \\ and\ttabs — in über Größe 🦀.\n\u{1} { \"not\": json }");
+    let middlewares = descriptor.middlewares.iter().map(|middleware| {
+        let (kind, function, priority) = (middleware.kind, middleware.function, middleware.priority);
+        json!({ "kind": kind, "function": function, "priority": priority })
+    });
+    assert_eq!(
+        record("recorded"),
+        json!({
+            "apiVersion": goondan::API_VERSION,
+            "package": descriptor.package,
+            "version": descriptor.version,
+            "name": descriptor.name,
+            "description": descriptor.description,
+            "middlewares": middlewares.collect::<Vec<_>>(),
+        })
+    );
+}

@@ -1,0 +1,106 @@
+//! What a generated layer does in a chain.
+
+use goondan::prelude::*;
+use goondan::{AgentEvent, AgentName, Extension, ExtensionName, InstanceKey, ToolCallId, TraceId, TurnId};
+use goondan_core::BoxFuture;
+use goondan_core::host::{RunHost, ToolCallHost, TurnScope};
+use goondan_core::pipeline::{AnyMiddleware, Chain, LayerInfo};
+use serde_json::{Map, Value, json};
+
+use crate::support::{ready, registered};
+
+struct Tags {
+    tag: String,
+}
+
+#[goondan::extension(name = "tags")]
+impl Tags {
+    #[init]
+    fn new(tag: String) -> Self {
+        Self { tag }
+    }
+
+    #[middleware(toolCall)]
+    async fn outer(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+        ctx.args_mut().insert("outer".to_owned(), self.tag.clone().into());
+        let result = next.run(ctx).await;
+        ctx.metadata_mut().insert("after".to_owned(), self.tag.clone().into());
+        result
+    }
+
+    #[middleware(toolCall)]
+    async fn inner(&self, next: Next<'_, ToolCall>, ctx: &mut ToolCallContext<'_>) -> Result<ToolCallResult> {
+        let outer = ctx.args()["outer"].clone();
+        ctx.args_mut().insert("inner".to_owned(), json!([outer, self.tag]));
+        next.run(ctx).await
+    }
+}
+
+/// A call whose core fails with its arguments.
+struct Call {
+    scope: TurnScope,
+    id: ToolCallId,
+    args: Map<String, Value>,
+    metadata: Map<String, Value>,
+}
+
+impl RunHost for Call {
+    fn scope(&self) -> &TurnScope {
+        &self.scope
+    }
+
+    fn metadata(&self) -> &Map<String, Value> {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Map<String, Value> {
+        &mut self.metadata
+    }
+}
+
+impl ToolCallHost for Call {
+    fn step_index(&self) -> u32 {
+        0
+    }
+
+    fn call_id(&self) -> &ToolCallId {
+        &self.id
+    }
+
+    fn tool_name(&self) -> &'static str {
+        "notes__add"
+    }
+
+    fn args(&self) -> &Map<String, Value> {
+        &self.args
+    }
+
+    fn args_mut(&mut self) -> &mut Map<String, Value> {
+        &mut self.args
+    }
+
+    fn run_core(&mut self) -> BoxFuture<'_, Result<ToolCallResult>> {
+        Box::pin(async { Err(Error::new("E_CORE", json!(self.args).to_string())) })
+    }
+}
+
+#[test]
+fn layers_share_the_extension_and_wrap_the_core() {
+    let layers = registered::<Tags>(json!("x")).unwrap().into_iter().map(|(layer, options)| {
+        let AnyMiddleware::ToolCall(layer) = layer else { panic!("another kind") };
+        let extension = ExtensionName::new(Tags::DESCRIPTOR.name).unwrap();
+        (LayerInfo { extension, hook: options.name.into_owned(), priority: 0 }, layer)
+    });
+    let chain = Chain::new(layers);
+    let scope = TurnScope {
+        agent: AgentName::new("a").unwrap(),
+        instance: InstanceKey::new("k").unwrap(),
+        turn: TurnId::random(),
+        trace: TraceId::random(),
+        input: AgentEvent::input("hello"),
+    };
+    let mut call = Call { scope, id: "1".into(), args: Map::new(), metadata: Map::new() };
+    let Err(error) = ready(chain.run(&mut call)) else { panic!("the core fails") };
+    assert_eq!(error.message(), r#"{"outer":"x","inner":["x","x"]}"#);
+    assert_eq!(call.metadata["after"], "x");
+}
