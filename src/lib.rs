@@ -41,7 +41,7 @@
 //! `goondan-macros` the attributes. Extensions build without the feature `runtime`.
 
 // The examples of the README compile and run.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "runtime"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 

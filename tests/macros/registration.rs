@@ -40,8 +40,9 @@ impl Layers {
         next.run(ctx).await
     }
 
+    /// Named like a function of the expansion.
     #[middleware(turn, priority = 1)]
-    async fn second(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+    async fn register(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         next.run(ctx).await
     }
 }
@@ -54,7 +55,7 @@ fn layers_are_registered_in_source_order() {
             (MiddlewareKind::ToolCall, "guard".to_owned(), -5),
             (MiddlewareKind::Turn, "loop".to_owned(), 0),
             (MiddlewareKind::Step, "count".to_owned(), i32::MAX),
-            (MiddlewareKind::Turn, "second".to_owned(), 1),
+            (MiddlewareKind::Turn, "register".to_owned(), 1),
         ]
     );
     assert_eq!(Layers::PRIORITY, 7);
@@ -73,7 +74,7 @@ fn descriptor_tells_what_was_written() {
             MiddlewareDescriptor { kind: MiddlewareKind::ToolCall, function: "guard", priority: -5 },
             MiddlewareDescriptor { kind: MiddlewareKind::Turn, function: "loop", priority: 0 },
             MiddlewareDescriptor { kind: MiddlewareKind::Step, function: "count", priority: i32::MAX },
-            MiddlewareDescriptor { kind: MiddlewareKind::Turn, function: "second", priority: 1 },
+            MiddlewareDescriptor { kind: MiddlewareKind::Turn, function: "register", priority: 1 },
         ]
     );
 }

@@ -108,6 +108,8 @@ fn a_fault_leaves_the_item_without_our_attributes() {
     );
     assert_eq!(errors.len(), 1);
     assert!(rest.starts_with("impl Window {") && rest.contains("# [inline]") && !rest.contains("init]"), "{rest}");
+    // Who asks for an extension gets one: the fault is the only error.
+    assert!(rest.contains("impl :: goondan :: __private :: Extension for Window"), "{rest}");
 }
 
 #[test]
