@@ -1,7 +1,8 @@
 //! The native extension framework and runtime for LLM agents.
 //!
-//! An extension is an `impl` block under [`#[goondan::extension]`](macro@extension). Its functions are layers around the
-//! turns, steps and tool calls of an agent, and are given what they ask for by type:
+//! An extension is an `impl` block, or a module, under [`#[goondan::extension]`](macro@extension). Its functions are layers
+//! around the turns, steps and tool calls of an agent, tools, and listeners to events. They are given what they ask for by
+//! type:
 //!
 //! ```
 //! use goondan::prelude::*;
@@ -33,6 +34,12 @@
 //!         }
 //!         next.run(ctx).await
 //!     }
+//!
+//!     /// Tells how many messages the window keeps.
+//!     #[tool(effect = read)]
+//!     async fn status(&self) -> Result<usize> {
+//!         Ok(self.max)
+//!     }
 //! }
 //! ```
 //!
@@ -60,11 +67,17 @@ pub use goondan_core::{
     Role, Source, TextPart, Timestamp, ToolCallPart, ToolOutput, ToolResultPart,
 };
 
-pub use goondan_core::{AgentEvent, EventSource};
+pub use goondan_core::{
+    AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Event, EventArgs, EventHandler,
+    EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal, ReplyTo, RepoAvailable,
+    RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, WorktreeMounted,
+};
 
-pub use goondan_core::{ToolCatalog, ToolContext, ToolHandler, ToolItem};
+pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, Ticket};
 
-pub use goondan_core::{StepContext, ToolCallContext, TurnContext};
+pub use goondan_core::{Effect, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolSource};
+
+pub use goondan_core::{StepContext, ToolCallContext, TurnContext, TurnInfo};
 
 pub use goondan_core::{
     FailedTurn, Failure, FinishReason, Kind, Middleware, MiddlewareKind, Next, Options, Step, StepDraft, StepResult,
@@ -73,17 +86,22 @@ pub use goondan_core::{
 };
 
 pub use goondan_core::{
-    API_VERSION, AnyRegistration, Extension, ExtensionApi, ExtensionDescriptor, ExtensionHost, LinkedExtension,
-    MiddlewareDescriptor, PipelineApi, ToolsApi, linked, params,
+    API_VERSION, AnyRegistration, CleanupHandler, Deliveries, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
+    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, StateApi,
+    Subscription, ToolDescriptor, ToolsApi, linked, params,
 };
 
 pub use goondan_macros::extension;
 
 #[cfg(feature = "runtime")]
 pub use goondan_core::{
-    Agent, AgentBuilder, FileStore, Instance, InstanceId, MemoryStore, Model, ModelRequest, ModelResponse, Policy,
-    ScriptItem, ScriptedModel, Store, ToolRegistry, schema, store,
+    Agent, AgentBuilder, AgentCall, FileStore, Instance, InstanceId, LocalRouter, MODEL_KEY, MODEL_OPTIONS_KEY,
+    MemoryStore, Model, ModelFinish, ModelRequest, ModelResponse, Policy, Router, ScriptItem, ScriptedModel, Store,
+    TurnStream, TurnUpdate, schema, store,
 };
+
+#[cfg(feature = "testing")]
+pub use goondan_core::testing;
 
 #[cfg(feature = "bundle")]
 pub use goondan_bundle::{self as bundle, Bundle};
@@ -94,8 +112,8 @@ pub use goondan_bundle::{self as bundle, Bundle};
 /// config also depends on `serde` and `schemars`.
 pub mod prelude {
     pub use goondan_core::{
-        Error, ExtensionApi, Message, MessageEvent, Next, Result, Role, Step, StepContext, StepResult, ToolCall,
-        ToolCallContext, ToolCallResult, Turn, TurnContext, TurnResult,
+        Error, Event, ExtensionApi, Message, MessageEvent, Next, Result, Role, Step, StepContext, StepResult, ToolCall,
+        ToolCallContext, ToolCallResult, ToolContext, Turn, TurnContext, TurnResult,
     };
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
@@ -108,14 +126,16 @@ pub mod __private {
     pub use core::option::Option;
     pub use core::primitive::{str, u8};
     pub use core::result::Result::Ok;
+    pub use core::time::Duration;
     pub use core::{concat, env, unreachable};
     pub use std::boxed::Box;
     pub use std::sync::Arc;
 
     pub use goondan_core::{
-        API_VERSION, BoxFuture, Extension, ExtensionApi, ExtensionDescriptor, LinkedExtension, Middleware,
-        MiddlewareDescriptor, MiddlewareKind, Next, Options, Result, Step, StepContext, StepResult, ToolCall,
-        ToolCallContext, ToolCallResult, Turn, TurnContext, TurnResult, inventory, length_prefixed, params, record_len,
+        API_VERSION, AnyRegistration, BoxFuture, CleanupHandler, Effect, Event, EventHandler, Extension, ExtensionApi,
+        ExtensionDescriptor, LinkedExtension, Middleware, MiddlewareDescriptor, MiddlewareKind, Next, Options, Result,
+        Step, StepContext, StepResult, ToolCall, ToolCallContext, ToolCallResult, ToolContext, ToolDescriptor,
+        ToolHandler, Turn, TurnContext, TurnResult, inventory, length_prefixed, params, record_len,
     };
     pub use serde_json::Value;
 }

@@ -13,6 +13,13 @@ pub struct Config {
     pub times: u8,
 }
 
+/// The input of a tool.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    /// What to look for.
+    pub text: String,
+}
+
 /// The extension.
 #[derive(Debug)]
 pub struct Strict {
@@ -46,9 +53,76 @@ impl Strict {
     async fn refuse(&self, _ctx: &mut ToolCallContext<'_>, _next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         Err(Error::msg("refused"))
     }
+
+    /// Counts letters.
+    #[tool(effect = read, timeout = "5s")]
+    async fn count(&self, input: Input) -> Result<usize> {
+        Ok(input.text.len())
+    }
+
+    #[tool]
+    async fn nothing(&self, _ctx: &ToolContext<'_>, _api: &ExtensionApi) -> Result<()> {
+        Ok(())
+    }
+
+    #[tool(blocking)]
+    fn scan(&self, input: Input, _api: &ExtensionApi) -> Result<usize> {
+        Ok(input.text.len())
+    }
+
+    #[on("turn.*")]
+    async fn on(&self, _event: &Event) -> Result<()> {
+        Ok(())
+    }
+
+    #[cleanup]
+    async fn close(&self) {}
+}
+
+/// Another extension, without a type.
+#[goondan::extension(name = "strict-module", requires = ["workspace"])]
+pub mod strict_module {
+    use goondan::prelude::*;
+
+    use super::{Config, Input};
+
+    #[init]
+    fn start(_api: ExtensionApi, config: Config) -> Result<()> {
+        if config.times > 3 { Err(Error::msg("too often")) } else { Ok(()) }
+    }
+
+    #[middleware(turn)]
+    async fn turn(ctx: &mut TurnContext<'_>, next: Next<'_, Turn>, _api: &ExtensionApi) -> Result<TurnResult> {
+        next.run(ctx).await
+    }
+
+    #[tool]
+    async fn count(input: Input) -> Result<usize> {
+        Ok(input.text.len())
+    }
+
+    #[tool(blocking)]
+    fn scan(input: Input) -> Result<usize> {
+        Ok(input.text.len())
+    }
+
+    #[on("turn.*")]
+    async fn on(_event: &Event) -> Result<()> {
+        Ok(())
+    }
+
+    #[cleanup]
+    async fn close() {}
+}
+
+#[goondan::extension(name = "strict-private-module")]
+mod strict_private_module {
+    #[cleanup]
+    async fn close() {}
 }
 
 #[test]
 fn strict_crate_holds_an_extension() {
-    assert!(goondan::linked().iter().any(|descriptor| descriptor.name == "strict"));
+    let linked: Vec<_> = goondan::linked().into_iter().map(|descriptor| descriptor.name).collect();
+    assert_eq!(linked, ["strict", "strict-module", "strict-private-module"]);
 }

@@ -1,20 +1,63 @@
 //! Owns the way from a bundle to the agents that it describes.
 
-use goondan_core::{Agent, AgentBuilder, Result, ScriptItem, ScriptedModel};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::{AgentResource, Bundle, Entry, Provider, read_yaml};
+use goondan_core::{Agent, AgentBuilder, AgentName, LocalRouter, Result, ScriptItem, ScriptedModel, Store};
 
-impl Bundle {
-    /// The agent called `name`, or the entry agent, ready to be given a store and built.
+use crate::{AgentResource, Bundle, Entry, ModelResource, Provider, read_yaml};
+
+/// The agents of a bundle, built: they share a store and reach one another.
+#[derive(Debug)]
+pub struct Agents {
+    agents: BTreeMap<AgentName, Agent>,
+    router: LocalRouter,
+}
+
+impl Agents {
+    /// The agent called `name`.
+    pub fn get(&self, name: &str) -> Option<&Agent> {
+        self.agents.get(name)
+    }
+
+    /// All agents, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.values()
+    }
+
+    /// Closes what the agents opened on behalf of one another.
     ///
     /// # Errors
-    /// `E_CONFIG_REF_NOT_FOUND` when there is no such agent, and what [`read_yaml`] says of the model's script.
-    pub fn agent_builder(&self, name: Option<&str>) -> Result<AgentBuilder> {
-        let agent = match name {
-            Some(name) => self.agent(name)?,
-            None => self.entry_agent()?,
-        };
-        let mut builder = Agent::builder(agent.name.as_str()).model(self.model(agent)?);
+    /// See [`LocalRouter::close`].
+    pub async fn close(&self) -> Result<()> {
+        self.router.close().await
+    }
+}
+
+impl Bundle {
+    /// Builds all agents of the bundle over one store.
+    ///
+    /// # Errors
+    /// What [`AgentBuilder::build`] says of an agent, and what [`read_yaml`] says of the script of a model.
+    pub async fn build(&self, store: impl Store) -> Result<Agents> {
+        let store: Arc<dyn Store> = Arc::new(store);
+        let router = LocalRouter::new();
+        let mut agents = BTreeMap::new();
+        for resource in self.agents() {
+            let agent = self.builder_of(resource)?.store(Arc::clone(&store)).router(router.clone()).build().await?;
+            router.add(&agent);
+            agents.insert(resource.name.clone(), agent);
+        }
+        Ok(Agents { agents, router })
+    }
+
+    fn builder_of(&self, agent: &AgentResource) -> Result<AgentBuilder> {
+        let own = self.model_of(agent);
+        let mut builder = Agent::builder(agent.name.as_str()).model(model(own)?);
+        // API-11: a step middleware may ask for any other model of the bundle by name.
+        for other in self.models().filter(|other| other.name != own.name) {
+            builder = builder.named_model(other.name.as_str(), model(other)?);
+        }
         if let Some(system) = &agent.system {
             builder = builder.system(system.as_str());
         }
@@ -31,14 +74,14 @@ impl Bundle {
         }
         Ok(builder)
     }
+}
 
-    fn model(&self, agent: &AgentResource) -> Result<ScriptedModel> {
-        let Provider::Scripted { script, record } = &self.model_of(agent).provider;
-        let items: Vec<ScriptItem> = read_yaml(script)?;
-        let model = ScriptedModel::new(items);
-        Ok(match record {
-            Some(record) => model.record(record),
-            None => model,
-        })
-    }
+fn model(resource: &ModelResource) -> Result<ScriptedModel> {
+    let Provider::Scripted { script, record } = &resource.provider;
+    let items: Vec<ScriptItem> = read_yaml(script)?;
+    let model = ScriptedModel::new(items);
+    Ok(match record {
+        Some(record) => model.record(record),
+        None => model,
+    })
 }

@@ -32,3 +32,4 @@ mod bundle;
 pub use bundle::Bundle;
 
 mod build;
+pub use build::Agents;

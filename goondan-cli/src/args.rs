@@ -3,10 +3,17 @@
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
+use goondan::ExtensionName;
+
+use crate::new;
+
+const LOG: &str = "\
+Log: extensions and the runtime write to standard error what is not an answer. GOONDAN_LOG says which lines; without it they \
+are those of GOONDAN_LOG=goondan::extension=info,warn";
 
 /// Runs LLM agents that native extensions shape.
 #[derive(Debug, Parser)]
-#[command(name = "goondan", version, about, max_term_width = 100)]
+#[command(name = "goondan", version, about, max_term_width = 100, after_long_help = LOG)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -15,6 +22,8 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
+    New(NewArgs),
+    Plugin(PluginArgs),
 }
 
 /// Hold a conversation with an agent of a bundle.
@@ -49,4 +58,57 @@ pub(crate) struct RunArgs {
     /// Where conversations are stored [default: $GOONDAN_STATE_ROOT, or ~/.goondan].
     #[arg(long, value_name = "DIR")]
     pub(crate) state_root: Option<PathBuf>,
+}
+
+/// Start something of your own.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct NewArgs {
+    #[command(subcommand)]
+    pub(crate) what: New,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum New {
+    Extension(NewExtensionArgs),
+}
+
+/// Make a crate with an extension, its test, and a program to try it.
+///
+/// Exit status: 0 the crate was made, 1 it could not be written, 2 the name is not legal or the place is not free.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct NewExtensionArgs {
+    /// What the extension is called: lower-case words joined by hyphens, such as `message-window`.
+    #[arg(value_parser = new::parse_name)]
+    pub(crate) name: ExtensionName,
+
+    /// Where the crate goes [default: a directory with its name].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+/// See what extensions there are.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct PluginArgs {
+    #[command(subcommand)]
+    pub(crate) what: Plugin,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Plugin {
+    List(PluginListArgs),
+}
+
+/// List the extensions that are linked into this program.
+///
+/// For each: its middlewares with kind, priority and function, its tools, the events that it listens to, and what it
+/// requires of the program. What an extension registers by itself when it starts is not known here.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct PluginListArgs {
+    /// Print one JSON array.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

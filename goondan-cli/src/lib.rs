@@ -8,50 +8,72 @@
 //! ```
 //!
 //! # Layout
-//! `args`: what the user asks for · `run`: the conversation · `answer`: what a turn prints.
+//! `args`: what the user asks for · `log`: what is told beside the answers · `run`: the conversation · `answer`: what a
+//! turn prints · `new`: a crate for an extension · `plugin`: the extensions of this program.
 
 mod answer;
 mod args;
+mod log;
+mod new;
+mod plugin;
 mod run;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use goondan::Error;
+use goondan::{Error, Result};
 
 // The extensions that every `goondan` has. Nothing else names these crates, and the linker would leave them out.
+use logging as _;
 use message_window as _;
+use validate as _;
 
-use args::{Args, Command};
+use args::{Args, Command, New, Plugin};
 
 /// The work failed.
 const FAILED: u8 = 1;
 /// The command line or the configuration is wrong.
 const USAGE: u8 = 2;
 
+/// The code of errors that only another command line can mend.
+const USAGE_CODE: &str = "E_USAGE";
+
 /// Runs the command that the program's arguments name. Exit codes: 0 done, 1 the work failed, 2 usage or configuration.
 pub fn main() -> ExitCode {
     let Args { command } = Args::parse();
-    log_to_stderr();
-    let Command::Run(arguments) = command;
-    match run::run(&arguments) {
+    match log::to_stderr().and_then(|()| run(command)) {
         Ok(run::Outcome::Done) => ExitCode::SUCCESS,
         Ok(run::Outcome::SomeFailed) => ExitCode::from(FAILED),
         Err(error) => {
             report(&error);
-            ExitCode::from(if error.code().is_configuration() { USAGE } else { FAILED })
+            let usage = error.code().is_configuration() || error.code() == USAGE_CODE;
+            ExitCode::from(if usage { USAGE } else { FAILED })
         }
     }
 }
 
-/// Warnings of extensions and of the runtime; answers go to standard output.
-fn log_to_stderr() {
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
-        .init();
+fn run(command: Command) -> Result<run::Outcome> {
+    match command {
+        Command::Run(args) => return run::run(&args),
+        Command::New(args) => match args.what {
+            New::Extension(args) => new::extension(&args)?,
+        },
+        Command::Plugin(args) => match args.what {
+            Plugin::List(args) => plugin::list(&args)?,
+        },
+    }
+    Ok(run::Outcome::Done)
 }
 
 fn report(error: &Error) {
     eprintln!("error: {}", error.report());
+}
+
+/// A reader of standard output that goes away has read enough.
+fn unless_nobody_reads(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }

@@ -18,19 +18,27 @@ pub(crate) enum Outcome {
 
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
     let bundle = Bundle::load(&args.bundle)?;
-    let agent = bundle.agent_builder(args.agent.as_deref())?;
+    let entry = match &args.agent {
+        Some(name) => bundle.agent(name)?,
+        None => bundle.entry_agent()?,
+    };
     let store = FileStore::in_workspace(&state_root(args.state_root.as_deref())?, bundle.workspace_name()?)?;
     // One conversation needs one thread: turns are driven where their events are read.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let agent = agent.store(store).build().await?;
+        let agents = bundle.build(store).await?;
+        let agent = agents.get(entry.name.as_str()).ok_or_else(|| Error::msg("a built bundle has its entry agent"))?;
         let instance = agent.instance(&args.instance).await?;
         let format = if args.json { Format::Json } else { Format::Text };
-        let conversation = Conversation { instance, format, failed: false };
-        match &args.input {
+        let conversation = Conversation { instance: instance.clone(), format, failed: false };
+        let outcome = match &args.input {
             Some(input) => conversation.one(input).await,
             None => conversation.lines(io::stdin().lock()).await,
-        }
+        };
+        // LOAD-11: extensions let go of what they hold, also when a turn failed.
+        let closed = instance.close().await.and(agents.close().await);
+        let outcome = outcome?;
+        closed.map(|()| outcome)
     })
 }
 

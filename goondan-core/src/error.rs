@@ -297,7 +297,8 @@ codes! {
     EXT_INIT = "E_EXT_INIT";
     /// The config of an extension does not fit its schema (ERR-04).
     EXT_CONFIG = "E_EXT_CONFIG";
-    /// An extension was made for another version of the contract (ERR-05).
+    /// An extension was made for another version of the contract, or needs something that this host does not offer (ERR-05,
+    /// COMPAT-02).
     EXT_COMPAT = "E_EXT_COMPAT";
     /// Code of an extension failed with an error that has no code of its own (D-10).
     EXT_RUNTIME = "E_EXT_RUNTIME";
@@ -323,6 +324,12 @@ codes! {
     TOOL_INTERRUPTED = "E_TOOL_INTERRUPTED";
     /// The model could not be reached, or refused, or answered with something that is no answer.
     MODEL = "E_MODEL";
+    /// The model did not answer in time (TIME-01).
+    MODEL_TIMEOUT = "E_MODEL_TIMEOUT";
+    /// A middleware asked for a model that the agent does not have.
+    MODEL_NOT_FOUND = "E_MODEL_NOT_FOUND";
+    /// A turn did not end in time (TIME-01).
+    TURN_TIMEOUT = "E_TURN_TIMEOUT";
     /// No unused item of a scripted model fits the request.
     MODEL_SCRIPT = "E_MODEL_SCRIPT";
     /// A message with an id that the conversation holds already was appended (D-20).
@@ -335,8 +342,18 @@ codes! {
     STORE_DAMAGED = "E_STORE_DAMAGED";
     /// Another process has the instance open.
     STORE_LOCKED = "E_STORE_LOCKED";
+    /// The instance was closed.
+    INSTANCE_CLOSED = "E_INSTANCE_CLOSED";
     /// The stored state of an extension cannot be read (STATE-05).
     EXT_STATE = "E_EXT_STATE";
+    /// A name or a pattern of bus events breaks the grammar.
+    EVENT_NAME = "E_EVENT_NAME";
+    /// Another agent did not answer in time (AGENTS-04).
+    AGENT_REQUEST_TIMEOUT = "AGENT_REQUEST_TIMEOUT";
+    /// There is no agent of that name (F-AGENTS).
+    AGENT_NOT_FOUND = "AGENT_NOT_FOUND";
+    /// Agents called one another in a circle (AGENTS-05).
+    CIRCULAR_CALL_DETECTED = "CIRCULAR_CALL_DETECTED";
     /// An input event is not something that can be handled.
     INPUT = "E_INPUT";
     /// A bundle cannot be read, or is not YAML (F-REF).

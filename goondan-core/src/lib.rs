@@ -5,6 +5,7 @@
 //! `pipeline`: what wraps it · `extension`: who wraps it · and with the feature `runtime`: `schema`, `model`, `store`,
 //! `agent`: what runs it.
 
+mod agents;
 mod context;
 mod conversation;
 mod error;
@@ -21,7 +22,11 @@ mod model;
 #[cfg(feature = "runtime")]
 pub mod schema;
 #[cfg(feature = "runtime")]
+mod state;
+#[cfg(feature = "runtime")]
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 /// A future that can be sent and stored: what dynamic dispatch of async functions gives.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -35,11 +40,18 @@ pub use conversation::{
     Role, Source, TextPart, Timestamp, ToolCallPart, ToolOutput, ToolResultPart,
 };
 
-pub use event::{AgentEvent, EventSource};
+pub use event::{
+    AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Event, EventArgs, EventHandler,
+    EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal, ReplyTo, RepoAvailable,
+    RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, WorktreeMounted,
+};
 
-pub use tool::{ToolCatalog, ToolContext, ToolHandler, ToolItem};
+pub use agents::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, Ticket};
 
-pub use context::{StepContext, ToolCallContext, TurnContext, host};
+pub use tool::{Effect, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolSource};
+
+pub use context::host::{self, TurnInfo};
+pub use context::{StepContext, ToolCallContext, TurnContext};
 
 pub use pipeline::{
     FailedTurn, Failure, FinishReason, Kind, Middleware, MiddlewareKind, Next, Options, Step, StepDraft, StepResult,
@@ -48,18 +60,21 @@ pub use pipeline::{
 };
 
 pub use extension::{
-    API_VERSION, AnyRegistration, Extension, ExtensionApi, ExtensionDescriptor, ExtensionHost, LinkedExtension,
-    MiddlewareDescriptor, PipelineApi, ToolsApi, length_prefixed, linked, params, record_len,
+    API_VERSION, AnyRegistration, CleanupHandler, Deliveries, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
+    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, StateApi,
+    Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked, params, record_len,
 };
 
 #[cfg(feature = "runtime")]
-pub use agent::{Agent, AgentBuilder, Instance, Policy};
+pub use agent::{Agent, AgentBuilder, Instance, Policy, TurnStream, TurnUpdate};
 #[cfg(feature = "runtime")]
-pub use model::{Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+pub use agents::{AgentCall, LocalRouter, Router};
+#[cfg(feature = "runtime")]
+pub use model::{
+    MODEL_KEY, MODEL_OPTIONS_KEY, Model, ModelFinish, ModelRequest, ModelResponse, ScriptItem, ScriptedModel,
+};
 #[cfg(feature = "runtime")]
 pub use store::{FileStore, InstanceId, MemoryStore, Store};
-#[cfg(feature = "runtime")]
-pub use tool::ToolRegistry;
 
 #[doc(hidden)]
 pub use inventory;

@@ -27,7 +27,8 @@ struct Live {
 
 impl Live {
     async fn open(workspace: &Path, key: &str) -> Result<Self, Error> {
-        let Opened { base, interrupted, state, journal } = FileStore::open(workspace).unwrap().open(&id(key)).await?;
+        let Opened { base, interrupted, state, journal, .. } =
+            FileStore::open(workspace).unwrap().open(&id(key)).await?;
         let (mut conversation, _) = Conversation::from_base(base);
         for event in interrupted.iter().flat_map(|interrupted| &interrupted.events) {
             conversation.apply(event.clone())?;

@@ -78,7 +78,7 @@ struct Content {
 impl Content {
     async fn open(workspace: &Path) -> (Self, Box<dyn Journal>) {
         let opened = FileStore::open(workspace).unwrap().open(&id()).await;
-        let Opened { base, interrupted, state, journal } = opened.unwrap_or_else(|error| panic!("{error:?}"));
+        let Opened { base, interrupted, state, journal, .. } = opened.unwrap_or_else(|error| panic!("{error:?}"));
         let base = base.iter().map(|message| (**message).clone()).collect();
         let interrupted = interrupted.map(|Interrupted { turn, events }| (turn, events));
         (Self { base, state, interrupted }, journal)

@@ -2,7 +2,7 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt};
-use syn::{Attribute, Expr, ExprLit, Lit, LitInt, LitStr, Meta, Path};
+use syn::{Attribute, Expr, ExprArray, ExprLit, Lit, LitInt, LitStr, Meta, Path};
 
 /// What stands between the parentheses of an attribute, cut at the commas.
 pub(crate) struct Args {
@@ -59,6 +59,17 @@ impl Arg {
         syn::parse2(self.value.clone()?).ok()
     }
 
+    /// The strings of a list in brackets.
+    pub(crate) fn texts(&self) -> Option<Vec<LitStr>> {
+        let list: ExprArray = syn::parse2(self.value.clone()?).ok()?;
+        list.elems.into_iter().map(|text| syn::parse2(text.into_token_stream()).ok()).collect()
+    }
+
+    /// The key, if it is a string itself.
+    pub(crate) fn text_alone(&self) -> Option<LitStr> {
+        self.value.is_none().then(|| syn::parse2(self.key.clone()).ok())?
+    }
+
     pub(crate) fn path(&self) -> Option<Path> {
         syn::parse::Parser::parse2(Path::parse_mod_style, self.value.clone()?).ok()
     }
@@ -77,8 +88,8 @@ impl ToTokens for Arg {
 
 /// The doc comment, without the space that follows each `///`. A text that another macro makes, such as
 /// `#[doc = include_str!("…")]`, is not known yet and is left out.
-pub(crate) fn doc_comment(attrs: &[Attribute]) -> String {
-    let lines: Vec<_> = attrs.iter().filter_map(doc_text).collect();
+pub(crate) fn doc_comment<'a>(attrs: impl IntoIterator<Item = &'a Attribute>) -> String {
+    let lines: Vec<_> = attrs.into_iter().filter_map(doc_text).collect();
     let text = lines.iter().flat_map(|text| text.split('\n')).map(|line| line.strip_prefix(' ').unwrap_or(line));
     text.collect::<Vec<_>>().join("\n").trim().to_owned()
 }

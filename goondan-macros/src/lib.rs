@@ -14,32 +14,68 @@ mod fault;
 mod model;
 mod paths;
 
-/// Makes a type an extension: put it on the `impl` block that holds the functions of the extension.
+/// Makes a type, or a module, an extension: put it on the `impl` block, or the `mod`, that holds the functions of the
+/// extension.
 ///
 /// ```text
 /// /// Keeps the newest messages of a conversation.
 /// #[goondan::extension(name = "message-window")]
 /// impl MessageWindow {
 ///     #[init]
-///     fn new(config: Config) -> Self { … }
+///     async fn new(api: ExtensionApi, config: Config) -> Result<Self> { … }
 ///
 ///     #[middleware(turn, priority = -5)]
 ///     async fn trim(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> { … }
+///
+///     /// Tells how many messages the window keeps.
+///     #[tool(name = "message-window__status", effect = read, timeout = "5s")]
+///     async fn status(&self, ctx: &ToolContext<'_>, input: StatusInput) -> Result<Status> { … }
+///
+///     #[on("turn.completed")]
+///     async fn count(&self, event: &Event) -> Result<()> { … }
+///
+///     #[cleanup]
+///     async fn close(&self) { … }
 /// }
 /// ```
 ///
 /// - `name` is the identity of the extension: lower-case words joined by hyphens, at most 63 characters.
+/// - `requires = ["…"]` lists what the host must offer for the extension to run.
 /// - `crate` is the path of the crate `goondan`, when it is not `::goondan`.
-/// - The doc comment of the block is the extension's description.
+/// - The doc comment is the extension's description.
 ///
-/// Inside the block:
-/// - `#[init]`, exactly once: a function, async or not, without `self`, that returns `Self` or `Result<Self>`. It may
-///   take the `ExtensionApi`, and one config that derives `Deserialize` and `JsonSchema`.
-/// - `#[middleware(turn)]`, `#[middleware(step)]`, `#[middleware(toolCall)]`, any number of times: an async function
-///   with `&self` that takes the context of its kind and `next`, and returns the result of its kind. The lower the
-///   `priority`, the further out it runs; 0 unless said otherwise.
+/// The functions inside, each with one role:
+/// - `#[init]`, exactly once, async or not, without `self`, returns `Self` or `Result<Self>`. It may take the
+///   `ExtensionApi`, and one config that derives `Deserialize` and `JsonSchema`.
+/// - `#[middleware(turn)]`, `#[middleware(step)]`, `#[middleware(toolCall)]`, any number of times: takes the context of
+///   its kind and `next`, and returns the result of its kind. The lower the `priority`, the further out it runs; 0 unless
+///   said otherwise.
+/// - `#[tool]`, any number of times: may take `&ToolContext<'_>` and one input that derives `Deserialize` and
+///   `JsonSchema`, and returns a `Result` whose value derives `Serialize`. Its doc comment is what models read.
+///   - `name` is the full name, such as `notes__add`; `<extension>__<function>` unless said otherwise.
+///   - `effect` is what a call does to the world: `read`, `idempotent`, or `once`, which is the default.
+///   - `timeout = "5s"` is how long a call may take; `ms`, `s`, `m` and `h` are known.
+///   - `blocking` lets a plain `fn` run on a thread of its own. It cannot take `&ToolContext`.
+/// - `#[on("turn.completed")]`, any number of times: may take the `&Event`, and returns `Result<()>`. `*` stands for any
+///   text, as in `"workspace.*"`.
+/// - `#[cleanup]`, at most once: runs before the extension goes away, and returns nothing or `Result<()>`.
 ///
-/// Parameters are found by type, in any order.
+/// All but `#[init]` and blocking tools are async, take `&self`, and may take `&ExtensionApi`. Parameters are found by
+/// type, in any order. What is registered is registered in the order of the source.
+///
+/// # Modules
+/// An extension without a type is a module with its body. Its functions take no `self`, `#[init]` may be left out and
+/// returns nothing or `Result<()>`, and everything else in the module stays as it is. The module gets a type `Extension`
+/// without values, so that programs can name it: `.extension::<hello::Extension>(json!({}))`. The path of `crate` is
+/// looked up inside the module.
+///
+/// ```text
+/// #[goondan::extension(name = "hello")]
+/// mod hello {
+///     #[tool(effect = read)]
+///     async fn greet(input: Person, api: &ExtensionApi) -> Result<String> { … }
+/// }
+/// ```
 #[proc_macro_attribute]
 pub fn extension(args: TokenStream, item: TokenStream) -> TokenStream {
     extension::extension(args.into(), item.into()).into()

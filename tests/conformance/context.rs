@@ -4,7 +4,7 @@ use goondan::prelude::*;
 use goondan::{AgentEvent, BoxFuture, ScriptItem, ToolHandler, ToolItem, Value, json};
 use goondan_covers::covers;
 
-use crate::support::{Log, LogConfig, agent, args, one_turn};
+use crate::support::{Log, LogConfig, agent, one_turn};
 
 /// Answers with the arguments that it got.
 struct Echo;
@@ -32,6 +32,8 @@ impl Probing {
     async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         self.log.write(format!("turn {} {} {}", ctx.agent_name(), ctx.instance_key(), ctx.extension_name().unwrap()));
         self.log.write(format!("input {} {:?} {}", ctx.input().id, ctx.input().input, ctx.input().source.name));
+        assert!(ctx.agents().list().is_empty());
+        assert_eq!((ctx.conversation().len(), ctx.conversation().base().count()), (1, 0));
         let (turn, trace) = (ctx.turn_id().clone(), ctx.trace_id().clone());
         ctx.metadata_mut().insert("ids".into(), json!([turn, trace]));
         let result = next.run(ctx).await?;
@@ -42,6 +44,8 @@ impl Probing {
     #[middleware(step)]
     async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         assert_eq!(ctx.metadata()["ids"], json!([ctx.turn_id(), ctx.trace_id()]));
+        assert_eq!((&ctx.turn().turn, &ctx.turn().input.id), (ctx.turn_id(), &ctx.input().id));
+        assert!(ctx.agents().list().is_empty());
         let tools: Vec<_> = ctx.tool_catalog().iter().map(|tool| tool.name.to_string()).collect();
         self.log.write(format!(
             "step {} {} {} {:?} {:?}",
@@ -68,10 +72,10 @@ impl Probing {
 }
 
 #[tokio::test]
-#[covers("CTX-03", "CTX-11", "CTX-12", "CTX-13", "LEGACY-CTX-01", "ENTRY-09")]
+#[covers("CTX-01", "CTX-02", "CTX-14", "CTX-03", "CTX-11", "CTX-12", "CTX-13", "LEGACY-CTX-01", "ENTRY-09", "TOOL-02")]
 async fn contexts_tell_where_the_run_is() {
     let log = Log::new("contexts");
-    let script = [ScriptItem::call("probe__echo", args(json!({ "a": 1 }))), ScriptItem::say("done")];
+    let script = [ScriptItem::call("probe__echo", json!({ "a": 1 })), ScriptItem::say("done")];
     let agent = agent(script).extension::<Probing>(log.config()).build().await.unwrap();
     let event = AgentEvent::input("hello");
     let id = event.id.clone();
@@ -174,7 +178,7 @@ impl Inner {
     #[middleware(toolCall)]
     async fn call(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         let by = ctx.args()["by"].clone();
-        *ctx.args_mut() = args(json!({ "replaced, was": by }));
+        *ctx.args_mut() = goondan::Map::from_iter([("replaced, was".to_owned(), by)]);
         let seen = ctx.metadata()["call"].clone();
         ctx.metadata_mut().insert("inner saw".into(), seen);
         next.run(ctx).await
@@ -186,7 +190,7 @@ impl Inner {
 async fn metadata_and_arguments_are_shared_inward_and_outward() {
     let log = Log::new("metadata");
     let script = [
-        ScriptItem::call("probe__echo", args(json!({}))),
+        ScriptItem::call("probe__echo", json!({})),
         ScriptItem::say("done").when(r#"^\{"replaced, was":"outer"\}$"#).unwrap(),
     ];
     let agent = agent(script).extension::<Outer>(log.config()).extension::<Inner>(json!({}));
@@ -230,9 +234,9 @@ impl Curating {
 async fn a_step_shows_the_model_what_its_middlewares_left_in_the_catalog() {
     let record = tempfile::tempdir().unwrap();
     let path = record.path().join("requests.jsonl");
-    let call = |name: &str| ScriptItem::call(name, args(json!({})));
+    let call = |name: &str| ScriptItem::call(name, json!({}));
     let script = [
-        ScriptItem::calls([("hidden__tool", args(json!({}))), ("added__tool", args(json!({})))]),
+        ScriptItem::calls([("hidden__tool", json!({})), ("added__tool", json!({}))]),
         call("hidden__tool"),
         ScriptItem::say("done"),
     ];

@@ -1,10 +1,12 @@
 //! CONV: messages change only by events, and the sum is always the truth.
 
+use std::path::PathBuf;
+
 use goondan::prelude::*;
-use goondan::{ConversationView, ErrorCode, ScriptItem, ScriptedModel, Source, Value, json};
+use goondan::{ConversationView, ErrorCode, FileStore, ScriptItem, ScriptedModel, Source, Value, json};
 use goondan_covers::covers;
 
-use crate::support::{Log, LogConfig, agent, args, one_turn};
+use crate::support::{Log, LogConfig, agent, one_turn};
 
 fn texts(conversation: ConversationView<'_>) -> String {
     conversation.iter().map(|message| message.text().into_owned()).collect::<Vec<_>>().join(",")
@@ -181,7 +183,7 @@ async fn the_model_never_sees_half_of_a_tool_pair() {
     for results in [true, false] {
         let record = tempfile::tempdir().unwrap();
         let path = record.path().join("requests.jsonl");
-        let call = ScriptItem::call("no__tool", args(json!({})));
+        let call = ScriptItem::call("no__tool", json!({}));
         let model = ScriptedModel::new([call, ScriptItem::say("done")]).record(&path);
         let agent = goondan::Agent::builder("assistant").model(model);
         one_turn(agent.extension::<Tearing>(json!({ "results": results }))).await.unwrap();
@@ -191,4 +193,55 @@ async fn the_model_never_sees_half_of_a_tool_pair() {
             assert_eq!(request["messages"], json!([{ "role": "user", "content": "hello" }]));
         }
     }
+}
+
+/// Logs how many lines the message files of its instance have, before and after `next`.
+struct Peeking {
+    log: Log,
+    messages: PathBuf,
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct PeekingConfig {
+    log: Log,
+    messages: PathBuf,
+}
+
+#[goondan::extension(name = "peeking")]
+impl Peeking {
+    #[init]
+    fn new(config: PeekingConfig) -> Self {
+        Self { log: config.log, messages: config.messages }
+    }
+
+    #[middleware(turn)]
+    async fn peek(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let base = std::fs::read_to_string(self.messages.join("base.jsonl")).unwrap_or_default();
+        let result = next.run(ctx).await?;
+        let events = std::fs::read_to_string(self.messages.join("events.jsonl"))?;
+        let events = events.lines().filter(|line| line.contains("\"type\":\"append\"")).count();
+        let unchanged = base == std::fs::read_to_string(self.messages.join("base.jsonl")).unwrap_or_default();
+        self.log.write(format!("base {} lines, unchanged {unchanged}, events {events}", base.lines().count()));
+        Ok(result)
+    }
+}
+
+#[tokio::test]
+#[covers("CONV-13", "CONV-14", "PIPE-18", "PIPE-21")]
+async fn the_base_changes_only_at_the_end_of_the_turn_and_then_the_events_are_gone() {
+    let (dir, log) = (tempfile::tempdir().unwrap(), Log::new("files"));
+    let messages = dir.path().join("instances/assistant:one/messages");
+    let script = [ScriptItem::call("no__tool", json!({})), ScriptItem::say("hi").repeat()];
+    let agent = agent(script).extension::<Peeking>(json!({ "log": log, "messages": messages }));
+    let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().await.unwrap();
+    let instance = agent.instance("one").await.unwrap();
+    for base in [4, 6] {
+        instance.run("hello").await.unwrap();
+        assert_eq!(std::fs::read_to_string(messages.join("base.jsonl")).unwrap().lines().count(), base);
+        assert_eq!(std::fs::read(messages.join("events.jsonl")).unwrap(), b"");
+    }
+    // The input, the call and its result were written before the model was asked the second time.
+    assert_eq!(log.take(), ["base 0 lines, unchanged true, events 3", "base 4 lines, unchanged true, events 1"]);
+    let told = std::fs::read_to_string(messages.join("runtime-events.jsonl")).unwrap();
+    assert!(told.lines().count() >= 10 && told.contains("\"type\":\"turn.completed\""), "{told}");
 }

@@ -56,7 +56,7 @@ impl Failing {
 }
 
 #[tokio::test]
-#[covers("ENTRY-01", "ENTRY-02", "ENTRY-03", "ENTRY-04", "LOAD-01", "LOAD-02", "API-04")]
+#[covers("ENTRY-01", "ENTRY-02", "ENTRY-03", "ENTRY-04", "LOAD-01", "LOAD-02", "API-04", "ENTRY-05")]
 async fn extensions_register_one_after_another_in_their_order() {
     let log = Log::new("register");
     let agent = agent([ScriptItem::say("hi")]).extension::<Slow>(log.config()).extension::<Quick>(log.config());
@@ -147,6 +147,9 @@ static FOREIGN: goondan::ExtensionDescriptor = goondan::ExtensionDescriptor {
     version: "1.0.0",
     api_version: "goondan.ai/v2",
     middlewares: &[],
+    tools: &[],
+    subscriptions: &[],
+    requires: &[],
     config_schema: || json!({}),
     register: |_, _| Box::pin(async { Err(Error::msg("code of a foreign extension must not run")) }),
 };

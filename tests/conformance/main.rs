@@ -2,11 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod agents;
 mod context;
 mod conversation;
 mod entry;
+mod events;
+mod model;
 mod next;
 mod order;
+mod random_events;
+mod state;
 mod support;
+mod surface;
 mod tools;
 mod turn;

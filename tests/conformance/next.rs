@@ -9,7 +9,7 @@ use goondan::{
 };
 use goondan_covers::covers;
 
-use crate::support::{Log, LogConfig, agent, args, one_turn};
+use crate::support::{Log, LogConfig, agent, one_turn};
 
 /// Stops every turn before the core.
 struct Stopping;
@@ -163,7 +163,7 @@ impl Changing {
 #[tokio::test]
 #[covers("PIPE-05", "NEXT-04")]
 async fn a_result_may_be_changed_on_its_way_out() {
-    let script = [ScriptItem::call("no__tool", args(json!({}))), ScriptItem::say("fine").when("^replaced$").unwrap()];
+    let script = [ScriptItem::call("no__tool", json!({})), ScriptItem::say("fine").when("^replaced$").unwrap()];
     let turn = one_turn(agent(script).extension::<Changing>(json!({}))).await.unwrap();
     assert_eq!(turn.text(), "fine!");
     assert_eq!(turn.tool_calls()[0].status, ToolCallStatus::Ok);
@@ -255,7 +255,7 @@ impl Refusing {
 #[covers("LEGACY-POINTS-06")]
 async fn a_refused_call_is_an_error_for_the_model_and_the_turn_goes_on() {
     let script = [
-        ScriptItem::call("any__tool", args(json!({}))),
+        ScriptItem::call("any__tool", json!({})),
         ScriptItem::say("understood").when("E_POLICY: not allowed\nsuggestion: ask a person").unwrap(),
     ];
     let turn = one_turn(agent(script).extension::<Refusing>(json!({}))).await.unwrap();
@@ -268,7 +268,7 @@ async fn steps_and_calls_recover_too() {
     let log = Log::new("steps recover");
     let script = [
         ScriptItem::fail("first", false),
-        ScriptItem::call("any__tool", args(json!({}))),
+        ScriptItem::call("any__tool", json!({})),
         ScriptItem::say("all right").when("^recovered$").unwrap(),
     ];
     let agent = agent(script).extension::<Persistent>(log.config()).extension::<Refusing>(json!({}));
@@ -336,8 +336,7 @@ async fn a_panic_becomes_an_error_that_names_the_layer_even_behind_other_layers(
 
 #[tokio::test]
 async fn a_panic_in_a_tool_call_is_an_error_for_the_model() {
-    let script =
-        [ScriptItem::call("any__tool", args(json!({}))), ScriptItem::say("noted").when("E_EXT_PANIC").unwrap()];
+    let script = [ScriptItem::call("any__tool", json!({})), ScriptItem::say("noted").when("E_EXT_PANIC").unwrap()];
     let turn = one_turn(agent(script).extension::<Panicking>(json!({ "place": "toolCall" }))).await.unwrap();
     assert_eq!(turn.text(), "noted");
 }
@@ -375,7 +374,7 @@ impl Timeline {
 #[covers("NEXT-05", "PIPE-04", "PIPE-06")]
 async fn next_ends_when_everything_inside_has_ended() {
     let log = Log::new("timeline");
-    let script = [ScriptItem::call("no__tool", args(json!({}))), ScriptItem::say("done")];
+    let script = [ScriptItem::call("no__tool", json!({})), ScriptItem::say("done")];
     one_turn(agent(script).extension::<Timeline>(log.config())).await.unwrap();
     // input; then call, result, answer
     assert_eq!(log.take(), ["1 before, 4 after"]);

@@ -6,7 +6,7 @@ use goondan_covers::covers;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::support::{Log, agent, args, one_turn};
+use crate::support::{Log, agent, one_turn};
 
 /// A layer of any kind that logs its name on the way in and out.
 struct Layer {
@@ -78,7 +78,7 @@ impl goondan::ToolHandler for CoreTool {
 /// The log of a turn with one tool call, for extensions that register these layers.
 async fn log_of(test: &str, extensions: &[&[(&str, &str, Option<i32>)]]) -> Vec<String> {
     let log = Log::new(test);
-    let script = [ScriptItem::call("core__run", args(json!({}))), ScriptItem::say("done")];
+    let script = [ScriptItem::call("core__run", json!({})), ScriptItem::say("done")];
     let mut agent = agent(script);
     for (index, layers) in extensions.iter().enumerate() {
         agent = agent.linked(format!("layers-{index}"), "layers", json!({ "log": test, "layers": layers }));
@@ -140,7 +140,7 @@ async fn each_kind_has_its_own_order() {
 }
 
 #[tokio::test]
-#[covers("ORDER-09")]
+#[covers("ORDER-09", "API-08")]
 async fn layers_of_one_extension_keep_the_order_of_their_registration() {
     let log = log_of("one extension", &[&[("step", "x", None), ("step", "y", None)]]).await;
     assert_eq!(log, words("x y core y x x y y x"));

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
 
-use goondan::{Agent, AgentBuilder, Map, ScriptItem, ScriptedModel, TurnResult, Value};
+use goondan::{Agent, AgentBuilder, ScriptItem, ScriptedModel, TurnResult, Value};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 static LOGS: LazyLock<Mutex<HashMap<String, Vec<String>>>> = LazyLock::new(Mutex::default);
 
 /// What the extensions of one test write down. Extensions are made from their config, so the log goes by name.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub(crate) struct Log(String);
 
@@ -49,9 +49,4 @@ pub(crate) fn agent(script: impl IntoIterator<Item = ScriptItem>) -> AgentBuilde
 /// Runs one turn of a new conversation.
 pub(crate) async fn one_turn(agent: AgentBuilder) -> goondan::Result<TurnResult> {
     agent.build().await?.instance("test").await?.run("hello").await
-}
-
-/// Arguments of a scripted tool call.
-pub(crate) fn args(value: Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap_or_default()
 }

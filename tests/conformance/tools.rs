@@ -4,7 +4,7 @@ use goondan::prelude::*;
 use goondan::{BoxFuture, ErrorCode, ScriptItem, ToolContext, ToolHandler, ToolItem, Value, json};
 use goondan_covers::covers;
 
-use crate::support::{agent, args, one_turn};
+use crate::support::{agent, one_turn};
 
 /// Always gives the same answer.
 pub(crate) struct Answer(pub(crate) Value);
@@ -51,7 +51,7 @@ impl Toolbox {
 async fn result_of(tool: &str, arguments: Value) -> String {
     let record = tempfile::tempdir().unwrap();
     let path = record.path().join("requests.jsonl");
-    let script = [ScriptItem::call(tool, args(arguments)), ScriptItem::say("done")];
+    let script = [ScriptItem::call(tool, arguments), ScriptItem::say("done")];
     let model = goondan::ScriptedModel::new(script).record(&path);
     let agent = goondan::Agent::builder("assistant").model(model).extension::<Toolbox>(json!({}));
     one_turn(agent).await.unwrap();

@@ -11,7 +11,7 @@ use goondan::{
 use goondan_covers::covers;
 use tokio::sync::Notify;
 
-use crate::support::{Log, LogConfig, agent, args, one_turn};
+use crate::support::{Log, LogConfig, agent, one_turn};
 
 /// Logs every layer of every kind.
 struct Tracing {
@@ -60,7 +60,7 @@ impl Tracing {
 #[covers("PIPE-01", "PIPE-02", "PIPE-07", "PIPE-08", "PIPE-10", "PIPE-11", "PIPE-12", "API-05", "API-07")]
 async fn steps_run_while_there_are_tool_calls() {
     let log = Log::new("steps");
-    let call = |name: &str| (name.to_owned(), args(json!({})));
+    let call = |name: &str| (name.to_owned(), json!({}));
     let script = [
         ScriptItem::calls([call("a__one"), call("a__two")]),
         ScriptItem::calls([call("a__three")]),
@@ -88,7 +88,7 @@ async fn steps_run_while_there_are_tool_calls() {
 #[tokio::test]
 async fn the_limit_of_steps_ends_the_turn_with_a_notice_or_the_last_text() {
     let limit = NonZeroU32::new(2).unwrap();
-    let call = || ScriptItem::call("a__b", args(json!({})));
+    let call = || ScriptItem::call("a__b", json!({}));
     let turn = one_turn(agent([call().repeat()]).max_steps_per_turn(limit)).await.unwrap();
     assert_eq!((turn.finish_reason(), turn.steps()), (FinishReason::MaxSteps, 2));
     assert!(turn.text().contains("limit of 2 steps"), "{}", turn.text());
@@ -96,6 +96,7 @@ async fn the_limit_of_steps_ends_the_turn_with_a_notice_or_the_last_text() {
     let talking = ModelResponse {
         text: Some("let me see".to_owned()),
         tool_calls: vec![serde_json::from_value(json!({ "id": "c1", "name": "a__b", "args": {} })).unwrap()],
+        ..ModelResponse::default()
     };
     let turn = one_turn(agent([ScriptItem::raw(talking), call()]).max_steps_per_turn(limit)).await.unwrap();
     assert_eq!((turn.finish_reason(), turn.text().as_ref()), (FinishReason::MaxSteps, "let me see"));
@@ -133,7 +134,7 @@ async fn a_step_middleware_decides_whether_another_step_comes() {
     let script = || [ScriptItem::say("one"), ScriptItem::say("two")];
     let turn = one_turn(agent(script()).extension::<Steering>(json!({ "prolong": true }))).await.unwrap();
     assert_eq!((turn.text().as_ref(), turn.steps()), ("two", 2));
-    let calling = [ScriptItem::call("a__b", args(json!({}))), ScriptItem::say("never")];
+    let calling = [ScriptItem::call("a__b", json!({})), ScriptItem::say("never")];
     let turn = one_turn(agent(calling).extension::<Steering>(json!({ "prolong": false }))).await.unwrap();
     assert_eq!((turn.text().as_ref(), turn.steps()), ("", 1));
 }

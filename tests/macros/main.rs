@@ -2,8 +2,12 @@
 #![cfg(test)]
 
 mod config;
+mod events;
+mod module;
 mod names;
 mod record;
 mod registration;
 mod running;
+mod shadowed;
 mod support;
+mod tools;

@@ -2,15 +2,17 @@
 
 use ::goondan as renamed;
 use renamed::prelude::{
-    Deserialize, ExtensionApi as Handle, JsonSchema, Next as Rest, Step as Round, StepContext as Seen,
+    Deserialize, Event as Happened, ExtensionApi as Handle, JsonSchema, Next as Rest, Step as Round,
+    StepContext as Seen, ToolContext as Call,
 };
 use renamed::{MiddlewareKind, ToolCallContext, TurnResult};
 use serde_json::json;
 
-use crate::support::layers;
+use crate::support::{attached, layers};
 
 type Done<T> = renamed::Result<T>;
 type RestOfTurn<'a> = Rest<'a, renamed::Turn>;
+type CallSeen<'a, 'h> = &'a Call<'h>;
 type TurnSeen<'a, 'h> = &'a mut renamed::TurnContext<'h>;
 
 trait Configured {
@@ -43,6 +45,26 @@ impl Aliased {
         next.run(ctx).await
     }
 
+    #[tool]
+    async fn read(&self, input: <Self as Configured>::Config, _: CallSeen<'_, '_>, _: &Handle) -> Done<u8> {
+        Ok(input.one + self.one)
+    }
+
+    #[tool(blocking)]
+    fn scan(&self, input: <Self as Configured>::Config, _: &Handle) -> Done<u8> {
+        Ok(input.one)
+    }
+
+    #[on("x")]
+    async fn on(&self, _: &Happened) -> Done<()> {
+        Ok(())
+    }
+
+    #[cleanup]
+    async fn cleanup(&self, _: &Handle) -> Done<()> {
+        Ok(())
+    }
+
     #[middleware(step)]
     async fn step(
         &self,
@@ -73,60 +95,14 @@ fn aliases_renames_and_any_order() {
     let kinds = [MiddlewareKind::Turn, MiddlewareKind::Step, MiddlewareKind::ToolCall, MiddlewareKind::ToolCall];
     let expected: Vec<_> = kinds.into_iter().zip(names).map(|(kind, name)| (kind, name, 0)).collect();
     assert_eq!(layers::<Aliased>(json!({ "one": 1 })), expected);
-}
-
-/// Everything that an expansion could mean by mistake means something else here.
-mod shadowed {
-    #![no_implicit_prelude]
-
-    mod goondan {}
-    mod std {}
-    mod core {}
-    #[allow(non_camel_case_types, dead_code)]
-    struct str;
-    #[allow(non_camel_case_types, dead_code)]
-    struct u8;
-    #[allow(dead_code)]
-    struct Result;
-    #[allow(dead_code)]
-    struct Box;
-    #[allow(unused_macros)]
-    macro_rules! concat {
-        () => {};
-    }
-    #[allow(unused_macros)]
-    macro_rules! env {
-        () => {};
-    }
-
-    pub(super) struct Shadowed;
-
-    #[::goondan::extension(name = "shadowed")]
-    impl Shadowed {
-        #[init]
-        fn new(_api: ::goondan::ExtensionApi) -> Self {
-            Self
-        }
-
-        #[middleware(turn)]
-        async fn turn(
-            &self,
-            ctx: &mut ::goondan::TurnContext<'_>,
-            next: ::goondan::Next<'_, ::goondan::Turn>,
-        ) -> ::goondan::Result<::goondan::TurnResult> {
-            next.run(ctx).await
-        }
-    }
-}
-
-#[test]
-fn nothing_of_the_users_scope_is_meant() {
-    assert_eq!(layers::<shadowed::Shadowed>(json!({})).len(), 1);
+    let aliased = attached::<Aliased>(json!({ "one": 1 })).unwrap();
+    assert_eq!(aliased.call("aliased__read", json!({ "one": 2 })).unwrap(), 3);
+    assert_eq!(aliased.call("aliased__scan", json!({ "one": 2 })).unwrap(), 2);
 }
 
 /// Written by a macro of somebody else.
 macro_rules! passing {
-    ($type:ident, $name:literal, $kind:ident, $priority:literal, $context:ty) => {
+    ($type:ident, $name:literal, $kind:ident, $priority:literal, $context:ty, $tool:literal, $time:literal, $on:literal) => {
         struct $type;
 
         #[renamed::extension(name = $name)]
@@ -140,13 +116,60 @@ macro_rules! passing {
             async fn pass(&self, ctx: $context, next: Rest<'_, Round>) -> Done<renamed::StepResult> {
                 next.run(ctx).await
             }
+
+            #[tool(name = $tool, timeout = $time)]
+            async fn tool(&self) -> Done<()> {
+                Ok(())
+            }
+
+            #[on($on)]
+            async fn on(&self) -> Done<()> {
+                Ok(())
+            }
         }
     };
 }
 
-passing!(Passing, "passing", step, -3, &mut Seen<'_>);
+passing!(Passing, "passing", step, -3, &mut Seen<'_>, "a__b", "5s", "x.*");
 
 #[test]
 fn extension_from_a_macro() {
     assert_eq!(layers::<Passing>(json!({})), [(MiddlewareKind::Step, "pass".to_owned(), -3)]);
+    let names = attached::<Passing>(json!({})).unwrap().names();
+    assert_eq!(names, ["middleware pass", "tool a__b", "on x.*"]);
+}
+
+/// The path of `crate` is looked up in the module, like every path in it.
+#[renamed::extension(name = "renamed-module", crate = renamed)]
+mod renamed_module {
+    use ::goondan as renamed;
+
+    #[init]
+    fn start(_: renamed::ExtensionApi) {}
+
+    #[middleware(turn)]
+    async fn turn(
+        ctx: &mut renamed::TurnContext<'_>,
+        next: renamed::Next<'_, renamed::Turn>,
+    ) -> renamed::Result<renamed::TurnResult> {
+        next.run(ctx).await
+    }
+
+    #[tool(blocking, timeout = "5s")]
+    fn tool() -> renamed::Result<()> {
+        Ok(())
+    }
+
+    #[on("x")]
+    async fn on() -> renamed::Result<()> {
+        Ok(())
+    }
+
+    #[cleanup]
+    async fn cleanup() {}
+}
+
+#[test]
+fn renamed_dependency_in_a_module() {
+    assert_eq!(attached::<renamed_module::Extension>(json!({})).unwrap().names().len(), 4);
 }

@@ -8,7 +8,7 @@ struct Recorded;
 
 /// Says "hi", \ and	tabs — in über Größe 🦀.
 #[doc = "\u{1} { \"not\": json }"]
-#[goondan::extension(name = "recorded")]
+#[goondan::extension(name = "recorded", requires = ["a \"b\"", "c"])]
 impl Recorded {
     #[init]
     fn new() -> Self {
@@ -18,6 +18,22 @@ impl Recorded {
     #[middleware(toolCall, priority = -5)]
     async fn r#match(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         next.run(ctx).await
+    }
+
+    /// Finds "things".
+    #[tool(effect = read, timeout = "5s")]
+    async fn r#loop(&self) -> Result<()> {
+        Ok(())
+    }
+
+    #[tool(name = "other__tool-2", blocking)]
+    fn other(&self) -> Result<()> {
+        Ok(())
+    }
+
+    #[on("turn.*")]
+    async fn on(&self) -> Result<()> {
+        Ok(())
     }
 
     #[middleware(turn)]
@@ -48,6 +64,10 @@ fn record_says_what_the_descriptor_says() {
         let (kind, function, priority) = (middleware.kind, middleware.function, middleware.priority);
         json!({ "kind": kind, "function": function, "priority": priority })
     });
+    let tools = descriptor.tools.iter().map(|tool| {
+        let timeout = tool.timeout.map(|time| u64::try_from(time.as_millis()).unwrap());
+        json!({ "name": tool.name, "description": tool.description, "effect": tool.effect, "timeoutMs": timeout })
+    });
     assert_eq!(
         record("recorded"),
         json!({
@@ -57,6 +77,25 @@ fn record_says_what_the_descriptor_says() {
             "name": descriptor.name,
             "description": descriptor.description,
             "middlewares": middlewares.collect::<Vec<_>>(),
+            "tools": tools.collect::<Vec<_>>(),
+            "subscriptions": descriptor.subscriptions,
+            "requires": descriptor.requires,
         })
     );
+}
+
+#[goondan::extension(name = "recorded-module")]
+mod module {
+    #[tool(effect = idempotent)]
+    async fn touch() -> goondan::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn module_has_a_record() {
+    let tools =
+        json!([{ "name": "recorded-module__touch", "description": "", "effect": "idempotent", "timeoutMs": null }]);
+    assert_eq!(record("recorded-module")["tools"], tools);
+    assert_eq!(<module::Extension as goondan::Extension>::DESCRIPTOR.tools.len(), 1);
 }

@@ -1,13 +1,12 @@
 //! What a generated layer does in a chain.
 
 use goondan::prelude::*;
-use goondan::{AgentEvent, AgentName, Extension, ExtensionName, InstanceKey, ToolCallId, TraceId, TurnId};
-use goondan_core::BoxFuture;
-use goondan_core::host::{RunHost, ToolCallHost, TurnScope};
+use goondan::{BoxFuture, Extension, ExtensionHost, ExtensionName, ToolCallId};
+use goondan_core::host::{RunHost, ToolCallHost, TurnInfo};
 use goondan_core::pipeline::{AnyMiddleware, Chain, LayerInfo};
 use serde_json::{Map, Value, json};
 
-use crate::support::{ready, registered};
+use crate::support::{attached, info, ready};
 
 struct Tags {
     tag: String,
@@ -29,7 +28,13 @@ impl Tags {
     }
 
     #[middleware(toolCall)]
-    async fn inner(&self, next: Next<'_, ToolCall>, ctx: &mut ToolCallContext<'_>) -> Result<ToolCallResult> {
+    async fn inner(
+        &self,
+        next: Next<'_, ToolCall>,
+        api: &ExtensionApi,
+        ctx: &mut ToolCallContext<'_>,
+    ) -> Result<ToolCallResult> {
+        api.state().update(|calls: &mut u64| *calls += 1)?;
         let outer = ctx.args()["outer"].clone();
         ctx.args_mut().insert("inner".to_owned(), json!([outer, self.tag]));
         next.run(ctx).await
@@ -38,14 +43,14 @@ impl Tags {
 
 /// A call whose core fails with its arguments.
 struct Call {
-    scope: TurnScope,
+    scope: TurnInfo,
     id: ToolCallId,
     args: Map<String, Value>,
     metadata: Map<String, Value>,
 }
 
 impl RunHost for Call {
-    fn scope(&self) -> &TurnScope {
+    fn scope(&self) -> &TurnInfo {
         &self.scope
     }
 
@@ -86,21 +91,16 @@ impl ToolCallHost for Call {
 
 #[test]
 fn layers_share_the_extension_and_wrap_the_core() {
-    let layers = registered::<Tags>(json!("x")).unwrap().into_iter().map(|(layer, options)| {
+    let tags = attached::<Tags>(json!("x")).unwrap();
+    let layers = tags.layers().into_iter().map(|(layer, options)| {
         let AnyMiddleware::ToolCall(layer) = layer else { panic!("another kind") };
         let extension = ExtensionName::new(Tags::DESCRIPTOR.name).unwrap();
         (LayerInfo { extension, hook: options.name.into_owned(), priority: 0 }, layer)
     });
     let chain = Chain::new(layers);
-    let scope = TurnScope {
-        agent: AgentName::new("a").unwrap(),
-        instance: InstanceKey::new("k").unwrap(),
-        turn: TurnId::random(),
-        trace: TraceId::random(),
-        input: AgentEvent::input("hello"),
-    };
-    let mut call = Call { scope, id: "1".into(), args: Map::new(), metadata: Map::new() };
+    let mut call = Call { scope: info(), id: "1".into(), args: Map::new(), metadata: Map::new() };
     let Err(error) = ready(chain.run(&mut call)) else { panic!("the core fails") };
     assert_eq!(error.message(), r#"{"outer":"x","inner":["x","x"]}"#);
     assert_eq!(call.metadata["after"], "x");
+    assert_eq!(tags.state(), Some(json!(1)));
 }

@@ -1,6 +1,7 @@
 //! Faults in the head of a document, and which fault is told first.
 
 use crate::fixture::{AGENT, EXTENSION, MODEL, assert_agent_fault, assert_fault};
+use goondan_covers::covers;
 
 #[test]
 fn unsupported_api_version() {
@@ -17,6 +18,7 @@ fn old_api_version_names_the_new_form() {
 }
 
 #[test]
+#[covers("LOAD-07")]
 fn old_fields_name_the_new_form() {
     let old = EXTENSION.replace("  entry:", "  runtime: node\n  entry:");
     assert_fault(&[&old], "E_CONFIG_SCHEMA_INVALID", "5:3", &["`spec.runtime`", "old format", "linked:<name>"]);

@@ -1,6 +1,7 @@
 //! Faults of models and extensions.
 
 use crate::fixture::{AGENT, EXTENSION, MODEL, assert_fault};
+use goondan_covers::covers;
 
 #[test]
 fn unknown_provider() {
@@ -26,6 +27,7 @@ fn paths_stay_below_the_bundle() {
 }
 
 #[test]
+#[covers("LOAD-03")]
 fn extension_without_an_entry() {
     let extension = EXTENSION.replace("  entry: \"linked:message-window\"\n", "");
     assert_fault(&[&extension], "E_CONFIG_SCHEMA_INVALID", "5:3", &["`spec.entry` is missing"]);

@@ -1,13 +1,14 @@
 //! Owns the description of an agent, and what is checked of it before anything runs.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Agent, AgentInner, Policy};
+use crate::agents::Router;
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{API_VERSION, Extension, ExtensionDescriptor, linked};
 use crate::model::Model;
@@ -15,14 +16,21 @@ use crate::name::{AgentName, ExtensionName};
 use crate::schema::{Schema, summary};
 use crate::store::{MemoryStore, Store};
 
+/// What every host offers.
+const BUILT_IN: [&str; 6] = ["pipeline", "tools", "state", "events", "logger", "agents"];
+
 /// Describes an agent; made by [`Agent::builder`]. Nothing is checked before [`AgentBuilder::build`].
 #[must_use = "an agent is made by `build`"]
 pub struct AgentBuilder {
     name: String,
     model: Option<Arc<dyn Model>>,
+    models: BTreeMap<String, Arc<dyn Model>>,
     system: Option<String>,
     extensions: Vec<Wanted>,
     policy: Policy,
+    hints: Map<String, Value>,
+    capabilities: BTreeSet<String>,
+    router: Option<Arc<dyn Router>>,
     store: Arc<dyn Store>,
 }
 
@@ -51,9 +59,13 @@ impl AgentBuilder {
         Self {
             name,
             model: None,
+            models: BTreeMap::new(),
             system: None,
             extensions: Vec::new(),
             policy: Policy::default(),
+            hints: Map::new(),
+            capabilities: BUILT_IN.iter().map(|name| (*name).to_owned()).collect(),
+            router: None,
             store: Arc::new(MemoryStore::new()),
         }
     }
@@ -61,6 +73,12 @@ impl AgentBuilder {
     /// The model that answers.
     pub fn model(mut self, model: impl Model) -> Self {
         self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// Another model, which a step middleware may ask for by `name`: see [`MODEL_KEY`](crate::MODEL_KEY) (API-11).
+    pub fn named_model(mut self, name: impl Into<String>, model: impl Model) -> Self {
+        self.models.insert(name.into(), Arc::new(model));
         self
     }
 
@@ -89,6 +107,18 @@ impl AgentBuilder {
         self
     }
 
+    /// The way to other agents; none unless said otherwise. Add the agent to the router once it is built.
+    pub fn router(mut self, router: impl Router) -> Self {
+        self.router = Some(Arc::new(router));
+        self
+    }
+
+    /// The limits of its turns.
+    pub fn policy(mut self, policy: Policy) -> Self {
+        self.policy = policy;
+        self
+    }
+
     /// How many steps a turn may have; 32 unless said otherwise (D-22).
     pub fn max_steps_per_turn(mut self, steps: NonZeroU32) -> Self {
         self.policy.max_steps_per_turn = steps;
@@ -98,6 +128,19 @@ impl AgentBuilder {
     /// How long the handler of a tool call may take; 120 s unless said otherwise (TIME-01).
     pub fn tool_timeout(mut self, timeout: Duration) -> Self {
         self.policy.tool_timeout = timeout;
+        self
+    }
+
+    /// A value that the metadata of every turn starts with, for extensions to decide by (CTX-10).
+    pub fn hint(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.hints.insert(key.into(), value.into());
+        self
+    }
+
+    /// Something that this program offers to extensions that require it by name (COMPAT-03). All of them have
+    /// `pipeline`, `tools`, `state`, `events`, `logger` and `agents`.
+    pub fn capability(mut self, name: impl Into<String>) -> Self {
+        self.capabilities.insert(name.into());
         self
     }
 
@@ -114,7 +157,8 @@ impl AgentBuilder {
             Error::new(ErrorCode::CONFIG_SCHEMA, format!("the agent `{name}` has no model"))
                 .suggest("call `.model(…)` before `.build()`")
         })?;
-        let extensions = self.extensions.into_iter().map(Wanted::check).collect::<Result<Vec<_>>>()?;
+        let extensions =
+            self.extensions.into_iter().map(|wanted| wanted.check(&self.capabilities)).collect::<Result<Vec<_>>>()?;
         let mut seen = HashSet::new();
         if let Some(twice) = extensions.iter().find(|extension| !seen.insert(&extension.name)) {
             let message = format!("the agent `{name}` has two extensions called `{}`", twice.name);
@@ -125,9 +169,12 @@ impl AgentBuilder {
             inner: Arc::new(AgentInner {
                 name,
                 model,
+                models: self.models,
                 system: self.system,
                 extensions,
                 policy: self.policy,
+                hints: self.hints,
+                router: self.router,
                 store: self.store,
                 instances: Mutex::default(),
             }),
@@ -136,18 +183,13 @@ impl AgentBuilder {
 }
 
 impl Wanted {
-    fn check(self) -> Result<ExtensionSpec> {
+    fn check(self, capabilities: &BTreeSet<String>) -> Result<ExtensionSpec> {
         let descriptor = match &self.code {
             Code::Known(descriptor) => descriptor,
             Code::Linked(entry) => find_linked(entry)?,
         };
         let name = ExtensionName::new(self.name.as_deref().unwrap_or(descriptor.name))?;
-        if descriptor.api_version != API_VERSION {
-            let message = format!("built for `{}`; this host speaks `{API_VERSION}`", descriptor.api_version);
-            return Err(Error::new(ErrorCode::EXT_COMPAT, message)
-                .suggest("build the extension and the host with the same major version of goondan")
-                .at(&name, "load"));
-        }
+        check_compatibility(descriptor, capabilities).map_err(|error| error.at(&name, "load"))?;
         let schema =
             Schema::compile(&(descriptor.config_schema)()).map_err(|error| error.at(&name, "config schema"))?;
         // A missing config is an empty one, so that extensions whose members all have defaults need none.
@@ -163,6 +205,26 @@ impl Wanted {
         }
         Ok(ExtensionSpec { name, descriptor, config })
     }
+}
+
+/// LOAD-10: before any code of the extension runs.
+fn check_compatibility(descriptor: &ExtensionDescriptor, capabilities: &BTreeSet<String>) -> Result<()> {
+    if descriptor.api_version != API_VERSION {
+        let message = format!("built for `{}`; this host speaks `{API_VERSION}`", descriptor.api_version);
+        return Err(Error::new(ErrorCode::EXT_COMPAT, message)
+            .suggest("build the extension and the host with the same major version of goondan"));
+    }
+    let missing: Vec<_> = descriptor.requires.iter().filter(|name| !capabilities.contains(**name)).copied().collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    // COMPAT-02: named, so that nobody has to guess what is missing.
+    let offered: Vec<_> = capabilities.iter().map(String::as_str).collect();
+    let message = format!("needs `{}`, which this host does not offer", missing.join("`, `"));
+    Err(Error::new(ErrorCode::EXT_COMPAT, message).suggest(format!(
+        "the host offers: {}; a program that offers more says so by `AgentBuilder::capability`",
+        offered.join(", ")
+    )))
 }
 
 /// The extension called `entry` among those that are linked into this program.

@@ -1,50 +1,69 @@
 //! Owns an instance: one conversation of an agent, its queue, and the way of a turn from the queue to the store.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::sync::OwnedMutexGuard;
+use tracing::Instrument;
 
 use super::AgentInner;
+use super::live::Live;
 use super::registration::Registered;
+use super::report::Reporter;
+use super::services::Services;
+use super::stream::{TurnStream, Updates};
 use super::turn::TurnRun;
-use crate::conversation::{Applied, Conversation, Message, MessageEvent, Role, Source};
+use super::workdir::Workdir;
+use crate::context::host::TurnInfo;
+use crate::conversation::Message;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::AgentEvent;
-use crate::name::{InstanceKey, TurnId};
-use crate::pipeline::{ToolCallResult, ToolError, TurnResult};
-use crate::store::{Commit, InstanceId, Journal, Opened, Reach};
+use crate::name::{InstanceKey, TraceId, TurnId};
+use crate::pipeline::TurnResult;
+use crate::state::States;
+use crate::store::InstanceId;
+
+/// How long the end of a turn waits for event handlers (D-18).
+const DRAIN_LIMIT: Duration = Duration::from_secs(5);
 
 /// One conversation of an agent. Turns run one at a time, in the order in which they were asked for (F-TURN); other
-/// instances do not wait. Clones are the same instance; when the last one is dropped it is closed.
+/// instances do not wait. Clones are the same instance.
+///
+/// When the last clone is dropped the instance closes in the background, as by [`Instance::close`].
 #[derive(Clone)]
 pub struct Instance {
+    guard: Arc<Guard>,
+}
+
+/// Closes the instance when its last handle is dropped.
+pub(super) struct Guard {
     inner: Arc<InstanceInner>,
+    runtime: tokio::runtime::Handle,
 }
 
 pub(super) struct InstanceInner {
-    agent: Arc<AgentInner>,
-    id: InstanceId,
-    registered: Registered,
-    /// The queue is the fairness of this lock: whoever asked first gets it first.
-    live: tokio::sync::Mutex<Live>,
+    pub(super) agent: Arc<AgentInner>,
+    pub(super) services: Arc<Services>,
+    pub(super) registered: Registered,
+    pub(super) workdir: Workdir,
+    /// The queue is the fairness of this lock: whoever asked first gets it first. `None` once the instance is closed.
+    live: Arc<tokio::sync::Mutex<Option<Live>>>,
 }
 
-/// What a turn changes.
-pub(super) struct Live {
-    pub(super) conversation: Conversation,
-    journal: Box<dyn Journal>,
-    /// The turn that was begun and not committed: running now, or left behind by a cancelled caller or a crash.
-    open_turn: Option<TurnId>,
-}
+/// Who is first in the queue of an instance.
+type Turnstile = OwnedMutexGuard<Option<Live>>;
 
 impl Instance {
-    pub(super) fn new(inner: Arc<InstanceInner>) -> Self {
-        Self { inner }
+    pub(super) fn from_guard(guard: Arc<Guard>) -> Self {
+        Self { guard }
     }
 
     /// The key of the conversation.
     pub fn key(&self) -> &InstanceKey {
-        &self.inner.id.key
+        &self.guard.inner.services.id.key
     }
 
     /// Handles one input event: one turn (F-TURN). Everything that it said is stored when this returns, also when it
@@ -55,115 +74,221 @@ impl Instance {
     /// # Errors
     /// The error that failed the turn, with how far the [`turn`](Error::turn) came; `E_STORE_…` when it could not be stored.
     pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
-        let Self { inner } = self;
-        let mut live = inner.live.lock().await;
-        live.close_turn().await?;
-        let turn = TurnId::random();
-        live.begin(&turn)?;
-        let mut run = TurnRun::new(&inner.agent, &inner.id, &inner.registered, &mut live, turn, event.into());
-        let outcome = run.run().await;
-        let so_far = run.so_far();
-        // D-16: a failed turn is folded like any other.
-        let stored = live.close_turn().await;
+        self.guard.inner.run(event.into(), None).await
+    }
+
+    /// Handles one input event like [`Instance::run`], and tells what happens meanwhile.
+    ///
+    /// ```
+    /// use goondan_core::{Agent, ScriptItem, ScriptedModel, TurnUpdate};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build().await?;
+    /// let mut turn = agent.instance("user:42").await?.run_stream("hello");
+    /// while let Some(update) = turn.next().await {
+    ///     if let TurnUpdate::Text(text) = update {
+    ///         print!("{text}");
+    ///     }
+    /// }
+    /// let result = turn.finish().await?;
+    /// # assert_eq!(result.text(), "hi");
+    /// # Ok::<(), goondan_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), goondan_core::Error>(())
+    /// ```
+    pub fn run_stream(&self, event: impl Into<AgentEvent>) -> TurnStream {
+        let (instance, event) = (self.clone(), event.into());
+        TurnStream::new(|updates| Box::pin(async move { instance.guard.inner.run(event, Some(updates)).await }))
+    }
+
+    /// Puts an input event into the queue without waiting for its turn. It is handled after what was asked for before it,
+    /// and before what is asked for after it. An error goes to the log.
+    pub fn send(&self, event: impl Into<AgentEvent>) {
+        let (instance, event) = (self.clone(), event.into());
+        let mut queue = Box::pin(instance.guard.inner.queue());
+        let first = match queue.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(turnstile) => Some(turnstile),
+            Poll::Pending => None,
+        };
+        tokio::spawn(async move {
+            let turnstile = match first {
+                Some(turnstile) => turnstile,
+                None => queue.await,
+            };
+            let inner = &instance.guard.inner;
+            if let Err(error) = inner.run_now(turnstile, event, None).await {
+                tracing::error!(instance = %inner.services.id, "a sent event failed: {}", error.report());
+            }
+        });
+    }
+
+    /// The messages of the conversation, oldest first; none once it is closed. Waits for turns that run or were asked for
+    /// earlier.
+    pub async fn messages(&self) -> Vec<Arc<Message>> {
+        let live = self.guard.inner.live.lock().await;
+        live.as_ref().map(|live| live.conversation.messages().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Closes the instance: waits for the turns that were asked for, lets the extensions clean up (LOAD-11), stores what
+    /// is left, and gives the conversation free for others to open. Later turns of any clone are refused.
+    ///
+    /// # Errors
+    /// `E_STORE_…` when something could not be stored.
+    pub async fn close(&self) -> Result<()> {
+        self.guard.inner.close().await
+    }
+
+    /// The bus of the conversation, for tests of extensions.
+    #[cfg(feature = "testing")]
+    pub(crate) fn bus(&self) -> &crate::event::Bus {
+        &self.guard.inner.services.bus
+    }
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Instance({})", self.guard.inner.services.id)
+    }
+}
+
+impl Guard {
+    pub(super) fn new(inner: Arc<InstanceInner>) -> Self {
+        Self { inner, runtime: tokio::runtime::Handle::current() }
+    }
+
+    pub(super) fn inner(&self) -> &Arc<InstanceInner> {
+        &self.inner
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let inner = Arc::clone(&self.inner);
+        self.runtime.spawn(async move {
+            if let Err(error) = inner.close().await {
+                tracing::error!(instance = %inner.services.id, "the instance was not closed well: {}", error.report());
+            }
+        });
+    }
+}
+
+impl InstanceInner {
+    pub(super) async fn open(agent: Arc<AgentInner>, key: InstanceKey) -> Result<Arc<Self>> {
+        let id = InstanceId { agent: agent.name.clone(), key };
+        let opened = agent.store.open(&id).await?;
+        let states = States::new(opened.state);
+        let workdir = Workdir::new(opened.workdir);
+        let mut live = Live::new(&id, opened.base, opened.interrupted, opened.journal)?;
+        let services = Arc::new(Services::new(id, states, tokio::runtime::Handle::current()));
+        live.close_turn(&services.states).await?;
+        let registered = match Registered::build(&agent.extensions, &services).await {
+            Ok(registered) => registered,
+            Err(error) => {
+                services.bus.close();
+                return Err(error);
+            }
+        };
+        let live = Arc::new(tokio::sync::Mutex::new(Some(live)));
+        let instance = Arc::new(Self { agent, services, registered, workdir, live });
+        instance.services.serve(Arc::downgrade(&instance));
+        // D-18: what `#[init]` set is kept from now on.
+        instance.store_state().await?;
+        Ok(instance)
+    }
+
+    async fn run(&self, event: AgentEvent, updates: Option<Updates>) -> Result<TurnResult> {
+        self.run_now(self.queue().await, event, updates).await
+    }
+
+    /// Waits in the queue; the place is taken by the first poll.
+    fn queue(&self) -> impl Future<Output = Turnstile> + Send + use<> {
+        Arc::clone(&self.live).lock_owned()
+    }
+
+    async fn run_now(&self, mut live: Turnstile, event: AgentEvent, updates: Option<Updates>) -> Result<TurnResult> {
+        let id = &self.services.id;
+        let live = live.as_mut().ok_or_else(|| closed(id))?;
+        live.close_turn(&self.services.states).await?;
+        let turn = Arc::new(self.turn_of(event));
+        live.begin(&turn.turn)?;
+        let in_turn = InTurn::start(&self.services);
+        let reporter = Reporter::new(&self.services.bus, &turn, updates, live.keeps_runtime_events());
+        let mut run = TurnRun::new(self, live, turn, reporter);
+        let span = tracing::info_span!("turn", agent = %id.agent, instance = %id.key, turn = %run.info.turn);
+        let outcome = run.run().instrument(span).await;
+        let (so_far, told) = run.end();
+        // D-18: what handlers set in answer to this turn's events belongs to this turn.
+        self.services.bus.drain(DRAIN_LIMIT).await;
+        live.note(&told);
+        // D-11, D-16: a failed turn is folded, and its state stored, like any other.
+        let mut stored = live.close_turn(&self.services.states).await;
+        drop(in_turn);
+        if stored.is_ok() {
+            // What was set after the commit, while the turn still seemed to run.
+            stored = live.store_state(&self.services.states).await;
+        }
         if let (Err(error), Err(_)) = (&outcome, &stored) {
             tracing::error!(turn = %so_far.id, "the turn failed and could not be stored: {}", error.report());
         }
         stored.and(outcome).map_err(|error| error.in_turn(so_far))
     }
 
-    /// The messages of the conversation, oldest first. Waits for turns that run or were asked for earlier.
-    pub async fn messages(&self) -> Vec<Arc<Message>> {
-        self.inner.live.lock().await.conversation.messages().cloned().collect()
-    }
-}
-
-impl fmt::Debug for Instance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Instance({})", self.inner.id)
-    }
-}
-
-impl InstanceInner {
-    pub(super) async fn open(agent: Arc<AgentInner>, key: InstanceKey) -> Result<Self> {
-        let id = InstanceId { agent: agent.name.clone(), key };
-        let mut live = Live::from_store(&id, agent.store.open(&id).await?)?;
-        live.close_turn().await?;
-        let registered = Registered::build(&agent.extensions).await?;
-        Ok(Self { agent, id, registered, live: tokio::sync::Mutex::new(live) })
-    }
-}
-
-impl Live {
-    fn from_store(id: &InstanceId, opened: Opened) -> Result<Self> {
-        let (mut conversation, duplicates) = Conversation::from_base(opened.base);
-        if !duplicates.is_empty() {
-            tracing::warn!(instance = %id, ?duplicates, "messages with ids that earlier ones have are left out");
+    fn turn_of(&self, input: AgentEvent) -> TurnInfo {
+        TurnInfo {
+            agent: self.services.id.agent.clone(),
+            instance: self.services.id.key.clone(),
+            turn: TurnId::random(),
+            // F-TRACE: taken from the event, else made up once.
+            trace: input.trace_id.clone().unwrap_or_else(TraceId::random),
+            input,
         }
-        let mut open_turn = None;
-        if let Some(interrupted) = opened.interrupted {
-            tracing::info!(instance = %id, turn = %interrupted.turn, "recovering an interrupted turn");
-            for event in interrupted.events {
-                conversation.apply(event)?;
-            }
-            open_turn = Some(interrupted.turn);
-        }
-        Ok(Self { conversation, journal: opened.journal, open_turn })
     }
 
-    fn begin(&mut self, turn: &TurnId) -> Result<()> {
-        self.journal.begin(turn)?;
-        self.open_turn = Some(turn.clone());
-        Ok(())
-    }
-
-    /// Takes an event into the conversation and the journal.
-    pub(super) fn emit(&mut self, event: MessageEvent) -> Result<()> {
-        if self.conversation.apply(event)? == Applied::TargetNotFound {
-            let events = self.conversation.events();
-            if let Some(MessageEvent::Remove { target_id } | MessageEvent::Replace { target_id, .. }) = events.last() {
-                tracing::warn!(
-                    code = %ErrorCode::MESSAGE_TARGET_NOT_FOUND,
-                    event_index = events.len() - 1,
-                    %target_id,
-                    "a message event aims at a message that the conversation does not hold"
-                );
-            }
-        }
-        match self.conversation.events().last() {
-            Some(event) => self.journal.record(event),
+    /// Stores state that was changed outside of turns.
+    pub(super) async fn store_state(&self) -> Result<()> {
+        match &mut *self.live.lock().await {
+            Some(live) => live.store_state(&self.services.states).await,
             None => Ok(()),
         }
     }
 
-    pub(super) async fn flush(&mut self, reach: Reach) -> Result<()> {
-        self.journal.flush(reach).await
+    /// Whether the instance was closed. An instance whose turn runs is not.
+    pub(super) fn is_closed(&self) -> bool {
+        self.live.try_lock().is_ok_and(|live| live.is_none())
     }
 
-    /// Ends the turn that is open, if one is: closes its unanswered calls, commits it, and folds it.
-    async fn close_turn(&mut self) -> Result<()> {
-        let Some(turn) = self.open_turn.clone() else { return Ok(()) };
-        for call in self.conversation.unanswered_calls() {
-            let error = Error::new(ErrorCode::TOOL_INTERRUPTED, "the turn ended before this call was answered")
-                .suggest("its effect is unknown: check before calling again");
-            let result = ToolCallResult::new(call.tool_call_id, call.tool_name, Err(ToolError::from(error)));
-            self.emit(MessageEvent::append(tool_message(&result)))?;
-        }
-        let commit = Commit { turn: &turn, conversation: &self.conversation, state: &BTreeMap::new() };
-        self.journal.commit(commit).await?;
-        self.conversation.fold();
-        self.open_turn = None;
-        Ok(())
+    pub(super) async fn close(&self) -> Result<()> {
+        let mut place = self.live.lock().await;
+        let Some(live) = &mut *place else { return Ok(()) };
+        let turn = live.close_turn(&self.services.states).await;
+        // From here on `store_when_idle` would wait for the lock that is held here.
+        let in_turn = InTurn::start(&self.services);
+        self.registered.clean_up(&self.services).await;
+        self.services.bus.close();
+        let state = live.store_state(&self.services.states).await;
+        drop(in_turn);
+        *place = None;
+        turn.and(state)
     }
 }
 
-/// A tool's answer as a message: one per call (D-12).
-pub(super) fn tool_message(result: &ToolCallResult) -> Message {
-    let (tool_call_id, tool_name) = (result.call_id().clone(), result.tool_name().to_owned());
-    let part = crate::conversation::ToolResultPart {
-        tool_call_id: tool_call_id.clone(),
-        tool_name: tool_name.clone(),
-        output: result.to_tool_output(),
-    };
-    let content = vec![crate::conversation::Part::ToolResult(part)];
-    Message::new(Role::Tool, content, Source::Tool { tool_call_id, tool_name })
+fn closed(id: &InstanceId) -> Error {
+    Error::new(ErrorCode::INSTANCE_CLOSED, format!("the instance `{id}` is closed"))
+        .suggest("open it again by `Agent::instance`")
+}
+
+/// While it lives, the end of a turn will store changed state.
+struct InTurn<'a>(&'a Services);
+
+impl<'a> InTurn<'a> {
+    fn start(services: &'a Services) -> Self {
+        services.in_turn.store(true, Ordering::Release);
+        Self(services)
+    }
+}
+
+impl Drop for InTurn<'_> {
+    fn drop(&mut self) {
+        self.0.in_turn.store(false, Ordering::Release);
+    }
 }

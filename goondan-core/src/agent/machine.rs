@@ -14,6 +14,22 @@ pub(super) struct TurnMachine {
     steps: u32,
     /// How often in a row the last step was asked for again.
     retries: u32,
+    /// How often in a row the model was asked to mend its answer.
+    repairs: u32,
+}
+
+/// How often in a row a model is asked to mend its answer before the turn ends (F-TURN).
+const MAX_REPAIRS: u32 = 2;
+
+/// How a step ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StepEnd {
+    /// The turn may end here.
+    Rest,
+    /// Another step is wanted (PIPE-11).
+    Another,
+    /// The answer was none, and the model was told so.
+    Repair,
 }
 
 /// What comes next.
@@ -30,13 +46,15 @@ pub(super) enum Action {
     },
     /// The turn is over.
     Finish(FinishReason),
+    /// The turn is over, because the model does not answer.
+    GiveUp,
     /// The turn failed.
     Fail(Error),
 }
 
 impl TurnMachine {
     pub(super) fn new(policy: Policy) -> Self {
-        Self { policy, steps: 0, retries: 0 }
+        Self { policy, steps: 0, retries: 0, repairs: 0 }
     }
 
     /// A turn has at least one step.
@@ -44,14 +62,16 @@ impl TurnMachine {
         self.step(0, Duration::ZERO)
     }
 
-    /// `outcome` is whether the step asks for another one (PIPE-11), or how it failed.
-    pub(super) fn step_ended(&mut self, outcome: Result<bool, Error>) -> Action {
+    /// Says what comes after a step that ended like this.
+    pub(super) fn step_ended(&mut self, outcome: Result<StepEnd, Error>) -> Action {
         let limit_reached = self.steps >= self.policy.max_steps_per_turn.get();
         match outcome {
-            Ok(false) => Action::Finish(FinishReason::TextResponse),
-            Ok(true) if limit_reached => Action::Finish(FinishReason::MaxSteps),
-            Ok(true) => {
+            Ok(StepEnd::Rest) => Action::Finish(FinishReason::TextResponse),
+            Ok(StepEnd::Repair) if self.repairs >= MAX_REPAIRS => Action::GiveUp,
+            Ok(_) if limit_reached => Action::Finish(FinishReason::MaxSteps),
+            Ok(end) => {
                 self.retries = 0;
+                self.repairs = if end == StepEnd::Repair { self.repairs + 1 } else { 0 };
                 self.step(0, Duration::ZERO)
             }
             Err(error) => match error.retry_delay() {
@@ -91,7 +111,7 @@ mod tests {
     fn step(action: &Action) -> Option<(u32, u32)> {
         match action {
             Action::Step { index, attempt, .. } => Some((*index, *attempt)),
-            Action::Finish(_) | Action::Fail(_) => None,
+            Action::Finish(_) | Action::GiveUp | Action::Fail(_) => None,
         }
     }
 
@@ -99,8 +119,8 @@ mod tests {
     fn steps_go_on_while_there_are_tool_calls() {
         let mut machine = machine(32, 3);
         assert_eq!(step(&machine.start()), Some((0, 0)));
-        assert_eq!(step(&machine.step_ended(Ok(true))), Some((1, 0)));
-        assert!(matches!(machine.step_ended(Ok(false)), Action::Finish(FinishReason::TextResponse)));
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((1, 0)));
+        assert!(matches!(machine.step_ended(Ok(StepEnd::Rest)), Action::Finish(FinishReason::TextResponse)));
         assert_eq!(machine.steps(), 2);
     }
 
@@ -108,8 +128,8 @@ mod tests {
     fn the_limit_of_steps_ends_the_turn() {
         let mut machine = machine(2, 3);
         machine.start();
-        assert_eq!(step(&machine.step_ended(Ok(true))), Some((1, 0)));
-        assert!(matches!(machine.step_ended(Ok(true)), Action::Finish(FinishReason::MaxSteps)));
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((1, 0)));
+        assert!(matches!(machine.step_ended(Ok(StepEnd::Another)), Action::Finish(FinishReason::MaxSteps)));
     }
 
     #[test]
@@ -133,8 +153,19 @@ mod tests {
         let mut machine = machine(9, 1);
         machine.start();
         assert_eq!(step(&machine.step_ended(again())), Some((1, 1)));
-        assert_eq!(step(&machine.step_ended(Ok(true))), Some((2, 0)));
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((2, 0)));
         assert_eq!(step(&machine.step_ended(again())), Some((3, 1)));
+    }
+
+    #[test]
+    fn the_model_is_asked_twice_in_a_row_to_mend_its_answer() {
+        let mut machine = machine(9, 1);
+        machine.start();
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((1, 0)));
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((2, 0)));
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((3, 0)));
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((4, 0)));
+        assert!(matches!(machine.step_ended(Ok(StepEnd::Repair)), Action::GiveUp));
     }
 
     #[test]

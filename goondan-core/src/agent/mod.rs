@@ -1,36 +1,46 @@
 //! Owns the agent process: what an agent is made of, its instances, and the turns that they run.
 
+mod answer;
 mod builder;
 mod instance;
+mod live;
 mod machine;
 mod policy;
 mod registration;
+mod report;
+mod services;
 mod step;
+mod stream;
 mod tool_call;
 mod turn;
+mod workdir;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 pub use builder::AgentBuilder;
 pub use instance::Instance;
 pub use policy::Policy;
+pub use stream::{TurnStream, TurnUpdate};
 
+use serde_json::{Map, Value};
+
+use crate::agents::Router;
 use crate::error::Result;
 use crate::model::Model;
 use crate::name::{AgentName, InstanceKey};
 use crate::store::Store;
 use builder::ExtensionSpec;
-use instance::InstanceInner;
+use instance::{Guard, InstanceInner};
 
 /// An agent: a model, its instructions, and the extensions around it. It holds any number of conversations, its
-/// [`Instance`]s. Clones are the same agent.
+/// [`Instance`]s. Clones are the same agent. Its instances run on a tokio runtime whose timers are enabled.
 ///
 /// ```
 /// use goondan_core::{Agent, ScriptItem, ScriptedModel};
 ///
-/// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
 /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build().await?;
 /// let turn = agent.instance("user:42").await?.run("hello").await?;
 /// assert_eq!(turn.text(), "hi");
@@ -47,15 +57,29 @@ pub struct Agent {
 pub(crate) struct AgentInner {
     name: AgentName,
     model: Arc<dyn Model>,
+    /// The models that a step middleware may ask for, by name.
+    models: BTreeMap<String, Arc<dyn Model>>,
     system: Option<String>,
     extensions: Vec<ExtensionSpec>,
     policy: Policy,
+    /// What the metadata of every turn starts with (CTX-10).
+    hints: Map<String, Value>,
+    router: Option<Arc<dyn Router>>,
     store: Arc<dyn Store>,
     instances: Mutex<HashMap<InstanceKey, Slot>>,
 }
 
 /// The place of one instance: its lock lets one caller open it while others wait for the same handle.
-type Slot = Arc<tokio::sync::Mutex<Weak<InstanceInner>>>;
+type Slot = Arc<tokio::sync::Mutex<Opened>>;
+
+/// What is known of an instance that was opened.
+#[derive(Default)]
+struct Opened {
+    /// The handle that callers share.
+    guard: Weak<Guard>,
+    /// The instance, which outlives its handles while it closes.
+    inner: Weak<InstanceInner>,
+}
 
 impl Agent {
     /// Starts to describe an agent.
@@ -81,17 +105,38 @@ impl Agent {
             Slot::clone(instances.entry(key.clone()).or_default())
         };
         let mut slot = slot.lock().await;
-        if let Some(open) = slot.upgrade() {
-            return Ok(Instance::new(open));
+        if let Some(open) = slot.guard.upgrade()
+            && !open.inner().is_closed()
+        {
+            return Ok(Instance::from_guard(open));
         }
-        let opened = Arc::new(InstanceInner::open(Arc::clone(&self.inner), key).await?);
-        *slot = Arc::downgrade(&opened);
-        Ok(Instance::new(opened))
+        if let Some(closing) = slot.inner.upgrade() {
+            // The last handle is gone, but the conversation is not free yet.
+            closing.close().await?;
+        }
+        let inner = InstanceInner::open(Arc::clone(&self.inner), key).await?;
+        slot.inner = Arc::downgrade(&inner);
+        let guard = Arc::new(Guard::new(inner));
+        slot.guard = Arc::downgrade(&guard);
+        Ok(Instance::from_guard(guard))
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakAgent {
+        WeakAgent(Arc::downgrade(&self.inner))
     }
 }
 
 impl fmt::Debug for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Agent({})", self.inner.name)
+    }
+}
+
+/// An agent that is not kept alive.
+pub(crate) struct WeakAgent(Weak<AgentInner>);
+
+impl WeakAgent {
+    pub(crate) fn upgrade(&self) -> Option<Agent> {
+        Some(Agent { inner: self.0.upgrade()? })
     }
 }

@@ -1,15 +1,21 @@
 //! Owns registration: running every extension's `register`, and making one whole of what they asked for.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::builder::ExtensionSpec;
+use super::services::{ExtensionServices, Handle, Notes, Services};
 use crate::error::{Error, ErrorCode, Result};
-use crate::extension::{AnyRegistration, ExtensionApi, ExtensionHost};
+use crate::event::{Event, ExtensionCleanup};
+use crate::extension::{AnyRegistration, CleanupHandler, Deliveries, ExtensionApi, LogHost};
 use crate::name::ExtensionName;
 use crate::pipeline::{
     AnyMiddleware, Chain, LayerInfo, Middleware, Options, Step, ToolCall, Turn, catch_panics, in_order,
 };
 use crate::tool::ToolRegistry;
+
+/// How long one extension may take to clean up.
+const CLEANUP_LIMIT: Duration = Duration::from_secs(5);
 
 /// What the extensions of one instance registered.
 pub(super) struct Registered {
@@ -17,28 +23,44 @@ pub(super) struct Registered {
     pub(super) step: Chain<Step>,
     pub(super) tool_call: Chain<ToolCall>,
     pub(super) tools: ToolRegistry,
+    extensions: Vec<ExtensionName>,
+    cleanups: Vec<(ExtensionName, Arc<dyn CleanupHandler>)>,
 }
 
 impl Registered {
     /// Runs `register` of every extension, one after another (ENTRY-02, ENTRY-03). It takes effect as a whole: after a
     /// failure nothing that was registered before stays (D-08).
-    pub(super) async fn build(extensions: &[ExtensionSpec]) -> Result<Self> {
-        let notes = Arc::new(Notes(Mutex::new(Some(Vec::new()))));
+    pub(super) async fn build(extensions: &[ExtensionSpec], services: &Arc<Services>) -> Result<Self> {
+        let notes = Arc::new(Notes::new());
         for extension in extensions {
-            let recorder = Recorder { extension: extension.name.clone(), notes: Arc::clone(&notes) };
-            let api = ExtensionApi::new(Arc::new(recorder));
+            let host = ExtensionServices::new(extension.name.clone(), Arc::clone(services), Arc::clone(&notes));
+            let api = ExtensionApi::new(Arc::new(Handle(host)));
             let register = (extension.descriptor.register)(api, extension.config.clone());
             let outcome = catch_panics(register).await.unwrap_or_else(Err);
             outcome.map_err(|error| init_error(error, &extension.name))?;
         }
         let mut layers = Layers::default();
         let mut tools = ToolRegistry::default();
-        for (extension, registration) in notes.close() {
+        let mut cleanups = Vec::new();
+        for (host, registration) in notes.close() {
+            let extension = &host.extension;
             match registration {
-                AnyRegistration::Middleware(middleware, options) => layers.push(extension, middleware, options),
+                AnyRegistration::Middleware(middleware, options) => layers.push(extension, middleware, &options),
                 AnyRegistration::Tool(item, handler) => {
-                    tools.insert(item, handler).map_err(|error| error.at(&extension, "tool registration"))?;
+                    let name = item.name.clone();
+                    let owner = Arc::clone(&host) as Arc<dyn LogHost>;
+                    let replaced = tools
+                        .insert(item, handler, extension.clone(), owner)
+                        .map_err(|error| error.at(extension, format!("tool `{name}`")))?;
+                    if let Some(other) = replaced.filter(|other| other != extension) {
+                        // TOOL-03: the later one wins, but nobody should have to guess why.
+                        tracing::warn!(tool = %name, %extension, replaced = %other, "a tool replaces that of another extension");
+                    }
                 }
+                AnyRegistration::Subscription(pattern, handler) => {
+                    services.bus.subscribe(Some(extension.clone()), pattern, Deliveries::All, handler);
+                }
+                AnyRegistration::Cleanup(handler) => cleanups.push((extension.clone(), handler)),
             }
         }
         Ok(Self {
@@ -46,7 +68,32 @@ impl Registered {
             step: Chain::new(in_order(layers.step)),
             tool_call: Chain::new(in_order(layers.tool_call)),
             tools,
+            extensions: extensions.iter().map(|extension| extension.name.clone()).collect(),
+            cleanups,
         })
+    }
+
+    /// Tells every extension that it goes away, and lets it clean up, the last registered first (LOAD-11).
+    pub(super) async fn clean_up(&self, services: &Services) {
+        for extension in &self.extensions {
+            let payload = ExtensionCleanup { extension: extension.clone() };
+            match Event::new(ExtensionCleanup::NAME, (payload,)) {
+                Ok(event) => services.bus.emit(event),
+                Err(error) => tracing::error!(%extension, "{}", error.report()),
+            }
+        }
+        services.bus.drain(CLEANUP_LIMIT).await;
+        for (extension, handler) in self.cleanups.iter().rev() {
+            let outcome = tokio::time::timeout(CLEANUP_LIMIT, catch_panics(handler.clean_up())).await;
+            // What has cleaned up hears nothing more.
+            services.bus.unsubscribe_owner(extension);
+            let problem = match outcome {
+                Ok(Ok(Ok(()))) => continue,
+                Ok(Ok(Err(error)) | Err(error)) => error.at(extension, "#[cleanup]").report().to_string(),
+                Err(_) => format!("it took longer than {CLEANUP_LIMIT:?}"),
+            };
+            tracing::error!(%extension, "the extension could not clean up: {problem}");
+        }
     }
 }
 
@@ -71,50 +118,17 @@ struct Layers {
 }
 
 impl Layers {
-    fn push(&mut self, extension: ExtensionName, middleware: AnyMiddleware, options: Options) {
+    fn push(&mut self, extension: &ExtensionName, middleware: AnyMiddleware, options: &Options) {
         let kind = middleware.kind();
         let hook = match options.name.as_ref() {
             "" => format!("{kind} middleware"),
             name => format!("{kind} middleware `{name}`"),
         };
-        let info = LayerInfo { extension, hook, priority: options.priority };
+        let info = LayerInfo { extension: extension.clone(), hook, priority: options.priority };
         match middleware {
             AnyMiddleware::Turn(middleware) => self.turn.push((info, middleware)),
             AnyMiddleware::Step(middleware) => self.step.push((info, middleware)),
             AnyMiddleware::ToolCall(middleware) => self.tool_call.push((info, middleware)),
-        }
-    }
-}
-
-/// What was registered so far, by whom; `None` once registration is over.
-struct Notes(Mutex<Option<Vec<(ExtensionName, AnyRegistration)>>>);
-
-impl Notes {
-    fn close(&self) -> Vec<(ExtensionName, AnyRegistration)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
-    }
-}
-
-/// Behind the [`ExtensionApi`] of one extension.
-struct Recorder {
-    extension: ExtensionName,
-    notes: Arc<Notes>,
-}
-
-impl ExtensionHost for Recorder {
-    fn extension(&self) -> &ExtensionName {
-        &self.extension
-    }
-
-    fn register(&self, registration: AnyRegistration) -> Result<()> {
-        match &mut *self.notes.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(notes) => {
-                notes.push((self.extension.clone(), registration));
-                Ok(())
-            }
-            None => Err(Error::new(ErrorCode::EXT_INIT, "registration is over")
-                .suggest("register in `#[init]`; what is registered later would change turns that run already")
-                .at(&self.extension, "registration")),
         }
     }
 }

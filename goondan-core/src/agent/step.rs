@@ -1,81 +1,179 @@
 //! Owns a running step: one model call and the tool calls that it triggers, and the host behind step contexts.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
-use super::instance::tool_message;
-use super::tool_call::Dispatch;
+use super::answer::{Answer, correction, judge};
+use super::live::tool_message;
+use super::stream::TurnUpdate;
+use super::tool_call::{Dispatch, Dispatched, join};
 use super::turn::TurnRun;
 use crate::BoxFuture;
-use crate::context::host::{ConversationHost, MessageHost, RunHost, StepHost, TurnScope};
+use crate::agents::{AgentsHost, Caller};
+use crate::context::host::{ConversationHost, MessageHost, RunHost, StepHost, TurnInfo};
 use crate::conversation::{Content, Message, MessageEvent, Part, Role, Source, TextPart, ToolCallPart};
-use crate::error::Result;
-use crate::model::{ModelRequest, ModelResponse};
-use crate::pipeline::{StepResult, ToolCallSummary};
+use crate::error::{Error, ErrorCode, Result};
+use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TokenUsage};
+use crate::model::{MODEL_KEY, MODEL_OPTIONS_KEY, Model, ModelRequest, ModelResponse};
+use crate::pipeline::{StepResult, ToolCallSummary, ToolRequest};
 use crate::store::Reach;
-use crate::tool::ToolCatalog;
+use crate::tool::{Effect, ToolCatalog};
 
 /// One step while it runs.
 pub(super) struct StepRun<'a, 't> {
     turn: &'a mut TurnRun<'t>,
     index: u32,
+    span: Span,
     catalog: ToolCatalog,
+    caller: Caller,
+    /// What the model call cost, if the model says so.
+    pub(super) usage: Option<TokenUsage>,
 }
 
 impl<'a, 't> StepRun<'a, 't> {
-    pub(super) fn new(turn: &'a mut TurnRun<'t>, index: u32) -> Self {
+    pub(super) fn new(turn: &'a mut TurnRun<'t>, index: u32, span: Span) -> Self {
         // F-TOOL: every step starts from all tools.
-        let catalog = turn.registered.tools.catalog();
-        Self { turn, index, catalog }
+        let catalog = turn.instance.registered.tools.catalog();
+        let caller = turn.caller.within(span.id);
+        Self { turn, index, span, catalog, caller, usage: None }
     }
 
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
+        let heard_tools = self.turn.live.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
         let response = self.call_model().await?;
-        let message = assistant_message(&response, format!("{}-step-{}", self.turn.scope.turn, self.index));
-        if let Some(message) = message {
-            self.turn.append(message);
+        match judge(&response, heard_tools) {
+            Answer::Good => {}
+            Answer::NothingToAdd => return Ok(StepResult::new(Vec::new(), Vec::new())),
+            Answer::Malformed(problem) => {
+                tracing::warn!(turn = %self.turn.info.turn, step = self.index, problem, "malformed answer of the model");
+                self.turn.append(Message::new(Role::User, correction(problem), Source::System));
+                return Ok(StepResult::repair(problem));
+            }
         }
-        let mut results = Vec::with_capacity(response.tool_calls.len());
-        for request in &response.tool_calls {
-            // A call may act on the world: that it was asked for must not be forgotten.
-            self.turn.settle(Reach::Machine).await?;
-            let dispatch = Dispatch {
-                scope: &self.turn.scope,
-                registered: self.turn.registered,
-                catalog: &self.catalog,
-                step_index: self.index,
-                policy: self.turn.agent.policy,
-            };
-            let result = dispatch.run(request).await;
-            self.turn.append(tool_message(&result));
-            self.turn.tool_calls.push(ToolCallSummary {
-                id: request.id.clone(),
-                name: request.name.clone(),
-                status: result.status(),
-            });
-            results.push(result);
-        }
+        let step_id = StepRef::new(&self.turn.info.turn, self.index).step_id;
+        let message = Arc::new(assistant_message(&response, step_id));
+        self.turn.emit(MessageEvent::Append { message: Arc::clone(&message) });
+        let results = self.call_tools(&response.tool_calls, &message).await?;
         Ok(StepResult::new(response.tool_calls, results))
     }
 
     async fn call_model(&mut self) -> Result<ModelResponse> {
         self.turn.settle(Reach::Process).await?;
-        let agent = self.turn.agent;
+        let agent = &self.turn.instance.agent;
         let conversation = &self.turn.live.conversation;
         if conversation.orphans() > 0 {
             let orphans = conversation.orphans();
-            tracing::warn!(turn = %self.turn.scope.turn, orphans, "tool calls without result, or results without call, are kept from the model");
+            tracing::warn!(
+                turn = %self.turn.info.turn, orphans,
+                "tool calls without result, or results without call, are kept from the model"
+            );
         }
-        agent.model.generate(ModelRequest::new(agent.system.as_deref(), conversation, &self.catalog)).await
+        let options = self.turn.metadata.get(MODEL_OPTIONS_KEY).and_then(Value::as_object);
+        let request = ModelRequest::new(agent.system.as_deref(), conversation, &self.catalog).with_options(options);
+        self.turn.reporter.tell("step.started", self.span, |scope| RuntimeEvent::StepStarted {
+            scope,
+            step: StepRef::new(&self.turn.info.turn, self.index),
+            llm_input_messages: agent
+                .policy
+                .report_model_input
+                .then(|| request.messages().map(|message| LlmInputMessage::from(&*message)).collect()),
+        });
+        let model = self.model()?;
+        let limit = agent.policy.model_timeout;
+        let reporter = &self.turn.reporter;
+        let text = |text: &str| reporter.update(|| TurnUpdate::Text(text.to_owned()));
+        let answer = if reporter.streams() { model.stream(request, &text) } else { model.generate(request) };
+        let response = match tokio::time::timeout(limit, answer).await {
+            Ok(response) => response?,
+            Err(_) => {
+                let message = format!("the model did not answer within {limit:?}");
+                return Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true));
+            }
+        };
+        self.usage = response.usage;
+        if let Some(usage) = response.usage {
+            *self.turn.usage.get_or_insert_default() += usage;
+        }
+        Ok(response)
+    }
+
+    /// The model of this step: the agent's, unless a middleware asked for another one (API-11).
+    fn model(&self) -> Result<&'t dyn Model> {
+        let agent = &self.turn.instance.agent;
+        let Some(wanted) = self.turn.metadata.get(MODEL_KEY) else { return Ok(&*agent.model) };
+        let model = wanted.as_str().and_then(|name| agent.models.get(name));
+        model.map(|model| &**model).ok_or_else(|| {
+            let known: Vec<_> = agent.models.keys().map(String::as_str).collect();
+            Error::new(ErrorCode::MODEL_NOT_FOUND, format!("the agent has no model {wanted}"))
+                .suggest(format!("`{MODEL_KEY}` in the metadata names one of its models: {}", known.join(", ")))
+        })
+    }
+
+    /// Runs the calls: side by side when all of them only read (D-06), else one after another. The results follow the
+    /// message that asked for them, in its order (D-12).
+    async fn call_tools(
+        &mut self,
+        requests: &[ToolRequest],
+        message: &Message,
+    ) -> Result<Vec<crate::pipeline::ToolCallResult>> {
+        let tools = &self.turn.instance.registered.tools;
+        let only_reads =
+            |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
+        let mut results = Vec::with_capacity(requests.len());
+        if requests.len() > 1 && requests.iter().all(only_reads) {
+            self.turn.settle(Reach::Process).await?;
+            let dispatch = self.dispatch(message);
+            let calls = requests.iter().map(|request| dispatch.run(request)).collect();
+            for (request, dispatched) in requests.iter().zip(join(calls).await) {
+                results.push(self.answered(request, dispatched));
+            }
+        } else {
+            for request in requests {
+                // A call may act on the world: that it was asked for must not be forgotten.
+                let reach = if only_reads(request) { Reach::Process } else { Reach::Machine };
+                self.turn.settle(reach).await?;
+                let dispatched = self.dispatch(message).run(request).await;
+                results.push(self.answered(request, dispatched));
+            }
+        }
+        Ok(results)
+    }
+
+    fn dispatch<'s>(&'s self, message: &'s Message) -> Dispatch<'s> {
+        Dispatch {
+            turn: &self.turn.info,
+            instance: self.turn.instance,
+            reporter: &self.turn.reporter,
+            caller: &self.caller,
+            catalog: &self.catalog,
+            message,
+            step_index: self.index,
+            step_span: self.span,
+        }
+    }
+
+    fn answered(&mut self, request: &ToolRequest, dispatched: Dispatched) -> crate::pipeline::ToolCallResult {
+        let Dispatched { result, rewritten } = dispatched;
+        let mut answer = tool_message(&result);
+        if let Some(rewritten) = rewritten {
+            // D-14: the message of the model keeps its own arguments.
+            answer = answer.with_metadata("rewrittenArgs", rewritten);
+        }
+        self.turn.append(answer);
+        let summary = ToolCallSummary { id: request.id.clone(), name: request.name.clone(), status: result.status() };
+        self.turn.tool_calls.push(summary);
+        result
     }
 }
 
-/// What the model said, as a message; none when it said nothing at all.
-fn assistant_message(response: &ModelResponse, step_id: String) -> Option<Message> {
-    let text = response.text.as_ref().filter(|text| !text.is_empty());
+/// What the model said, as a message.
+fn assistant_message(response: &ModelResponse, step_id: String) -> Message {
+    let text = response.text.clone().filter(|text| !text.is_empty());
     let content = if response.tool_calls.is_empty() {
-        Content::Text(text?.clone())
+        Content::Text(text.unwrap_or_default())
     } else {
-        let text = text.map(|text| Part::Text(TextPart { text: text.clone() }));
+        let text = text.map(|text| Part::Text(TextPart { text }));
         let calls = response.tool_calls.iter().map(|call| {
             Part::ToolCall(ToolCallPart {
                 tool_call_id: call.id.clone(),
@@ -85,11 +183,11 @@ fn assistant_message(response: &ModelResponse, step_id: String) -> Option<Messag
         });
         Content::Parts(text.into_iter().chain(calls).collect())
     };
-    Some(Message::new(Role::Assistant, content, Source::Assistant { step_id }))
+    Message::new(Role::Assistant, content, Source::Assistant { step_id })
 }
 
 impl RunHost for StepRun<'_, '_> {
-    fn scope(&self) -> &TurnScope {
+    fn scope(&self) -> &TurnInfo {
         self.turn.scope()
     }
 
@@ -105,6 +203,10 @@ impl RunHost for StepRun<'_, '_> {
 impl MessageHost for StepRun<'_, '_> {
     fn conversation(&self) -> &dyn ConversationHost {
         self.turn.conversation()
+    }
+
+    fn agents(&self) -> &dyn AgentsHost {
+        &self.caller
     }
 
     fn emit(&mut self, event: MessageEvent) {

@@ -2,77 +2,137 @@
 //!
 //! Every call passes here, and so every call passes the tool-call middlewares (DISPATCH-01).
 
+use std::future::poll_fn;
+use std::path::Path;
+use std::task::Poll;
+
 use serde_json::{Map, Value};
 
-use super::Policy;
-use super::registration::Registered;
+use super::instance::InstanceInner;
+use super::report::Reporter;
 use crate::BoxFuture;
-use crate::context::host::{RunHost, ToolCallHost, TurnScope};
+use crate::agents::{AgentsHost, Caller};
+use crate::context::host::{RunHost, ToolCallHost, ToolHost, TurnInfo};
+use crate::conversation::Message;
 use crate::error::{Error, ErrorCode, Result};
-use crate::name::ToolCallId;
+use crate::event::{RuntimeEvent, Span, StepRef, ToolCallRef};
+use crate::extension::Logger;
+use crate::name::{ToolCallId, ToolName};
 use crate::pipeline::{ToolCallResult, ToolError, ToolRequest, catch_panics};
 use crate::schema::summary;
-use crate::tool::{ToolCatalog, ToolContext};
+use crate::tool::{Tool, ToolCatalog, ToolContext};
 
 /// The tool calls of one step: the one way from a request to its result.
 #[derive(Clone, Copy)]
 pub(super) struct Dispatch<'a> {
-    pub(super) scope: &'a TurnScope,
-    pub(super) registered: &'a Registered,
+    pub(super) turn: &'a TurnInfo,
+    pub(super) instance: &'a InstanceInner,
+    pub(super) reporter: &'a Reporter,
+    pub(super) caller: &'a Caller,
     pub(super) catalog: &'a ToolCatalog,
+    /// The message that asked for the calls.
+    pub(super) message: &'a Message,
     pub(super) step_index: u32,
-    pub(super) policy: Policy,
+    pub(super) step_span: Span,
+}
+
+/// What came of a call.
+pub(super) struct Dispatched {
+    pub(super) result: ToolCallResult,
+    /// The arguments that the handler got, when a middleware changed them (D-14).
+    pub(super) rewritten: Option<Map<String, Value>>,
 }
 
 impl Dispatch<'_> {
     /// Runs one call through the tool-call chain. Whatever fails becomes an error result: the model reads it and goes on
     /// (F-TOOL).
-    pub(super) async fn run(&self, request: &ToolRequest) -> ToolCallResult {
+    pub(super) async fn run(&self, request: &ToolRequest) -> Dispatched {
+        let policy = &self.instance.agent.policy;
+        let watch = self.reporter.stopwatch();
+        let span = self.step_span.child();
         let mut attempt = 0;
         loop {
-            let mut call = ToolCallRun::new(*self, request);
+            let mut call = ToolCallRun::new(*self, request, span);
             if attempt > 0 {
                 call.metadata.insert("attempt".to_owned(), attempt.into());
             }
-            let error = match self.registered.tool_call.run(&mut call).await {
-                Ok(result) => return result,
+            let outcome = self.instance.registered.tool_call.run(&mut call).await;
+            let error = match outcome {
+                Ok(result) => {
+                    self.reporter.tell("tool.completed", span, |scope| RuntimeEvent::ToolCompleted {
+                        scope,
+                        call: self.reference(request),
+                        status: result.status(),
+                        duration: watch.elapsed(),
+                    });
+                    return call.dispatched(result);
+                }
                 Err(error) => error,
             };
             match error.retry_delay() {
                 // A tool that has run may have acted already: it is not run again.
-                Some(delay) if attempt < self.policy.max_retries && !call.handler_started => {
+                Some(delay) if attempt < policy.max_retries && !call.handler_started => {
                     attempt += 1;
-                    tracing::info!(turn = %self.scope.turn, call = %request.id, attempt, ?delay, "running a tool call again");
+                    tracing::info!(turn = %self.turn.turn, call = %request.id, attempt, ?delay, "running a tool call again");
                     tokio::time::sleep(delay).await;
                 }
-                _ => return call.result(Err(error)),
+                _ => {
+                    self.reporter.tell("tool.failed", span, |scope| RuntimeEvent::ToolFailed {
+                        scope,
+                        call: self.reference(request),
+                        duration: watch.elapsed(),
+                        error_message: error.to_string(),
+                    });
+                    let result = call.result(Err(error));
+                    return call.dispatched(result);
+                }
             }
         }
     }
+
+    fn reference(&self, request: &ToolRequest) -> ToolCallRef {
+        ToolCallRef {
+            step_id: StepRef::new(&self.turn.turn, self.step_index).step_id,
+            tool_call_id: request.id.clone(),
+            tool_name: request.name.clone(),
+        }
+    }
+}
+
+/// Runs futures side by side in this task, and gives their outputs in their order.
+pub(super) async fn join<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+    let mut running: Vec<_> = futures.into_iter().map(|future| (Some(Box::pin(future)), None)).collect();
+    poll_fn(|cx| {
+        let mut pending = false;
+        for (future, output) in &mut running {
+            if let Some(running) = future {
+                match running.as_mut().poll(cx) {
+                    Poll::Ready(value) => (*future, *output) = (None, Some(value)),
+                    Poll::Pending => pending = true,
+                }
+            }
+        }
+        if pending { Poll::Pending } else { Poll::Ready(()) }
+    })
+    .await;
+    running.into_iter().filter_map(|(_, output)| output).collect()
 }
 
 /// One tool call while it runs.
 struct ToolCallRun<'a> {
     step: Dispatch<'a>,
     request: &'a ToolRequest,
+    span: Span,
     args: Map<String, Value>,
-    /// Whether the model wrote an object as arguments. If not, the middlewares see an empty one and the call is refused.
-    args_are_object: bool,
     /// The call's own map (D-15).
     metadata: Map<String, Value>,
     handler_started: bool,
 }
 
 impl<'a> ToolCallRun<'a> {
-    fn new(step: Dispatch<'a>, request: &'a ToolRequest) -> Self {
-        Self {
-            step,
-            request,
-            args: request.args.as_object().cloned().unwrap_or_default(),
-            args_are_object: request.args.is_object(),
-            metadata: Map::new(),
-            handler_started: false,
-        }
+    fn new(step: Dispatch<'a>, request: &'a ToolRequest, span: Span) -> Self {
+        let args = request.args.as_object().cloned().unwrap_or_default();
+        Self { step, request, span, args, metadata: Map::new(), handler_started: false }
     }
 
     /// What the handler answers; an error here is one that the model may read.
@@ -84,21 +144,31 @@ impl<'a> ToolCallRun<'a> {
             return Err(Error::new(ErrorCode::TOOL_NOT_IN_CATALOG, format!("there is no tool `{name}` in this step"))
                 .suggest(format!("this step offers: {shown}")));
         }
-        let Some((name, tool)) = self.step.registered.tools.get(name) else {
+        let Some((name, tool)) = self.step.instance.registered.tools.get(name) else {
             return Err(Error::new(ErrorCode::TOOL_NOT_FOUND, format!("the tool `{name}` has no handler"))
                 .suggest("use another tool"));
         };
-        if !self.args_are_object {
-            return Err(invalid_args(format!("the arguments of `{name}` must be a JSON object")));
-        }
         let input = Value::Object(self.args.clone());
         let violations = tool.schema.as_ref().map(|schema| schema.violations(&input)).unwrap_or_default();
         if !violations.is_empty() {
-            return Err(invalid_args(format!("the arguments of `{name}` do not fit: {}", summary(&violations))));
+            let message = format!("the arguments of `{name}` do not fit: {}", summary(&violations));
+            return Err(Error::new(ErrorCode::TOOL_INVALID_ARGS, message)
+                .suggest("call the tool again with arguments that fit its parameters"));
         }
         self.handler_started = true;
-        let ctx = ToolContext { scope: self.step.scope, call_id: &self.request.id, tool_name: name };
-        let limit = self.step.policy.tool_timeout;
+        self.step.reporter.tell("tool.called", self.span, |scope| RuntimeEvent::ToolCalled {
+            scope,
+            call: self.step.reference(self.request),
+        });
+        let host = CallHost {
+            step: self.step,
+            id: &self.request.id,
+            name,
+            tool,
+            caller: self.step.caller.within(self.span.id),
+        };
+        let ctx = ToolContext::new(&host);
+        let limit = tool.timeout.unwrap_or(self.step.instance.agent.policy.tool_timeout);
         match tokio::time::timeout(limit, catch_panics(tool.handler.call(&ctx, input))).await {
             Ok(answer) => answer?,
             Err(_) => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}"))
@@ -107,19 +177,20 @@ impl<'a> ToolCallRun<'a> {
     }
 
     fn result(&self, outcome: Result<Value>) -> ToolCallResult {
-        let outcome = outcome.map_err(|error| ToolError::from(&error));
+        let limit = self.step.instance.agent.policy.error_message_limit;
+        let outcome = outcome.map_err(|error| ToolError::from(&error).cut(limit));
         ToolCallResult::new(self.request.id.clone(), self.request.name.clone(), outcome)
+    }
+
+    fn dispatched(self, result: ToolCallResult) -> Dispatched {
+        let rewritten = self.request.args.as_object().is_none_or(|args| *args != self.args);
+        Dispatched { result, rewritten: rewritten.then_some(self.args) }
     }
 }
 
-fn invalid_args(message: String) -> Error {
-    Error::new(ErrorCode::TOOL_INVALID_ARGS, message)
-        .suggest("call the tool again with arguments that fit its parameters")
-}
-
 impl RunHost for ToolCallRun<'_> {
-    fn scope(&self) -> &TurnScope {
-        self.step.scope
+    fn scope(&self) -> &TurnInfo {
+        self.step.turn
     }
 
     fn metadata(&self) -> &Map<String, Value> {
@@ -157,5 +228,44 @@ impl ToolCallHost for ToolCallRun<'_> {
             let outcome = self.answer().await;
             Ok(self.result(outcome))
         })
+    }
+}
+
+/// Behind the [`ToolContext`] of one call.
+struct CallHost<'a> {
+    step: Dispatch<'a>,
+    id: &'a ToolCallId,
+    name: &'a ToolName,
+    tool: &'a Tool,
+    caller: Caller,
+}
+
+impl ToolHost for CallHost<'_> {
+    fn scope(&self) -> &TurnInfo {
+        self.step.turn
+    }
+
+    fn call_id(&self) -> &ToolCallId {
+        self.id
+    }
+
+    fn tool_name(&self) -> &ToolName {
+        self.name
+    }
+
+    fn message(&self) -> &Message {
+        self.step.message
+    }
+
+    fn workdir(&self) -> Result<&Path> {
+        self.step.instance.workdir.path()
+    }
+
+    fn logger(&self) -> Logger<'_> {
+        Logger::new(&*self.tool.log)
+    }
+
+    fn agents(&self) -> &dyn AgentsHost {
+        &self.caller
     }
 }

@@ -3,72 +3,105 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use tracing::Instrument;
 
-use super::AgentInner;
-use super::instance::Live;
-use super::machine::{Action, TurnMachine};
-use super::registration::Registered;
+use super::answer::GIVEN_UP;
+use super::instance::InstanceInner;
+use super::live::Live;
+use super::machine::{Action, StepEnd, TurnMachine};
+use super::report::{Reporter, message_of};
 use super::step::StepRun;
 use crate::BoxFuture;
-use crate::context::host::{ConversationHost, MessageHost, RunHost, TurnHost, TurnScope};
+use crate::agents::{AgentsHost, Caller};
+use crate::context::host::{ConversationHost, MessageHost, RunHost, TurnHost, TurnInfo};
 use crate::conversation::{Message, MessageEvent, Role, Source};
-use crate::error::{Error, Result};
-use crate::event::AgentEvent;
-use crate::name::{TraceId, TurnId};
+use crate::error::{Error, ErrorCode, Result};
+use crate::event::{RuntimeEvent, StepRef, TokenUsage};
 use crate::pipeline::{FailedTurn, FinishReason, StepResult, ToolCallSummary, TurnResult};
-use crate::store::{InstanceId, Reach};
+use crate::store::Reach;
 
 /// One turn while it runs.
 pub(super) struct TurnRun<'a> {
-    pub(super) agent: &'a AgentInner,
-    pub(super) registered: &'a Registered,
+    pub(super) instance: &'a InstanceInner,
     pub(super) live: &'a mut Live,
-    pub(super) scope: TurnScope,
+    pub(super) info: Arc<TurnInfo>,
+    pub(super) reporter: Reporter,
+    pub(super) caller: Caller,
     /// Shared by the middlewares of the turn and of its steps (D-15).
     pub(super) metadata: Map<String, Value>,
     /// What [`MessageHost::emit`] could not take in; it fails the turn at the next occasion (D-24).
     fault: Option<Error>,
     machine: TurnMachine,
     pub(super) tool_calls: Vec<ToolCallSummary>,
+    /// What the model calls cost together, if the model says so.
+    pub(super) usage: Option<TokenUsage>,
 }
 
 impl<'a> TurnRun<'a> {
     pub(super) fn new(
-        agent: &'a AgentInner,
-        id: &InstanceId,
-        registered: &'a Registered,
+        instance: &'a InstanceInner,
         live: &'a mut Live,
-        turn: TurnId,
-        input: AgentEvent,
+        info: Arc<TurnInfo>,
+        reporter: Reporter,
     ) -> Self {
-        let trace = input.trace_id.clone().unwrap_or_else(TraceId::random);
-        let scope = TurnScope { agent: id.agent.clone(), instance: id.key.clone(), turn, trace, input };
+        let router = instance.agent.router.clone();
+        let caller = Caller::new(router, Arc::clone(&info), reporter.span.id, Arc::clone(&instance.services.inbox));
         Self {
-            agent,
-            registered,
+            instance,
             live,
-            scope,
-            metadata: Map::new(),
+            info,
+            reporter,
+            caller,
+            metadata: instance.agent.hints.clone(),
             fault: None,
-            machine: TurnMachine::new(agent.policy),
+            machine: TurnMachine::new(instance.agent.policy),
             tool_calls: Vec::new(),
+            usage: None,
         }
-    }
-
-    /// How far the turn came.
-    pub(super) fn so_far(&self) -> FailedTurn {
-        FailedTurn { id: self.scope.turn.clone(), steps: self.machine.steps(), tool_calls: self.tool_calls.clone() }
     }
 
     /// Runs the turn: the input, the turn chain, and in its core the steps.
     pub(super) async fn run(&mut self) -> Result<TurnResult> {
-        if let Some(text) = &self.scope.input.input {
+        let watch = self.reporter.stopwatch();
+        self.reporter.tell("turn.started", self.reporter.span, |scope| RuntimeEvent::TurnStarted { scope });
+        let limit = self.instance.agent.policy.turn_timeout;
+        let outcome = match tokio::time::timeout(limit, self.run_chain()).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Error::new(ErrorCode::TURN_TIMEOUT, format!("the turn took longer than {limit:?}"))
+                .suggest("raise the turn's time limit, or look for what hangs: the last step and call are in the log")),
+        };
+        let duration = watch.elapsed();
+        match &outcome {
+            Ok(_) => self.reporter.tell("turn.completed", self.reporter.span, |scope| RuntimeEvent::TurnCompleted {
+                scope,
+                step_count: self.machine.steps(),
+                duration,
+                token_usage: self.usage,
+            }),
+            Err(_) => self.reporter.tell("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
+                scope,
+                duration,
+                error_message: message_of(&outcome),
+            }),
+        }
+        outcome
+    }
+
+    /// How far the turn came, and what it told for the store to keep.
+    pub(super) fn end(self) -> (FailedTurn, Vec<RuntimeEvent>) {
+        let so_far =
+            FailedTurn { id: self.info.turn.clone(), steps: self.machine.steps(), tool_calls: self.tool_calls };
+        (so_far, self.reporter.into_notes())
+    }
+
+    async fn run_chain(&mut self) -> Result<TurnResult> {
+        if let Some(text) = &self.info.input.input {
             // D-13: before the chain, so that what counts messages counts this one.
             let message = Message::user(text.clone());
             self.append(message);
         }
-        let registered = self.registered;
-        let mut result = registered.turn.run(self).await?;
+        let instance = self.instance;
+        let mut result = instance.registered.turn.run(self).await?;
         self.check_fault()?;
         result.set_account(self.machine.steps(), self.tool_calls.clone());
         Ok(result)
@@ -80,40 +113,70 @@ impl<'a> TurnRun<'a> {
             match action {
                 Action::Step { index, attempt, delay } => {
                     if attempt > 0 {
-                        tracing::info!(turn = %self.scope.turn, step = index, attempt, ?delay, "running a step again");
+                        tracing::info!(turn = %self.info.turn, step = index, attempt, ?delay, "running a step again");
                         self.metadata.insert("attempt".to_owned(), attempt.into());
                         tokio::time::sleep(delay).await;
                     } else {
                         self.metadata.remove("attempt");
                     }
                     let outcome = self.step(index).await;
-                    action = self.machine.step_ended(outcome.map(|result| result.has_tool_calls()));
+                    action = self.machine.step_ended(outcome.map(|result| step_end(&result)));
                 }
                 Action::Finish(reason) => return Ok(self.result(reason)),
+                Action::GiveUp => {
+                    let notice = Arc::new(Message::new(Role::Assistant, GIVEN_UP, Source::System));
+                    let reason = FinishReason::TextResponse;
+                    return Ok(TurnResult::new(self.info.turn.clone(), reason, Some(notice)));
+                }
                 Action::Fail(error) => return Err(error),
             }
         }
     }
 
     async fn step(&mut self, index: u32) -> Result<StepResult> {
-        let registered = self.registered;
-        let mut step = StepRun::new(self, index);
-        registered.step.run(&mut step).await
+        // F-AGENTS: answers that came meanwhile are there before the step starts.
+        for answer in self.instance.services.inbox.take() {
+            self.append(answer);
+        }
+        let instance = self.instance;
+        let watch = self.reporter.stopwatch();
+        let span = self.reporter.span.child();
+        let mut step = StepRun::new(self, index, span);
+        let in_step = tracing::info_span!("step", step = index);
+        let outcome = instance.registered.step.run(&mut step).instrument(in_step).await;
+        let token_usage = step.usage;
+        let (duration, step) = (watch.elapsed(), || StepRef::new(&self.info.turn, index));
+        match &outcome {
+            Ok(result) => self.reporter.tell("step.completed", span, |scope| RuntimeEvent::StepCompleted {
+                scope,
+                step: step(),
+                tool_call_count: u32::try_from(result.tool_calls().len()).unwrap_or(u32::MAX),
+                duration,
+                token_usage,
+            }),
+            Err(_) => self.reporter.tell("step.failed", span, |scope| RuntimeEvent::StepFailed {
+                scope,
+                step: step(),
+                duration,
+                error_message: message_of(&outcome),
+            }),
+        }
+        outcome
     }
 
     fn result(&self, reason: FinishReason) -> TurnResult {
-        let said = self.live.conversation.events().iter().rev().filter_map(MessageEvent::appended);
-        let answer = said.into_iter().find(|message| message.role() == Role::Assistant && !message.text().is_empty());
+        let mut said = self.live.conversation.events().iter().rev().filter_map(MessageEvent::appended);
+        let answer = said.find(|message| message.role() == Role::Assistant && !message.text().is_empty());
         let response = match (answer, reason) {
             (Some(message), _) => Some(Arc::clone(message)),
             (None, FinishReason::MaxSteps) => {
-                let limit = self.agent.policy.max_steps_per_turn;
+                let limit = self.instance.agent.policy.max_steps_per_turn;
                 let notice = format!("The turn ended without an answer: it reached the limit of {limit} steps.");
                 Some(Arc::new(Message::new(Role::Assistant, notice, Source::System)))
             }
             (None, _) => None,
         };
-        TurnResult::new(self.scope.turn.clone(), reason, response)
+        TurnResult::new(self.info.turn.clone(), reason, response)
     }
 
     /// Appends a message of the runtime's own.
@@ -132,9 +195,17 @@ impl<'a> TurnRun<'a> {
     }
 }
 
+fn step_end(result: &StepResult) -> StepEnd {
+    match (result.wants_repair(), result.has_tool_calls()) {
+        (true, _) => StepEnd::Repair,
+        (false, true) => StepEnd::Another,
+        (false, false) => StepEnd::Rest,
+    }
+}
+
 impl RunHost for TurnRun<'_> {
-    fn scope(&self) -> &TurnScope {
-        &self.scope
+    fn scope(&self) -> &TurnInfo {
+        &self.info
     }
 
     fn metadata(&self) -> &Map<String, Value> {
@@ -149,6 +220,10 @@ impl RunHost for TurnRun<'_> {
 impl MessageHost for TurnRun<'_> {
     fn conversation(&self) -> &dyn ConversationHost {
         &self.live.conversation
+    }
+
+    fn agents(&self) -> &dyn AgentsHost {
+        &self.caller
     }
 
     fn emit(&mut self, event: MessageEvent) {

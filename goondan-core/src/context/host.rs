@@ -3,13 +3,17 @@
 //! The runtime implements these traits on its own state; a plugin's side implements them on a C table. Extensions never
 //! meet them, and therefore the facade does not show this module.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
 use crate::BoxFuture;
-use crate::conversation::{MessageEvent, MessageRef};
+use crate::agents::AgentsHost;
+use crate::conversation::{Message, MessageEvent, MessageRef};
 use crate::error::Result;
 use crate::event::AgentEvent;
-use crate::name::{AgentName, InstanceKey, ToolCallId, TraceId, TurnId};
+use crate::extension::Logger;
+use crate::name::{AgentName, InstanceKey, ToolCallId, ToolName, TraceId, TurnId};
 use crate::pipeline::{StepResult, ToolCallResult, TurnResult};
 use crate::tool::ToolCatalog;
 
@@ -32,9 +36,9 @@ pub trait ConversationHost: Send + Sync {
     fn message_events(&self) -> &[MessageEvent];
 }
 
-/// What stays the same during a turn.
-#[derive(Debug)]
-pub struct TurnScope {
+/// The running turn: what stays the same while it runs (CTX-14).
+#[derive(Clone, Debug)]
+pub struct TurnInfo {
     /// The agent that runs the turn.
     pub agent: AgentName,
     /// Its instance.
@@ -50,7 +54,7 @@ pub struct TurnScope {
 /// What every context offers.
 pub trait RunHost: Send {
     /// What stays the same during the turn.
-    fn scope(&self) -> &TurnScope;
+    fn scope(&self) -> &TurnInfo;
     /// The map that the middlewares of a run share (CTX-09).
     fn metadata(&self) -> &Map<String, Value>;
     /// The same, to change it.
@@ -61,6 +65,8 @@ pub trait RunHost: Send {
 pub trait MessageHost: RunHost {
     /// The conversation.
     fn conversation(&self) -> &dyn ConversationHost;
+    /// The way to other agents (AGENTS-01).
+    fn agents(&self) -> &dyn AgentsHost;
     /// Takes a message event in. A fault, of the event or of the store, fails the step before the model is called (D-24).
     fn emit(&mut self, event: MessageEvent);
 }
@@ -97,4 +103,25 @@ pub trait ToolCallHost: RunHost {
     fn args_mut(&mut self) -> &mut Map<String, Value>;
     /// The core of the call: the guard, the validation, the handler.
     fn run_core(&mut self) -> BoxFuture<'_, Result<ToolCallResult>>;
+}
+
+/// Behind a [`ToolContext`](crate::ToolContext).
+pub trait ToolHost: Send + Sync {
+    /// What stays the same during the turn.
+    fn scope(&self) -> &TurnInfo;
+    /// The call.
+    fn call_id(&self) -> &ToolCallId;
+    /// The tool.
+    fn tool_name(&self) -> &ToolName;
+    /// The message of the model that asked for the call.
+    fn message(&self) -> &Message;
+    /// The directory that belongs to the conversation, made if need be.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    fn workdir(&self) -> Result<&Path>;
+    /// The log, in the name of the extension that owns the tool.
+    fn logger(&self) -> Logger<'_>;
+    /// The way to other agents.
+    fn agents(&self) -> &dyn AgentsHost;
 }

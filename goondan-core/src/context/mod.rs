@@ -61,6 +61,11 @@ macro_rules! message_members {
             ConversationView::new(self.host.conversation())
         }
 
+        /// The way to other agents (AGENTS-03).
+        pub fn agents(&self) -> AgentsApi<'_> {
+            AgentsApi::new(self.host.agents())
+        }
+
         /// Changes the conversation, at once (CONV-16). An appended message gets this extension as its source.
         ///
         /// An event that cannot be taken in, because its id exists or the disk is full, fails the step before the model

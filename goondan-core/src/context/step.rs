@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::host::StepHost;
+use super::host::{StepHost, TurnInfo};
 use super::{message_members, shared_members};
+use crate::agents::AgentsApi;
 use crate::conversation::{ConversationView, MessageEvent, Source};
 use crate::event::AgentEvent;
 use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
@@ -21,6 +22,11 @@ pub struct StepContext<'a> {
 impl StepContext<'_> {
     shared_members!();
     message_members!();
+
+    /// The turn that this step belongs to (CTX-14).
+    pub fn turn(&self) -> &TurnInfo {
+        self.host.scope()
+    }
 
     /// What started the turn.
     pub fn input(&self) -> &AgentEvent {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::host::TurnHost;
 use super::{message_members, shared_members};
+use crate::agents::AgentsApi;
 use crate::conversation::{ConversationView, MessageEvent, Source};
 use crate::event::AgentEvent;
 use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};

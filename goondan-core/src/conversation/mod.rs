@@ -144,6 +144,11 @@ impl Conversation {
         (self.start..self.slots.len()).filter_map(|slot| self.message(slot))
     }
 
+    /// The newest message.
+    pub fn newest(&self) -> Option<&Arc<Message>> {
+        (self.start..self.slots.len()).rev().find_map(|slot| self.message(slot))
+    }
+
     /// How many messages there are now.
     pub fn len(&self) -> usize {
         self.count

@@ -1,9 +1,14 @@
-//! Owns the handle that an extension registers and acts through.
+//! Owns the handle that an extension registers and acts through: five members, and no other way (API-01, API-02).
 
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
+
+use super::{EventsApi, LogHost, Logger, StateApi};
+use crate::BoxFuture;
 use crate::error::Result;
+use crate::event::{Event, EventHandler, EventPattern};
 use crate::name::ExtensionName;
 use crate::pipeline::{AnyMiddleware, Kind, Middleware, Options};
 use crate::tool::{ToolHandler, ToolItem};
@@ -15,7 +20,7 @@ pub struct ExtensionApi {
 }
 
 /// Behind an [`ExtensionApi`]: the runtime, or the C table of a plugin.
-pub trait ExtensionHost: Send + Sync {
+pub trait ExtensionHost: LogHost {
     /// The extension that the handle belongs to.
     fn extension(&self) -> &ExtensionName;
     /// Notes a registration; it takes effect with all others of the agent, or none does (D-08).
@@ -23,6 +28,28 @@ pub trait ExtensionHost: Send + Sync {
     /// # Errors
     /// When the agent is past its registration.
     fn register(&self, registration: AnyRegistration) -> Result<()>;
+    /// The state of the extension.
+    fn state(&self) -> Option<Value>;
+    /// Changes the state in one step, unless `change` fails.
+    ///
+    /// # Errors
+    /// The error of `change`.
+    fn update_state(&self, change: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()>;
+    /// Starts a subscription, and gives its number.
+    fn subscribe(&self, pattern: EventPattern, limit: Deliveries, handler: Arc<dyn EventHandler>) -> u64;
+    /// Ends a subscription.
+    fn unsubscribe(&self, subscription: u64);
+    /// Hands an event to all subscriptions that it fits.
+    fn emit(&self, event: Event);
+}
+
+/// How often a subscription delivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deliveries {
+    /// Until it is cancelled.
+    All,
+    /// Once (LEGACY-EVENTS-02).
+    One,
 }
 
 /// Something that an extension registers.
@@ -31,6 +58,16 @@ pub enum AnyRegistration {
     Middleware(AnyMiddleware, Options),
     /// A tool.
     Tool(ToolItem, Arc<dyn ToolHandler>),
+    /// A subscription that lives as long as the extension.
+    Subscription(EventPattern, Arc<dyn EventHandler>),
+    /// What runs before the extension goes away.
+    Cleanup(Arc<dyn CleanupHandler>),
+}
+
+/// Runs before an extension goes away. `#[cleanup]` writes implementations.
+pub trait CleanupHandler: Send + Sync + 'static {
+    /// Lets go of what the extension holds. It has a deadline.
+    fn clean_up(&self) -> BoxFuture<'_, Result<()>>;
 }
 
 impl ExtensionApi {
@@ -38,6 +75,12 @@ impl ExtensionApi {
     #[doc(hidden)]
     pub fn new(host: Arc<dyn ExtensionHost>) -> Self {
         Self { host }
+    }
+
+    /// What stands behind the handle; for the code that attributes generate.
+    #[doc(hidden)]
+    pub fn host(&self) -> &dyn ExtensionHost {
+        &*self.host
     }
 
     /// Registration of middlewares.
@@ -48,6 +91,21 @@ impl ExtensionApi {
     /// Registration of tools.
     pub fn tools(&self) -> ToolsApi<'_> {
         ToolsApi { host: &*self.host }
+    }
+
+    /// The state of the extension in this conversation.
+    pub fn state(&self) -> StateApi<'_> {
+        StateApi::new(&*self.host)
+    }
+
+    /// The bus of this conversation.
+    pub fn events(&self) -> EventsApi<'_> {
+        EventsApi::new(&self.host)
+    }
+
+    /// The log.
+    pub fn logger(&self) -> Logger<'_> {
+        Logger::new(&*self.host)
     }
 }
 

@@ -1,11 +1,14 @@
 //! Owns the descriptor: what is known of an extension before any code of it runs.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::ExtensionApi;
 use crate::BoxFuture;
 use crate::error::Result;
 use crate::pipeline::MiddlewareKind;
+use crate::tool::Effect;
 
 /// The version of the contract that this build speaks (COMPAT-01).
 pub const API_VERSION: &str = "goondan.ai/v1";
@@ -35,6 +38,12 @@ pub struct ExtensionDescriptor {
     pub api_version: &'static str,
     /// The middlewares that its attributes declare; `#[init]` may register others.
     pub middlewares: &'static [MiddlewareDescriptor],
+    /// The tools that its attributes declare; `#[init]` may register others.
+    pub tools: &'static [ToolDescriptor],
+    /// The patterns of the events that its attributes subscribe to.
+    pub subscriptions: &'static [&'static str],
+    /// What the host must offer for it to run (COMPAT-02, COMPAT-03).
+    pub requires: &'static [&'static str],
     /// The JSON Schema of its config.
     pub config_schema: fn() -> Value,
     /// Makes an instance of the extension and registers what it has.
@@ -50,6 +59,21 @@ pub struct MiddlewareDescriptor {
     pub function: &'static str,
     /// The priority.
     pub priority: i32,
+}
+
+/// A tool that an attribute declares.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolDescriptor {
+    /// The full name.
+    pub name: &'static str,
+    /// What the tool does, for the model.
+    pub description: &'static str,
+    /// What a call does to the world.
+    pub effect: Effect,
+    /// How long a call may take, if the attribute says so.
+    pub timeout: Option<Duration>,
+    /// The JSON Schema of the arguments.
+    pub parameters: fn() -> Value,
 }
 
 /// The entry of an extension in the list of those that are linked into this program.

@@ -2,9 +2,17 @@
 
 mod api;
 mod descriptor;
+mod events;
+mod logger;
 pub mod params;
 mod record;
+mod state;
 
-pub use api::{AnyRegistration, ExtensionApi, ExtensionHost, PipelineApi, ToolsApi};
-pub use descriptor::{API_VERSION, Extension, ExtensionDescriptor, LinkedExtension, MiddlewareDescriptor, linked};
+pub use api::{AnyRegistration, CleanupHandler, Deliveries, ExtensionApi, ExtensionHost, PipelineApi, ToolsApi};
+pub use descriptor::{
+    API_VERSION, Extension, ExtensionDescriptor, LinkedExtension, MiddlewareDescriptor, ToolDescriptor, linked,
+};
+pub use events::{EventsApi, Subscription};
+pub use logger::{LogHost, LogLevel, Logger};
 pub use record::{length_prefixed, record_len};
+pub use state::StateApi;

@@ -6,10 +6,12 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::BoxFuture;
 use crate::conversation::{Conversation, MessageData};
 use crate::error::Result;
+use crate::event::TokenUsage;
 use crate::pipeline::ToolRequest;
 use crate::tool::{ToolCatalog, ToolItem};
 
@@ -35,6 +37,22 @@ pub use scripted::{ScriptItem, ScriptedModel};
 pub trait Model: Send + Sync + 'static {
     /// Answers one request. Dropping the future cancels it.
     fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>>;
+
+    /// Answers one request, and hands the text to `text` piece by piece as it comes. A model that cannot do that hands it
+    /// over as a whole.
+    fn stream<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        text: &'a (dyn Fn(&str) + Sync),
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
+        Box::pin(async move {
+            let response = self.generate(request).await?;
+            if let Some(whole) = &response.text {
+                text(whole);
+            }
+            Ok(response)
+        })
+    }
 }
 
 /// What a model is asked. It borrows the conversation: nothing is copied on the way to the model.
@@ -43,12 +61,25 @@ pub struct ModelRequest<'a> {
     system: Option<&'a str>,
     conversation: &'a Conversation,
     tools: &'a ToolCatalog,
+    options: Option<&'a Map<String, Value>>,
 }
 
 impl<'a> ModelRequest<'a> {
     /// A request over `conversation` as it is now.
     pub fn new(system: Option<&'a str>, conversation: &'a Conversation, tools: &'a ToolCatalog) -> Self {
-        Self { system, conversation, tools }
+        Self { system, conversation, tools, options: None }
+    }
+
+    /// The same request with options for the model.
+    #[must_use]
+    pub fn with_options(self, options: Option<&'a Map<String, Value>>) -> Self {
+        Self { options, ..self }
+    }
+
+    /// What a step middleware asked of the model, by [`MODEL_OPTIONS_KEY`] (API-11). What the names mean is the model's
+    /// business.
+    pub fn options(&self) -> Option<&'a Map<String, Value>> {
+        self.options
     }
 
     /// The standing instructions of the agent (D-19).
@@ -83,7 +114,36 @@ pub struct ModelResponse {
     /// The tools that it asks for, in its order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolRequest>,
+    /// Why the model stopped, if it says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<ModelFinish>,
+    /// What the answer cost, if the model says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
 }
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelFinish {
+    /// It said what it had to say.
+    Stop,
+    /// It waits for tools.
+    ToolCalls,
+    /// It reached a limit of tokens.
+    Length,
+    /// The provider kept part of the answer back.
+    ContentFilter,
+    /// Something else.
+    #[serde(other)]
+    Other,
+}
+
+/// The metadata key by which a step middleware chooses another model of the agent for the step: its name (API-11).
+pub const MODEL_KEY: &str = "goondan.model";
+
+/// The metadata key by which a step middleware gives the model options: a JSON object (API-11).
+pub const MODEL_OPTIONS_KEY: &str = "goondan.modelOptions";
 
 impl ModelResponse {
     /// An answer in text.

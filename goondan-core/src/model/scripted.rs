@@ -61,8 +61,13 @@ struct ItemFields {
 #[serde(deny_unknown_fields)]
 struct ScriptedCall {
     tool: String,
-    #[serde(default)]
-    args: Map<String, Value>,
+    /// Anything, so that a script can play a model that does not keep to the contract; no arguments if it is left out.
+    #[serde(default = "no_args")]
+    args: Value,
+}
+
+fn no_args() -> Value {
+    Value::Object(Map::new())
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -104,14 +109,14 @@ impl ScriptItem {
         Self::new(Action::Respond(ModelResponse::text(text)))
     }
 
-    /// Calls one tool.
-    pub fn call(tool: impl Into<String>, args: Map<String, Value>) -> Self {
+    /// Calls one tool with `args`, a JSON object.
+    pub fn call(tool: impl Into<String>, args: impl Into<Value>) -> Self {
         Self::calls([(tool, args)])
     }
 
     /// Calls several tools.
-    pub fn calls<T: Into<String>>(calls: impl IntoIterator<Item = (T, Map<String, Value>)>) -> Self {
-        let calls = calls.into_iter().map(|(tool, args)| ScriptedCall { tool: tool.into(), args });
+    pub fn calls<T: Into<String>, A: Into<Value>>(calls: impl IntoIterator<Item = (T, A)>) -> Self {
+        let calls = calls.into_iter().map(|(tool, args)| ScriptedCall { tool: tool.into(), args: args.into() });
         Self::new(Action::Calls(calls.collect()))
     }
 
@@ -166,11 +171,8 @@ impl ScriptedModel {
         match self.pick(&heard) {
             Some(Action::Respond(response)) => Ok(response),
             Some(Action::Calls(calls)) => {
-                let request = |call: ScriptedCall| ToolRequest {
-                    id: ToolCallId::random(),
-                    name: call.tool,
-                    args: Value::Object(call.args),
-                };
+                let request =
+                    |call: ScriptedCall| ToolRequest { id: ToolCallId::random(), name: call.tool, args: call.args };
                 Ok(ModelResponse { tool_calls: calls.into_iter().map(request).collect(), ..ModelResponse::default() })
             }
             Some(Action::Fail(failure)) => {

@@ -17,6 +17,7 @@ pub use next::Next;
 pub use order::in_order;
 #[cfg(feature = "runtime")]
 pub(crate) use panic::catch_panics;
+pub(crate) use panic::panicked;
 pub use result::{
     FailedTurn, FinishReason, StepResult, StepStatus, ToolCallResult, ToolCallStatus, ToolCallSummary, ToolError,
     ToolRequest, TurnResult,

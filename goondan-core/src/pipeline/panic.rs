@@ -21,7 +21,8 @@ pub(crate) async fn catch_panics<F: Future>(future: F) -> Result<F::Output, Erro
     .await
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Error {
+/// What a panic said, as an error.
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
     Error::new(ErrorCode::EXT_PANIC, format!("panicked: {text}"))

@@ -165,6 +165,9 @@ struct StepData {
     tool_calls: Vec<ToolRequest>,
     tool_results: Vec<ToolCallResult>,
     metadata: Map<String, Value>,
+    /// Whether the model's answer was none, and the model was told so (F-TURN).
+    #[cfg(feature = "runtime")]
+    repair: bool,
 }
 
 impl StepResult {
@@ -172,7 +175,23 @@ impl StepResult {
     pub(crate) fn new(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>) -> Self {
         let has_tool_calls = !tool_calls.is_empty();
         let status = StepStatus::Completed;
-        Self(Box::new(StepData { status, has_tool_calls, tool_calls, tool_results, metadata: Map::new() }))
+        let metadata = Map::new();
+        Self(Box::new(StepData { status, has_tool_calls, tool_calls, tool_results, metadata, repair: false }))
+    }
+
+    /// The result of a step whose answer was none: the model was told so, and another step is wanted.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn repair(problem: &str) -> Self {
+        let mut result = Self::new(Vec::new(), Vec::new());
+        result.0.has_tool_calls = true;
+        result.0.repair = true;
+        result.0.metadata.insert("malformed".to_owned(), problem.into());
+        result
+    }
+
+    #[cfg(feature = "runtime")]
+    pub(crate) fn wants_repair(&self) -> bool {
+        self.0.repair && self.0.has_tool_calls
     }
 
     pub(super) fn recovered(error: Error, draft: StepDraft, _: &StepContext<'_>) -> Self {
@@ -184,6 +203,8 @@ impl StepResult {
             tool_calls: Vec::new(),
             tool_results: Vec::new(),
             metadata,
+            #[cfg(feature = "runtime")]
+            repair: false,
         }))
     }
 
@@ -258,6 +279,21 @@ impl From<&Error> for ToolError {
             suggestion: error.suggestion().map(str::to_owned),
             help_url: error.help_url(),
         }
+    }
+}
+
+impl ToolError {
+    /// The same error with a message of at most `limit` characters (F-TOOL).
+    #[cfg(feature = "runtime")]
+    #[must_use]
+    pub(crate) fn cut(mut self, limit: usize) -> Self {
+        const END: &str = "... (truncated)";
+        if self.message.chars().count() > limit {
+            let end = if limit > END.len() { END } else { "" };
+            self.message = self.message.chars().take(limit - end.len()).collect();
+            self.message.push_str(end);
+        }
+        self
     }
 }
 

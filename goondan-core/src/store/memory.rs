@@ -1,6 +1,7 @@
 //! Owns the store that forgets: instances live as long as the program.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
@@ -15,6 +16,25 @@ use crate::name::{ExtensionName, TurnId};
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
     instances: Arc<Mutex<HashMap<InstanceId, Kept>>>,
+    /// Where tools work on files; made when one does.
+    workdirs: Arc<Workdirs>,
+}
+
+/// The directory below which the work directories lie; it goes away with the store.
+#[derive(Debug)]
+struct Workdirs(PathBuf);
+
+impl Default for Workdirs {
+    fn default() -> Self {
+        Self(std::env::temp_dir().join(format!("goondan-{}-{:016x}", std::process::id(), fastrand::u64(..))))
+    }
+}
+
+impl Drop for Workdirs {
+    fn drop(&mut self) {
+        // Most often no tool made one; what cannot be removed is left to the system's own cleaning.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -47,8 +67,9 @@ impl Store for MemoryStore {
                     )
                     .suggest("drop the other handle first"));
                 }
+                let workdir = self.workdirs.0.join(super::file::directory_name(&instance.to_string()));
                 let journal = Box::new(MemoryJournal { store: self.clone(), instance: instance.clone() });
-                Ok(Opened { base: kept.base.clone(), interrupted: None, state: kept.state.clone(), journal })
+                Ok(Opened { base: kept.base.clone(), interrupted: None, state: kept.state.clone(), workdir, journal })
             })
         })
     }

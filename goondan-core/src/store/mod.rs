@@ -5,6 +5,7 @@ mod memory;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -12,6 +13,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::conversation::{Conversation, Message, MessageEvent};
 use crate::error::Result;
+use crate::event::RuntimeEvent;
 use crate::name::{AgentName, ExtensionName, InstanceKey, TurnId};
 
 pub use file::{FileStore, state_root, workspace_id};
@@ -48,6 +50,8 @@ pub struct Opened {
     pub interrupted: Option<Interrupted>,
     /// The committed state of the extensions.
     pub state: BTreeMap<ExtensionName, Value>,
+    /// The directory that belongs to the instance, for tools that work on files. The runtime makes it when one asks.
+    pub workdir: PathBuf,
     /// Takes in what happens from now on.
     pub journal: Box<dyn Journal>,
 }
@@ -82,6 +86,19 @@ pub trait Journal: Send {
     /// a failure none of them is, and the commit can be tried again, unless the error says that only opening the instance
     /// anew can tell. The conversation is not folded yet.
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>>;
+
+    /// Whether [`Journal::note`] does something: if not, nobody renders events for it.
+    fn keeps_runtime_events(&self) -> bool {
+        false
+    }
+
+    /// Keeps runtime events for those who watch (F-EVENTS). Losing them loses nothing of the conversation.
+    ///
+    /// # Errors
+    /// When they cannot be kept; the runtime reports it and goes on.
+    fn note(&mut self, _events: &[RuntimeEvent]) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// How far a [`Journal::flush`] goes.
@@ -101,4 +118,10 @@ pub struct Commit<'a> {
     pub conversation: &'a Conversation,
     /// The state of the extensions that changed theirs.
     pub state: &'a BTreeMap<ExtensionName, Value>,
+}
+
+impl<S: Store + ?Sized> Store for Arc<S> {
+    fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
+        (**self).open(instance)
+    }
 }

@@ -1,6 +1,7 @@
 //! Owns the catalog: the tools that one step shows the model.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,6 +20,49 @@ pub struct ToolItem {
     /// The JSON Schema of the arguments; none means that any object will do (LEGACY-TOOLDEF-01).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Value>,
+    /// What a call does to the world; a model is not told.
+    #[serde(skip)]
+    pub effect: Effect,
+    /// How long a call may take; the agent's policy decides when this is `None`. A model is not told.
+    #[serde(skip)]
+    pub timeout: Option<Duration>,
+    /// Where the tool comes from; a model is not told.
+    #[serde(skip)]
+    pub source: Option<ToolSource>,
+}
+
+/// What a tool call does to the world (EFFECT-01).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// Nothing: it may run beside other such calls (D-06), and again.
+    Read,
+    /// Something that is the same when done twice: it may run again after a crash.
+    Idempotent,
+    /// Something that must not happen twice.
+    #[default]
+    Once,
+}
+
+/// Where a tool comes from (F-TOOL).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
+pub enum ToolSource {
+    /// An extension registered it.
+    Extension {
+        /// The extension.
+        name: String,
+    },
+    /// An MCP server offers it, and an extension brought it in.
+    Mcp {
+        /// The tool's name at the server.
+        name: String,
+        /// The extension that brought it in.
+        extension_name: String,
+        /// The server's name.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        server_name: Option<String>,
+    },
 }
 
 impl ToolItem {
@@ -27,7 +71,14 @@ impl ToolItem {
     /// # Errors
     /// `E_TOOL_NAME` when `name` is not a legal tool name (TOOL-01).
     pub fn new(name: &str) -> crate::Result<Self> {
-        Ok(Self { name: ToolName::new(name)?, description: None, parameters: None })
+        Ok(Self {
+            name: ToolName::new(name)?,
+            description: None,
+            parameters: None,
+            effect: Effect::default(),
+            timeout: None,
+            source: None,
+        })
     }
 
     /// Adds what the tool does, for the model.
@@ -41,6 +92,27 @@ impl ToolItem {
     #[must_use]
     pub fn parameters(mut self, schema: impl Into<Value>) -> Self {
         self.parameters = Some(schema.into());
+        self
+    }
+
+    /// Says what a call does to the world; [`Effect::Once`] unless said otherwise.
+    #[must_use]
+    pub fn effect(mut self, effect: Effect) -> Self {
+        self.effect = effect;
+        self
+    }
+
+    /// Says how long a call may take.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Says where the tool comes from.
+    #[must_use]
+    pub fn source(mut self, source: ToolSource) -> Self {
+        self.source = Some(source);
         self
     }
 }

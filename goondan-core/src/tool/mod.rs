@@ -5,7 +5,7 @@ mod handler;
 #[cfg(feature = "runtime")]
 mod registry;
 
-pub use catalog::{ToolCatalog, ToolItem};
+pub use catalog::{Effect, ToolCatalog, ToolItem, ToolSource};
 pub use handler::{ToolContext, ToolHandler};
 #[cfg(feature = "runtime")]
-pub use registry::ToolRegistry;
+pub(crate) use registry::{Tool, ToolRegistry};

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{ToolCatalog, ToolHandler, ToolItem};
+use super::{Effect, ToolCatalog, ToolHandler, ToolItem, ToolSource};
 use crate::error::Result;
-use crate::name::ToolName;
+use crate::extension::LogHost;
+use crate::name::{ExtensionName, ToolName};
 use crate::schema::Schema;
 
-/// All tools of an agent, by name.
+/// All tools of an instance, by name.
 #[derive(Default)]
-pub struct ToolRegistry {
+pub(crate) struct ToolRegistry {
     catalog: ToolCatalog,
     tools: HashMap<ToolName, Tool>,
 }
@@ -19,22 +20,34 @@ pub struct ToolRegistry {
 pub(crate) struct Tool {
     pub(crate) handler: Arc<dyn ToolHandler>,
     pub(crate) schema: Option<Schema>,
+    pub(crate) effect: Effect,
+    pub(crate) timeout: Option<std::time::Duration>,
+    pub(crate) log: Arc<dyn LogHost>,
+    extension: ExtensionName,
 }
 
 impl ToolRegistry {
-    /// Adds a tool, in the place of one with the same name (TOOL-03).
+    /// Adds a tool, in the place of one with the same name (TOOL-03), and tells whose that was.
     ///
     /// # Errors
     /// `E_SCHEMA_INVALID` when the parameters are not a JSON Schema.
-    pub fn insert(&mut self, item: ToolItem, handler: Arc<dyn ToolHandler>) -> Result<()> {
+    pub(crate) fn insert(
+        &mut self,
+        mut item: ToolItem,
+        handler: Arc<dyn ToolHandler>,
+        extension: ExtensionName,
+        log: Arc<dyn LogHost>,
+    ) -> Result<Option<ExtensionName>> {
         let schema = item.parameters.as_ref().map(Schema::compile).transpose()?;
-        self.tools.insert(item.name.clone(), Tool { handler, schema });
+        item.source.get_or_insert_with(|| ToolSource::Extension { name: extension.to_string() });
+        let tool = Tool { handler, schema, effect: item.effect, timeout: item.timeout, log, extension };
+        let replaced = self.tools.insert(item.name.clone(), tool);
         self.catalog.insert(item);
-        Ok(())
+        Ok(replaced.map(|tool| tool.extension))
     }
 
     /// What a step shows the model unless a middleware changes it (TOOL-02).
-    pub fn catalog(&self) -> ToolCatalog {
+    pub(crate) fn catalog(&self) -> ToolCatalog {
         self.catalog.clone()
     }
 

@@ -1,25 +1,14 @@
 //! Owns the rules for who does what in an extension: which functions carry our attributes, and how many of them.
 
+use std::collections::BTreeSet;
+
 use quote::ToTokens;
-use syn::Meta;
+use syn::LitStr;
 
-use super::{Layer, arguments, signature};
+use super::plan::Part;
+use super::{arguments, middleware, signature, subscription, tool};
 use crate::fault::Faults;
-use crate::model::{Block, Function, Helper, Member, Role};
-
-/// These names are taken already, so that no extension breaks when they come.
-pub(super) fn are_of_this_version(block: &Block, faults: &mut Faults) {
-    for helper in helpers(block) {
-        let cure = match helper.role {
-            Role::Init | Role::Middleware => continue,
-            Role::Tool => "register the tool in `#[init]` with `api.tools().register(item, handler)`",
-            Role::On => "remove it",
-            Role::Cleanup => "implement `Drop`",
-        };
-        let path = helper.attribute.path().to_token_stream();
-        faults.at(&helper.attribute, format!("`#[{path}]` is not in this version of goondan; {cure}"));
-    }
-}
+use crate::model::{Block, Form, Function, Helper, Member, Role};
 
 /// Only a function can be called when its moment comes.
 pub(super) fn are_on_functions(block: &Block, faults: &mut Faults) {
@@ -46,54 +35,79 @@ pub(super) fn come_alone(block: &Block, faults: &mut Faults) {
     }
 }
 
-/// The runtime makes an extension in one way, and cannot guess it.
-pub(super) fn the_init<'m>(block: &'m Block, faults: &mut Faults) -> Option<&'m Function> {
+/// The runtime makes an instance in one way, and cannot guess it. A module has no instance, and needs no `#[init]`.
+pub(super) fn the_init<'m>(block: &'m Block, faults: &mut Faults) -> Option<Option<&'m Function>> {
     let mut inits = with_role(block, Role::Init);
-    let Some((helper, init)) = inits.next() else {
-        let name = block.name();
-        faults.at(
-            &block.header.self_ty,
-            format!("extension `{name}` has no `#[init]`; add a function such as `#[init] fn new() -> Self`"),
-        );
-        return None;
-    };
-    for (second, function) in inits {
-        let (name, function) = (block.name(), function.name());
-        faults.at(&second.attribute, format!("extension `{name}` has a second `#[init]`, `{function}`; keep one"));
+    match (inits.next(), &block.form) {
+        (Some((helper, init)), _) => {
+            is_one(block, inits, faults);
+            arguments::are_absent(helper, faults);
+            signature::check_init(block, init, faults);
+            Some(Some(init))
+        }
+        (None, Form::Module(_)) => Some(None),
+        (None, Form::Impl(header)) => {
+            let name = block.name();
+            faults.at(
+                &header.self_ty,
+                format!("extension `{name}` has no `#[init]`; add a function such as `#[init] fn new() -> Self`"),
+            );
+            None
+        }
     }
-    if !matches!(helper.attribute.meta, Meta::Path(_)) {
-        faults.at(&helper.attribute, "`#[init]` takes no arguments; write `#[init]`");
-    }
-    signature::check_init(init, faults);
-    Some(init)
 }
 
-/// The middlewares in source order, which is the order of their registration (ORDER-09).
-pub(super) fn middlewares<'m>(block: &'m Block, faults: &mut Faults) -> Option<Vec<Layer<'m>>> {
-    let all: Vec<_> =
-        with_role(block, Role::Middleware).map(|(helper, function)| layer(helper, function, faults)).collect();
+/// Nobody could say which of two runs first, and one of them is enough.
+pub(super) fn cleanup_is_one(block: &Block, faults: &mut Faults) {
+    is_one(block, with_role(block, Role::Cleanup).skip(1), faults);
+}
+
+fn is_one<'m>(block: &Block, others: impl Iterator<Item = (&'m Helper, &'m Function)>, faults: &mut Faults) {
+    for (second, function) in others {
+        let (name, function, role) = (block.name(), function.name(), second.attribute.path().to_token_stream());
+        faults.at(&second.attribute, format!("extension `{name}` has a second `#[{role}]`, `{function}`; keep one"));
+    }
+}
+
+/// The functions that are registered.
+pub(super) fn parts<'m>(block: &'m Block, extension: Option<&LitStr>, faults: &mut Faults) -> Option<Vec<Part<'m>>> {
+    let functions = block.functions().filter_map(|function| Some((function.helper()?, function)));
+    let mut tools = BTreeSet::new();
+    let all: Vec<_> = functions
+        .filter(|(helper, _)| helper.role != Role::Init)
+        .map(|(helper, function)| part(block, helper, function, extension, &mut tools, faults))
+        .collect();
     all.into_iter().collect()
 }
 
-fn layer<'m>(helper: &Helper, function: &'m Function, faults: &mut Faults) -> Option<Layer<'m>> {
-    let kind = arguments::kind(helper, &function.name(), faults);
-    arguments::middleware_options(helper, faults);
-    let priority = arguments::priority(helper, faults);
-    signature::check_middleware(function, kind, faults);
-    Some(Layer { function, kind: kind?, priority: priority? })
+fn part<'m>(
+    block: &Block,
+    helper: &Helper,
+    function: &'m Function,
+    extension: Option<&LitStr>,
+    tools: &mut BTreeSet<String>,
+    faults: &mut Faults,
+) -> Option<Part<'m>> {
+    match helper.role {
+        Role::Init => None,
+        Role::Middleware => middleware::layer(block, helper, function, faults).map(Part::Layer),
+        Role::Tool => {
+            let tool = tool::tool(block, helper, function, extension, faults)?;
+            tool::is_new(&tool, helper, tools, faults);
+            Some(Part::Tool(tool))
+        }
+        Role::On => subscription::subscription(block, helper, function, faults).map(Part::Subscription),
+        Role::Cleanup => {
+            arguments::are_absent(helper, faults);
+            signature::check_cleanup(block, function, faults);
+            Some(Part::Cleanup(function))
+        }
+    }
 }
 
-/// A function counts for its first role; [`come_alone`] has judged the others.
 fn with_role(block: &Block, role: Role) -> impl Iterator<Item = (&Helper, &Function)> {
     block
         .functions()
-        .filter_map(|function| Some((function.helpers.first()?, function)))
+        .filter_map(|function| Some((function.helper()?, function)))
         .filter(move |(helper, _)| helper.role == role)
-}
-
-fn helpers(block: &Block) -> impl Iterator<Item = &Helper> {
-    block.members.iter().flat_map(|member| match member {
-        Member::Function(function) => &function.helpers,
-        Member::Other(helpers, _) => helpers,
-    })
 }

@@ -3,7 +3,8 @@
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 
-use super::middleware;
+use super::tokens::wrapper;
+use super::{middleware, this};
 use crate::attr::doc_comment;
 use crate::check::Plan;
 
@@ -17,10 +18,9 @@ use crate::check::Plan;
 /// inventory::submit! { LinkedExtension(&__DESCRIPTOR) }
 /// ```
 pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
-    let name = &plan.name;
-    let this = &plan.block.header.self_ty;
-    let description = doc_comment(&plan.block.header.attrs);
-    let middlewares = plan.middlewares.iter().map(|layer| {
+    let (name, requires, this) = (&plan.name, &plan.requires, this(plan.block));
+    let description = doc_comment(plan.block.attrs().iter().chain(&plan.block.inner));
+    let middlewares = plan.layers().map(|layer| {
         let (kind, function, priority) = (middleware::kind(layer), layer.function.name(), layer.priority);
         quote_spanned! {Span::mixed_site()=>
             __goondan::MiddlewareDescriptor {
@@ -30,6 +30,8 @@ pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
             }
         }
     });
+    let tools = plan.tools().map(|tool| wrapper("tool", &tool.function.sig));
+    let patterns = plan.patterns();
     quote_spanned! {Span::mixed_site()=>
         static __DESCRIPTOR: __goondan::ExtensionDescriptor = __goondan::ExtensionDescriptor {
             name: #name,
@@ -38,6 +40,9 @@ pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
             version: __goondan::env!("CARGO_PKG_VERSION"),
             api_version: __goondan::API_VERSION,
             middlewares: &[#(#middlewares),*],
+            tools: &[#(#tools::DESCRIPTOR),*],
+            subscriptions: &[#(#patterns),*],
+            requires: &[#(#requires),*],
             config_schema: __config_schema,
             register: __register,
         };

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote_spanned};
 
-use super::{ours_at, parameters, returned, wrapper};
+use super::tokens::{call, names, ours_at, parameters, returned, takes, wrapper};
 use crate::check::{Layer, Plan};
 
 /// ```text
@@ -11,7 +11,7 @@ use crate::check::{Layer, Plan};
 /// ```
 /// becomes
 /// ```text
-/// struct __layer_trim(Arc<Window>);
+/// struct __layer_trim(__Bound);
 ///
 /// impl Middleware<Turn> for __layer_trim {
 ///     fn handle<'a>(
@@ -19,39 +19,30 @@ use crate::check::{Layer, Plan};
 ///         ctx: &'a mut TurnContext<'_>,
 ///         next: Next<'a, Turn>,
 ///     ) -> BoxFuture<'a, Result<TurnResult>> {
-///         let slots = MiddlewareSlots::new(ctx, next);
+///         let bound = &self.0;
+///         let slots = MiddlewareSlots::new(ctx, next, &bound.api);
 ///         let (p0, slots) = slots.take_in_turn::<Next<'_, Turn>, _>();
 ///         let (p1, slots) = slots.take_in_turn::<&mut TurnContext<'_>, _>();
 ///         all_taken(&slots);
-///         Box::pin(async move { Outcome::<TurnResult>::into_result(<Window>::trim(&self.0, p0, p1).await) })
+///         Box::pin(async move { Outcome::<TurnResult>::into_result(<Window>::trim(&bound.this, p0, p1).await) })
 ///     }
 /// }
 /// ```
 pub(super) fn middleware(plan: &Plan<'_>, layer: &Layer<'_>) -> TokenStream {
-    let this = &plan.block.header.self_ty;
     let sig = &layer.function.sig;
-    let (function, wrapper) = (&sig.ident, wrapper(sig));
-
-    let kind = kind(layer);
+    let (wrapper, kind) = (wrapper("layer", sig), kind(layer));
     let [context, result] = ["Context", "Result"].map(|part| format_ident!("{kind}{part}"));
-    let take = Ident::new(layer.kind.take(), Span::mixed_site());
 
-    let params = parameters(plan, sig);
-    let names = params.iter().map(|(name, ..)| name);
-    let takes = params.iter().map(|(name, written, ty)| {
-        quote_spanned! {ours_at(written)=>
-            let (#name, slots) = slots.#take::<#ty, _>();
-        }
-    });
-    let all_taken = quote_spanned!(ours_at(function)=> __goondan::params::all_taken(&slots););
-    let returned = returned(sig);
-    let call = quote_spanned!(returned=> <#this>::#function(&self.0, #(#names),*).await);
-    let outcome = quote_spanned!(returned=> __goondan::params::Outcome::<__goondan::#result>::into_result(#call));
-    let future = quote_spanned!(ours_at(function)=> __goondan::Box::pin(async move { #outcome }));
+    let parameters = parameters(plan, sig);
+    let takes = takes(&parameters, layer.kind.take(), 1);
+    let all_taken = quote_spanned!(ours_at(&sig.ident)=> __goondan::params::all_taken(&slots););
+    let call = call(plan, sig, &names(&parameters));
+    let outcome = quote_spanned!(returned(sig)=> __goondan::params::Outcome::<__goondan::#result>::into_result(#call));
+    let future = quote_spanned!(ours_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
 
     quote_spanned! {Span::mixed_site()=>
         #[allow(non_camel_case_types)]
-        struct #wrapper(__goondan::Arc<#this>);
+        struct #wrapper(__Bound);
 
         #[automatically_derived]
         impl __goondan::Middleware<__goondan::#kind> for #wrapper {
@@ -60,8 +51,9 @@ pub(super) fn middleware(plan: &Plan<'_>, layer: &Layer<'_>) -> TokenStream {
                 ctx: &'a mut __goondan::#context<'_>,
                 next: __goondan::Next<'a, __goondan::#kind>,
             ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::#result>> {
-                let slots = __goondan::params::MiddlewareSlots::new(ctx, next);
-                #(#takes)*
+                let bound = &self.0;
+                let slots = __goondan::params::MiddlewareSlots::new(ctx, next, &bound.api);
+                #takes
                 #all_taken
                 #future
             }
@@ -70,15 +62,15 @@ pub(super) fn middleware(plan: &Plan<'_>, layer: &Layer<'_>) -> TokenStream {
 }
 
 /// ```text
-/// api.pipeline().register(Turn, __layer_trim(Clone::clone(&this)), Options::priority(-5).named("trim"))?;
+/// api.pipeline().register(Turn, __layer_trim(Clone::clone(&bound)), Options::priority(-5).named("trim"))?;
 /// ```
 pub(super) fn registration(layer: &Layer<'_>) -> TokenStream {
-    let (kind, wrapper) = (kind(layer), wrapper(&layer.function.sig));
+    let (kind, wrapper) = (kind(layer), wrapper("layer", &layer.function.sig));
     let (name, priority) = (layer.function.name(), layer.priority);
     quote_spanned! {Span::mixed_site()=>
         api.pipeline().register(
             __goondan::#kind,
-            #wrapper(__goondan::Clone::clone(&this)),
+            #wrapper(__goondan::Clone::clone(&bound)),
             __goondan::Options::priority(#priority).named(#name),
         )?;
     }

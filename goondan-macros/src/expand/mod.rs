@@ -6,77 +6,95 @@
 //!                                                 use ::goondan::__private as __goondan;
 //!                                                 static __DESCRIPTOR: …           // descriptor
 //!                                                 impl Extension for Window { … }
+//!                                                 struct __Bound { … }         // bound
 //!                                                 fn __register(…) { … }           // register
 //!                                                 fn __config_schema() { … }
-//!                                                 struct __layer_trim(Arc<Window>);  // middleware
+//!                                                 struct __layer_trim(__Bound);  // middleware
+//!                                                 struct __tool_status(__Bound);  // tool
+//!                                                 struct __on_count(__Bound);  // subscription
+//!                                                 struct __cleanup_close(__Bound);  // cleanup
 //!                                                 static RECORD: [u8; …]       // record
 //!                                             };
+//!
+//! #[goondan::extension(name = "hello")]       mod hello {
+//! mod hello { … }                          →      …
+//!                                                 pub enum Extension {}
+//!                                                 const _: () = { … };         // the same, for `Extension`
+//!                                             }
 //! ```
 //! Everything is named through the one import of `paths`. Our own tokens are of mixed site: they are no code of the
 //! user's to lints, to `#![forbid(unsafe_code)]` and to local variables.
 
 mod block;
+mod bound;
+mod cleanup;
 mod descriptor;
 mod middleware;
 mod record;
 mod register;
+mod subscription;
+mod tokens;
+mod tool;
 
-use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote_spanned};
-use syn::ext::IdentExt;
-use syn::spanned::Spanned;
-use syn::{FnArg, ReturnType, Signature, Type};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote_spanned};
 
-use crate::check::Plan;
-use crate::model::{Item, Model};
+use crate::check::{Part, Plan};
+use crate::model::{Block, Form, Item, Model};
 use crate::paths;
 
 /// The item and everything that makes it an extension.
 pub(crate) fn extension(plan: &Plan<'_>) -> TokenStream {
-    let block = block::block(plan.block);
-    // The conditions that the block stands under hold for what belongs to it.
-    let conditions = plan.block.header.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
-    let middlewares = plan.middlewares.iter().map(|layer| middleware::middleware(plan, layer));
     let import = paths::import(plan.facade.as_ref());
     let register = register::register(plan);
     let config_schema = register::config_schema(plan);
     let descriptor = descriptor::descriptor(plan);
+    let bound = bound::bound(plan);
+    let parts = plan.parts.iter().map(|part| match part {
+        Part::Layer(layer) => middleware::middleware(plan, layer),
+        Part::Tool(tool) => tool::tool(plan, tool),
+        Part::Subscription(on) => subscription::subscription(plan, on),
+        Part::Cleanup(function) => cleanup::cleanup(plan, function),
+    });
     let record = record::record(plan);
-    quote_spanned! {Span::mixed_site()=>
-        #block
-
-        #(#conditions)*
-        const _: () = {
-            #import
-            // First, because an error in what the whole extension must be should be read before those that follow from it.
-            #descriptor
-            #register
-            #config_schema
-            #(#middlewares)*
-            #record
-        };
-    }
+    block::with(
+        plan.block,
+        quote_spanned! {Span::mixed_site()=>
+            const _: () = {
+                #import
+                // First, because an error in what the whole extension must be should be read before those that follow from it.
+                #descriptor
+                #bound
+                #register
+                #config_schema
+                #(#parts)*
+                #record
+            };
+        },
+    )
 }
 
 /// The item without our attributes. It stays an extension to whoever asks for one, so that only its faults are errors.
 pub(crate) fn harmless(model: &Model) -> TokenStream {
     let block = match &model.item {
-        Item::Impl(block) => block,
+        Item::Block(block) => block,
         Item::Other(_, tokens) => return tokens.clone(),
     };
-    let (cleaned, this) = (block::block(block), &block.header.self_ty);
-    if block.header.trait_.is_some() || !block.header.generics.params.is_empty() {
-        return cleaned;
+    if let Form::Impl(header) = &block.form
+        && (header.trait_.is_some() || !header.generics.params.is_empty())
+    {
+        return block::with(block, TokenStream::new());
     }
-    let goondan = paths::private_as_written(&model.args);
-    quote_spanned! {Span::mixed_site()=>
-        #cleaned
-
-        #[automatically_derived]
-        impl #goondan::Extension for #this {
-            const DESCRIPTOR: &'static #goondan::ExtensionDescriptor = #goondan::unreachable!();
-        }
-    }
+    let (this, goondan) = (this(block), paths::private_as_written(&model.args));
+    block::with(
+        block,
+        quote_spanned! {Span::mixed_site()=>
+            #[automatically_derived]
+            impl #goondan::Extension for #this {
+                const DESCRIPTOR: &'static #goondan::ExtensionDescriptor = #goondan::unreachable!();
+            }
+        },
+    )
 }
 
 /// An item in which something is wrong, and what.
@@ -85,50 +103,10 @@ pub(crate) fn refused(mut item: TokenStream, faults: &syn::Error) -> TokenStream
     item
 }
 
-/// A span that shows errors at `tokens` and is ours in every other way.
-fn ours_at(tokens: &impl ToTokens) -> Span {
-    tokens.span().resolved_at(Span::mixed_site())
-}
-
-/// Where errors about what a function returns belong.
-fn returned(sig: &Signature) -> Span {
-    match &sig.output {
-        ReturnType::Type(_, ty) => ours_at(ty),
-        ReturnType::Default => ours_at(&sig.ident),
+/// The type that is the extension.
+fn this(block: &Block) -> TokenStream {
+    match &block.form {
+        Form::Impl(header) => header.self_ty.to_token_stream(),
+        Form::Module(header) => quote_spanned!(tokens::ours_at(&header.ident)=> Extension),
     }
-}
-
-/// The types of the parameters, without `self`, each with a name for its value.
-fn parameters<'a>(plan: &Plan<'_>, sig: &'a Signature) -> Vec<(Ident, &'a Type, TokenStream)> {
-    let types = sig.inputs.iter().filter_map(|arg| match arg {
-        FnArg::Typed(arg) => Some(&*arg.ty),
-        FnArg::Receiver(_) => None,
-    });
-    let this = &*plan.block.header.self_ty;
-    types
-        .enumerate()
-        .map(|(index, ty)| {
-            (format_ident!("p{index}", span = Span::mixed_site()), ty, outside(ty.to_token_stream(), this))
-        })
-        .collect()
-}
-
-/// The type as it is written outside the `impl` block: `Self` has no meaning there.
-fn outside(ty: TokenStream, this: &Type) -> TokenStream {
-    ty.into_iter()
-        .flat_map(|token| match token {
-            TokenTree::Ident(word) if word == "Self" => this.to_token_stream(),
-            TokenTree::Group(group) => {
-                let mut inside = Group::new(group.delimiter(), outside(group.stream(), this));
-                inside.set_span(group.span());
-                TokenTree::from(inside).into()
-            }
-            token => token.into(),
-        })
-        .collect()
-}
-
-/// The name of the struct that makes `function` a middleware.
-fn wrapper(sig: &Signature) -> Ident {
-    format_ident!("__layer_{}", sig.ident.unraw(), span = ours_at(&sig.ident))
 }

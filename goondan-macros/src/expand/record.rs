@@ -6,7 +6,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 
 use crate::attr::doc_comment;
-use crate::check::{Layer, Plan};
+use crate::check::{Layer, Plan, Tool};
 
 /// The record is text before the contract crate is seen; a test of the facade compares this with `API_VERSION`.
 const API_VERSION: &str = "goondan.ai/v1";
@@ -23,15 +23,19 @@ const API_VERSION: &str = "goondan.ai/v1";
 /// ```
 /// The section has this name and this meaning in ELF files, which are what can be inspected.
 pub(super) fn record(plan: &Plan<'_>) -> TokenStream {
-    let api_version = text(API_VERSION);
-    let name = text(&plan.name.value());
-    let description = text(&doc_comment(&plan.block.header.attrs));
-    let middlewares: Vec<_> = plan.middlewares.iter().map(middleware).collect();
-    let middlewares = middlewares.join(",");
+    let docs = doc_comment(plan.block.attrs().iter().chain(&plan.block.inner));
+    let (api_version, name, description) = (text(API_VERSION), text(&plan.name.value()), text(&docs));
+    let middlewares = list(plan.layers().map(middleware));
+    let tools = list(plan.tools().map(tool));
+    let subscriptions = list(plan.patterns().map(|pattern| text(&pattern.value())));
+    let requires = list(plan.requires.iter().map(|requirement| text(&requirement.value())));
 
     let package = format!("{{\"apiVersion\":{api_version},\"package\":\"");
     let version = "\",\"version\":\"";
-    let rest = format!("\",\"name\":{name},\"description\":{description},\"middlewares\":[{middlewares}]}}");
+    let rest = format!(
+        "\",\"name\":{name},\"description\":{description},\"middlewares\":{middlewares},\"tools\":{tools},\
+         \"subscriptions\":{subscriptions},\"requires\":{requires}}}"
+    );
     quote_spanned! {Span::mixed_site()=>
         #[cfg(all(unix, not(target_vendor = "apple")))]
         const _: () = {
@@ -51,6 +55,17 @@ pub(super) fn record(plan: &Plan<'_>) -> TokenStream {
 fn middleware(layer: &Layer<'_>) -> String {
     let (kind, function) = (text(layer.kind.word()), text(&layer.function.name()));
     format!("{{\"kind\":{kind},\"function\":{function},\"priority\":{}}}", layer.priority)
+}
+
+fn tool(tool: &Tool<'_>) -> String {
+    let (name, description) = (text(&tool.name), text(&doc_comment(&tool.function.attrs)));
+    let (effect, timeout) = (text(tool.effect.word()), tool.timeout.map_or("null".to_owned(), |time| time.to_string()));
+    format!("{{\"name\":{name},\"description\":{description},\"effect\":{effect},\"timeoutMs\":{timeout}}}")
+}
+
+/// `items` as a JSON list.
+fn list(items: impl Iterator<Item = String>) -> String {
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
 }
 
 /// `text` as a JSON string.

@@ -3,8 +3,10 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
-use super::{middleware, ours_at, parameters, returned};
-use crate::check::Plan;
+use super::tokens::{Parameter, ours_at, parameters, reads, returned, takes};
+use super::{cleanup, middleware, subscription, this, tool};
+use crate::check::{Part, Plan};
+use crate::model::Function;
 
 /// ```text
 /// #[init]
@@ -18,39 +20,40 @@ use crate::check::Plan;
 ///         let (p0, slots) = slots.take::<ExtensionApi, _, _>();
 ///         let (p1, slots) = slots.take::<Config, _, _>();
 ///         let mut given = Given::new(Clone::clone(&api), config);
-///         let this = Arc::new(Made::<Window>::into_result(
+///         let this = Made::<Window>::into_result(
 ///             <Window>::new((p0.read)(&mut given)?, (p1.read)(&mut given)?).await,
-///         )?);
-///         api.pipeline().register(Turn, __layer_trim(Clone::clone(&this)), Options::priority(0).named("trim"))?;
+///         )?;
+///         let bound = __Bound { this: Arc::new(this), api: Clone::clone(&api) };
+///         api.pipeline().register(Turn, __layer_trim(Clone::clone(&bound)), Options::priority(0).named("trim"))?;
 ///         Ok(())
 ///     })
 /// }
 /// ```
+/// In a module, which has no instance, the second half begins with
+/// ```text
+///         Done::into_result(new((p0.read)(&mut given)?, (p1.read)(&mut given)?).await)?;
+///         let bound = __Bound { api: Clone::clone(&api) };
+/// ```
 pub(super) fn register(plan: &Plan<'_>) -> TokenStream {
-    let this = &plan.block.header.self_ty;
-    let sig = &plan.init.sig;
-    let function = &sig.ident;
-
-    let takes = takes(plan);
-    let params = parameters(plan, sig);
-    let values = params.iter().map(|(name, written, _)| quote_spanned!(ours_at(written)=> (#name.read)(&mut given)?));
-    let awaited = sig.asyncness.map(|_| quote!(.await));
-    let returned = returned(sig);
-    let made = quote_spanned!(returned=> <#this>::#function(#(#values),*) #awaited);
-    let made = quote_spanned!(returned=> __goondan::params::Made::<#this>::into_result(#made)?);
-    let registrations = plan.middlewares.iter().map(middleware::registration);
+    let init = plan.init.map(|init| self::init(plan, init));
+    let this = (!plan.block.is_module()).then(|| quote_spanned!(Span::mixed_site()=> this: __goondan::Arc::new(this),));
+    let registrations = plan.parts.iter().map(|part| match part {
+        Part::Layer(layer) => middleware::registration(layer),
+        Part::Tool(tool) => tool::registration(tool),
+        Part::Subscription(on) => subscription::registration(on),
+        Part::Cleanup(function) => cleanup::registration(function),
+    });
     let body = quote_spanned! {Span::mixed_site()=>
-        let slots = __goondan::params::InitSlots::all();
-        #(#takes)*
-        let mut given = __goondan::params::Given::new(__goondan::Clone::clone(&api), config);
-        let this = __goondan::Arc::new(#made);
+        #init
+        let bound = __Bound { #this api: __goondan::Clone::clone(&api) };
         #(#registrations)*
         __goondan::Ok(())
     };
-    let future = quote_spanned!(ours_at(function)=> __goondan::Box::pin(async move { #body }));
+    let at = plan.init.map_or_else(Span::mixed_site, |init| ours_at(&init.sig.ident));
+    let future = quote_spanned!(at=> __goondan::Box::pin(async move { #body }));
 
     quote_spanned! {Span::mixed_site()=>
-        // Slots that nobody takes, and an instance without layers, stay unused.
+        // Slots that nobody takes, and an instance that nothing is bound to, stay unused.
         #[allow(unused_mut, unused_variables)]
         fn __register(
             api: __goondan::ExtensionApi,
@@ -61,33 +64,49 @@ pub(super) fn register(plan: &Plan<'_>) -> TokenStream {
     }
 }
 
+fn init(plan: &Plan<'_>, init: &Function) -> TokenStream {
+    let (this, sig, function) = (this(plan.block), &init.sig, &init.sig.ident);
+    let parameters = parameters(plan, sig);
+    let (takes, values) = (takes(&parameters, "take", 2), reads(&parameters));
+    let awaited = sig.asyncness.map(|_| quote!(.await));
+    let returned = returned(sig);
+    let made = match plan.block.is_module() {
+        true => {
+            let called = quote_spanned!(returned=> #function(#values) #awaited);
+            quote_spanned!(returned=> __goondan::params::Done::into_result(#called)?;)
+        }
+        false => {
+            let called = quote_spanned!(returned=> <#this>::#function(#values) #awaited);
+            quote_spanned!(returned=> let this = __goondan::params::Made::<#this>::into_result(#called)?;)
+        }
+    };
+    quote_spanned! {Span::mixed_site()=>
+        let slots = __goondan::params::InitSlots::all();
+        #takes
+        let mut given = __goondan::params::Given::new(__goondan::Clone::clone(&api), config);
+        #made
+    }
+}
+
 /// ```text
 /// fn __config_schema() -> Value {
 ///     let slots = InitSlots::all();
 ///     let (p0, slots) = slots.take::<ExtensionApi, _, _>();
 ///     let (p1, slots) = slots.take::<Config, _, _>();
-///     Option::None.or_else(p0.schema).or_else(p1.schema).unwrap_or_else(no_config)
+///     Option::None.or_else(p0.schema).or_else(p1.schema).unwrap_or_else(nothing)
 /// }
 /// ```
+/// A wrong parameter makes both functions wrong. Being the same tokens in both, it is one error.
 pub(super) fn config_schema(plan: &Plan<'_>) -> TokenStream {
-    let takes = takes(plan);
-    let params = parameters(plan, &plan.init.sig);
-    let names = params.iter().map(|(name, ..)| name);
+    let parameters = plan.init.map(|init| parameters(plan, &init.sig)).unwrap_or_default();
+    let takes = takes(&parameters, "take", 2);
+    let schemas = parameters.iter().map(|Parameter { name, .. }| name);
     quote_spanned! {Span::mixed_site()=>
         #[allow(unused_variables)]
         fn __config_schema() -> __goondan::Value {
             let slots = __goondan::params::InitSlots::all();
-            #(#takes)*
-            __goondan::Option::None #(.or_else(#names.schema))* .unwrap_or_else(__goondan::params::no_config)
+            #takes
+            __goondan::Option::None #(.or_else(#schemas.schema))* .unwrap_or_else(__goondan::params::nothing)
         }
     }
-}
-
-/// A wrong parameter makes both functions wrong. Being the same tokens in both, it is one error.
-fn takes(plan: &Plan<'_>) -> impl Iterator<Item = TokenStream> {
-    parameters(plan, &plan.init.sig).into_iter().map(|(name, written, ty)| {
-        quote_spanned! {ours_at(written)=>
-            let (#name, slots) = slots.take::<#ty, _, _>();
-        }
-    })
 }

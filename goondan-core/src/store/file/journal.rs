@@ -14,10 +14,12 @@ use super::log::Begin;
 use super::metadata::{Metadata, Status};
 use super::place::Place;
 use super::recovery::{Recovered, recover};
+use super::runtime_events::RuntimeLog;
 use super::state;
 use crate::BoxFuture;
 use crate::conversation::MessageEvent;
 use crate::error::{Error, ErrorCode, Result};
+use crate::event::RuntimeEvent;
 use crate::name::TurnId;
 
 /// Opens the instance whose directory is `place`.
@@ -31,6 +33,8 @@ pub(super) fn open(place: Place, instance: &InstanceId) -> Result<Opened> {
         Some(metadata) => metadata,
         None => found(&place, instance)?,
     };
+    let workdir = place.workdir();
+    let runtime_log = RuntimeLog::new(place.runtime_events());
     let mut journal = FileJournal {
         place,
         events,
@@ -40,10 +44,11 @@ pub(super) fn open(place: Place, instance: &InstanceId) -> Result<Opened> {
         running: interrupted.as_ref().map(|Interrupted { turn, events }| Running::new(turn, events.len())),
         health: Health::Good,
         metadata,
+        runtime_log,
         _lock: lock,
     };
     journal.metadata.note(if journal.running.is_some() { Status::Processing } else { Status::Idle });
-    Ok(Opened { base, interrupted, state, journal: Box::new(journal) })
+    Ok(Opened { base, interrupted, state, workdir, journal: Box::new(journal) })
 }
 
 /// Makes the metadata of a new directory. Until it is there, nobody knows whether an earlier process came so far as to
@@ -66,6 +71,7 @@ struct FileJournal {
     running: Option<Running>,
     health: Health,
     metadata: Metadata,
+    runtime_log: RuntimeLog,
     /// Declared last, to be given back last.
     _lock: Lock,
 }
@@ -206,6 +212,15 @@ impl Journal for FileJournal {
 
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move { blocking(|| self.commit_now(&turn)) })
+    }
+
+    fn keeps_runtime_events(&self) -> bool {
+        true
+    }
+
+    fn note(&mut self, events: &[RuntimeEvent]) -> Result<()> {
+        events.iter().for_each(|event| self.runtime_log.note(event));
+        blocking(|| self.runtime_log.flush())
     }
 }
 

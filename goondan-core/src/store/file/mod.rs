@@ -3,7 +3,9 @@
 //! # Files
 //! `<state root>/workspaces/<workspaceId>/instances/<instance>/` holds, in the formats of F-STORE,
 //! `metadata.json`, `lock`, `messages/base.jsonl` (the messages after the last committed turn),
-//! `messages/events.jsonl` (the running turn) and `extensions/<name>.json` (state).
+//! `messages/events.jsonl` (the running turn), `messages/runtime-events.jsonl` and its predecessor
+//! `runtime-events.1.jsonl` (what the runtime did, for people who look from outside), `extensions/<name>.json` (state), and
+//! `workspace/`, where tools work on files.
 //!
 //! # Protocol
 //! What a turn writes, in this order, and what an opening makes of a crash after each step:
@@ -38,6 +40,7 @@ mod log;
 mod metadata;
 mod place;
 mod recovery;
+mod runtime_events;
 mod state;
 
 use std::path::{Path, PathBuf};
@@ -48,6 +51,7 @@ use super::{InstanceId, Opened, Store};
 use crate::BoxFuture;
 use crate::error::{Error, ErrorCode, Result};
 use place::Place;
+pub(super) use place::directory_name;
 
 /// Keeps instances in the files of one workspace directory. It holds nothing open itself: each instance that it opens is
 /// locked until its journal is dropped.

@@ -94,6 +94,14 @@ impl Place {
         self.dir.join("messages/events.jsonl")
     }
 
+    pub(super) fn runtime_events(&self) -> PathBuf {
+        self.dir.join("messages/runtime-events.jsonl")
+    }
+
+    pub(super) fn workdir(&self) -> PathBuf {
+        self.dir.join("workspace")
+    }
+
     pub(super) fn extensions(&self) -> PathBuf {
         self.dir.join("extensions")
     }
@@ -101,7 +109,7 @@ impl Place {
 
 /// The name under which `instance`, `<agent>:<instanceKey>`, has its directory (D-05). Since the agent and the colon come
 /// first, it is never `.` or `..`.
-fn directory_name(instance: &str) -> String {
+pub(in crate::store) fn directory_name(instance: &str) -> String {
     let mut name = String::with_capacity(instance.len());
     for byte in instance.bytes() {
         match byte {

@@ -1,0 +1,25 @@
+//! A program around an agent, whose answer is printed as it comes: `cargo run --example embed_minimal`.
+
+use std::io::{self, Write};
+
+use goondan::{Agent, MemoryStore, Result, ScriptItem, ScriptedModel, TurnUpdate, json};
+use message_window::MessageWindow;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let agent = Agent::builder("assistant")
+        .model(ScriptedModel::new([ScriptItem::say("Hello! Put a real model here: implement `goondan::Model`.")]))
+        .extension::<MessageWindow>(json!({ "maxMessages": 20 }))
+        .store(MemoryStore::new())
+        .build()
+        .await?;
+    let mut turn = agent.instance("user:42").await?.run_stream("hi");
+    while let Some(update) = turn.next().await {
+        if let TurnUpdate::Text(text) = update {
+            print!("{text}");
+            io::stdout().flush()?;
+        }
+    }
+    println!("\n({:?})", turn.finish().await?.finish_reason());
+    Ok(())
+}

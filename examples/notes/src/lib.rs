@@ -1,0 +1,93 @@
+//! A notebook for each conversation: the model writes into it and reads it, and so do other extensions.
+
+use goondan::prelude::*;
+
+/// What the extension keeps. It is stored with each turn, and there again when the conversation goes on.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct Notebook {
+    notes: Vec<Note>,
+}
+
+/// One note.
+#[derive(Debug, Deserialize, JsonSchema, Serialize)]
+pub struct Note {
+    /// What to remember, in one sentence.
+    text: String,
+    /// What it is about, in one word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    topic: Option<String>,
+}
+
+/// Which notes to list.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Filter {
+    /// Only notes about this.
+    topic: Option<String>,
+}
+
+/// The extension.
+#[derive(Debug)]
+pub struct Notes {
+    api: ExtensionApi,
+}
+
+/// Keeps notes, one notebook for each conversation.
+///
+/// Other extensions leave a note by the event `notes.leave`, with a note as its payload.
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new(api: ExtensionApi) -> Self {
+        Self { api }
+    }
+
+    /// Writes a note, to be found again by `notes__list`.
+    #[tool]
+    async fn add(&self, note: Note) -> Result<String> {
+        let count = self.write(note)?;
+        Ok(format!("noted; {count} in all"))
+    }
+
+    /// Lists the notes, oldest first.
+    #[tool(effect = read)]
+    async fn list(&self, filter: Filter) -> Result<Vec<Note>> {
+        let mut notes = self.read()?.notes;
+        notes.retain(|note| filter.topic.is_none() || note.topic == filter.topic);
+        Ok(notes)
+    }
+
+    /// Tells the model how many notes there are, where it looks before it calls: in the description of the tool. A message
+    /// would stay in the conversation and be wrong after the next note.
+    #[middleware(step)]
+    async fn tell_count(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let count = self.read()?.notes.len();
+        if let Some(tool) = ctx.tool_catalog_mut().get_mut("notes__list") {
+            tool.description = Some(format!("Lists the notes, oldest first. There are {count}."));
+        }
+        next.run(ctx).await
+    }
+
+    /// Runs beside the turn whenever another extension emits the event.
+    #[on("notes.leave")]
+    async fn leave(&self, event: &Event) -> Result<()> {
+        let count = self.write(event.payload()?)?;
+        self.api.logger().with("count", count).debug("another extension left a note");
+        Ok(())
+    }
+}
+
+impl Notes {
+    fn read(&self) -> Result<Notebook> {
+        Ok(self.api.state().get()?.unwrap_or_default())
+    }
+
+    /// Adds a note, and tells how many there are now. Nobody comes between reading and writing.
+    fn write(&self, note: Note) -> Result<usize> {
+        let mut count = 0;
+        self.api.state().update(|notebook: &mut Notebook| {
+            notebook.notes.push(note);
+            count = notebook.notes.len();
+        })?;
+        Ok(count)
+    }
+}

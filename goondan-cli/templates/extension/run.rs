@@ -1,0 +1,44 @@
+//! Try the extension: `cargo run --example run`, then type a line. The model plays a script; put a
+//! real one in its place by implementing `goondan::Model`.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use goondan::{Agent, Map, ScriptItem, ScriptedModel, json};
+use {{crate}}::{{type}};
+
+/// Calls the tool for every input, and says whether it answered.
+fn script() -> goondan::Result<ScriptedModel> {
+    let greeted = ScriptItem::say("I greeted you.").when("^Hello, ")?;
+    let refused = ScriptItem::say("I may not greet you again.").when("E_TOOL_")?;
+    let args = Map::from_iter([("name".into(), "you".into())]);
+    let greet = ScriptItem::call("{{name}}__greet", args);
+    let script = [greeted, refused, greet];
+    Ok(ScriptedModel::new(script.map(ScriptItem::repeat)))
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> goondan::Result<()> {
+    let agent = Agent::builder("try")
+        .model(script()?)
+        .extension::<{{type}}>(json!({}))
+        .build()
+        .await?;
+    let conversation = agent.instance("you").await?;
+    prompt()?;
+    for line in io::stdin().lock().lines() {
+        let turn = conversation.run(line?).await?;
+        for call in turn.tool_calls() {
+            println!("[{}: {:?}]", call.name, call.status);
+        }
+        println!("{}", turn.text());
+        prompt()?;
+    }
+    conversation.close().await
+}
+
+fn prompt() -> io::Result<()> {
+    if io::stdin().is_terminal() {
+        print!("> ");
+    }
+    io::stdout().flush()
+}

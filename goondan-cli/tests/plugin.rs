@@ -1,0 +1,104 @@
+//! `goondan plugin list`, and the log of the extensions that it lists.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn goondan(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+    command.args(arguments).env_remove("GOONDAN_LOG");
+    command
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn the_list_has_every_extension_of_the_command_with_what_it_declares() {
+    let output = goondan(&["plugin", "list", "--json"]).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let find = |name: &str| list.iter().find(|extension| extension["name"] == name).unwrap().clone();
+    assert_eq!(
+        find("message-window"),
+        json!({
+            "name": "message-window",
+            "version": env!("CARGO_PKG_VERSION"),
+            "package": "message-window",
+            "description": "Keeps the newest messages of a conversation.",
+            "middlewares": [{ "kind": "turn", "function": "trim", "priority": 0 }],
+            "tools": [],
+            "subscriptions": [],
+            "requires": [],
+        })
+    );
+    assert_eq!(find("logging")["middlewares"].as_array().unwrap().len(), 3);
+    assert_eq!(find("validate")["middlewares"][0]["kind"], "toolCall");
+    let names: Vec<_> = list.iter().map(|extension| extension["name"].as_str().unwrap()).collect();
+    assert!(names.is_sorted(), "{names:?}");
+}
+
+#[test]
+fn people_get_a_paragraph_for_each_extension() {
+    let output = goondan(&["plugin", "list"]).output().unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let expected = format!(
+        "message-window {version}: Keeps the newest messages of a conversation.\n  middleware  turn          0  trim\n"
+    );
+    let paragraphs: Vec<_> = text(&output.stdout).split("\n\n").collect();
+    assert!(paragraphs.contains(&expected.trim_end()), "{paragraphs:?}");
+}
+
+/// Runs one turn with the extension `logging`.
+fn run(log: Option<&str>) -> Output {
+    let place = TempDir::new().unwrap();
+    let bundle = r#"
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: main }
+spec: { provider: scripted, script: ./script.yaml }
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: logging }
+spec: { entry: "linked:logging", config: { level: debug } }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: main }
+spec: { model: Model/main, extensions: [ { ref: Extension/logging } ] }
+"#;
+    fs::write(place.path().join("goondan.yaml"), bundle).unwrap();
+    let script = "- { call: { tool: no__tool }, when: hello }\n- { say: fine }\n";
+    fs::write(place.path().join("script.yaml"), script).unwrap();
+    let mut command = goondan(&["run", "--input", "hello", "--state-root"]);
+    command.arg(place.path().join("state")).current_dir(place.path()).envs(log.map(|log| ("GOONDAN_LOG", log)));
+    command.output().unwrap()
+}
+
+#[test]
+fn what_extensions_log_goes_to_standard_error_without_colours() {
+    let output = run(None);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "fine\n"), "{}", text(&output.stderr));
+    let lines: Vec<_> = text(&output.stderr).lines().collect();
+    assert_eq!(lines.len(), 6, "{lines:?}");
+    for part in ["INFO", "turn completed", "agent=main", "extension=logging", "\"finishReason\":\"text_response\""] {
+        assert!(lines[5].contains(part), "{}", lines[5]);
+    }
+    assert!(!text(&output.stderr).contains('\x1b'), "{lines:?}");
+}
+
+#[test]
+fn the_environment_says_which_lines_are_written() {
+    assert_eq!(text(&run(Some("off")).stderr), "");
+    let output = run(Some("goondan::extension=debug"));
+    assert!(text(&output.stderr).contains("DEBUG") && text(&output.stderr).contains("no__tool"), "{output:?}");
+    let output = run(Some("goondan=loud"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("GOONDAN_LOG"), "{}", text(&output.stderr));
+}

@@ -1,0 +1,129 @@
+//! Owns what a turn changes: the conversation, its journal, and which turn is open.
+
+use std::sync::Arc;
+
+use crate::conversation::{Applied, Conversation, Message, MessageEvent, Part, Role, Source, ToolResultPart};
+use crate::error::{Error, ErrorCode, Result};
+use crate::event::RuntimeEvent;
+use crate::name::TurnId;
+use crate::pipeline::{ToolCallResult, ToolError};
+use crate::state::States;
+use crate::store::{Commit, InstanceId, Interrupted, Journal, Reach};
+
+pub(super) struct Live {
+    pub(super) conversation: Conversation,
+    journal: Box<dyn Journal>,
+    /// The turn that was begun and not committed: running now, or left behind by a cancelled caller or a crash.
+    open_turn: Option<TurnId>,
+}
+
+impl Live {
+    pub(super) fn new(
+        id: &InstanceId,
+        base: Vec<Arc<Message>>,
+        interrupted: Option<Interrupted>,
+        journal: Box<dyn Journal>,
+    ) -> Result<Self> {
+        let (mut conversation, duplicates) = Conversation::from_base(base);
+        if !duplicates.is_empty() {
+            tracing::warn!(instance = %id, ?duplicates, "messages with ids that earlier ones have are left out");
+        }
+        let mut open_turn = None;
+        if let Some(interrupted) = interrupted {
+            tracing::info!(instance = %id, turn = %interrupted.turn, "recovering an interrupted turn");
+            for event in interrupted.events {
+                conversation.apply(event)?;
+            }
+            open_turn = Some(interrupted.turn);
+        }
+        Ok(Self { conversation, journal, open_turn })
+    }
+
+    pub(super) fn begin(&mut self, turn: &TurnId) -> Result<()> {
+        self.journal.begin(turn)?;
+        self.open_turn = Some(turn.clone());
+        Ok(())
+    }
+
+    /// Takes an event into the conversation and the journal.
+    pub(super) fn emit(&mut self, event: MessageEvent) -> Result<()> {
+        if self.conversation.apply(event)? == Applied::TargetNotFound {
+            let events = self.conversation.events();
+            if let Some(MessageEvent::Remove { target_id } | MessageEvent::Replace { target_id, .. }) = events.last() {
+                tracing::warn!(
+                    code = %ErrorCode::MESSAGE_TARGET_NOT_FOUND,
+                    event_index = events.len() - 1,
+                    %target_id,
+                    "a message event aims at a message that the conversation does not hold"
+                );
+            }
+        }
+        match self.conversation.events().last() {
+            Some(event) => self.journal.record(event),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) async fn flush(&mut self, reach: Reach) -> Result<()> {
+        self.journal.flush(reach).await
+    }
+
+    pub(super) fn keeps_runtime_events(&self) -> bool {
+        self.journal.keeps_runtime_events()
+    }
+
+    /// Keeps runtime events; they are worth no turn.
+    pub(super) fn note(&mut self, events: &[RuntimeEvent]) {
+        if !events.is_empty()
+            && let Err(error) = self.journal.note(events)
+        {
+            tracing::warn!("runtime events were not kept: {}", error.report());
+        }
+    }
+
+    /// Ends the turn that is open, if one is: closes its unanswered calls, commits it with the state that changed, and
+    /// folds it.
+    pub(super) async fn close_turn(&mut self, states: &States) -> Result<()> {
+        let Some(turn) = self.open_turn.clone() else { return Ok(()) };
+        for call in self.conversation.unanswered_calls() {
+            let error = Error::new(ErrorCode::TOOL_INTERRUPTED, "the turn ended before this call was answered")
+                .suggest("its effect is unknown: check before calling again");
+            let result = ToolCallResult::new(call.tool_call_id, call.tool_name, Err(ToolError::from(error)));
+            self.emit(MessageEvent::append(tool_message(&result)))?;
+        }
+        self.commit(&turn, states).await
+    }
+
+    /// Stores the state that changed, by a turn that says nothing.
+    pub(super) async fn store_state(&mut self, states: &States) -> Result<()> {
+        if !states.have_changed() {
+            return Ok(());
+        }
+        let turn = TurnId::random();
+        self.begin(&turn)?;
+        self.commit(&turn, states).await
+    }
+
+    async fn commit(&mut self, turn: &TurnId, states: &States) -> Result<()> {
+        let state = states.take_changed();
+        let commit = Commit { turn, conversation: &self.conversation, state: &state };
+        if let Err(error) = self.journal.commit(commit).await {
+            states.put_back(&state);
+            return Err(error);
+        }
+        self.conversation.fold();
+        self.open_turn = None;
+        Ok(())
+    }
+}
+
+/// A tool's answer as a message: one per call (D-12).
+pub(super) fn tool_message(result: &ToolCallResult) -> Message {
+    let (tool_call_id, tool_name) = (result.call_id().clone(), result.tool_name().to_owned());
+    let part = ToolResultPart {
+        tool_call_id: tool_call_id.clone(),
+        tool_name: tool_name.clone(),
+        output: result.to_tool_output(),
+    };
+    Message::new(Role::Tool, vec![Part::ToolResult(part)], Source::Tool { tool_call_id, tool_name })
+}

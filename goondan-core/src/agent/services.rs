@@ -1,0 +1,184 @@
+//! Owns what the extensions of one instance share while it is open, and what stands behind their handles.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use serde_json::{Map, Value};
+
+use super::instance::InstanceInner;
+use crate::agents::Inbox;
+use crate::error::{Error, ErrorCode, Result};
+use crate::event::{Bus, Event, EventHandler, EventPattern};
+use crate::extension::{AnyRegistration, Deliveries, ExtensionHost, LogHost, LogLevel};
+use crate::name::ExtensionName;
+use crate::state::{StateCell, States};
+use crate::store::InstanceId;
+
+/// What the extensions of one instance share.
+pub(super) struct Services {
+    pub(super) id: InstanceId,
+    pub(super) bus: Bus,
+    pub(super) states: States,
+    pub(super) inbox: Arc<Inbox>,
+    /// Whether a turn runs: then its end stores changed state, else somebody has to see to it (D-18).
+    pub(super) in_turn: AtomicBool,
+    /// Whether somebody sees to it already.
+    storing: AtomicBool,
+    runtime: tokio::runtime::Handle,
+    instance: OnceLock<Weak<InstanceInner>>,
+}
+
+impl Services {
+    pub(super) fn new(id: InstanceId, states: States, runtime: tokio::runtime::Handle) -> Self {
+        Self {
+            id,
+            bus: Bus::new(runtime.clone()),
+            states,
+            inbox: Arc::default(),
+            in_turn: AtomicBool::new(false),
+            storing: AtomicBool::new(false),
+            runtime,
+            instance: OnceLock::new(),
+        }
+    }
+
+    /// Says which instance these belong to, once it exists.
+    pub(super) fn serve(&self, instance: Weak<InstanceInner>) {
+        // A second instance cannot come: the services are made for one.
+        let _ = self.instance.set(instance);
+    }
+
+    /// Stores state that was changed while no turn runs (D-18).
+    fn store_when_idle(&self) {
+        let Some(instance) = self.instance.get().and_then(Weak::upgrade) else { return };
+        if self.in_turn.load(Ordering::Acquire) || self.storing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.runtime.spawn(async move {
+            instance.services.storing.store(false, Ordering::Release);
+            if let Err(error) = instance.store_state().await {
+                tracing::error!(instance = %instance.services.id, "state was not stored: {}", error.report());
+            }
+        });
+    }
+}
+
+/// Behind the [`ExtensionApi`](crate::ExtensionApi) of one extension.
+pub(super) struct ExtensionServices {
+    pub(super) extension: ExtensionName,
+    services: Arc<Services>,
+    state: Arc<StateCell>,
+    notes: Arc<Notes>,
+}
+
+/// What was registered so far; `None` once registration is over.
+pub(super) struct Notes(Mutex<Option<Vec<Registration>>>);
+
+/// Something that was registered, and by whom.
+pub(super) type Registration = (Arc<ExtensionServices>, AnyRegistration);
+
+impl Notes {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Some(Vec::new())))
+    }
+
+    /// Ends registration.
+    pub(super) fn close(&self) -> Vec<Registration> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    }
+}
+
+impl ExtensionServices {
+    pub(super) fn new(extension: ExtensionName, services: Arc<Services>, notes: Arc<Notes>) -> Arc<Self> {
+        let state = services.states.of(&extension);
+        Arc::new(Self { extension, services, state, notes })
+    }
+
+    fn note(self: &Arc<Self>, registration: AnyRegistration) -> Result<()> {
+        match &mut *self.notes.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(notes) => {
+                notes.push((Arc::clone(self), registration));
+                Ok(())
+            }
+            None => Err(Error::new(ErrorCode::EXT_INIT, "registration is over")
+                .suggest("register in `#[init]`; what is registered later would change turns that run already")
+                .at(&self.extension, "registration")),
+        }
+    }
+}
+
+/// The handle of an extension holds this; the account of registrations needs to know whose they are.
+pub(super) struct Handle(pub(super) Arc<ExtensionServices>);
+
+impl ExtensionHost for Handle {
+    fn extension(&self) -> &ExtensionName {
+        &self.0.extension
+    }
+
+    fn register(&self, registration: AnyRegistration) -> Result<()> {
+        self.0.note(registration)
+    }
+
+    fn state(&self) -> Option<Value> {
+        self.0.state.get()
+    }
+
+    fn update_state(&self, change: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()> {
+        self.0.state.update(change)?;
+        self.0.services.store_when_idle();
+        Ok(())
+    }
+
+    fn subscribe(&self, pattern: EventPattern, limit: Deliveries, handler: Arc<dyn EventHandler>) -> u64 {
+        self.0.services.bus.subscribe(Some(self.0.extension.clone()), pattern, limit, handler)
+    }
+
+    fn unsubscribe(&self, subscription: u64) {
+        self.0.services.bus.unsubscribe(subscription);
+    }
+
+    fn emit(&self, event: Event) {
+        self.0.services.bus.emit(event);
+    }
+}
+
+impl LogHost for Handle {
+    fn log(&self, level: LogLevel, text: &str, fields: &Map<String, Value>) {
+        self.0.log(level, text, fields);
+    }
+}
+
+impl LogHost for ExtensionServices {
+    fn log(&self, level: LogLevel, text: &str, fields: &Map<String, Value>) {
+        /// `tracing` wants the level as a constant.
+        macro_rules! line {
+            ($level:expr) => {
+                tracing::event!(
+                    target: "goondan::extension",
+                    $level,
+                    agent = %self.services.id.agent,
+                    instance = %self.services.id.key,
+                    extension = %self.extension,
+                    fields = %Fields(fields),
+                    "{text}"
+                )
+            };
+        }
+        match level {
+            LogLevel::Debug => line!(tracing::Level::DEBUG),
+            LogLevel::Info => line!(tracing::Level::INFO),
+            LogLevel::Warn => line!(tracing::Level::WARN),
+            LogLevel::Error => line!(tracing::Level::ERROR),
+        }
+    }
+}
+
+/// Structured values as JSON; rendered only when somebody listens.
+struct Fields<'a>(&'a Map<String, Value>);
+
+impl std::fmt::Display for Fields<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = serde_json::to_string(self.0).map_err(|_| std::fmt::Error)?;
+        f.write_str(&text)
+    }
+}

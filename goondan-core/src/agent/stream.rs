@@ -1,0 +1,76 @@
+//! Owns the stream of a turn: what happens while it runs, for those who watch.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::task::Poll;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::BoxFuture;
+use crate::error::{Error, ErrorCode, Result};
+use crate::event::RuntimeEvent;
+use crate::pipeline::TurnResult;
+
+/// What happened while a turn ran.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum TurnUpdate {
+    /// A piece of the model's text.
+    Text(String),
+    /// A turn, step or tool call began or ended.
+    Event(Box<RuntimeEvent>),
+}
+
+/// Where a turn tells what happens. Unbounded: a watcher that does not look must not hold up the turn, and what waits is
+/// bounded by what one turn says.
+pub(super) type Updates = UnboundedSender<TurnUpdate>;
+
+/// A turn that runs while it is watched, made by [`Instance::run_stream`](super::Instance::run_stream). Dropping it cancels
+/// the turn.
+#[must_use = "the turn runs only while this is awaited"]
+pub struct TurnStream {
+    turn: Option<BoxFuture<'static, Result<TurnResult>>>,
+    updates: UnboundedReceiver<TurnUpdate>,
+    result: Option<Result<TurnResult>>,
+}
+
+impl TurnStream {
+    pub(super) fn new(start: impl FnOnce(Updates) -> BoxFuture<'static, Result<TurnResult>>) -> Self {
+        let (sender, updates) = unbounded_channel();
+        Self { turn: Some(start(sender)), updates, result: None }
+    }
+
+    /// The next thing that happens; `None` when the turn has ended.
+    pub async fn next(&mut self) -> Option<TurnUpdate> {
+        poll_fn(|cx| {
+            // The turn goes first: it is what makes updates.
+            if let Some(turn) = &mut self.turn
+                && let Poll::Ready(result) = turn.as_mut().poll(cx)
+            {
+                self.result = Some(result);
+                self.turn = None;
+            }
+            match self.updates.poll_recv(cx) {
+                // The turn has told everything, but is not stored yet; it wakes us when it is.
+                Poll::Ready(None) if self.turn.is_some() => Poll::Pending,
+                update => update,
+            }
+        })
+        .await
+    }
+
+    /// Waits for the end of the turn, and gives its result. Updates that nobody took are dropped.
+    ///
+    /// # Errors
+    /// As [`Instance::run`](super::Instance::run).
+    pub async fn finish(mut self) -> Result<TurnResult> {
+        while self.next().await.is_some() {}
+        self.result.unwrap_or_else(|| Err(Error::new(ErrorCode::EXT_RUNTIME, "the turn gave no result")))
+    }
+}
+
+impl fmt::Debug for TurnStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.turn.is_some() { "TurnStream(running)" } else { "TurnStream(ended)" })
+    }
+}

@@ -1,0 +1,158 @@
+//! Owns the calling side: what a request needs to know of the turn that makes it.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::router::not_found;
+use super::{AgentCall, AgentRequest, AgentResponse, AgentsHost, Inbox, Router, Ticket};
+use crate::BoxFuture;
+use crate::context::host::TurnInfo;
+use crate::conversation::{Message, Timestamp};
+use crate::error::{Error, ErrorCode, Result};
+use crate::event::{AgentEvent, EventSource, ReplyTo, SpanId};
+use crate::name::{AgentName, EventId};
+
+/// The way from one turn to other agents. Clones call for the same turn.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    router: Option<Arc<dyn Router>>,
+    turn: Arc<TurnInfo>,
+    /// The span that a turn of another agent belongs to (F-TRACE).
+    span: SpanId,
+    inbox: Arc<Inbox>,
+}
+
+impl Caller {
+    pub(crate) fn new(router: Option<Arc<dyn Router>>, turn: Arc<TurnInfo>, span: SpanId, inbox: Arc<Inbox>) -> Self {
+        Self { router, turn, span, inbox }
+    }
+
+    /// The same caller inside of another span.
+    pub(crate) fn within(&self, span: SpanId) -> Self {
+        Self { span, ..self.clone() }
+    }
+
+    /// The request as an event on its way, or why it may not go.
+    fn call(&self, request: &AgentRequest, reply: Option<String>) -> Result<(&Arc<dyn Router>, AgentCall)> {
+        let known = self.list();
+        let router = self.router.as_ref().ok_or_else(|| not_found(&request.target, &known))?;
+        let target = AgentName::new(&request.target).map_err(|_| not_found(&request.target, &known))?;
+        let mut callers = self.turn.input.callers.clone();
+        callers.push(self.turn.agent.clone());
+        if reply.is_some() && callers.contains(&target) {
+            let chain: Vec<_> = callers.iter().chain([&target]).map(AgentName::as_str).collect();
+            let message = format!("agents call one another in a circle: {}", chain.join(" -> "));
+            return Err(Error::new(ErrorCode::CIRCULAR_CALL_DETECTED, message)
+                .suggest("answer from what is known, or use `send`, which does not wait"));
+        }
+        let event = AgentEvent {
+            id: EventId::random(),
+            kind: "message".to_owned(),
+            created_at: Timestamp::now(),
+            input: request.input.clone(),
+            source: EventSource { kind: "agent".to_owned(), name: self.turn.agent.to_string(), other: Map::new() },
+            // F-TRACE, F-AGENTS: one trace and one principal along the whole chain.
+            trace_id: Some(self.turn.trace.clone()),
+            parent_span_id: Some(self.span),
+            metadata: request.metadata.clone(),
+            auth: self.turn.input.auth.clone(),
+            reply_to: reply.map(|correlation_id| ReplyTo { target: self.turn.agent.clone(), correlation_id }),
+            callers,
+        };
+        let instance = request.instance_key.clone().unwrap_or_else(|| self.turn.instance.clone());
+        Ok((router, AgentCall { target, instance, event }))
+    }
+
+    async fn ask(&self, request: AgentRequest, correlation_id: String) -> Result<AgentResponse> {
+        let (router, call) = self.call(&request, Some(correlation_id))?;
+        let target = call.target.clone();
+        match tokio::time::timeout(request.timeout, router.request(call)).await {
+            Ok(response) => Ok(AgentResponse { target, response: response? }),
+            Err(_) => {
+                let message = format!("the agent `{target}` did not answer within {:?}", request.timeout);
+                Err(Error::new(ErrorCode::AGENT_REQUEST_TIMEOUT, message)
+                    .suggest("ask for less at once, or give the request a longer timeout"))
+            }
+        }
+    }
+}
+
+impl AgentsHost for Caller {
+    fn request(&self, request: AgentRequest) -> BoxFuture<'_, Result<AgentResponse>> {
+        Box::pin(self.ask(request, correlation_id()))
+    }
+
+    fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
+        let correlation_id = correlation_id();
+        // What can be refused now is refused now.
+        self.call(&request, Some(correlation_id.clone()))?;
+        let place = self.inbox.reserve()?;
+        let (caller, id) = (self.clone(), correlation_id.clone());
+        tokio::spawn(async move {
+            let asked = Asked { request: request.clone(), correlation_id: id.clone() };
+            let answer = caller.ask(request, id).await;
+            place.fill(asked.message(&caller.turn, answer));
+        });
+        Ok(Ticket { correlation_id })
+    }
+
+    fn send(&self, request: AgentRequest) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move {
+            match self.call(&request, None) {
+                Ok((router, call)) => router.send(call).await,
+                // F-AGENTS: nobody there is an answer, not a failure.
+                Err(error) if *error.code() == ErrorCode::AGENT_NOT_FOUND => Ok(false),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn list(&self) -> Vec<AgentName> {
+        self.router.as_ref().map(|router| router.agents()).unwrap_or_default()
+    }
+}
+
+fn correlation_id() -> String {
+    EventId::random().to_string()
+}
+
+/// A request whose answer comes as a message.
+struct Asked {
+    request: AgentRequest,
+    correlation_id: String,
+}
+
+impl Asked {
+    /// The message that brings the answer, with the metadata of F-AGENTS.
+    fn message(&self, turn: &TurnInfo, answer: Result<AgentResponse>) -> Message {
+        let target = &self.request.target;
+        let (status, text, error) = match &answer {
+            Ok(answer) => ("ok", answer.response.clone(), None),
+            Err(error) if *error.code() == ErrorCode::AGENT_REQUEST_TIMEOUT => {
+                ("timeout", error.to_string(), Some(error))
+            }
+            Err(error) => ("error", error.to_string(), Some(error)),
+        };
+        let mut metadata = json!({
+            "kind": "interAgentResponse",
+            "version": 1,
+            "requestId": self.correlation_id,
+            "fromAgentId": target,
+            "toAgentId": turn.agent,
+            "async": true,
+            "status": status,
+            "receivedAt": Timestamp::now(),
+            "traceId": turn.trace,
+        });
+        if let Some(error) = error {
+            metadata["errorCode"] = error.code().to_string().into();
+            metadata["errorMessage"] = error.message().into();
+        }
+        if !self.request.metadata.is_empty() {
+            metadata["requestMetadata"] = Value::Object(self.request.metadata.clone());
+        }
+        Message::user(format!("Answer of the agent `{target}`: {text}"))
+            .with_metadata("__goondanInterAgentResponse", metadata)
+    }
+}

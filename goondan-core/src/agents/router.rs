@@ -1,0 +1,136 @@
+//! Owns the port by which agents reach one another, and the router for agents of one program.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::BoxFuture;
+use crate::agent::{Agent, Instance, WeakAgent};
+use crate::error::{Error, ErrorCode, Result};
+use crate::event::AgentEvent;
+use crate::name::{AgentName, InstanceKey};
+
+/// Brings events to agents: implement it to reach agents of other programs.
+pub trait Router: Send + Sync + 'static {
+    /// Has the target handle the event, starting it if need be, and gives the text of its answer. The caller sees to the
+    /// time limit and to circles.
+    fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<String>>;
+
+    /// Hands the event over without waiting for the turn; false when there is no such agent.
+    fn send(&self, call: AgentCall) -> BoxFuture<'_, Result<bool>>;
+
+    /// The agents that can be reached, by name.
+    fn agents(&self) -> Vec<AgentName>;
+}
+
+/// An event on its way to another agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentCall {
+    /// The agent.
+    pub target: AgentName,
+    /// Which of its conversations.
+    pub instance: InstanceKey,
+    /// The event.
+    pub event: AgentEvent,
+}
+
+/// Routes between the agents of one program. Clones are the same router.
+///
+/// It does not keep agents alive. The instances that it opens stay open until [`LocalRouter::close`].
+#[derive(Clone, Default)]
+pub struct LocalRouter {
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    agents: Mutex<HashMap<AgentName, WeakAgent>>,
+    /// What was opened on behalf of other agents.
+    open: Mutex<HashMap<(AgentName, InstanceKey), Instance>>,
+}
+
+impl LocalRouter {
+    /// A router without agents.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes `agent` reachable.
+    pub fn add(&self, agent: &Agent) {
+        let mut agents = self.inner.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.insert(agent.name().clone(), agent.downgrade());
+    }
+
+    /// Closes the instances that were opened on behalf of other agents.
+    ///
+    /// # Errors
+    /// The first error of an instance that could not be closed; the others are closed all the same.
+    pub async fn close(&self) -> Result<()> {
+        let open = std::mem::take(&mut *self.inner.open.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut outcome = Ok(());
+        for instance in open.into_values() {
+            outcome = outcome.and(instance.close().await);
+        }
+        outcome
+    }
+
+    fn find(&self, name: &AgentName) -> Option<Agent> {
+        self.inner.agents.lock().unwrap_or_else(PoisonError::into_inner).get(name)?.upgrade()
+    }
+
+    /// The instance that a call goes to, opened if need be.
+    async fn instance(&self, call: &AgentCall) -> Result<Instance> {
+        let place = (call.target.clone(), call.instance.clone());
+        let agent = self.find(&call.target).ok_or_else(|| not_found(&call.target, &self.agents()))?;
+        let known = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
+        if let Some(instance) = known {
+            return Ok(instance);
+        }
+        let instance = agent.instance(call.instance.as_str()).await?;
+        let mut open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(open.entry(place).or_insert(instance).clone())
+    }
+}
+
+impl fmt::Debug for LocalRouter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LocalRouter").field(&self.agents()).finish()
+    }
+}
+
+impl Router for LocalRouter {
+    fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<String>> {
+        Box::pin(async move {
+            let instance = self.instance(&call).await?;
+            // A task of its own: a caller that stops waiting does not cut the other agent's turn.
+            let turn = tokio::spawn(async move { instance.run(call.event).await });
+            let result = turn.await.map_err(|error| Error::new(ErrorCode::EXT_PANIC, error.to_string()))??;
+            Ok(result.text().into_owned())
+        })
+    }
+
+    fn send(&self, call: AgentCall) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(async move {
+            if self.find(&call.target).is_none() {
+                return Ok(false);
+            }
+            self.instance(&call).await?.send(call.event);
+            Ok(true)
+        })
+    }
+
+    fn agents(&self) -> Vec<AgentName> {
+        let agents = self.inner.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<_> = agents.keys().cloned().collect();
+        names.sort();
+        names
+    }
+}
+
+/// There is no agent called `name`.
+pub(crate) fn not_found(name: impl std::fmt::Display, known: &[AgentName]) -> Error {
+    let known: Vec<_> = known.iter().map(AgentName::as_str).collect();
+    let known = if known.is_empty() { "no other agent".to_owned() } else { known.join(", ") };
+    Error::new(ErrorCode::AGENT_NOT_FOUND, format!("there is no agent `{name}`"))
+        .suggest(format!("reachable are: {known}"))
+}

@@ -1,0 +1,407 @@
+//! Claims about the bus (EVENT-01..08). Handlers are held at gates, and no test waits for time to pass.
+
+mod log;
+
+use std::pin::pin;
+use std::sync::atomic::AtomicBool;
+use std::task::{Context, Poll, Waker};
+
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, mpsc};
+
+use super::table::QUEUE;
+use super::*;
+use crate::error::{Error, Result};
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn bus() -> Bus {
+    Bus::new(Handle::current())
+}
+
+fn event(name: &str, number: usize) -> Event {
+    Event::new(name, (number,)).unwrap()
+}
+
+fn extension(name: &str) -> ExtensionName {
+    ExtensionName::new(name).unwrap()
+}
+
+/// A handler that passes on what it gets, once its gate lets it.
+struct Listener {
+    number: u64,
+    /// Each permit lets one event through.
+    gate: Arc<Semaphore>,
+    /// Told when the handler starts, before the gate.
+    started: mpsc::UnboundedReceiver<usize>,
+    handled: mpsc::UnboundedReceiver<usize>,
+}
+
+impl Listener {
+    fn new(bus: &Bus, owner: Option<&str>, pattern: &str, limit: Deliveries, open: bool) -> Self {
+        let gate = Arc::new(Semaphore::new(if open { Semaphore::MAX_PERMITS } else { 0 }));
+        let (tell_start, started) = mpsc::unbounded_channel();
+        let (tell, handled) = mpsc::unbounded_channel();
+        let at_the_gate = Arc::clone(&gate);
+        let handler = move |event: Event| {
+            let (gate, tell_start, tell) = (Arc::clone(&at_the_gate), tell_start.clone(), tell.clone());
+            async move {
+                let number = event.payload()?;
+                tell_start.send(number).unwrap();
+                gate.acquire().await.unwrap().forget();
+                tell.send(number).unwrap();
+                Ok(())
+            }
+        };
+        let number = bus.subscribe(owner.map(extension), pattern.parse().unwrap(), limit, Arc::new(handler));
+        Self { number, gate, started, handled }
+    }
+
+    fn open(bus: &Bus, pattern: &str) -> Self {
+        Self::new(bus, None, pattern, Deliveries::All, true)
+    }
+
+    fn held(bus: &Bus, owner: &str, pattern: &str) -> Self {
+        Self::new(bus, Some(owner), pattern, Deliveries::All, false)
+    }
+
+    fn let_all_through(&self) {
+        self.gate.add_permits(10_000);
+    }
+
+    /// Everything that was handled and not asked for yet.
+    fn handled(&mut self) -> Vec<usize> {
+        std::iter::from_fn(|| self.handled.try_recv().ok()).collect()
+    }
+}
+
+/// Subscribes a handler that is not one of [`Listener`].
+fn listen<Fut>(bus: &Bus, owner: &str, pattern: &str, handler: impl Fn(Event) -> Fut + Send + Sync + 'static)
+where
+    Fut: Future<Output = Result<()>> + Send + 'static,
+{
+    bus.subscribe(Some(extension(owner)), pattern.parse().unwrap(), Deliveries::All, Arc::new(handler));
+}
+
+#[tokio::test]
+async fn every_handler_that_fits_gets_all_arguments_unchanged() {
+    let bus = bus();
+    let (tell, mut told) = mpsc::unbounded_channel();
+    for pattern in ["note.added", "note.*", "other"] {
+        let tell = tell.clone();
+        listen(&bus, "notes", pattern, move |event| {
+            let tell = tell.clone();
+            async move {
+                tell.send((pattern, event.args().to_vec())).unwrap();
+                Ok(())
+            }
+        });
+    }
+    bus.emit(Event::new("note.added", ("milk", json!({ "deep": [1, null] }), 2.5)).unwrap());
+    assert_eq!(bus.drain(LONG).await, 0);
+    let args: Vec<Value> = vec![json!("milk"), json!({ "deep": [1, null] }), json!(2.5)];
+    let mut all: Vec<_> = std::iter::from_fn(|| told.try_recv().ok()).collect();
+    all.sort_by_key(|(pattern, _)| *pattern);
+    assert_eq!(all, [("note.*", args.clone()), ("note.added", args)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_gets_events_in_the_order_of_emission() {
+    let bus = bus();
+    let mut listener = Listener::open(&bus, "*");
+    for round in 0..20 {
+        let numbers: Vec<_> = (round * 100..(round + 1) * 100).collect();
+        numbers.iter().for_each(|number| bus.emit(event("a", *number)));
+        assert_eq!(bus.drain(LONG).await, 0);
+        assert_eq!(listener.handled(), numbers);
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_that_ends_gets_neither_what_is_queued_nor_what_comes() {
+    let bus = bus();
+    let mut listener = Listener::held(&bus, "ext", "*");
+    for number in 0..3 {
+        bus.emit(event("a", number));
+    }
+    assert_eq!(listener.started.recv().await, Some(0));
+    bus.unsubscribe(listener.number);
+    bus.emit(event("a", 3));
+    listener.let_all_through();
+    assert_eq!(bus.drain(LONG).await, 0);
+    assert_eq!(listener.handled(), [0], "what runs is not interrupted");
+    assert!(listener.handled.recv().await.is_none(), "the handler is let go");
+}
+
+#[tokio::test]
+async fn an_extension_that_goes_away_loses_its_subscriptions_only() {
+    let bus = bus();
+    let mut gone = [Listener::held(&bus, "gone", "a"), Listener::held(&bus, "gone", "*")];
+    let mut stays = Listener::new(&bus, Some("stays"), "*", Deliveries::All, true);
+    let mut program = Listener::open(&bus, "*");
+    bus.unsubscribe_owner(&extension("gone"));
+    bus.emit(event("a", 1));
+    assert_eq!(bus.drain(LONG).await, 0);
+    assert!(gone.iter_mut().all(|listener| listener.handled().is_empty()));
+    assert_eq!((stays.handled(), program.handled()), (vec![1], vec![1]));
+}
+
+#[tokio::test]
+async fn a_full_queue_loses_the_newest_events_and_says_so_once() {
+    let log = log::capture();
+    let bus = bus();
+    let mut slow = Listener::held(&bus, "slow", "a*");
+    let mut quick = Listener::open(&bus, "*");
+    bus.emit(event("a", 0));
+    assert_eq!(slow.started.recv().await, Some(0));
+    for number in 1..=QUEUE + 7 {
+        bus.emit(event("a", number));
+    }
+    assert!(log.lines("too slow").is_empty(), "the burst is not over");
+    slow.let_all_through();
+    assert_eq!(bus.drain(LONG).await, 0);
+    assert_eq!(slow.handled(), (0..=QUEUE).collect::<Vec<_>>());
+    // On one thread the quick one had no occasion to run during the burst either.
+    assert_eq!(quick.handled().len(), QUEUE + 1);
+    let [line] = &log.lines("owner=slow")[..] else { panic!("not once: {log:?}") };
+    assert!(line.starts_with("WARN") && line.contains("pattern=a*") && line.contains("lost=7"), "{line}");
+    // The subscription goes on.
+    bus.emit(event("a", 1000));
+    assert_eq!(bus.drain(LONG).await, 0);
+    assert_eq!(slow.handled(), [1000]);
+    assert_eq!(log.lines("owner=slow").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn once_is_once_when_several_threads_emit() {
+    for _ in 0..50 {
+        let bus = bus();
+        let mut once = Listener::new(&bus, None, "*", Deliveries::One, true);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let bus = &bus;
+                scope.spawn(move || (0..5).for_each(|number| bus.emit(event("a", thread * 10 + number))));
+            }
+        });
+        assert!(!bus.wants("a"));
+        assert_eq!(bus.drain(LONG).await, 0);
+        assert_eq!(once.handled().len(), 1);
+        assert!(once.handled.recv().await.is_none(), "the handler is let go");
+    }
+}
+
+#[tokio::test]
+async fn an_idle_subscription_costs_no_task() {
+    let bus = bus();
+    let mut listener = Listener::held(&bus, "ext", "*");
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    assert_eq!(tasks(), 0);
+    bus.emit(event("a", 1));
+    bus.emit(event("a", 2));
+    assert_eq!(tasks(), 1);
+    listener.let_all_through();
+    assert_eq!(bus.drain(LONG).await, 0);
+    // The task has rested; it is gone when it was polled to its end.
+    tokio::task::yield_now().await;
+    assert_eq!((tasks(), listener.handled()), (0, vec![1, 2]));
+}
+
+#[tokio::test]
+async fn a_handler_gets_one_event_at_a_time_and_others_do_not_wait_for_it() {
+    let bus = bus();
+    let mut held = Listener::held(&bus, "held", "*");
+    let mut free = Listener::open(&bus, "*");
+    bus.emit(event("a", 1));
+    bus.emit(event("a", 2));
+    assert_eq!((free.handled.recv().await, free.handled.recv().await), (Some(1), Some(2)));
+    assert_eq!(held.started.recv().await, Some(1));
+    assert!(held.started.try_recv().is_err(), "the second event waits for the first");
+    held.gate.add_permits(1);
+    assert_eq!((held.handled.recv().await, held.started.recv().await), (Some(1), Some(2)));
+    held.let_all_through();
+    assert_eq!(bus.drain(LONG).await, 0);
+}
+
+#[tokio::test]
+async fn a_handler_that_fails_or_panics_reaches_nobody_else_and_goes_on() {
+    let log = log::capture();
+    let bus = bus();
+    listen(&bus, "failing", "a*", |_| async { Err(Error::new("E_MINE", "broken").suggest("mend it")) });
+    listen(&bus, "panicking", "a*", |_| async { panic!("in the future") });
+    fn refuse(_: Event) -> std::future::Ready<Result<()>> {
+        panic!("before the future")
+    }
+    listen(&bus, "refusing", "a*", refuse);
+    let mut last = Listener::open(&bus, "*");
+    for number in 0..2 {
+        bus.emit(event("a.b", number));
+    }
+    assert_eq!(bus.drain(LONG).await, 0);
+    assert_eq!(last.handled(), [0, 1]);
+    for (owner, parts) in [
+        ("owner=failing", ["pattern=a*", "event=a.b", "E_MINE: broken", "help: mend it"]),
+        ("owner=panicking", ["pattern=a*", "event=a.b", "E_EXT_PANIC", "in the future"]),
+        ("owner=refusing", ["pattern=a*", "event=a.b", "E_EXT_PANIC", "before the future"]),
+    ] {
+        let lines = log.lines(owner);
+        assert_eq!(lines.len(), 2, "once for each event: {log:?}");
+        assert!(lines.iter().all(|line| line.starts_with("ERROR")));
+        assert!(parts.iter().all(|part| lines[0].contains(part)), "{owner}: {}", lines[0]);
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_goes_on_when_a_future_panics_as_it_is_dropped() {
+    struct Bomb(usize);
+    impl Future for Bomb {
+        type Output = Result<()>;
+
+        fn poll(self: std::pin::Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert_ne!(self.0, 1, "in the drop");
+        }
+    }
+    let log = log::capture();
+    let bus = bus();
+    let (tell, mut told) = mpsc::unbounded_channel();
+    listen(&bus, "bomb", "*", move |event| {
+        let number = event.payload().unwrap();
+        tell.send(number).unwrap();
+        Bomb(number)
+    });
+    for number in [1, 2] {
+        bus.emit(event("a", number));
+        assert_eq!(bus.drain(LONG).await, 0);
+        assert_eq!(told.try_recv(), Ok(number));
+    }
+    let [line] = &log.lines("owner=bomb")[..] else { panic!("not once: {log:?}") };
+    assert!(line.contains("E_EXT_PANIC") && line.contains("in the drop"), "{line}");
+}
+
+#[tokio::test]
+async fn handlers_emit_and_subscribe_and_the_drain_waits_for_that_too() {
+    let bus = bus();
+    let mut second = Listener::open(&bus, "second");
+    let inner = bus.clone();
+    listen(&bus, "ext", "first", move |_| {
+        let bus = inner.clone();
+        async move {
+            let number = bus.subscribe(None, "x".parse()?, Deliveries::All, Arc::new(|_| async { Ok(()) }));
+            bus.unsubscribe(number);
+            tokio::task::yield_now().await;
+            bus.emit(event("second", 2));
+            Ok(())
+        }
+    });
+    bus.emit(event("first", 1));
+    assert_eq!(bus.drain(LONG).await, 0);
+    assert_eq!(second.handled(), [2]);
+}
+
+#[tokio::test]
+async fn a_handler_that_feeds_itself_leaves_the_thread_to_others() {
+    let bus = bus();
+    let inner = bus.clone();
+    listen(&bus, "echo", "a", move |event| {
+        inner.emit(event);
+        std::future::ready(Ok(()))
+    });
+    bus.emit(event("a", 1));
+    // Without the worker's yields this would never come back.
+    tokio::task::yield_now().await;
+    bus.unsubscribe_owner(&extension("echo"));
+    assert_eq!(bus.drain(LONG).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_drain_gives_up_at_the_deadline_and_names_who_is_late() {
+    let log = log::capture();
+    let bus = bus();
+    let mut late = Listener::held(&bus, "late", "a");
+    let mut quick = Listener::open(&bus, "a");
+    for number in 0..3 {
+        bus.emit(event("a", number));
+    }
+    let begin = tokio::time::Instant::now();
+    assert_eq!(bus.drain(Duration::from_secs(5)).await, 3);
+    assert_eq!(begin.elapsed().as_secs(), 5);
+    assert_eq!(quick.handled(), [0, 1, 2]);
+    let [line] = &log.lines("is late")[..] else { panic!("not once: {log:?}") };
+    assert!(line.contains("owner=late") && line.contains("events=3"), "{line}");
+    late.let_all_through();
+    assert_eq!(bus.drain(LONG).await, 0);
+    assert_eq!(late.handled(), [0, 1, 2], "what is late is done later");
+}
+
+#[test]
+fn a_drain_with_nothing_to_wait_for_is_ready_at_once() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let bus = Bus::new(runtime.handle().clone());
+    let _idle = Listener::held(&bus, "idle", "*");
+    let mut context = Context::from_waker(Waker::noop());
+    // Here no timer could be made.
+    assert_eq!(pin!(bus.drain(LONG)).poll(&mut context), Poll::Ready(0));
+    let _inside = runtime.enter();
+    bus.emit(event("a", 1));
+    assert_eq!(pin!(bus.drain(LONG)).poll(&mut context), Poll::Pending);
+}
+
+#[tokio::test]
+async fn the_bus_knows_who_listens() {
+    let bus = bus();
+    assert!(!bus.wants("turn.started") && !bus.has_subscriptions());
+    let turns = Listener::open(&bus, "turn.*");
+    assert!(bus.wants("turn.started") && !bus.wants("step.started"));
+    bus.unsubscribe(turns.number);
+    assert!(!bus.wants("turn.started") && !bus.has_subscriptions());
+}
+
+#[tokio::test]
+async fn threads_that_know_no_runtime_can_emit() {
+    let bus = bus();
+    let mut listener = Listener::open(&bus, "*");
+    let emitter = bus.clone();
+    std::thread::spawn(move || emitter.emit(event("a", 1))).join().unwrap();
+    assert_eq!(listener.handled.recv().await, Some(1));
+}
+
+#[tokio::test]
+async fn a_closed_bus_lets_go_of_handlers_that_hold_it() {
+    let bus = bus();
+    for close in [true, false] {
+        let inner = bus.clone();
+        listen(&bus, "ext", "*", move |_| {
+            let _held = &inner;
+            std::future::ready(Ok(()))
+        });
+        bus.emit(event("a", 1));
+        if close {
+            bus.close();
+        }
+        assert_eq!(bus.drain(LONG).await, 0);
+    }
+    tokio::task::yield_now().await;
+    assert_eq!(Arc::strong_count(&bus.shared), 1);
+}
+
+#[test]
+fn a_runtime_that_is_gone_loses_events_and_nothing_else() {
+    let log = log::capture();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let bus = Bus::new(runtime.handle().clone());
+    let ran = Arc::new(AtomicBool::new(false));
+    let run = Arc::clone(&ran);
+    listen(&bus, "ext", "*", move |_| {
+        run.store(true, Ordering::Release);
+        std::future::pending()
+    });
+    bus.emit(event("a", 1));
+    drop(runtime);
+    bus.emit(event("a", 2));
+    assert!(!ran.load(Ordering::Acquire) && bus.shared.table().is_quiet());
+    assert_eq!(log.lines("owner=ext").len(), 2);
+}

@@ -1,0 +1,21 @@
+//! Owns events: those that start turns, and those that travel on the bus of an instance.
+
+#[cfg(feature = "runtime")]
+mod bus;
+mod bus_event;
+mod input;
+mod pattern;
+mod runtime;
+mod standard;
+
+#[cfg(feature = "runtime")]
+pub(crate) use bus::Bus;
+pub use bus_event::{Event, EventArgs, EventHandler};
+pub use input::{AgentEvent, Auth, EventSource, Principal, ReplyTo};
+pub use pattern::EventPattern;
+pub use runtime::{
+    ContentSource, EventScope, LlmInputMessage, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef,
+};
+pub use standard::{
+    AgentDelegate, AgentDelegationResult, AuthGranted, ExtensionCleanup, RepoAvailable, WorktreeMounted,
+};

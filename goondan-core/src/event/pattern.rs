@@ -1,0 +1,86 @@
+//! Owns the pattern of a subscription: a name, or a glob over names (LEGACY-EVENTS-01).
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, ErrorCode, Result};
+
+/// Which events a subscription gets: a name such as `turn.completed`, or a glob in which `*` stands for any text, such as
+/// `workspace.*`.
+///
+/// ```
+/// use goondan_core::EventPattern;
+/// let pattern: EventPattern = "workspace.*".parse()?;
+/// assert!(pattern.matches("workspace.repoAvailable"));
+/// assert!(!pattern.matches("turn.completed"));
+/// # Ok::<(), goondan_core::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EventPattern(String);
+
+impl EventPattern {
+    /// Whether an event called `name` fits.
+    pub fn matches(&self, name: &str) -> bool {
+        let mut parts = self.0.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = name.strip_prefix(first) else { return false };
+        let Some(last) = parts.next_back() else { return rest.is_empty() };
+        for part in parts {
+            let Some(at) = rest.find(part) else { return false };
+            rest = &rest[at + part.len()..];
+        }
+        rest.ends_with(last)
+    }
+
+    /// The pattern as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for EventPattern {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let legal = |c: char| c.is_ascii_alphanumeric() || "._-:*".contains(c);
+        if text.is_empty() || !text.chars().all(legal) {
+            return Err(Error::new(ErrorCode::EVENT_NAME, format!("`{text}` is not a name or a pattern of events"))
+                .suggest("use letters, digits, `.`, `_`, `-` and `:`, and `*` for any text, as in `workspace.*`"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for EventPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, name, expected) in [
+            ("a.b", "a.b", true),
+            ("a.b", "a.bc", false),
+            ("a.*", "a.b.c", true),
+            ("a.*", "a.", true),
+            ("a.*", "b.a.", false),
+            ("*", "anything", true),
+            ("*.failed", "turn.failed", true),
+            ("*.failed", "turn.failed.x", false),
+            ("a*b*c", "a1b2c", true),
+            ("a*b*c", "acb", false),
+            ("ab*b", "ab", false),
+        ] {
+            let pattern: EventPattern = pattern.parse().unwrap();
+            assert_eq!(pattern.matches(name), expected, "{pattern} {name}");
+        }
+        for illegal in ["", "a b", "a\n"] {
+            assert_eq!(illegal.parse::<EventPattern>().unwrap_err().code(), &ErrorCode::EVENT_NAME);
+        }
+    }
+}

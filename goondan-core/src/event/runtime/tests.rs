@@ -1,0 +1,205 @@
+//! Claims about the form of runtime events (EVENT-04).
+
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::context::host::TurnInfo;
+use crate::conversation::{Content, MessageData, Part, Role, TextPart};
+use crate::error::ErrorCode;
+use crate::event::{AgentEvent, Event};
+use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
+
+fn scope() -> EventScope {
+    EventScope {
+        agent_name: AgentName::new("bot").unwrap(),
+        instance_key: InstanceKey::new("user:1").unwrap(),
+        timestamp: "2026-01-31T12:00:00.250Z".parse().unwrap(),
+        turn_id: TurnId::from("t1"),
+        trace_id: TraceId::from("0123456789abcdef0123456789abcdef"),
+        span: Span { id: "00000000000000ff".parse().unwrap(), parent: Some("0123456789abcdef".parse().unwrap()) },
+    }
+}
+
+fn step() -> StepRef {
+    StepRef::new(&TurnId::from("t1"), 2)
+}
+
+fn call() -> ToolCallRef {
+    ToolCallRef { step_id: step().step_id, tool_call_id: "c1".into(), tool_name: "notes__add".to_owned() }
+}
+
+/// What an event of the type `name` looks like: what all have, then `own`.
+fn written(name: &str, own: Value) -> Value {
+    let mut object = json!({
+        "type": name,
+        "agentName": "bot",
+        "instanceKey": "user:1",
+        "timestamp": "2026-01-31T12:00:00.250Z",
+        "turnId": "t1",
+        "traceId": "0123456789abcdef0123456789abcdef",
+        "spanId": "00000000000000ff",
+        "parentSpanId": "0123456789abcdef",
+    });
+    let Value::Object(own) = own else { panic!("{own} is no object") };
+    object.as_object_mut().unwrap().extend(own);
+    object
+}
+
+#[test]
+fn each_event_is_written_and_read_as_the_contract_says() {
+    let duration = Duration::from_millis(1500);
+    let usage = TokenUsage { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+    let usage_written = json!({ "promptTokens": 10, "completionTokens": 5, "totalTokens": 15 });
+    let error_message = "no answer".to_owned();
+    let said = MessageData { role: Role::User, content: Content::Text("hi".to_owned()) };
+    for (event, name, own) in [
+        (RuntimeEvent::TurnStarted { scope: scope() }, "turn.started", json!({})),
+        (
+            RuntimeEvent::TurnCompleted { scope: scope(), step_count: 3, duration, token_usage: Some(usage) },
+            "turn.completed",
+            json!({ "stepCount": 3, "duration": 1500, "tokenUsage": usage_written }),
+        ),
+        (
+            RuntimeEvent::TurnFailed { scope: scope(), duration, error_message: error_message.clone() },
+            "turn.failed",
+            json!({ "duration": 1500, "errorMessage": "no answer" }),
+        ),
+        (
+            RuntimeEvent::StepStarted {
+                scope: scope(),
+                step: step(),
+                llm_input_messages: Some(vec![LlmInputMessage::from(&said)]),
+            },
+            "step.started",
+            json!({
+                "stepId": "t1-step-2",
+                "stepIndex": 2,
+                "llmInputMessages": [{ "role": "user", "content": "hi", "contentSource": "verbatim" }],
+            }),
+        ),
+        (
+            RuntimeEvent::StepCompleted {
+                scope: scope(),
+                step: step(),
+                tool_call_count: 1,
+                duration,
+                token_usage: Some(usage),
+            },
+            "step.completed",
+            json!({
+                "stepId": "t1-step-2",
+                "stepIndex": 2,
+                "toolCallCount": 1,
+                "duration": 1500,
+                "tokenUsage": usage_written,
+            }),
+        ),
+        (
+            RuntimeEvent::StepFailed { scope: scope(), step: step(), duration, error_message: error_message.clone() },
+            "step.failed",
+            json!({ "stepId": "t1-step-2", "stepIndex": 2, "duration": 1500, "errorMessage": "no answer" }),
+        ),
+        (
+            RuntimeEvent::ToolCalled { scope: scope(), call: call() },
+            "tool.called",
+            json!({ "stepId": "t1-step-2", "toolCallId": "c1", "toolName": "notes__add" }),
+        ),
+        (
+            RuntimeEvent::ToolCompleted { scope: scope(), call: call(), status: ToolCallStatus::Error, duration },
+            "tool.completed",
+            json!({
+                "stepId": "t1-step-2",
+                "toolCallId": "c1",
+                "toolName": "notes__add",
+                "status": "error",
+                "duration": 1500,
+            }),
+        ),
+        (
+            RuntimeEvent::ToolFailed { scope: scope(), call: call(), duration, error_message },
+            "tool.failed",
+            json!({
+                "stepId": "t1-step-2",
+                "toolCallId": "c1",
+                "toolName": "notes__add",
+                "duration": 1500,
+                "errorMessage": "no answer",
+            }),
+        ),
+    ] {
+        let written = written(name, own);
+        assert_eq!(event.name(), name);
+        assert_eq!(event.scope(), &scope());
+        assert_eq!(serde_json::to_value(&event).unwrap(), written);
+        assert_eq!(serde_json::from_value::<RuntimeEvent>(written).unwrap(), event);
+    }
+}
+
+#[test]
+fn what_is_not_known_is_not_written_and_not_asked_for() {
+    let mut scope = scope();
+    scope.span.parent = None;
+    let event = RuntimeEvent::StepCompleted {
+        scope,
+        step: step(),
+        tool_call_count: 0,
+        duration: Duration::ZERO,
+        token_usage: None,
+    };
+    let written: Map<String, Value> = serde_json::from_str(&serde_json::to_string(&event).unwrap()).unwrap();
+    assert!(!written.contains_key("parentSpanId") && !written.contains_key("tokenUsage"));
+    assert_eq!(serde_json::from_value::<RuntimeEvent>(written.into()).unwrap(), event);
+}
+
+#[test]
+fn a_handler_reads_the_event_from_the_bus() {
+    let event = RuntimeEvent::ToolCalled { scope: scope(), call: call() };
+    let on_the_bus = Event::new(event.name(), (&event,)).unwrap();
+    assert_eq!(on_the_bus.payload::<RuntimeEvent>().unwrap(), event);
+}
+
+#[test]
+fn spans_form_a_tree_in_the_trace_of_their_turn() {
+    let caller = SpanId::random();
+    let turn = Span::of_turn(Some(caller));
+    let step = turn.child();
+    assert_eq!((turn.parent, step.parent), (Some(caller), Some(turn.id)));
+    assert_ne!(turn.id, step.id);
+    assert_eq!(Span::of_turn(None).parent, None);
+    let info = TurnInfo {
+        agent: AgentName::new("bot").unwrap(),
+        instance: InstanceKey::new("main").unwrap(),
+        turn: TurnId::from("t1"),
+        trace: TraceId::from("abc"),
+        input: AgentEvent::input("hi"),
+    };
+    let scope = EventScope::now(&info, step);
+    assert_eq!((scope.span, scope.trace_id, scope.turn_id), (step, info.trace, info.turn));
+}
+
+#[test]
+fn span_ids_are_16_hexadecimal_digits() {
+    let id = SpanId::random();
+    assert_eq!(id.to_string().len(), 16);
+    assert_eq!(id.to_string().parse::<SpanId>().unwrap(), id);
+    for illegal in ["", "123", "00000000000000000ff", "+0000000000000ff", "000000000000000g", "0000000000000é0"] {
+        assert_eq!(illegal.parse::<SpanId>().unwrap_err().code(), &ErrorCode::INPUT, "{illegal}");
+    }
+}
+
+#[test]
+fn the_input_of_a_model_shows_its_text_and_its_parts() {
+    let parts = vec![Part::Text(TextPart { text: "look".to_owned() }), Part::Other(Map::new())];
+    let said = MessageData { role: Role::User, content: Content::Parts(parts.clone()) };
+    let input = LlmInputMessage::from(&said);
+    assert_eq!((input.content.as_str(), input.content_source), ("look", Some(ContentSource::Summary)));
+    assert_eq!(input.parts, Some(parts));
+}
+
+#[test]
+fn usage_of_several_calls_adds_up() {
+    let one = TokenUsage { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+    let mut sum = TokenUsage { total_tokens: u64::MAX, ..one };
+    sum += one;
+    assert_eq!(sum, TokenUsage { prompt_tokens: 2, completion_tokens: 4, total_tokens: u64::MAX });
+}

@@ -1,0 +1,41 @@
+//! Owns the parameter of the function under `#[cleanup]`.
+
+use super::Taken;
+use crate::extension::ExtensionApi;
+
+/// What the function under `#[cleanup]` can be given: the handle of the extension.
+#[derive(Debug)]
+pub struct CleanupSlots<A> {
+    api: A,
+}
+
+impl<A> CleanupSlots<A> {
+    /// The slot full.
+    pub fn new(api: A) -> Self {
+        Self { api }
+    }
+
+    /// Takes the parameter.
+    #[doc(hidden)]
+    pub fn take<P: CleanupParam<Self, CleanupSlots<A2>>, A2>(self) -> (P, CleanupSlots<A2>) {
+        P::take(self)
+    }
+}
+
+/// What the function under `#[cleanup]` may take, at most once: `&ExtensionApi`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not something that the function under `#[cleanup]` can take",
+    label = "wrong type, or taken twice",
+    note = "it can take `api: &ExtensionApi`"
+)]
+pub trait CleanupParam<Slots, Rest>: Sized {
+    /// Takes the parameter, and gives the slots without it.
+    fn take(slots: Slots) -> (Self, Rest);
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a> CleanupParam<CleanupSlots<&'a ExtensionApi>, CleanupSlots<Taken>> for &'a ExtensionApi {
+    fn take(slots: CleanupSlots<Self>) -> (Self, CleanupSlots<Taken>) {
+        (slots.api, CleanupSlots { api: Taken })
+    }
+}

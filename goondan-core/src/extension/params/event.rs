@@ -1,0 +1,51 @@
+//! Owns the parameters of functions under `#[on]`.
+
+use super::Taken;
+use crate::event::Event;
+use crate::extension::ExtensionApi;
+
+/// What a function under `#[on]` can be given: the event, and the handle of the extension.
+#[derive(Debug)]
+pub struct EventSlots<E, A> {
+    event: E,
+    api: A,
+}
+
+impl<E, A> EventSlots<E, A> {
+    /// Both slots full.
+    pub fn new(event: E, api: A) -> Self {
+        Self { event, api }
+    }
+
+    /// Takes a parameter.
+    #[doc(hidden)]
+    pub fn take<P: EventParam<Self, EventSlots<E2, A2>>, E2, A2>(self) -> (P, EventSlots<E2, A2>) {
+        P::take(self)
+    }
+}
+
+/// What a function under `#[on]` may take, each at most once: `&Event` and `&ExtensionApi`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not something that a function under `#[on]` can take",
+    label = "wrong type, or taken twice",
+    note = "it can take `event: &Event` and `api: &ExtensionApi`",
+    note = "`event.payload::<T>()` reads what the event carries"
+)]
+pub trait EventParam<Slots, Rest>: Sized {
+    /// Takes the parameter, and gives the slots without it.
+    fn take(slots: Slots) -> (Self, Rest);
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, A> EventParam<EventSlots<&'a Event, A>, EventSlots<Taken, A>> for &'a Event {
+    fn take(slots: EventSlots<Self, A>) -> (Self, EventSlots<Taken, A>) {
+        (slots.event, EventSlots { event: Taken, api: slots.api })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, E> EventParam<EventSlots<E, &'a ExtensionApi>, EventSlots<E, Taken>> for &'a ExtensionApi {
+    fn take(slots: EventSlots<E, Self>) -> (Self, EventSlots<E, Taken>) {
+        (slots.api, EventSlots { event: slots.event, api: Taken })
+    }
+}

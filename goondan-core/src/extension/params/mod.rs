@@ -1,0 +1,51 @@
+//! Owns what the functions of an extension may take and give.
+//!
+//! Parameters are found by type, not by name: each type that a function may take implements the trait of that kind of
+//! function, for the slots that still hold it. Taking a parameter empties its slot, so that a second parameter of the
+//! same type, or one of a foreign type, is a compile error at that parameter; any order, alias and rename compiles.
+//!
+//! Expansions take by the methods of the slots, and the emptied slots are a parameter of the traits, not an associated
+//! type: in that form the compiler knows the slots when it looks for the implementation, and reports a fault once.
+//!
+//! Where everything is at hand, slots hold the values. `#[init]` and tools have a parameter that is read from JSON and
+//! has a schema, which is asked for without a value: their slots are types only, and give a [`Found`] for each parameter.
+
+mod blocking;
+mod cleanup;
+mod event;
+mod init;
+mod middleware;
+mod outcome;
+mod tool;
+
+pub use blocking::run_blocking;
+pub use cleanup::{CleanupParam, CleanupSlots};
+pub use event::{EventParam, EventSlots};
+pub use init::{Given, InitParam, InitSlots, RawConfig};
+pub use middleware::{MiddlewareSlots, StepParam, TakesNext, ToolCallParam, TurnParam, all_taken};
+pub use outcome::{Done, Made, Outcome, ToolOutcome};
+pub use tool::{Full, OffThread, ToolGiven, ToolParam, ToolSlots, tool_item};
+
+use serde_json::Value;
+
+use crate::error::Result;
+
+/// An empty slot: the parameter was taken.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken;
+
+/// A parameter that was found by its type, to be read from a `Given`.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Found<Given, P> {
+    /// Reads the value.
+    pub read: fn(&mut Given) -> Result<P>,
+    /// Its JSON Schema, if it is the parameter that has one.
+    pub schema: fn() -> Option<Value>,
+}
+
+/// The schema of what nobody takes, a config or an input: an object without members.
+#[doc(hidden)]
+pub fn nothing() -> Value {
+    serde_json::json!({ "type": "object", "additionalProperties": false })
+}

@@ -1,0 +1,101 @@
+//! Owns what functions of an extension may return.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// What a handler returns: a `Result` with the output of its kind, and any error that `?` turns into a goondan error.
+#[diagnostic::on_unimplemented(
+    message = "this function returns `{Self}`, not `Result<{T}>`",
+    label = "must return `Result<{T}>`",
+    note = "any error type that converts into `goondan::Error` will do"
+)]
+pub trait Outcome<T> {
+    /// The result with its error converted.
+    ///
+    /// # Errors
+    /// The error of the handler.
+    fn into_result(self) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> Outcome<T> for Result<T, E> {
+    fn into_result(self) -> Result<T> {
+        self.map_err(Into::into)
+    }
+}
+
+/// What a tool returns: a `Result` with an output that can be written as JSON, and any error that `?` turns into a
+/// goondan error.
+#[diagnostic::on_unimplemented(
+    message = "this tool returns `{Self}`, not a `Result` whose value can be written as JSON",
+    label = "must return `Result<T>`, where `T` derives `serde::Serialize`",
+    note = "any error type that converts into `goondan::Error` will do"
+)]
+pub trait ToolOutcome {
+    /// The output as JSON.
+    ///
+    /// # Errors
+    /// The error of the tool, or that of writing its output.
+    fn into_json(self) -> Result<Value>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize, E: Into<Error>> ToolOutcome for Result<T, E> {
+    fn into_json(self) -> Result<Value> {
+        let output = self.map_err(Into::into)?;
+        serde_json::to_value(output)
+            .map_err(|error| Error::msg(format!("the output of the tool cannot be written as JSON: {error}")))
+    }
+}
+
+/// What a function returns that has nothing to give: nothing, or a `Result` with nothing.
+#[diagnostic::on_unimplemented(
+    message = "this function returns `{Self}`, and nobody would get it",
+    label = "must return `()` or `Result<()>`"
+)]
+pub trait Done {
+    /// The result with its error converted.
+    ///
+    /// # Errors
+    /// The error of the function.
+    fn into_result(self) -> Result<()>;
+}
+
+impl Done for () {
+    fn into_result(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<Error>> Done for Result<(), E> {
+    fn into_result(self) -> Result<()> {
+        self.map_err(Into::into)
+    }
+}
+
+/// What `#[init]` of an `impl` block returns: the extension, or a `Result` with it.
+#[diagnostic::on_unimplemented(
+    message = "`#[init]` returns `{Self}`, not the extension",
+    label = "must return `Self` or `Result<Self>`"
+)]
+pub trait Made<T> {
+    /// The result with its error converted.
+    ///
+    /// # Errors
+    /// The error of the initializer.
+    fn into_result(self) -> Result<T>;
+}
+
+impl<T> Made<T> for T {
+    fn into_result(self) -> Result<T> {
+        Ok(self)
+    }
+}
+
+impl<T, E: Into<Error>> Made<T> for Result<T, E> {
+    fn into_result(self) -> Result<T> {
+        self.map_err(Into::into)
+    }
+}

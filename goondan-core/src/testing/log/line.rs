@@ -1,0 +1,114 @@
+//! Owns the log line: what one event of `tracing` says, put into the terms of extensions.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Level, Metadata};
+
+use crate::extension::LogLevel;
+
+/// A line of the log. If a test fails, all lines are printed.
+///
+/// The lines are those of the thread that the chat was started on: all lines of a test on tokio's current-thread runtime,
+/// the default of `#[tokio::test]`. What other threads log, such as those that blocking tools run on, is not among them.
+///
+/// ```
+/// use goondan_core::LogLevel;
+/// use goondan_core::testing::Chat;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> goondan_core::Result<()> {
+/// let chat = Chat::builder().start().await?;
+/// tracing::warn!(disk = 97, "nearly full");
+/// let line = &chat.logs()[0];
+/// assert_eq!((line.level, line.text.as_str()), (LogLevel::Warn, "nearly full"));
+/// assert_eq!(line.fields["disk"], 97);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LogLine {
+    /// How important it is. Lines below [`LogLevel::Debug`] are not kept.
+    pub level: LogLevel,
+    /// The module that wrote it; `goondan::extension` for the logger of an extension.
+    pub target: String,
+    /// The text.
+    pub text: String,
+    /// The extension that wrote it, or that it is about.
+    pub extension: Option<String>,
+    /// The values that came with it, such as those of [`Logger::with`](crate::Logger::with), and those of the turn, step
+    /// and call in which it was written.
+    pub fields: Map<String, Value>,
+}
+
+impl LogLine {
+    /// The line that `fields` make; `None` when nobody would look at it.
+    pub(super) fn of(metadata: &Metadata<'_>, mut fields: Map<String, Value>) -> Option<Self> {
+        let level = match *metadata.level() {
+            Level::ERROR => LogLevel::Error,
+            Level::WARN => LogLevel::Warn,
+            Level::INFO => LogLevel::Info,
+            Level::DEBUG => LogLevel::Debug,
+            Level::TRACE => return None,
+        };
+        let mut take = |name: &str| match fields.shift_remove(name)? {
+            Value::String(text) => Some(text),
+            other => Some(other.to_string()),
+        };
+        let (text, extension) = (take("message").unwrap_or_default(), take("extension"));
+        if metadata.target() == "goondan::extension" {
+            // The logger of an extension puts all its values into one field.
+            let own = take("fields").and_then(|json| serde_json::from_str::<Map<_, _>>(&json).ok());
+            fields.extend(own.unwrap_or_default());
+        }
+        Some(Self { level, target: metadata.target().to_owned(), text, extension, fields })
+    }
+}
+
+impl fmt::Debug for LogLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} ", self.level)?;
+        if let Some(extension) = &self.extension {
+            write!(f, "[{extension}] ")?;
+        }
+        f.write_str(&self.text)?;
+        self.fields.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+    }
+}
+
+/// Collects the fields of an event or a span.
+pub(super) struct Fields<'a>(pub(super) &'a mut Map<String, Value>);
+
+impl Fields<'_> {
+    fn put(&mut self, field: &Field, value: impl Into<Value>) {
+        self.0.insert(field.name().to_owned(), value.into());
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put(field, format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value);
+    }
+}

@@ -1,0 +1,98 @@
+//! Owns the recorded request: what a model was sent, to be compared and read in assertions.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::conversation::{Content, MessageData, Part, ToolOutput};
+use crate::model::ModelRequest;
+use crate::tool::ToolItem;
+
+/// What a model was sent. `{:?}` shows it as the [transcript](RecordedRequest::transcript), so that a failed assertion can
+/// be read.
+///
+/// ```
+/// use goondan_core::testing::Chat;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> goondan_core::Result<()> {
+/// let chat = Chat::builder().start().await?;
+/// chat.say("hello").await?;
+/// let request = chat.last_request();
+/// assert_eq!(request.messages[0].content.text(), "hello");
+/// assert_eq!(
+///     format!("{request:?}"),
+///     r#"RecordedRequest { system: None, messages: ["user: hello"], tools: [], options: {} }"#
+/// );
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq)]
+#[non_exhaustive]
+pub struct RecordedRequest {
+    /// The standing instructions of the agent.
+    pub system: Option<String>,
+    /// The messages, oldest first.
+    pub messages: Vec<MessageData>,
+    /// The tools that the step showed, in the order in which they were registered.
+    pub tools: Vec<ToolItem>,
+    /// What step middlewares asked of the model by [`MODEL_OPTIONS_KEY`](crate::MODEL_OPTIONS_KEY).
+    pub options: Map<String, Value>,
+}
+
+impl RecordedRequest {
+    pub(super) fn of(request: &ModelRequest<'_>) -> Self {
+        Self {
+            system: request.system().map(str::to_owned),
+            messages: request.messages().map(Cow::into_owned).collect(),
+            tools: request.tools().cloned().collect(),
+            options: request.options().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The messages as lines such as `user: hello`. Tool calls stand in brackets: `assistant: [notes__list {}]`.
+    pub fn transcript(&self) -> Vec<String> {
+        transcript(&self.messages)
+    }
+
+    /// The names of the tools that the step showed.
+    pub fn tool_names(&self) -> Vec<&str> {
+        self.tools.iter().map(|tool| tool.name.as_str()).collect()
+    }
+}
+
+impl fmt::Debug for RecordedRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordedRequest")
+            .field("system", &self.system)
+            .field("messages", &self.transcript())
+            .field("tools", &self.tool_names())
+            .field("options", &self.options)
+            .finish()
+    }
+}
+
+/// One line for each message.
+pub(super) fn transcript<'a>(messages: impl IntoIterator<Item = &'a MessageData>) -> Vec<String> {
+    messages.into_iter().map(|message| format!("{}: {}", message.role.as_str(), text(&message.content))).collect()
+}
+
+fn text(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.clone(),
+        Content::Parts(parts) => parts.iter().map(part).collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn part(part: &Part) -> String {
+    match part {
+        Part::Text(part) => part.text.clone(),
+        Part::ToolCall(call) => format!("[{} {}]", call.tool_name, call.input),
+        Part::ToolResult(result) => match &result.output {
+            ToolOutput::Text(text) => text.clone(),
+            ToolOutput::Json(value) => value.to_string(),
+        },
+        Part::Other(other) => Value::Object(other.clone()).to_string(),
+    }
+}

@@ -1,0 +1,138 @@
+//! Owns the description of a chat: the extensions under test, and what stands around them.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Chat;
+use super::log::Log;
+use super::model::{RecordedModel, Recording};
+use super::probe::{Listener, Probe};
+use crate::agent::{Agent, AgentBuilder};
+use crate::error::Result;
+use crate::extension::Extension;
+use crate::model::{Model, ScriptItem, ScriptedModel};
+
+/// Describes a [`Chat`]; made by [`Chat::with`] and [`Chat::builder`].
+///
+/// Unless said otherwise, the model answers `ok` to everything, and the conversation is kept in memory.
+#[must_use = "the conversation begins with `start`"]
+pub struct ChatBuilder {
+    agent: AgentBuilder,
+    model: Box<dyn Model>,
+    listener: Listener,
+}
+
+impl ChatBuilder {
+    pub(super) fn new() -> Self {
+        let listener = Listener::new();
+        // First of all extensions, so that it hears what they emit in `#[init]`.
+        let agent = Agent::builder("assistant").extension::<Probe>(listener.config());
+        let model = Box::new(ScriptedModel::new([ScriptItem::say("ok").repeat()]));
+        Self { agent, model, listener }
+    }
+
+    /// Adds the extension `E`, after those that were added before.
+    pub fn with<E: Extension>(self, config: Value) -> Self {
+        self.agent(|agent| agent.extension::<E>(config))
+    }
+
+    /// What the model answers, over all turns: see [`ScriptedModel`].
+    ///
+    /// ```
+    /// use goondan_core::ScriptItem;
+    /// use goondan_core::testing::{Chat, args};
+    /// use serde_json::json;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> goondan_core::Result<()> {
+    /// let script = [ScriptItem::call("no__tool", args(json!({ "a": 1 }))), ScriptItem::say("there is none")];
+    /// let chat = Chat::builder().script(script).start().await?;
+    /// assert_eq!(chat.say("use a tool").await?.steps(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn script(self, script: impl IntoIterator<Item = ScriptItem>) -> Self {
+        self.model(ScriptedModel::new(script))
+    }
+
+    /// The model, in the place of a scripted one. What it is sent is recorded all the same.
+    ///
+    /// ```
+    /// use goondan_core::testing::Chat;
+    /// use goondan_core::{BoxFuture, Error, Model, ModelRequest, ModelResponse, Result};
+    ///
+    /// struct Busy;
+    ///
+    /// impl Model for Busy {
+    ///     fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    ///         Box::pin(async { Err(Error::new("E_BUSY", "come back later").retryable(true)) })
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<()> {
+    /// let chat = Chat::builder().model(Busy).start().await?;
+    /// assert_eq!(chat.say("hello").await.unwrap_err().code(), "E_BUSY");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn model(self, model: impl Model) -> Self {
+        Self { model: Box::new(model), ..self }
+    }
+
+    /// Changes whatever else an agent has: instructions, policy, store, router, further models.
+    ///
+    /// ```
+    /// use goondan_core::testing::Chat;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> goondan_core::Result<()> {
+    /// let chat = Chat::builder().agent(|agent| agent.system("be brief").hint("mode", "test")).start().await?;
+    /// chat.say("hello").await?;
+    /// assert_eq!(chat.last_request().system.as_deref(), Some("be brief"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn agent(self, change: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
+        Self { agent: change(self.agent), ..self }
+    }
+
+    /// Builds the agent and opens the conversation: here every extension is registered.
+    ///
+    /// # Errors
+    /// As [`AgentBuilder::build`] and [`Agent::instance`]: a config that does not fit, an `#[init]` that fails.
+    pub async fn start(self) -> Result<Chat> {
+        let log = Log::keep();
+        let recording = Recording::of(self.model);
+        let agent = self.agent.model(RecordedModel::new(&recording)).build().await?;
+        let instance = agent.instance(Chat::KEY).await?;
+        Ok(Chat { agent, instance, recording, listener: self.listener, log })
+    }
+}
+
+impl fmt::Debug for ChatBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ChatBuilder")
+    }
+}
+
+/// Arguments of a scripted tool call: `args(json!({ "text": "milk" }))`, or a struct that the tool takes.
+///
+/// ```
+/// use goondan_core::testing::args;
+/// assert_eq!(args(serde_json::json!({ "text": "milk" }))["text"], "milk");
+/// ```
+///
+/// # Panics
+/// When `args` does not become a JSON object.
+pub fn args(args: impl Serialize) -> Map<String, Value> {
+    #[expect(clippy::expect_used, reason = "an assertion for tests, and documented")]
+    let args = serde_json::to_value(args).expect("arguments that can be written as JSON");
+    match args {
+        Value::Object(args) => args,
+        #[expect(clippy::panic, reason = "an assertion for tests, and documented")]
+        other => panic!("the arguments of a tool call are a JSON object, not {other}"),
+    }
+}

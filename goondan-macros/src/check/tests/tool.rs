@@ -1,0 +1,210 @@
+//! Functions under `#[tool]`.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::{error_of, errors, one};
+
+/// The one error of a tool with these options that is legal otherwise.
+fn error_of_options(options: TokenStream) -> String {
+    error_of(quote!(
+        #[tool(#options)]
+        async fn search(&self) -> Result<()> {}
+    ))
+}
+
+#[test]
+fn name_against_the_grammar() {
+    let error = |name: &str| error_of_options(quote!(name = #name));
+    assert_eq!(error("search"), "`search` is not a legal tool name; write `window__search`");
+    assert_eq!(error("deep_search"), "`deep_search` is not a legal tool name; write `window__deep_search`");
+    let long = format!("a__{}", "b".repeat(62));
+    assert_eq!(error(&long), format!("`{long}` is not a legal tool name; use at most 64 characters"));
+    for illegal in ["", "__b", "a__", "a___b", "a__b__c", "_a__b", "a__b_", "a__é", "a b__c"] {
+        assert_eq!(
+            error(illegal),
+            format!(
+                "`{illegal}` is not a legal tool name; use letters, digits and hyphens, in words joined by single `_`, \
+                 with `__` between the two parts"
+            )
+        );
+    }
+}
+
+#[test]
+fn name_that_is_no_string() {
+    for option in [quote!(name), quote!(name = search), quote!(name = 3)] {
+        assert_eq!(error_of_options(option), "option `name` takes a string; write `name = \"window__search\"`");
+    }
+}
+
+#[test]
+fn function_that_names_no_legal_tool() {
+    assert_eq!(
+        error_of(quote!(
+            #[tool]
+            async fn _search(&self) -> Result<()> {}
+        )),
+        "`window___search` is not a legal tool name; give one, as in `#[tool(name = \"window__search\")]`"
+    );
+    let long = quote::format_ident!("{}", "b".repeat(57));
+    assert_eq!(
+        error_of(quote!(#[tool] async fn #long(&self) -> Result<()> {})),
+        format!(
+            "`window__{long}` is not a legal tool name; give a shorter one, as in `#[tool(name = \"window__search\")]`"
+        )
+    );
+}
+
+#[test]
+fn default_name_under_an_illegal_extension_name_is_no_second_fault() {
+    let item = quote!(
+        impl Window {
+            #[init]
+            fn new() -> Self {}
+            #[tool]
+            async fn search(&self) -> Result<()> {}
+        }
+    );
+    assert_eq!(one(errors(quote!(name = "Window"), item)), "`Window` is not a legal extension name; write `window`");
+}
+
+#[test]
+fn two_tools_of_one_name() {
+    let expected = "the extension has a second tool `window__a`; give this one another name";
+    let by_name = quote! {
+        #[tool]
+        async fn a(&self) -> Result<()> {}
+        #[tool(name = "window__a")]
+        async fn b(&self) -> Result<()> {}
+    };
+    let by_default = quote! {
+        #[tool(name = "window__a")]
+        async fn b(&self) -> Result<()> {}
+        #[tool]
+        async fn a(&self) -> Result<()> {}
+    };
+    assert_eq!(error_of(by_name), expected);
+    assert_eq!(error_of(by_default), expected);
+}
+
+#[test]
+fn unknown_effect() {
+    let error = |effect: TokenStream| error_of_options(quote!(effect = #effect));
+    assert_eq!(error(quote!(reed)), "unknown effect `reed`; write `effect = read`");
+    assert_eq!(error(quote!(Idempotent)), "unknown effect `Idempotent`; write `effect = idempotent`");
+    assert_eq!(error(quote!("once")), "unknown effect `\"once\"`; write `effect = once`");
+    assert_eq!(error(quote!(write)), "unknown effect `write`; write `read`, `idempotent` or `once`");
+    assert_eq!(error_of_options(quote!(effect)), "option `effect` takes a word; write `read`, `idempotent` or `once`");
+}
+
+#[test]
+fn timeout_without_a_unit() {
+    let error = |timeout: TokenStream| error_of_options(quote!(timeout = #timeout));
+    assert_eq!(error(quote!(5)), "option `timeout` takes a string; write `timeout = \"5s\"`");
+    assert_eq!(error(quote!(30s)), "option `timeout` takes a string; write `timeout = \"30s\"`");
+    assert_eq!(error(quote!(LIMIT)), "option `timeout` takes a string; write `timeout = \"5s\"`");
+    assert_eq!(error(quote!("5")), "`5` is not a time; write `\"5s\"`");
+}
+
+#[test]
+fn timeout_that_is_no_time() {
+    let error = |timeout: &str| error_of_options(quote!(timeout = #timeout));
+    for illegal in ["", "s", "5 s", "1.5s", "5sec", "-5s", "1d", "5s,3ms", "99999999999999999999s", "9999999999999999h"]
+    {
+        assert_eq!(
+            error(illegal),
+            format!(
+                "`{illegal}` is not a time; write whole numbers, each with `ms`, `s`, `m` or `h`, as in `\"1m 30s\"`"
+            )
+        );
+    }
+    assert_eq!(error("0s"), "`0s` is not a time; a call needs some time; write `\"5s\"`, or leave the option out");
+}
+
+#[test]
+fn unknown_option_of_tool() {
+    assert_eq!(error_of_options(quote!(timout = "5s")), "unknown option `timout` of `#[tool]`; write `timeout`");
+    assert_eq!(
+        error_of_options(quote!(description = "finds")),
+        "unknown option `description` of `#[tool]`; `name`, `effect`, `timeout` and `blocking` can be given"
+    );
+    assert_eq!(
+        error_of_options(quote!(effect = read, effect = once)),
+        "option `effect` of `#[tool]` is given twice; keep one"
+    );
+}
+
+#[test]
+fn plain_function_without_blocking() {
+    assert_eq!(
+        error_of(quote!(
+            #[tool]
+            fn search(&self) -> Result<()> {}
+        )),
+        "tool `search` must be async; add `async` before `fn`, or `blocking` to its `#[tool]` if it blocks its thread"
+    );
+}
+
+#[test]
+fn async_function_with_blocking() {
+    assert_eq!(
+        error_of_options(quote!(blocking)),
+        "tool `search` is blocking and must not be async; remove `async`, or `blocking` from its `#[tool]`"
+    );
+}
+
+#[test]
+fn blocking_with_a_value() {
+    assert_eq!(
+        error_of(quote!(
+            #[tool(blocking = true)]
+            fn search(&self) -> Result<()> {}
+        )),
+        "option `blocking` takes no value; write `blocking`, or remove it"
+    );
+}
+
+#[test]
+fn blocking_tool_with_the_context() {
+    for ty in [quote!(&ToolContext<'_>), quote!(&goondan::ToolContext)] {
+        assert_eq!(
+            error_of(quote!(#[tool(blocking)] fn search(&self, ctx: #ty) -> Result<()> {})),
+            "tool `search` is blocking and cannot take `&ToolContext`; remove it, or make the tool async: its thread may \
+             outlive the call"
+        );
+    }
+}
+
+#[test]
+fn borrowed_input() {
+    let error = |ty: TokenStream| error_of(quote!(#[tool] async fn search(&self, input: #ty) -> Result<()> {}));
+    assert_eq!(error(quote!(&str)), "tool `search` must own its input; take `String` in the place of `& str`");
+    assert_eq!(error(quote!(&[u8])), "tool `search` must own its input; take `Vec<u8>` in the place of `& [u8]`");
+    assert_eq!(
+        error(quote!(&mut Input)),
+        "tool `search` must own its input; take `Input` in the place of `& mut Input`"
+    );
+}
+
+#[test]
+fn tool_that_returns_nothing() {
+    assert_eq!(
+        error_of(quote!(
+            #[tool]
+            async fn search(&self) {}
+        )),
+        "tool `search` must return something; add the return type"
+    );
+}
+
+#[test]
+fn tool_without_self() {
+    assert_eq!(
+        error_of(quote!(
+            #[tool]
+            async fn search() -> Result<()> {}
+        )),
+        "tool `search` must take the extension; add `&self` as its first parameter"
+    );
+}

@@ -1,0 +1,60 @@
+//! Owns the cleanup in the expansion: a type for the function under `#[cleanup]`.
+
+use proc_macro2::{Span, TokenStream};
+use quote::quote_spanned;
+
+use super::tokens::{call, names, ours_at, parameters, returned, takes, wrapper};
+use crate::check::Plan;
+use crate::model::Function;
+
+/// ```text
+/// async fn close(&self) { … }
+/// ```
+/// becomes
+/// ```text
+/// struct __cleanup_close(__Bound);
+///
+/// impl CleanupHandler for __cleanup_close {
+///     fn clean_up(&self) -> BoxFuture<'_, Result<()>> {
+///         let bound = &self.0;
+///         let slots = CleanupSlots::new(&bound.api);
+///         Box::pin(async move { Done::into_result(<Window>::close(&bound.this).await) })
+///     }
+/// }
+/// ```
+pub(super) fn cleanup(plan: &Plan<'_>, function: &Function) -> TokenStream {
+    let sig = &function.sig;
+    let (wrapper, parameters) = (wrapper("cleanup", sig), parameters(plan, sig));
+    let takes = takes(&parameters, "take", 1);
+    let call = call(plan, sig, &names(&parameters));
+    let outcome = quote_spanned!(returned(sig)=> __goondan::params::Done::into_result(#call));
+    let future = quote_spanned!(ours_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
+
+    quote_spanned! {Span::mixed_site()=>
+        #[allow(non_camel_case_types)]
+        struct #wrapper(__Bound);
+
+        #[automatically_derived]
+        impl __goondan::CleanupHandler for #wrapper {
+            #[allow(unused_variables)]
+            fn clean_up(&self) -> __goondan::BoxFuture<'_, __goondan::Result<()>> {
+                let bound = &self.0;
+                let slots = __goondan::params::CleanupSlots::new(&bound.api);
+                #takes
+                #future
+            }
+        }
+    }
+}
+
+/// ```text
+/// api.host().register(AnyRegistration::Cleanup(Arc::new(__cleanup_close(Clone::clone(&bound)))))?;
+/// ```
+pub(super) fn registration(function: &Function) -> TokenStream {
+    let wrapper = wrapper("cleanup", &function.sig);
+    quote_spanned! {Span::mixed_site()=>
+        api.host().register(__goondan::AnyRegistration::Cleanup(
+            __goondan::Arc::new(#wrapper(__goondan::Clone::clone(&bound))),
+        ))?;
+    }
+}

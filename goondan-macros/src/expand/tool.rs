@@ -1,0 +1,168 @@
+//! Owns the tools in the expansion: for each function a handler, its descriptor and the schema of its input.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote_spanned};
+
+use super::tokens::{Parameter, call, ours_at, parameters, reads, returned, takes, wrapper};
+use crate::attr::doc_comment;
+use crate::check::{Plan, Tool};
+
+/// ```text
+/// /// Tells how many messages the window keeps.
+/// #[tool(effect = read, timeout = "5s")]
+/// async fn status(&self, input: StatusInput, ctx: &ToolContext<'_>) -> Result<Status> { … }
+/// ```
+/// becomes
+/// ```text
+/// struct __tool_status(__Bound);                                                  // + handler
+///
+/// impl __tool_status {
+///     const DESCRIPTOR: ToolDescriptor = ToolDescriptor { name: "window__status", … };
+///
+///     fn parameters() -> Value {
+///         let slots = ToolSlots::all();
+///         let (p0, slots) = slots.take::<StatusInput, _>();
+///         let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
+///         Option::None.or_else(p0.schema).or_else(p1.schema).unwrap_or_else(nothing)
+///     }
+/// }
+/// ```
+pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
+    let wrapper = wrapper("tool", &tool.function.sig);
+    let (name, description) = (&tool.name, doc_comment(&tool.function.attrs));
+    let effect = Ident::new(tool.effect.variant(), Span::mixed_site());
+    let timeout = match tool.timeout {
+        None => quote_spanned!(Span::mixed_site()=> None),
+        Some(time) => quote_spanned!(Span::mixed_site()=> Some(__goondan::Duration::from_millis(#time))),
+    };
+    let parameters = parameters(plan, &tool.function.sig);
+    let (slots, takes) = (slots(tool), takes(&parameters, "take", 1));
+    let schemas = parameters.iter().map(|Parameter { name, .. }| name);
+    let handler = if tool.blocking { blocking(plan, tool) } else { handler(plan, tool) };
+
+    quote_spanned! {Span::mixed_site()=>
+        #[allow(non_camel_case_types)]
+        struct #wrapper(__Bound);
+
+        impl #wrapper {
+            const DESCRIPTOR: __goondan::ToolDescriptor = __goondan::ToolDescriptor {
+                name: #name,
+                description: #description,
+                effect: __goondan::Effect::#effect,
+                timeout: __goondan::Option::#timeout,
+                parameters: Self::parameters,
+            };
+
+            #[allow(unused_variables)]
+            fn parameters() -> __goondan::Value {
+                let slots = #slots;
+                #takes
+                __goondan::Option::None #(.or_else(#schemas.schema))* .unwrap_or_else(__goondan::params::nothing)
+            }
+        }
+
+        #handler
+    }
+}
+
+/// ```text
+/// impl ToolHandler for __tool_status {
+///     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
+///         Box::pin(async move {
+///             let bound = &self.0;
+///             let slots = ToolSlots::all();
+///             let (p0, slots) = slots.take::<StatusInput, _>();
+///             let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
+///             let mut given = ToolGiven::new(ctx, input, &bound.api);
+///             ToolOutcome::into_json(
+///                 <Window>::status(&bound.this, (p0.read)(&mut given)?, (p1.read)(&mut given)?).await,
+///             )
+///         })
+///     }
+/// }
+/// ```
+fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
+    let sig = &tool.function.sig;
+    let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
+    let takes = takes(&parameters, "take", 1);
+    let call = call(plan, sig, &reads(&parameters));
+    let outcome = quote_spanned!(returned(sig)=> __goondan::params::ToolOutcome::into_json(#call));
+    let body = quote_spanned! {Span::mixed_site()=>
+        let bound = &self.0;
+        let slots = #slots;
+        #takes
+        let mut given = __goondan::params::ToolGiven::new(ctx, input, &bound.api);
+        #outcome
+    };
+    let future = quote_spanned!(ours_at(&sig.ident)=> __goondan::Box::pin(async move { #body }));
+
+    quote_spanned! {Span::mixed_site()=>
+        #[automatically_derived]
+        impl __goondan::ToolHandler for #wrapper {
+            #[allow(unused_mut, unused_variables)]
+            fn call<'a>(
+                &'a self,
+                ctx: &'a __goondan::ToolContext<'_>,
+                input: __goondan::Value,
+            ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::Value>> {
+                #future
+            }
+        }
+    }
+}
+
+/// The same for a function under `#[tool(blocking)]`, with other lines in the body:
+/// ```text
+///         let bound = Clone::clone(&self.0);
+///         Box::pin(run_blocking("window__scan", move || {
+///             let slots = ToolSlots::blocking();
+///             let (p0, slots) = slots.take::<ScanInput, _>();
+///             let mut given = ToolGiven::blocking(input, &bound.api);
+///             ToolOutcome::into_json(<Window>::scan(&bound.this, (p0.read)(&mut given)?))
+///         }))
+/// ```
+fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
+    let (sig, name) = (&tool.function.sig, &tool.name);
+    let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
+    let takes = takes(&parameters, "take", 1);
+    let call = call(plan, sig, &reads(&parameters));
+    let outcome = quote_spanned!(returned(sig)=> __goondan::params::ToolOutcome::into_json(#call));
+
+    quote_spanned! {Span::mixed_site()=>
+        #[automatically_derived]
+        impl __goondan::ToolHandler for #wrapper {
+            #[allow(unused_mut, unused_variables)]
+            fn call<'a>(
+                &'a self,
+                _: &'a __goondan::ToolContext<'_>,
+                input: __goondan::Value,
+            ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::Value>> {
+                let bound = __goondan::Clone::clone(&self.0);
+                __goondan::Box::pin(__goondan::params::run_blocking(#name, move || {
+                    let slots = #slots;
+                    #takes
+                    let mut given = __goondan::params::ToolGiven::blocking(input, &bound.api);
+                    #outcome
+                }))
+            }
+        }
+    }
+}
+
+fn slots(tool: &Tool<'_>) -> TokenStream {
+    let slots = format_ident!("{}", if tool.blocking { "blocking" } else { "all" }, span = Span::mixed_site());
+    quote_spanned!(Span::mixed_site()=> __goondan::params::ToolSlots::#slots())
+}
+
+/// ```text
+/// api.tools().register(tool_item(&__tool_status::DESCRIPTOR)?, __tool_status(Clone::clone(&bound)))?;
+/// ```
+pub(super) fn registration(tool: &Tool<'_>) -> TokenStream {
+    let wrapper = wrapper("tool", &tool.function.sig);
+    quote_spanned! {Span::mixed_site()=>
+        api.tools().register(
+            __goondan::params::tool_item(&#wrapper::DESCRIPTOR)?,
+            #wrapper(__goondan::Clone::clone(&bound)),
+        )?;
+    }
+}

@@ -1,0 +1,92 @@
+//! PATTERN-WINDOW: what the window lets go, and what it keeps.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use goondan::testing::{Chat, args};
+use goondan::{Error, ErrorCode, ScriptItem};
+use goondan_covers::covers;
+use message_window::MessageWindow;
+use serde_json::{Value, json};
+
+/// A chat whose model counts its answers.
+async fn chat(config: Value) -> Chat {
+    let answers = (1..=9).map(|number| ScriptItem::say(format!("answer {number}")));
+    Chat::with::<MessageWindow>(config).script(answers).start().await.unwrap()
+}
+
+#[tokio::test]
+#[covers("PATTERN-WINDOW-01", "PATTERN-WINDOW-02")]
+async fn the_oldest_messages_go_before_the_model_is_asked() {
+    let chat = chat(json!({ "maxMessages": 3 })).await;
+    for input in ["one", "two", "three"] {
+        chat.say(input).await.unwrap();
+    }
+    assert_eq!(chat.last_request().transcript(), ["user: two", "assistant: answer 2", "user: three"]);
+    // The answer comes after the cut; the next turn cuts again.
+    let expected = ["user: two", "assistant: answer 2", "user: three", "assistant: answer 3"];
+    assert_eq!(chat.transcript().await, expected);
+}
+
+#[tokio::test]
+#[covers("PATTERN-WINDOW-03")]
+async fn a_conversation_that_fits_is_left_alone() {
+    let chat = chat(json!({ "maxMessages": 3 })).await;
+    chat.say("one").await.unwrap();
+    let before = chat.messages().await;
+    chat.say("two").await.unwrap();
+    assert_eq!(chat.last_request().transcript(), ["user: one", "assistant: answer 1", "user: two"]);
+    assert_eq!(chat.messages().await[..2], before, "the same messages, in the same places");
+}
+
+#[tokio::test]
+async fn a_window_of_one_holds_the_input() {
+    let chat = chat(json!({ "maxMessages": 1 })).await;
+    for input in ["one", "two"] {
+        chat.say(input).await.unwrap();
+        assert_eq!(chat.last_request().transcript(), [format!("user: {input}")]);
+    }
+}
+
+#[tokio::test]
+async fn the_window_stays_after_a_restart() {
+    let mut chat = chat(json!({ "maxMessages": 2 })).await;
+    chat.say("one").await.unwrap();
+    chat.restart().await.unwrap();
+    chat.say("two").await.unwrap();
+    assert_eq!(chat.last_request().transcript(), ["assistant: answer 1", "user: two"]);
+}
+
+#[tokio::test]
+async fn a_tool_result_goes_with_its_call() {
+    let calls = [("no__a", args(json!({}))), ("no__b", args(json!({})))];
+    let script = [ScriptItem::calls(calls), ScriptItem::say("neither").repeat()];
+    let chat = Chat::with::<MessageWindow>(json!({ "maxMessages": 4 })).script(script).start().await.unwrap();
+    chat.say("use both").await.unwrap();
+    assert_eq!(chat.messages().await.len(), 5);
+    chat.say("again").await.unwrap();
+    // Six messages are two too many: the input and the calls go, and so both results do.
+    assert_eq!(chat.last_request().transcript(), ["assistant: neither", "user: again"]);
+    assert!(!chat.logs().iter().any(|line| line.text.contains("kept from the model")), "{:?}", chat.logs());
+}
+
+#[tokio::test]
+async fn without_a_config_forty_messages_stay() {
+    let chat = Chat::with::<MessageWindow>(Value::Null).start().await.unwrap();
+    for _ in 0..21 {
+        chat.say("hello").await.unwrap();
+    }
+    assert_eq!(chat.last_request().messages.len(), 40);
+}
+
+#[tokio::test]
+async fn a_config_that_makes_no_sense_is_refused() {
+    for (config, path) in [
+        (json!({ "maxMessages": 0 }), "maxMessages"),
+        (json!({ "maxMessages": "many" }), "maxMessages"),
+        (json!({ "max_messages": 5 }), "max_messages"),
+    ] {
+        let error: Error = Chat::with::<MessageWindow>(config).start().await.unwrap_err();
+        assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_CONFIG, "message-window"));
+        assert!(error.message().contains(path), "{error}");
+    }
+}

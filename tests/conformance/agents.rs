@@ -1,0 +1,270 @@
+//! AGENTS: one agent asks another.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use goondan::prelude::*;
+use goondan::{
+    Agent, AgentEvent, AgentRequest, Auth, BoxFuture, ErrorCode, LocalRouter, Model, ModelRequest, ModelResponse,
+    Principal, ScriptItem, ScriptedModel, json,
+};
+use goondan_covers::covers;
+use tokio::sync::Notify;
+
+use crate::support::Log;
+
+/// Asks or tells the agent of its config, from the kind of hook of its config.
+struct Asking {
+    config: AskingConfig,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct AskingConfig {
+    log: Log,
+    target: String,
+    hook: String,
+}
+
+impl Asking {
+    async fn ask(&self, agents: goondan::AgentsApi<'_>) {
+        let request = AgentRequest::new(&self.config.target).input("question").metadata("from", "asking");
+        let line = match agents.request(request).await {
+            Ok(response) => format!("{}: {}", response.target, response.response),
+            Err(error) => format!("{} {}", error.code(), error.message()),
+        };
+        self.config.log.write(line);
+    }
+}
+
+#[goondan::extension(name = "asking")]
+impl Asking {
+    #[init]
+    fn new(config: AskingConfig) -> Self {
+        Self { config }
+    }
+
+    #[middleware(turn)]
+    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        match self.config.hook.as_str() {
+            "turn" => self.ask(ctx.agents()).await,
+            "send" => {
+                for target in [self.config.target.as_str(), "nobody"] {
+                    let accepted = ctx.agents().send(AgentRequest::new(target).input("notice")).await?;
+                    self.config.log.write(format!("{target} accepted: {accepted}"));
+                }
+            }
+            "later" => {
+                let ticket = ctx.agents().request_later(AgentRequest::new(&self.config.target).input("question"))?;
+                ctx.metadata_mut().insert("ticket".into(), ticket.correlation_id.into());
+            }
+            _ => {}
+        }
+        next.run(ctx).await
+    }
+
+    #[middleware(step)]
+    async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        if self.config.hook == "step" && ctx.step_index() == 0 {
+            self.ask(ctx.agents()).await;
+        }
+        next.run(ctx).await
+    }
+
+    /// Asks the other agent.
+    #[tool]
+    async fn ask_tool(&self, ctx: &ToolContext<'_>) -> Result<String> {
+        let response = ctx.runtime().request(AgentRequest::new(&self.config.target).input("question")).await?;
+        Ok(response.response)
+    }
+}
+
+/// Logs what reaches an agent.
+struct Receiving {
+    log: Log,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ReceivingConfig {
+    log: Log,
+}
+
+#[goondan::extension(name = "receiving")]
+impl Receiving {
+    #[init]
+    fn new(config: ReceivingConfig) -> Self {
+        Self { log: config.log }
+    }
+
+    #[middleware(turn)]
+    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let input = ctx.input();
+        let principal = input.auth.as_ref().and_then(|auth| auth.principal.as_ref()).map(|who| who.id.as_str());
+        self.log.write(format!(
+            "{} {} {:?} from {} {}, callers {:?}, for {principal:?}, metadata {:?}, reply {}",
+            ctx.agent_name(),
+            ctx.instance_key(),
+            input.input.as_deref().unwrap_or_default(),
+            input.source.kind,
+            input.source.name,
+            input.callers,
+            input.metadata.get("from"),
+            input.reply_to.is_some(),
+        ));
+        self.log.write(ctx.trace_id().as_str());
+        let result = next.run(ctx).await;
+        self.log.write("received");
+        result
+    }
+}
+
+/// Two agents that reach each other: `a` asks from `hook`, `b` answers.
+async fn pair(log: &Log, hook: &str, script: Vec<ScriptItem>) -> (Agent, Agent, LocalRouter) {
+    let router = LocalRouter::new();
+    let asking = json!({ "log": log, "target": "b", "hook": hook });
+    let a = Agent::builder("a").model(ScriptedModel::new(script)).extension::<Asking>(asking);
+    let answer = ScriptedModel::new([ScriptItem::say("answer").repeat()]);
+    let b = Agent::builder("b").model(answer).extension::<Receiving>(json!({ "log": log }));
+    let a = a.router(router.clone()).build().await.unwrap();
+    let b = b.router(router.clone()).build().await.unwrap();
+    router.add(&a);
+    router.add(&b);
+    (a, b, router)
+}
+
+fn event() -> AgentEvent {
+    let mut event = AgentEvent::input("hello");
+    event.trace_id = Some("0123456789abcdef0123456789abcdef".into());
+    let principal = Principal { kind: "user".to_owned(), id: "ada".to_owned() };
+    event.auth = Some(Auth { principal: Some(principal), ..Auth::default() });
+    event
+}
+
+#[tokio::test]
+#[covers("AGENTS-01", "AGENTS-03", "AGENTS-06", "AGENTS-07")]
+async fn a_request_runs_a_turn_of_the_other_agent_and_brings_its_answer() {
+    for hook in ["turn", "step"] {
+        let log = Log::new(&format!("request from {hook}"));
+        let (a, _b, _router) = pair(&log, hook, vec![ScriptItem::say("done")]).await;
+        a.instance("user:1").await.unwrap().run(event()).await.unwrap();
+        let expected = "b user:1 \"question\" from agent a, callers [\"a\"], for Some(\"ada\"), metadata \
+                        Some(String(\"asking\")), reply true";
+        assert_eq!(log.take(), [expected, "0123456789abcdef0123456789abcdef", "received", "b: answer"]);
+    }
+}
+
+#[tokio::test]
+#[covers("DISPATCH-01")]
+async fn a_tool_asks_by_the_same_way() {
+    let log = Log::new("request from a tool");
+    let script =
+        vec![ScriptItem::call("asking__ask_tool", json!({})), ScriptItem::say("done").when("^answer$").unwrap()];
+    let (a, _b, _router) = pair(&log, "none", script).await;
+    assert_eq!(a.instance("user:1").await.unwrap().run("hello").await.unwrap().text(), "done");
+    assert_eq!(log.take().len(), 3);
+}
+
+#[tokio::test]
+#[covers("AGENTS-08")]
+async fn a_notice_is_taken_in_or_not_and_nobody_waits() {
+    let log = Log::new("send");
+    let (a, b, _router) = pair(&log, "send", vec![ScriptItem::say("done")]).await;
+    a.instance("user:1").await.unwrap().run("hello").await.unwrap();
+    let before = log.take();
+    assert!(before.contains(&"b accepted: true".to_owned()), "{before:?}");
+    assert!(before.contains(&"nobody accepted: false".to_owned()), "{before:?}");
+    // The queue of the other instance: this comes after the notice.
+    let messages = b.instance("user:1").await.unwrap();
+    messages.run("after").await.unwrap();
+    assert_eq!(messages.messages().await[0].text(), "notice");
+}
+
+#[tokio::test]
+#[covers("AGENTS-05")]
+async fn a_circle_is_refused_with_its_chain() {
+    for (hop, expected) in [("a", "a -> b -> a"), ("c", "a -> b -> c -> a")] {
+        let log = Log::new(&format!("circle over {hop}"));
+        let router = LocalRouter::new();
+        let mut agents = Vec::new();
+        for (name, target) in [("a", "b"), ("b", hop), ("c", "a")] {
+            let model = ScriptedModel::new([ScriptItem::say("done").repeat()]);
+            let config = json!({ "log": log, "target": target, "hook": "turn" });
+            let agent = Agent::builder(name).model(model).extension::<Asking>(config).router(router.clone());
+            let agent = agent.build().await.unwrap();
+            router.add(&agent);
+            agents.push(agent);
+        }
+        agents[0].instance("x").await.unwrap().run("hello").await.unwrap();
+        let lines = log.take();
+        assert!(lines[0].starts_with("CIRCULAR_CALL_DETECTED") && lines[0].ends_with(expected), "{lines:?}");
+        router.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_agent_is_named_with_those_that_there_are() {
+    let log = Log::new("unknown agent");
+    let router = LocalRouter::new();
+    let config = json!({ "log": log, "target": "nobody", "hook": "turn" });
+    let model = ScriptedModel::new([ScriptItem::say("done")]);
+    let a = Agent::builder("a").model(model).extension::<Asking>(config).router(router.clone()).build().await.unwrap();
+    router.add(&a);
+    a.instance("x").await.unwrap().run("hello").await.unwrap();
+    assert_eq!(log.take(), ["AGENT_NOT_FOUND there is no agent `nobody`"]);
+}
+
+/// Never answers, and says when it was asked.
+struct Silent(Arc<Notify>);
+
+impl Model for Silent {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        self.0.notify_one();
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+#[covers("AGENTS-04")]
+async fn a_silent_agent_is_given_up_after_fifteen_seconds() {
+    let log = Log::new("silent");
+    let (a, _b, router) = pair(&log, "turn", vec![ScriptItem::say("done")]).await;
+    let asked = Arc::new(Notify::new());
+    let b = Agent::builder("b").model(Silent(Arc::clone(&asked))).build().await.unwrap();
+    router.add(&b);
+    let start = tokio::time::Instant::now();
+    a.instance("x").await.unwrap().run("hello").await.unwrap();
+    let waited = start.elapsed();
+    assert!(waited >= Duration::from_secs(15) && waited < Duration::from_secs(16), "{waited:?}");
+    let lines = log.take();
+    assert_eq!(lines, [format!("{} the agent `b` did not answer within 15s", ErrorCode::AGENT_REQUEST_TIMEOUT)]);
+}
+
+#[tokio::test]
+async fn the_answer_to_an_asynchronous_request_is_there_before_a_later_step() {
+    let log = Log::new("later");
+    let (a, b, _router) = pair(&log, "later", vec![ScriptItem::say("one"), ScriptItem::say("two")]).await;
+    let instance = a.instance("x").await.unwrap();
+    instance.run("hello").await.unwrap();
+    // The other agent's turn is over when its queue is: the answer waits in the inbox.
+    while b.instance("x").await.unwrap().messages().await.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    tokio::task::yield_now().await;
+    let mut brought = None;
+    for _ in 0..100 {
+        instance.run("again").await.ok();
+        let messages = instance.messages().await;
+        brought =
+            messages.iter().find(|message| message.metadata().contains_key("__goondanInterAgentResponse")).cloned();
+        if brought.is_some() {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let message = brought.expect("the answer came");
+    let metadata = &message.metadata()["__goondanInterAgentResponse"];
+    assert_eq!(
+        (&metadata["status"], &metadata["fromAgentId"], &metadata["async"]),
+        (&json!("ok"), &json!("b"), &json!(true))
+    );
+    assert!(message.text().contains("answer"), "{}", message.text());
+}

@@ -1,0 +1,180 @@
+//! F-TURN and API-11: how the runtime deals with models.
+
+use std::sync::{Arc, Mutex};
+
+use goondan::prelude::*;
+use goondan::{
+    Agent, BoxFuture, ErrorCode, FinishReason, MODEL_KEY, MODEL_OPTIONS_KEY, Model, ModelRequest, ModelResponse,
+    ScriptItem, ScriptedModel, TurnUpdate, Value, json,
+};
+use goondan_covers::covers;
+
+use crate::support::{agent, one_turn};
+
+fn raw(response: Value) -> ScriptItem {
+    ScriptItem::raw(serde_json::from_value(response).unwrap())
+}
+
+#[tokio::test]
+async fn a_malformed_answer_is_corrected_twice_and_then_given_up() {
+    let announced = || raw(json!({ "finishReason": "tool-calls" }));
+    let unreadable = || raw(json!({ "toolCalls": [{ "id": "1", "name": "a__b", "args": "{" }] }));
+    let empty = || raw(json!({}));
+    for malformed in [announced, unreadable, empty] {
+        let script = [malformed(), malformed(), ScriptItem::say("now").when("could not be used").unwrap()];
+        let agent = agent(script).build().await.unwrap();
+        let instance = agent.instance("test").await.unwrap();
+        let turn = instance.run("hello").await.unwrap();
+        assert_eq!((turn.text().as_ref(), turn.steps(), turn.tool_calls().len()), ("now", 3, 0));
+        assert_eq!(instance.messages().await.len(), 4, "the input, two corrections, the answer");
+    }
+    let turn = one_turn(agent([empty().repeat()])).await.unwrap();
+    assert_eq!((turn.steps(), turn.finish_reason()), (3, FinishReason::TextResponse));
+    assert!(turn.text().contains("no usable answer"), "{}", turn.text());
+}
+
+#[tokio::test]
+async fn an_empty_answer_after_tool_results_ends_the_turn() {
+    let script = [ScriptItem::call("no__tool", json!({})), raw(json!({}))];
+    let turn = one_turn(agent(script)).await.unwrap();
+    assert_eq!((turn.text().as_ref(), turn.steps(), turn.finish_reason()), ("", 2, FinishReason::TextResponse));
+}
+
+/// Asks for the model, and the options, of its config.
+struct Choosing {
+    config: ChoosingConfig,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ChoosingConfig {
+    model: String,
+}
+
+#[goondan::extension(name = "choosing")]
+impl Choosing {
+    #[init]
+    fn new(config: ChoosingConfig) -> Self {
+        Self { config }
+    }
+
+    #[middleware(step)]
+    async fn choose(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        if ctx.metadata().get("deployment") == Some(&json!("test")) {
+            ctx.metadata_mut().insert(MODEL_KEY.into(), self.config.model.clone().into());
+            ctx.metadata_mut().insert(MODEL_OPTIONS_KEY.into(), json!({ "temperature": 0 }));
+        }
+        next.run(ctx).await
+    }
+}
+
+/// Keeps the options that it was given.
+#[derive(Clone, Default)]
+struct Optioned(Arc<Mutex<Option<Value>>>);
+
+impl Model for Optioned {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        *self.0.lock().unwrap() = request.options().cloned().map(Value::Object);
+        Box::pin(async { Ok(ModelResponse::text("from the other")) })
+    }
+}
+
+#[tokio::test]
+#[covers("API-11", "CTX-10")]
+async fn a_step_middleware_chooses_model_and_options_by_metadata() {
+    let other = Optioned::default();
+    let choosing = |model: &str| {
+        agent([ScriptItem::say("from the first")])
+            .named_model("other", other.clone())
+            .hint("deployment", "test")
+            .extension::<Choosing>(json!({ "model": model }))
+    };
+    assert_eq!(one_turn(choosing("other")).await.unwrap().text(), "from the other");
+    assert_eq!(other.0.lock().unwrap().take(), Some(json!({ "temperature": 0 })));
+    let error = one_turn(choosing("none")).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::MODEL_NOT_FOUND);
+    assert!(error.suggestion().unwrap().contains("other"));
+    // CTX-10: without the hint the extension leaves the step alone.
+    let unhinted = agent([ScriptItem::say("from the first")]).extension::<Choosing>(json!({ "model": "other" }));
+    assert_eq!(one_turn(unhinted).await.unwrap().text(), "from the first");
+}
+
+/// Says its text in pieces.
+struct Piecewise;
+
+impl Model for Piecewise {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        Box::pin(async { Ok(ModelResponse::text("in one piece")) })
+    }
+
+    fn stream<'a>(
+        &'a self,
+        _: ModelRequest<'a>,
+        text: &'a (dyn Fn(&str) + Sync),
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
+        Box::pin(async move {
+            ["in ", "three ", "pieces"].into_iter().for_each(text);
+            Ok(ModelResponse::text("in three pieces"))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_streamed_turn_tells_text_and_events_as_they_come() {
+    let agent = Agent::builder("assistant").model(Piecewise).build().await.unwrap();
+    let instance = agent.instance("test").await.unwrap();
+    let mut turn = instance.run_stream("hello");
+    let mut told = Vec::new();
+    while let Some(update) = turn.next().await {
+        told.push(match update {
+            TurnUpdate::Text(text) => text,
+            TurnUpdate::Event(event) => event.name().to_owned(),
+            _ => "something new".to_owned(),
+        });
+    }
+    assert_eq!(told, ["turn.started", "step.started", "in ", "three ", "pieces", "step.completed", "turn.completed"]);
+    assert_eq!(turn.finish().await.unwrap().text(), "in three pieces");
+    assert_eq!(instance.run("hello").await.unwrap().text(), "in one piece", "nobody watches");
+}
+
+#[tokio::test(start_paused = true)]
+#[covers("TIME-01")]
+async fn what_hangs_has_a_deadline() {
+    struct Hanging;
+    impl Model for Hanging {
+        fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let error = one_turn(Agent::builder("assistant").model(Hanging)).await.unwrap_err();
+    assert_eq!((error.code(), error.is_retryable()), (&ErrorCode::MODEL_TIMEOUT, true));
+
+    let script =
+        [ScriptItem::call("sleeping__sleep", json!({})), ScriptItem::say("noted").when("E_TOOL_TIMEOUT").unwrap()];
+    let turn = one_turn(agent(script).extension::<Sleeping>(json!({}))).await.unwrap();
+    assert_eq!(turn.text(), "noted", "the turn goes on");
+}
+
+/// Has a tool that never ends.
+struct Sleeping;
+
+#[goondan::extension(name = "sleeping")]
+impl Sleeping {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    /// Sleeps for ever.
+    #[tool(timeout = "5s")]
+    async fn sleep(&self) -> Result<()> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn an_unbuilt_agent_says_what_is_missing() {
+    let error = Agent::builder("assistant").build().await.unwrap_err();
+    assert!(error.message().contains("has no model"), "{error}");
+    let named = Agent::builder("Not Legal").model(ScriptedModel::new([])).build().await.unwrap_err();
+    assert_eq!(named.code(), &ErrorCode::CONFIG_NAME);
+}

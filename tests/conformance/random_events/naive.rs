@@ -1,0 +1,190 @@
+//! The naive conversation: a list that is changed as each event says, and nothing more.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use goondan::{Content, ConversationView, Message, MessageData, MessageEvent, Messages, Part, Role, ToolCallId};
+
+use super::program::{Edit, NewId};
+
+#[derive(Default)]
+pub(super) struct Naive {
+    base: Vec<Entry>,
+    now: Vec<Entry>,
+    /// The events of the turn.
+    events: Vec<String>,
+    /// Every id that was ever used.
+    ids: Vec<String>,
+    /// How many messages were made.
+    made: usize,
+    /// How many events had no target.
+    misses: usize,
+    /// What the model must be sent, step by step.
+    requests: Vec<Vec<MessageData>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Entry {
+    id: String,
+    data: MessageData,
+}
+
+impl From<&Message> for Entry {
+    fn from(message: &Message) -> Self {
+        Self { id: message.id().as_str().to_owned(), data: message.data().clone() }
+    }
+}
+
+impl Naive {
+    pub(super) fn begin_turn(&mut self) {
+        self.base = self.now.clone();
+        self.events.clear();
+    }
+
+    /// Takes in what the runtime appended: the input, answers of the model, results of tools.
+    pub(super) fn hear_runtime(&mut self, view: ConversationView<'_>) {
+        for event in &view.events()[self.events.len()..] {
+            let message = event.appended().unwrap_or_else(|| panic!("the runtime only appends, not {event:?}"));
+            self.events.push(shown(event));
+            self.ids.push(message.id().as_str().to_owned());
+            self.now.push(Entry::from(&**message));
+        }
+    }
+
+    /// Does what `edit` says, and gives the event that says the same.
+    pub(super) fn apply(&mut self, edit: &Edit) -> MessageEvent {
+        let event = match edit {
+            Edit::Append(id) => {
+                let message = self.message(id);
+                self.now.push(Entry::from(&message));
+                MessageEvent::append(message)
+            }
+            Edit::Replace(target, id) => {
+                let target = self.any_id(*target);
+                let message = self.message(id.as_ref().unwrap_or(&NewId::Fresh));
+                let message = if id.is_some() { message } else { message.with_id(target.as_str()) };
+                match self.now.iter_mut().find(|entry| entry.id == target) {
+                    Some(entry) => *entry = Entry::from(&message),
+                    None => self.misses += 1,
+                }
+                MessageEvent::replace(target.as_str(), message)
+            }
+            Edit::Remove(target) => {
+                let target = self.any_id(*target);
+                let before = self.now.len();
+                self.now.retain(|entry| entry.id != target);
+                self.misses += usize::from(self.now.len() == before);
+                MessageEvent::remove(target.as_str())
+            }
+            Edit::Truncate => {
+                self.now.clear();
+                MessageEvent::truncate()
+            }
+        };
+        self.events.push(shown(&event));
+        event
+    }
+
+    fn message(&mut self, id: &NewId) -> Message {
+        self.made += 1;
+        let former = match id {
+            NewId::Former(number) => Some(self.any_id(*number)),
+            NewId::Fresh => None,
+        };
+        let free = former.filter(|id| self.now.iter().all(|entry| entry.id != *id));
+        let id = free.unwrap_or_else(|| format!("made-{}", self.made));
+        self.ids.push(id.clone());
+        Message::system(format!("message {}", self.made)).with_id(id.as_str())
+    }
+
+    /// An id that is or was there, or one that never was.
+    fn any_id(&self, number: usize) -> String {
+        self.ids.get(number % (self.ids.len() + 1)).cloned().unwrap_or_else(|| "nobody".to_owned())
+    }
+
+    /// CONV-01..04: base, events and sum.
+    pub(super) fn compare(&self, view: ConversationView<'_>) {
+        let entries = |messages: Messages<'_>| messages.map(|message| Entry::from(&message.to_message())).collect();
+        let (base, now): (Vec<_>, Vec<_>) = (entries(view.base()), entries(view.iter()));
+        assert_eq!(now, self.now, "the sum, after {:?}", self.events);
+        assert_eq!(base, self.base, "the base, after {:?}", self.events);
+        assert_eq!(view.len(), self.now.len());
+        assert_eq!(view.events().iter().map(shown).collect::<Vec<_>>(), self.events);
+    }
+
+    /// The model is about to be sent what is there now, without halves of tool pairs (PAIR-01).
+    pub(super) fn expect_request(&mut self) {
+        let (calls, results) = (self.calls(), self.results());
+        let paired = |part: &&Part| match part {
+            Part::ToolCall(call) => results.contains(&call.tool_call_id),
+            Part::ToolResult(result) => calls.contains(&result.tool_call_id),
+            Part::Text(_) | Part::Other(_) => true,
+        };
+        let visible = self.now.iter().filter_map(|entry| match &entry.data.content {
+            Content::Text(_) => Some(entry.data.clone()),
+            Content::Parts(parts) => {
+                let parts: Vec<_> = parts.iter().filter(paired).cloned().collect();
+                let content = Content::Parts(parts);
+                (!content.parts().is_empty()).then_some(MessageData { role: entry.data.role, content })
+            }
+        });
+        let request = visible.collect();
+        self.requests.push(request);
+    }
+
+    /// Compares what is stored. Behind the sum the runtime answers calls of this turn that nobody answered (D-16).
+    pub(super) fn end_turn(&mut self, stored: &[Arc<Message>]) {
+        let stored: Vec<_> = stored.iter().map(|message| Entry::from(&**message)).collect();
+        let (sum, closing) = stored.split_at(self.now.len().min(stored.len()));
+        assert_eq!(sum, self.now, "what is stored");
+        let old: HashSet<_> = calls(&self.base);
+        let open: HashSet<_> = self.calls().difference(&self.results()).cloned().collect();
+        let open: HashSet<_> = open.difference(&old).cloned().collect();
+        assert_eq!(results(closing), open, "the results that close the turn");
+        assert!(closing.len() == open.len() && closing.iter().all(|entry| entry.data.role == Role::Tool));
+        self.ids.extend(closing.iter().map(|entry| entry.id.clone()));
+        self.now = stored;
+    }
+
+    pub(super) fn requests(&self) -> &[Vec<MessageData>] {
+        &self.requests
+    }
+
+    pub(super) fn misses(&self) -> usize {
+        self.misses
+    }
+
+    fn calls(&self) -> HashSet<ToolCallId> {
+        calls(&self.now)
+    }
+
+    fn results(&self) -> HashSet<ToolCallId> {
+        results(&self.now)
+    }
+}
+
+fn calls(entries: &[Entry]) -> HashSet<ToolCallId> {
+    let parts = entries.iter().flat_map(|entry| entry.data.content.parts());
+    parts
+        .filter_map(|part| if let Part::ToolCall(call) = part { Some(call.tool_call_id.clone()) } else { None })
+        .collect()
+}
+
+fn results(entries: &[Entry]) -> HashSet<ToolCallId> {
+    let parts = entries.iter().flat_map(|entry| entry.data.content.parts());
+    parts
+        .filter_map(|part| if let Part::ToolResult(of) = part { Some(of.tool_call_id.clone()) } else { None })
+        .collect()
+}
+
+/// An event as a line.
+fn shown(event: &MessageEvent) -> String {
+    match event {
+        MessageEvent::Append { message } => format!("append {}", message.id().as_str()),
+        MessageEvent::Replace { target_id, message } => {
+            format!("replace {} by {} {:?}", target_id.as_str(), message.id().as_str(), message.text())
+        }
+        MessageEvent::Remove { target_id } => format!("remove {}", target_id.as_str()),
+        MessageEvent::Truncate => "truncate".to_owned(),
+    }
+}

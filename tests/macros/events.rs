@@ -1,0 +1,91 @@
+//! What `#[on]` and `#[cleanup]` register, and what happens then.
+
+use goondan::prelude::*;
+use goondan::{Extension, ExtensionHost};
+use serde_json::json;
+
+use crate::support::attached;
+
+struct Counts {
+    step: u64,
+}
+
+#[goondan::extension(name = "counts", requires = ["workspace", "events"])]
+impl Counts {
+    #[init]
+    fn new(step: u64) -> Self {
+        Self { step }
+    }
+
+    #[cleanup]
+    async fn close(&self, api: &ExtensionApi) -> Result<(), std::num::ParseIntError> {
+        api.events().emit("counts.closed", (self.step,));
+        "no number".parse::<u8>().map(|_| ())
+    }
+
+    #[on("turn.*")]
+    async fn count(&self, api: &ExtensionApi, event: &Event) -> Result<()> {
+        let by = self.step * event.payload::<u64>()?;
+        api.state().update(|count: &mut u64| *count += by)
+    }
+
+    #[on("*")]
+    async fn refuse(&self) -> Result<(), std::fmt::Error> {
+        Err(std::fmt::Error)
+    }
+
+    #[middleware(turn)]
+    async fn pass(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        next.run(ctx).await
+    }
+}
+
+#[test]
+fn everything_is_registered_in_source_order() {
+    let counts = attached::<Counts>(json!(1)).unwrap();
+    assert_eq!(counts.names(), ["cleanup", "on turn.*", "on *", "middleware pass"]);
+}
+
+#[test]
+fn descriptor_tells_what_is_subscribed_and_required() {
+    assert_eq!(Counts::DESCRIPTOR.subscriptions, ["turn.*", "*"]);
+    assert_eq!(Counts::DESCRIPTOR.requires, ["workspace", "events"]);
+}
+
+#[test]
+fn handlers_get_the_events_that_fit() {
+    let counts = attached::<Counts>(json!(10)).unwrap();
+    let outcomes = counts.deliver(&Event::new("turn.completed", (3,)).unwrap());
+    let errors: Vec<_> = outcomes.into_iter().map(|outcome| outcome.err().map(|error| error.to_string())).collect();
+    assert_eq!(errors, [None, Some(std::fmt::Error.to_string())]);
+    assert_eq!(counts.state(), Some(json!(30)));
+    assert_eq!(counts.deliver(&Event::new("step.completed", ()).unwrap()).len(), 1);
+}
+
+#[test]
+fn cleanup_runs_with_the_extension() {
+    let counts = attached::<Counts>(json!(10)).unwrap();
+    let outcomes = counts.clean_up();
+    assert_eq!(outcomes.len(), 1);
+    assert!(outcomes[0].is_err());
+    assert_eq!(counts.emitted(), ["counts.closed"]);
+}
+
+struct Quiet;
+
+#[goondan::extension(name = "quiet")]
+impl Quiet {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[cleanup]
+    async fn close(&self) {}
+}
+
+#[test]
+fn cleanup_may_take_and_return_nothing() {
+    assert!(attached::<Quiet>(json!({})).unwrap().clean_up()[0].is_ok());
+    assert!(Quiet::DESCRIPTOR.subscriptions.is_empty() && Quiet::DESCRIPTOR.requires.is_empty());
+}

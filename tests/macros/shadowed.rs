@@ -1,0 +1,89 @@
+//! Everything that an expansion could mean by mistake means something else here.
+
+use serde_json::json;
+
+use crate::support::attached;
+
+mod scope {
+    #![no_implicit_prelude]
+
+    mod goondan {}
+    mod std {}
+    mod core {}
+    #[allow(non_camel_case_types, dead_code)]
+    struct str;
+    #[allow(non_camel_case_types, dead_code)]
+    struct u8;
+    #[allow(dead_code)]
+    struct Result;
+    #[allow(dead_code)]
+    struct Box;
+    #[allow(unused_macros)]
+    macro_rules! concat {
+        () => {};
+    }
+    #[allow(unused_macros)]
+    macro_rules! env {
+        () => {};
+    }
+
+    pub(super) struct Shadowed;
+
+    #[::goondan::extension(name = "shadowed")]
+    impl Shadowed {
+        #[init]
+        fn new(_api: ::goondan::ExtensionApi) -> Self {
+            Self
+        }
+
+        #[middleware(turn)]
+        async fn turn(
+            &self,
+            ctx: &mut ::goondan::TurnContext<'_>,
+            next: ::goondan::Next<'_, ::goondan::Turn>,
+        ) -> ::goondan::Result<::goondan::TurnResult> {
+            next.run(ctx).await
+        }
+
+        #[tool(timeout = "5s")]
+        async fn tool(&self, ctx: &::goondan::ToolContext<'_>, input: ::goondan::Value) -> ::goondan::Result<()> {
+            let _ = (ctx, input);
+            ::goondan::__private::Ok(())
+        }
+
+        #[tool(blocking)]
+        fn blocking(&self) -> ::goondan::Result<()> {
+            ::goondan::__private::Ok(())
+        }
+
+        #[on("turn.*")]
+        async fn on(&self, _event: &::goondan::Event, _api: &::goondan::ExtensionApi) -> ::goondan::Result<()> {
+            ::goondan::__private::Ok(())
+        }
+
+        #[cleanup]
+        async fn cleanup(&self) {}
+    }
+
+    #[::goondan::extension(name = "shadowed-module")]
+    pub(super) mod module {
+        #![no_implicit_prelude]
+
+        #[allow(dead_code)]
+        struct Option;
+
+        #[tool(effect = read, timeout = "5s")]
+        async fn tool() -> ::goondan::Result<()> {
+            ::goondan::__private::Ok(())
+        }
+
+        #[cleanup]
+        async fn cleanup() {}
+    }
+}
+
+#[test]
+fn nothing_of_the_users_scope_is_meant() {
+    assert_eq!(attached::<scope::Shadowed>(json!({})).unwrap().names().len(), 5);
+    assert_eq!(attached::<scope::module::Extension>(json!({})).unwrap().names().len(), 2);
+}

@@ -1,0 +1,20 @@
+//! The old structure `turn.messages` does not exist (CONV-10).
+use goondan::prelude::*;
+
+struct Misused;
+
+#[goondan::extension(name = "misused")]
+impl Misused {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(step)]
+    async fn handle(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let _ = &ctx.turn().messages;
+        next.run(ctx).await
+    }
+}
+
+fn main() {}
