@@ -80,9 +80,9 @@ pub use goondan_core::{Effect, ToolCatalog, ToolContext, ToolHandler, ToolItem, 
 pub use goondan_core::{StepContext, ToolCallContext, TurnContext, TurnInfo};
 
 pub use goondan_core::{
-    FailedTurn, Failure, FinishReason, Kind, Middleware, MiddlewareKind, Next, Options, Step, StepDraft, StepResult,
-    StepStatus, ToolCall, ToolCallDraft, ToolCallResult, ToolCallStatus, ToolCallSummary, ToolError, ToolRequest, Turn,
-    TurnDraft, TurnResult,
+    FailedTurn, Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, Next, Options, Step, StepDraft,
+    StepResult, StepStatus, ToolCall, ToolCallDraft, ToolCallResult, ToolCallStatus, ToolCallSummary, ToolError,
+    ToolRequest, Turn, TurnDraft, TurnResult,
 };
 
 pub use goondan_core::{

@@ -22,6 +22,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
+    Order(OrderArgs),
     New(NewArgs),
     Plugin(PluginArgs),
 }
@@ -58,6 +59,26 @@ pub(crate) struct RunArgs {
     /// Where conversations are stored [default: $GOONDAN_STATE_ROOT, or ~/.goondan].
     #[arg(long, value_name = "DIR")]
     pub(crate) state_root: Option<PathBuf>,
+}
+
+/// Show which extension wraps which, and why.
+///
+/// For each kind of middleware the layers around an agent, outermost first. The extensions are registered for this, over an
+/// empty store: conversations are not touched.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct OrderArgs {
+    /// The bundle: a directory with a goondan.yaml, or a YAML file.
+    #[arg(default_value = ".")]
+    pub(crate) bundle: PathBuf,
+
+    /// The agent [default: the entry agent of the swarm, or the only agent].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    /// Print one JSON object, with a list for each kind.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Start something of your own.

@@ -9,12 +9,13 @@
 //!
 //! # Layout
 //! `args`: what the user asks for · `log`: what is told beside the answers · `run`: the conversation · `answer`: what a
-//! turn prints · `new`: a crate for an extension · `plugin`: the extensions of this program.
+//! turn prints · `order`: who wraps whom · `new`: a crate for an extension · `plugin`: the extensions of this program.
 
 mod answer;
 mod args;
 mod log;
 mod new;
+mod order;
 mod plugin;
 mod run;
 
@@ -36,9 +37,6 @@ const FAILED: u8 = 1;
 /// The command line or the configuration is wrong.
 const USAGE: u8 = 2;
 
-/// The code of errors that only another command line can mend.
-const USAGE_CODE: &str = "E_USAGE";
-
 /// Runs the command that the program's arguments name. Exit codes: 0 done, 1 the work failed, 2 usage or configuration.
 pub fn main() -> ExitCode {
     let Args { command } = Args::parse();
@@ -47,8 +45,7 @@ pub fn main() -> ExitCode {
         Ok(run::Outcome::SomeFailed) => ExitCode::from(FAILED),
         Err(error) => {
             report(&error);
-            let usage = error.code().is_configuration() || error.code() == USAGE_CODE;
-            ExitCode::from(if usage { USAGE } else { FAILED })
+            ExitCode::from(if error.code().is_configuration() { USAGE } else { FAILED })
         }
     }
 }
@@ -56,6 +53,7 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> Result<run::Outcome> {
     match command {
         Command::Run(args) => return run::run(&args),
+        Command::Order(args) => order::order(&args)?,
         Command::New(args) => match args.what {
             New::Extension(args) => new::extension(&args)?,
         },

@@ -3,7 +3,7 @@
 use std::env;
 use std::io::{self, IsTerminal};
 
-use goondan::{Error, Result};
+use goondan::{Error, ErrorCode, Result};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
@@ -17,7 +17,7 @@ const DEFAULT: &str = "goondan::extension=info,warn";
 pub(crate) fn to_stderr() -> Result<()> {
     let filter = env::var(VARIABLE).unwrap_or_else(|_| DEFAULT.to_owned());
     let filter: Targets = filter.parse().map_err(|error| {
-        Error::new(crate::USAGE_CODE, format!("`{VARIABLE}` is not a filter of log lines"))
+        Error::new(ErrorCode::USAGE, format!("`{VARIABLE}` is not a filter of log lines"))
             .suggest(format!("write it like `{DEFAULT}`"))
             .caused_by(error)
     })?;

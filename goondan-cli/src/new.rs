@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use goondan::{Error, ExtensionName, Result};
+use goondan::{Error, ErrorCode, ExtensionName, Result};
 
 use crate::args::NewExtensionArgs;
 
@@ -81,7 +81,7 @@ fn is_free(directory: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => "is not a directory",
         Err(error) => return Err(io_error("read", directory, error)),
     };
-    Err(Error::new(crate::USAGE_CODE, format!("`{}` {problem}", directory.display()))
+    Err(Error::new(ErrorCode::USAGE, format!("`{}` {problem}", directory.display()))
         .suggest("choose another place with `--path DIR`, or another name"))
 }
 
@@ -92,7 +92,7 @@ fn write(file: &Path, text: &str) -> Result<()> {
 }
 
 fn io_error(verb: &str, path: &Path, error: io::Error) -> Error {
-    Error::new("E_IO", format!("cannot {verb} {}", path.display())).caused_by(error)
+    Error::new(ErrorCode::IO, format!("cannot {verb} {}", path.display())).caused_by(error)
 }
 
 fn tell(name: &str, directory: &Path) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use goondan::bundle::AgentResource;
 use goondan::store::state_root;
 use goondan::{Bundle, Error, ErrorCode, FileStore, Instance, Result};
 
@@ -18,10 +19,7 @@ pub(crate) enum Outcome {
 
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
     let bundle = Bundle::load(&args.bundle)?;
-    let entry = match &args.agent {
-        Some(name) => bundle.agent(name)?,
-        None => bundle.entry_agent()?,
-    };
+    let entry = agent_of(&bundle, args.agent.as_deref())?;
     let store = FileStore::in_workspace(&state_root(args.state_root.as_deref())?, bundle.workspace_name()?)?;
     // One conversation needs one thread: turns are driven where their events are read.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -40,6 +38,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
         let outcome = outcome?;
         closed.map(|()| outcome)
     })
+}
+
+/// The agent that the user means.
+pub(crate) fn agent_of<'a>(bundle: &'a Bundle, name: Option<&str>) -> Result<&'a AgentResource> {
+    match name {
+        Some(name) => bundle.agent(name),
+        None => bundle.entry_agent(),
+    }
 }
 
 struct Conversation {

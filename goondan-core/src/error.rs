@@ -356,6 +356,10 @@ codes! {
     CIRCULAR_CALL_DETECTED = "CIRCULAR_CALL_DETECTED";
     /// An input event is not something that can be handled.
     INPUT = "E_INPUT";
+    /// The command line, or what stands around it, is not right.
+    USAGE = "E_USAGE";
+    /// A file or directory could not be read or written, by a command.
+    IO = "E_IO";
     /// A bundle cannot be read, or is not YAML (F-REF).
     CONFIG_PARSE = "E_CONFIG_PARSE_ERROR";
     /// A document has a missing or foreign `apiVersion` (F-REF).
@@ -392,7 +396,7 @@ impl ErrorCode {
     /// Whether the cause lies in what was configured, not in the work.
     pub fn is_configuration(&self) -> bool {
         self.0.starts_with("E_CONFIG_")
-            || [Self::EXT_LOAD, Self::EXT_CONFIG, Self::EXT_COMPAT, Self::EXT_NAME].contains(self)
+            || [Self::USAGE, Self::EXT_LOAD, Self::EXT_CONFIG, Self::EXT_COMPAT, Self::EXT_NAME].contains(self)
     }
 }
 

@@ -54,9 +54,9 @@ pub use context::host::{self, TurnInfo};
 pub use context::{StepContext, ToolCallContext, TurnContext};
 
 pub use pipeline::{
-    FailedTurn, Failure, FinishReason, Kind, Middleware, MiddlewareKind, Next, Options, Step, StepDraft, StepResult,
-    StepStatus, ToolCall, ToolCallDraft, ToolCallResult, ToolCallStatus, ToolCallSummary, ToolError, ToolRequest, Turn,
-    TurnDraft, TurnResult,
+    FailedTurn, Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, Next, Options, Step, StepDraft,
+    StepResult, StepStatus, ToolCall, ToolCallDraft, ToolCallResult, ToolCallStatus, ToolCallSummary, ToolError,
+    ToolRequest, Turn, TurnDraft, TurnResult,
 };
 
 pub use extension::{

@@ -1,5 +1,8 @@
 //! Owns JSON Schema validation: a schema is compiled once and then asked often.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use serde_json::Value;
 
 use crate::error::{Error, ErrorCode, Result};
@@ -35,6 +38,27 @@ impl Schema {
             message: error.to_string(),
         };
         self.0.iter_errors(value).map(violation).collect()
+    }
+}
+
+/// Schemas that were compiled already. The instances of an agent share one: compiling costs far more than validating.
+#[derive(Default)]
+pub(crate) struct SchemaCache(Mutex<HashMap<String, Arc<Schema>>>);
+
+impl SchemaCache {
+    /// The compiled form of `schema`.
+    ///
+    /// # Errors
+    /// `E_SCHEMA_INVALID` when it is not a JSON Schema.
+    pub(crate) fn compile(&self, schema: &Value) -> Result<Arc<Schema>> {
+        let text = schema.to_string();
+        let mut compiled = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = compiled.get(&text) {
+            return Ok(Arc::clone(known));
+        }
+        let new = Arc::new(Schema::compile(schema)?);
+        compiled.insert(text, Arc::clone(&new));
+        Ok(new)
     }
 }
 

@@ -118,9 +118,11 @@ async fn run(program: &[TurnProgram], store: impl Store) {
         }
     }
     let sent: Vec<_> = chat.requests().into_iter().map(|request| request.messages).collect();
+    let orphans: Vec<_> = chat.logs().iter().filter_map(|line| line.fields.get("orphans")?.as_u64()).collect();
     let misses = chat.logs().iter().filter(|line| line.fields.contains_key("target_id")).count();
     RUN.with_borrow(|run| {
         assert_eq!(sent, run.naive.requests());
+        assert_eq!(orphans, run.naive.orphans(), "what is kept from the model is reported");
         assert_eq!(misses, run.naive.misses(), "every event without a target is reported, and no other");
     });
 }

@@ -1,13 +1,11 @@
 //! API and LOG: what the handle of an extension offers.
 
-use std::io;
-use std::sync::{Arc, Mutex};
-
 use goondan::prelude::*;
-use goondan::{BoxFuture, ErrorCode, Middleware, Options, ScriptItem, ToolItem, json};
+use goondan::testing::Chat;
+use goondan::{BoxFuture, ErrorCode, LogLevel, Middleware, Options, ToolItem, json};
 use goondan_covers::covers;
 
-use crate::support::{agent, one_turn};
+use crate::support::agent;
 use crate::tools::Answer;
 
 /// Touches all five members in `#[init]`, and logs at every level from everywhere.
@@ -48,47 +46,27 @@ impl Surfaces {
 }
 
 #[tokio::test]
-#[covers("API-01", "ENTRY-07", "LOG-01", "LOG-02")]
+#[covers("API-01", "ENTRY-07", "LOG-01", "LOG-02", "TEST-01")]
 async fn all_five_members_are_there_from_init_on_and_log_lines_carry_their_place() {
-    let lines = Lines::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
-        .with_writer({
-            let lines = lines.clone();
-            move || lines.clone()
-        })
-        .finish();
-    let guard = tracing::subscriber::set_default(subscriber);
-    let turn = one_turn(agent([ScriptItem::say("hi")]).extension::<Surfaces>(json!({}))).await.unwrap();
-    drop(guard);
-
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-    let line = |what: &str| text.lines().find(|line| line.contains(what)).unwrap_or_else(|| panic!("{what} in {text}"));
-    assert!(line("ready").contains(r#"fields={"answer":42}"#), "{}", line("ready"));
-    for (level, what) in [("DEBUG", "to debug"), ("INFO", "to inform"), ("WARN", "to warn"), ("ERROR", "to complain")] {
+    let chat = Chat::with::<Surfaces>(json!({})).start().await.unwrap();
+    let turn = chat.say("hello").await.unwrap();
+    let logs = chat.logs();
+    let line = |what: &str| logs.iter().find(|line| line.text == what).unwrap_or_else(|| panic!("{what} in {logs:?}"));
+    assert_eq!(line("ready").fields["answer"], 42);
+    for (level, what) in [
+        (LogLevel::Debug, "to debug"),
+        (LogLevel::Info, "to inform"),
+        (LogLevel::Warn, "to warn"),
+        (LogLevel::Error, "to complain"),
+    ] {
         let line = line(what);
-        let turn = format!("turn={}", turn.turn_id());
-        let parts = [level, "agent=assistant", "instance=test", "extension=surfaces", "step=0", turn.as_str()];
-        for part in parts.into_iter().chain([r#"fields={"list":[1,2],"name":"x"}"#]) {
-            assert!(line.contains(part), "{part} in {line}");
-        }
+        assert_eq!((line.level, line.extension.as_deref()), (level, Some("surfaces")));
+        assert_eq!((&line.fields["list"], &line.fields["name"]), (&json!([1, 2]), &json!("x")));
+        assert_eq!((&line.context["agent"], &line.context["step"]), (&json!("assistant"), &json!(0)));
+        assert_eq!(line.context["turn"], turn.turn_id().as_str());
+        assert!(line.context.contains_key("instance"), "{line:?}");
     }
-}
-
-/// Log lines in memory.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    assert_eq!(chat.events("surfaces.ready").len(), 1);
 }
 
 /// Needs something that no host has by itself.

@@ -1,7 +1,7 @@
 //! What a generated layer does in a chain.
 
 use goondan::prelude::*;
-use goondan::{BoxFuture, Extension, ExtensionHost, ExtensionName, ToolCallId};
+use goondan::{BoxFuture, Extension, ExtensionHost, ExtensionName, MiddlewareKind, ToolCallId};
 use goondan_core::host::{RunHost, ToolCallHost, TurnInfo};
 use goondan_core::pipeline::{AnyMiddleware, Chain, LayerInfo};
 use serde_json::{Map, Value, json};
@@ -95,7 +95,8 @@ fn layers_share_the_extension_and_wrap_the_core() {
     let layers = tags.layers().into_iter().map(|(layer, options)| {
         let AnyMiddleware::ToolCall(layer) = layer else { panic!("another kind") };
         let extension = ExtensionName::new(Tags::DESCRIPTOR.name).unwrap();
-        (LayerInfo { extension, hook: options.name.into_owned(), priority: 0 }, layer)
+        let kind = MiddlewareKind::ToolCall;
+        (LayerInfo { extension, kind, function: options.name, priority: 0 }, layer)
     });
     let chain = Chain::new(layers);
     let mut call = Call { scope: info(), id: "1".into(), args: Map::new(), metadata: Map::new() };

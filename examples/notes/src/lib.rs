@@ -83,11 +83,9 @@ impl Notes {
 
     /// Adds a note, and tells how many there are now. Nobody comes between reading and writing.
     fn write(&self, note: Note) -> Result<usize> {
-        let mut count = 0;
         self.api.state().update(|notebook: &mut Notebook| {
             notebook.notes.push(note);
-            count = notebook.notes.len();
-        })?;
-        Ok(count)
+            notebook.notes.len()
+        })
     }
 }

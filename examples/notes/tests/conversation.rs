@@ -3,28 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use goondan::prelude::*;
-use goondan::{
-    Agent, BoxFuture, FileStore, MemoryStore, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel, Store,
-    Value, json,
-};
+use goondan::testing::Chat;
+use goondan::{FileStore, ScriptItem, ToolItem, json};
 use notes::Notes;
-
-/// Plays a script, and keeps what each step was told about `notes__list`.
-struct Watched {
-    script: ScriptedModel,
-    told: Arc<Mutex<Vec<String>>>,
-}
-
-impl Model for Watched {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
-        let list = request.tools().find(|tool| tool.name == "notes__list").unwrap();
-        self.told.lock().unwrap().push(list.description.clone().unwrap());
-        self.script.generate(request)
-    }
-}
 
 struct Visitor(ExtensionApi);
 
@@ -44,51 +27,49 @@ impl Visitor {
     }
 }
 
-fn call(tool: &str, args: &Value) -> ScriptItem {
-    ScriptItem::call(tool, args.as_object().unwrap().clone())
-}
-
-/// Runs one turn of the conversation in `store`, and gives what the tools answered and what the model was told.
-async fn turn(store: impl Store, script: impl IntoIterator<Item = ScriptItem>) -> (Vec<String>, Vec<String>) {
-    let told = Arc::default();
-    let model = Watched { script: ScriptedModel::new(script), told: Arc::clone(&told) };
-    let agent = Agent::builder("secretary").model(model).store(store);
-    let agent = agent.extension::<Notes>(json!({})).extension::<Visitor>(json!({})).build().await.unwrap();
-    let instance = agent.instance("user:42").await.unwrap();
-    instance.run("hello").await.unwrap();
-    let messages = instance.messages().await;
-    let answers =
-        messages.iter().filter(|message| message.role() == Role::Tool).map(|message| message.text().into_owned());
-    instance.close().await.unwrap();
-    (answers.collect(), told.lock().unwrap().clone())
+/// What each step told the model about `notes__list`.
+fn told(chat: &Chat) -> Vec<String> {
+    let list = |tools: Vec<ToolItem>| tools.into_iter().find(|tool| tool.name == "notes__list").unwrap();
+    chat.requests().into_iter().map(|request| list(request.tools).description.unwrap()).collect()
 }
 
 #[tokio::test]
 async fn what_was_noted_can_be_listed() {
     let script = [
-        call("notes__add", &json!({ "text": "Buy milk.", "topic": "groceries" })),
-        call("notes__add", &json!({ "text": "Call Ada." })),
-        call("notes__list", &json!({ "topic": "groceries" })),
+        ScriptItem::call("notes__add", json!({ "text": "Buy milk.", "topic": "groceries" })),
+        ScriptItem::call("notes__add", json!({ "text": "Call Ada." })),
+        ScriptItem::call("notes__list", json!({ "topic": "groceries" })),
         ScriptItem::say("done"),
     ];
-    let (answers, _) = turn(MemoryStore::new(), script).await;
-    assert_eq!(answers, ["noted; 1 in all", "noted; 2 in all", r#"[{"text":"Buy milk.","topic":"groceries"}]"#]);
+    let chat = Chat::with::<Notes>(json!({})).script(script).start().await.unwrap();
+    chat.say("hello").await.unwrap();
+    let mut answers = chat.transcript().await;
+    answers.retain(|line| line.starts_with("tool: "));
+    let listed = r#"tool: [{"text":"Buy milk.","topic":"groceries"}]"#;
+    assert_eq!(answers, ["tool: noted; 1 in all", "tool: noted; 2 in all", listed]);
 }
 
 #[tokio::test]
 async fn the_model_is_told_how_many_notes_there_are() {
-    let script = [call("notes__add", &json!({ "text": "Buy milk." })), ScriptItem::say("done")];
-    let (_, told) = turn(MemoryStore::new(), script).await;
-    assert_eq!(told, [0, 1].map(|count| format!("Lists the notes, oldest first. There are {count}.")));
+    let mut chat = Chat::with::<Notes>(json!({})).start().await.unwrap();
+    chat.call("notes__add", json!({ "text": "Buy milk." })).await.unwrap();
+    assert_eq!(told(&chat), [0, 1].map(|count| format!("Lists the notes, oldest first. There are {count}.")));
 }
 
 #[tokio::test]
 async fn notes_that_others_leave_are_kept_like_all_others() {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("notes-that-others-leave");
     let _ = std::fs::remove_dir_all(&place);
-    turn(FileStore::open(&place).unwrap(), [ScriptItem::say("done")]).await;
-    let (answers, told) =
-        turn(FileStore::open(&place).unwrap(), [call("notes__list", &json!({})), ScriptItem::say("done")]).await;
-    assert!(told[0].ends_with("There are 1."), "{told:?}");
-    assert_eq!(answers, [r#"[{"text":"I was here."}]"#]);
+    let open = async || {
+        let store = FileStore::open(&place).unwrap();
+        let chat = Chat::with::<Notes>(json!({})).with::<Visitor>(json!({})).agent(|agent| agent.store(store));
+        chat.start().await.unwrap()
+    };
+    let chat = open().await;
+    chat.say("hello").await.unwrap();
+    chat.close().await.unwrap();
+    let mut chat = open().await;
+    chat.call("notes__list", json!({})).await.unwrap();
+    assert!(told(&chat)[0].ends_with("There are 1."), "{:?}", told(&chat));
+    assert_eq!(chat.last_request().transcript().last().unwrap(), r#"tool: [{"text":"I was here."}]"#);
 }

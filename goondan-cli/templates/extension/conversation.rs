@@ -1,30 +1,24 @@
 //! The extension in a conversation with a model that plays a script.
 
-use goondan::{Agent, Map, Role, ScriptItem, ScriptedModel, json};
+use goondan::testing::Chat;
+use goondan::{ScriptItem, json};
 use {{crate}}::{{type}};
 
 #[tokio::test]
 async fn greetings_are_answered_until_there_are_enough() -> goondan::Result<()> {
-    let args = Map::from_iter([("name".into(), "Ada".into())]);
-    let greet = ScriptItem::call("{{name}}__greet", args);
+    let greet = ScriptItem::call("{{name}}__greet", json!({ "name": "Ada" }));
     let script = [greet.clone(), greet, ScriptItem::say("done")];
-    let agent = Agent::builder("test")
-        .model(ScriptedModel::new(script))
-        .extension::<{{type}}>(json!({ "maxGreetings": 1 }))
-        .build()
+    let chat = Chat::with::<{{type}}>(json!({ "maxGreetings": 1 }))
+        .script(script)
+        .start()
         .await?;
-    let conversation = agent.instance("user:42").await?;
-    let turn = conversation.run("greet Ada twice").await?;
+    let turn = chat.say("greet Ada twice").await?;
     assert_eq!(turn.text(), "done");
 
-    let messages = conversation.messages().await;
-    let answers: Vec<_> = messages
-        .iter()
-        .filter(|message| message.role() == Role::Tool)
-        .map(|message| message.text())
-        .collect();
-    assert_eq!(answers[0], "Hello, Ada!");
-    let refused = &answers[1];
+    // Input, call, answer, call, answer, "done".
+    let transcript = chat.transcript().await;
+    assert_eq!(transcript[2], "tool: Hello, Ada!");
+    let refused = &transcript[4];
     assert!(refused.contains("E_TOOL_NOT_IN_CATALOG"), "{refused}");
     Ok(())
 }

@@ -3,15 +3,14 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use goondan::{Agent, Map, ScriptItem, ScriptedModel, json};
+use goondan::{Agent, ScriptItem, ScriptedModel, json};
 use {{crate}}::{{type}};
 
 /// Calls the tool for every input, and says whether it answered.
 fn script() -> goondan::Result<ScriptedModel> {
     let greeted = ScriptItem::say("I greeted you.").when("^Hello, ")?;
     let refused = ScriptItem::say("I may not greet you again.").when("E_TOOL_")?;
-    let args = Map::from_iter([("name".into(), "you".into())]);
-    let greet = ScriptItem::call("{{name}}__greet", args);
+    let greet = ScriptItem::call("{{name}}__greet", json!({ "name": "you" }));
     let script = [greeted, refused, greet];
     Ok(ScriptedModel::new(script.map(ScriptItem::repeat)))
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{API_VERSION, Extension, ExtensionDescriptor, linked};
 use crate::model::Model;
 use crate::name::{AgentName, ExtensionName};
-use crate::schema::{Schema, summary};
+use crate::schema::{Schema, SchemaCache, summary};
 use crate::store::{MemoryStore, Store};
 
 /// What every host offers.
@@ -173,6 +173,7 @@ impl AgentBuilder {
                 system: self.system,
                 extensions,
                 policy: self.policy,
+                schemas: SchemaCache::default(),
                 hints: self.hints,
                 router: self.router,
                 store: self.store,

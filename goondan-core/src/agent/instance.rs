@@ -22,7 +22,7 @@ use crate::conversation::Message;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::AgentEvent;
 use crate::name::{InstanceKey, TraceId, TurnId};
-use crate::pipeline::TurnResult;
+use crate::pipeline::{LayerInfo, MiddlewareKind, TurnResult};
 use crate::state::States;
 use crate::store::InstanceId;
 
@@ -64,6 +64,11 @@ impl Instance {
     /// The key of the conversation.
     pub fn key(&self) -> &InstanceKey {
         &self.guard.inner.services.id.key
+    }
+
+    /// The layers of one kind around this conversation, outermost first.
+    pub fn layers(&self, kind: MiddlewareKind) -> &[LayerInfo] {
+        self.guard.inner.registered.layers(kind)
     }
 
     /// Handles one input event: one turn (F-TURN). Everything that it said is stored when this returns, also when it
@@ -181,7 +186,7 @@ impl InstanceInner {
         let mut live = Live::new(&id, opened.base, opened.interrupted, opened.journal)?;
         let services = Arc::new(Services::new(id, states, tokio::runtime::Handle::current()));
         live.close_turn(&services.states).await?;
-        let registered = match Registered::build(&agent.extensions, &services).await {
+        let registered = match Registered::build(&agent, &services).await {
             Ok(registered) => registered,
             Err(error) => {
                 services.bus.close();

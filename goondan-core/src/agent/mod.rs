@@ -30,6 +30,7 @@ use crate::agents::Router;
 use crate::error::Result;
 use crate::model::Model;
 use crate::name::{AgentName, InstanceKey};
+use crate::schema::SchemaCache;
 use crate::store::Store;
 use builder::ExtensionSpec;
 use instance::{Guard, InstanceInner};
@@ -62,6 +63,7 @@ pub(crate) struct AgentInner {
     system: Option<String>,
     extensions: Vec<ExtensionSpec>,
     policy: Policy,
+    schemas: SchemaCache,
     /// What the metadata of every turn starts with (CTX-10).
     hints: Map<String, Value>,
     router: Option<Arc<dyn Router>>,

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::builder::ExtensionSpec;
+use super::AgentInner;
 use super::services::{ExtensionServices, Handle, Notes, Services};
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{Event, ExtensionCleanup};
 use crate::extension::{AnyRegistration, CleanupHandler, Deliveries, ExtensionApi, LogHost};
 use crate::name::ExtensionName;
 use crate::pipeline::{
-    AnyMiddleware, Chain, LayerInfo, Middleware, Options, Step, ToolCall, Turn, catch_panics, in_order,
+    AnyMiddleware, Chain, LayerInfo, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn, catch_panics, in_order,
 };
 use crate::tool::ToolRegistry;
 
@@ -30,7 +30,8 @@ pub(super) struct Registered {
 impl Registered {
     /// Runs `register` of every extension, one after another (ENTRY-02, ENTRY-03). It takes effect as a whole: after a
     /// failure nothing that was registered before stays (D-08).
-    pub(super) async fn build(extensions: &[ExtensionSpec], services: &Arc<Services>) -> Result<Self> {
+    pub(super) async fn build(agent: &AgentInner, services: &Arc<Services>) -> Result<Self> {
+        let extensions = &agent.extensions;
         let notes = Arc::new(Notes::new());
         for extension in extensions {
             let host = ExtensionServices::new(extension.name.clone(), Arc::clone(services), Arc::clone(&notes));
@@ -45,12 +46,12 @@ impl Registered {
         for (host, registration) in notes.close() {
             let extension = &host.extension;
             match registration {
-                AnyRegistration::Middleware(middleware, options) => layers.push(extension, middleware, &options),
+                AnyRegistration::Middleware(middleware, options) => layers.push(extension, middleware, options),
                 AnyRegistration::Tool(item, handler) => {
                     let name = item.name.clone();
                     let owner = Arc::clone(&host) as Arc<dyn LogHost>;
                     let replaced = tools
-                        .insert(item, handler, extension.clone(), owner)
+                        .insert(item, handler, extension.clone(), owner, &agent.schemas)
                         .map_err(|error| error.at(extension, format!("tool `{name}`")))?;
                     if let Some(other) = replaced.filter(|other| other != extension) {
                         // TOOL-03: the later one wins, but nobody should have to guess why.
@@ -71,6 +72,15 @@ impl Registered {
             extensions: extensions.iter().map(|extension| extension.name.clone()).collect(),
             cleanups,
         })
+    }
+
+    /// The layers of one kind, outermost first.
+    pub(super) fn layers(&self, kind: MiddlewareKind) -> &[LayerInfo] {
+        match kind {
+            MiddlewareKind::Turn => self.turn.layers(),
+            MiddlewareKind::Step => self.step.layers(),
+            MiddlewareKind::ToolCall => self.tool_call.layers(),
+        }
     }
 
     /// Tells every extension that it goes away, and lets it clean up, the last registered first (LOAD-11).
@@ -118,13 +128,9 @@ struct Layers {
 }
 
 impl Layers {
-    fn push(&mut self, extension: &ExtensionName, middleware: AnyMiddleware, options: &Options) {
-        let kind = middleware.kind();
-        let hook = match options.name.as_ref() {
-            "" => format!("{kind} middleware"),
-            name => format!("{kind} middleware `{name}`"),
-        };
-        let info = LayerInfo { extension: extension.clone(), hook, priority: options.priority };
+    fn push(&mut self, extension: &ExtensionName, middleware: AnyMiddleware, options: Options) {
+        let Options { priority, name } = options;
+        let info = LayerInfo { extension: extension.clone(), kind: middleware.kind(), function: name, priority };
         match middleware {
             AnyMiddleware::Turn(middleware) => self.turn.push((info, middleware)),
             AnyMiddleware::Step(middleware) => self.step.push((info, middleware)),

@@ -6,6 +6,7 @@
 
 mod table;
 #[cfg(test)]
+#[cfg(feature = "testing")]
 mod tests;
 mod worker;
 

@@ -37,20 +37,19 @@ impl<'a> StateApi<'a> {
         self.host.update_state(&mut |_| Ok(value.clone()))
     }
 
-    /// Changes the state in one step: no other handler of this extension comes between reading and writing (D-23). Nothing
-    /// stored reads as the default.
+    /// Changes the state in one step, and gives what `change` gives: no other handler of this extension comes between
+    /// reading and writing (D-23). Nothing stored reads as the default.
     ///
     /// # Errors
     /// `E_EXT_STATE` as for [`StateApi::get`] and [`StateApi::set`]; the old state is kept.
-    pub fn update<T: DeserializeOwned + Serialize + Default>(&self, change: impl FnOnce(&mut T)) -> Result<()> {
-        let mut change = Some(change);
+    pub fn update<T: DeserializeOwned + Serialize + Default, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R> {
+        let (mut change, mut output) = (Some(change), None);
         self.host.update_state(&mut |value| {
             let mut state = value.map_or_else(|| Ok(T::default()), |value| self.read(value))?;
-            if let Some(change) = change.take() {
-                change(&mut state);
-            }
+            output = change.take().map(|change| change(&mut state));
             self.write(&state)
-        })
+        })?;
+        output.ok_or_else(|| Error::msg("the host did not ask for the change of the state"))
     }
 
     fn read<T: DeserializeOwned>(&self, value: Value) -> Result<T> {

@@ -1,9 +1,12 @@
 //! Owns the chain: the layers of one kind in their order, around the core.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::panic::catch_panics;
-use super::{Frame, Kind, Middleware, Next};
+use super::{Frame, Kind, Middleware, MiddlewareKind, Next};
 use crate::error::Result;
 use crate::name::ExtensionName;
 
@@ -15,19 +18,26 @@ pub struct Chain<K: Kind> {
 }
 
 /// Who a layer is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct LayerInfo {
     /// The extension that registered the layer.
     pub extension: ExtensionName,
-    /// The kind of middleware and the function, as errors name them.
-    pub hook: String,
+    /// What it wraps.
+    pub kind: MiddlewareKind,
+    /// The function; empty when it was registered without a name.
+    pub function: Cow<'static, str>,
     /// The priority that it was registered with.
     pub priority: i32,
 }
 
 impl LayerInfo {
+    /// The layer as errors name it.
     pub(super) fn hook(&self) -> String {
-        self.hook.clone()
+        match self.function.as_ref() {
+            "" => format!("{} middleware", self.kind),
+            function => format!("{} middleware `{function}`", self.kind),
+        }
     }
 }
 

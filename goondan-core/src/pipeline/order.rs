@@ -7,10 +7,11 @@ use super::LayerInfo;
 ///
 /// ```
 /// use goondan_core::pipeline::{LayerInfo, in_order};
-/// use goondan_core::ExtensionName;
+/// use goondan_core::{ExtensionName, MiddlewareKind};
 ///
 /// let layer = |name, priority| {
-///     (LayerInfo { extension: ExtensionName::new(name).unwrap(), hook: String::new(), priority }, ())
+///     let extension = ExtensionName::new(name).unwrap();
+///     (LayerInfo { extension, kind: MiddlewareKind::Step, function: "".into(), priority }, ())
 /// };
 /// let order = in_order(vec![layer("a", 10), layer("b", 5), layer("c", 10)]); // ORDER-10
 /// assert_eq!(order.iter().map(|(info, ())| info.extension.as_str()).collect::<Vec<_>>(), ["b", "a", "c"]);

@@ -18,7 +18,7 @@ pub use line::LogLine;
 use subscriber::{Lines, Recorder, keep_every_callsite_open};
 
 /// The lines from one moment on.
-pub(super) struct Log {
+pub(crate) struct Log {
     thread: Rc<ThreadLog>,
     start: usize,
 }
@@ -36,7 +36,7 @@ thread_local! {
 
 impl Log {
     /// Keeps what this thread logs from now on.
-    pub(super) fn keep() -> Self {
+    pub(crate) fn keep() -> Self {
         let thread = CURRENT.with_borrow_mut(|current| {
             current.upgrade().unwrap_or_else(|| {
                 let thread = Rc::new(ThreadLog::install());
@@ -47,7 +47,7 @@ impl Log {
         Self { start: thread.lines.len(), thread }
     }
 
-    pub(super) fn lines(&self) -> Vec<LogLine> {
+    pub(crate) fn lines(&self) -> Vec<LogLine> {
         self.thread.lines.since(self.start)
     }
 }

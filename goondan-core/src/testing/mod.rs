@@ -51,9 +51,11 @@ pub mod time;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use chat::Chat;
+#[cfg(test)]
+pub(crate) use log::Log;
 pub use log::LogLine;
 pub use request::RecordedRequest;
-pub use setup::{ChatBuilder, args};
+pub use setup::ChatBuilder;
 
 /// A record stays readable after an assertion failed elsewhere.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

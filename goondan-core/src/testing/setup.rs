@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Chat;
 use super::log::Log;
@@ -42,12 +41,12 @@ impl ChatBuilder {
     ///
     /// ```
     /// use goondan_core::ScriptItem;
-    /// use goondan_core::testing::{Chat, args};
+    /// use goondan_core::testing::Chat;
     /// use serde_json::json;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> goondan_core::Result<()> {
-    /// let script = [ScriptItem::call("no__tool", args(json!({ "a": 1 }))), ScriptItem::say("there is none")];
+    /// let script = [ScriptItem::call("no__tool", json!({ "a": 1 })), ScriptItem::say("there is none")];
     /// let chat = Chat::builder().script(script).start().await?;
     /// assert_eq!(chat.say("use a tool").await?.steps(), 2);
     /// # Ok(())
@@ -115,24 +114,5 @@ impl ChatBuilder {
 impl fmt::Debug for ChatBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ChatBuilder")
-    }
-}
-
-/// Arguments of a scripted tool call: `args(json!({ "text": "milk" }))`, or a struct that the tool takes.
-///
-/// ```
-/// use goondan_core::testing::args;
-/// assert_eq!(args(serde_json::json!({ "text": "milk" }))["text"], "milk");
-/// ```
-///
-/// # Panics
-/// When `args` does not become a JSON object.
-pub fn args(args: impl Serialize) -> Map<String, Value> {
-    #[expect(clippy::expect_used, reason = "an assertion for tests, and documented")]
-    let args = serde_json::to_value(args).expect("arguments that can be written as JSON");
-    match args {
-        Value::Object(args) => args,
-        #[expect(clippy::panic, reason = "an assertion for tests, and documented")]
-        other => panic!("the arguments of a tool call are a JSON object, not {other}"),
     }
 }

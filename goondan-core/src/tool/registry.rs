@@ -7,7 +7,7 @@ use super::{Effect, ToolCatalog, ToolHandler, ToolItem, ToolSource};
 use crate::error::Result;
 use crate::extension::LogHost;
 use crate::name::{ExtensionName, ToolName};
-use crate::schema::Schema;
+use crate::schema::{Schema, SchemaCache};
 
 /// All tools of an instance, by name.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(crate) struct ToolRegistry {
 /// Who answers the calls of a tool, and what they must look like.
 pub(crate) struct Tool {
     pub(crate) handler: Arc<dyn ToolHandler>,
-    pub(crate) schema: Option<Schema>,
+    pub(crate) schema: Option<Arc<Schema>>,
     pub(crate) effect: Effect,
     pub(crate) timeout: Option<std::time::Duration>,
     pub(crate) log: Arc<dyn LogHost>,
@@ -37,8 +37,9 @@ impl ToolRegistry {
         handler: Arc<dyn ToolHandler>,
         extension: ExtensionName,
         log: Arc<dyn LogHost>,
+        schemas: &SchemaCache,
     ) -> Result<Option<ExtensionName>> {
-        let schema = item.parameters.as_ref().map(Schema::compile).transpose()?;
+        let schema = item.parameters.as_ref().map(|schema| schemas.compile(schema)).transpose()?;
         item.source.get_or_insert_with(|| ToolSource::Extension { name: extension.to_string() });
         let tool = Tool { handler, schema, effect: item.effect, timeout: item.timeout, log, extension };
         let replaced = self.tools.insert(item.name.clone(), tool);

@@ -2,57 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::fmt;
-use std::sync::{Arc, Mutex};
-
 use goondan::prelude::*;
-use goondan::{Agent, ScriptItem, ScriptedModel, Value, json};
+use goondan::testing::{Chat, LogLine};
+use goondan::{ErrorCode, LogLevel, ScriptItem, Value, json};
 use goondan_covers::covers;
 use logging::Logging;
-use tracing::field::{Field, Visit};
-use tracing::{Level, Subscriber};
-use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
-
-/// A line of the extension under test.
-#[derive(Clone, Debug)]
-struct Line {
-    level: Level,
-    text: String,
-    fields: Value,
-}
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<Line>>>);
-
-impl<S: Subscriber> Layer<S> for Lines {
-    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-        let mut fields = Fields::default();
-        event.record(&mut fields);
-        if fields.extension == "logging" {
-            let line = Line { level: *event.metadata().level(), text: fields.message, fields: fields.fields };
-            self.0.lock().unwrap().push(line);
-        }
-    }
-}
-
-#[derive(Default)]
-struct Fields {
-    extension: String,
-    message: String,
-    fields: Value,
-}
-
-impl Visit for Fields {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let text = format!("{value:?}");
-        match field.name() {
-            "extension" => self.extension = text,
-            "message" => self.message = text,
-            "fields" => self.fields = text.parse().unwrap(),
-            _ => {}
-        }
-    }
-}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
@@ -92,31 +46,25 @@ impl Echo {
     }
 }
 
-/// Runs one turn, and gives its outcome, what it left in the conversation, and the log.
-async fn turn(script: &[ScriptItem], config: Option<Value>) -> (Result<TurnResult>, Vec<String>, Vec<Line>) {
-    let lines = Lines::default();
-    let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(lines.clone()));
-    let mut agent = Agent::builder("assistant").model(ScriptedModel::new(script.to_vec())).extension::<Echo>(json!({}));
+/// Runs one turn, and gives its outcome, what it left in the conversation, and what the extension logged.
+async fn turn(script: &[ScriptItem], config: Option<Value>) -> (Result<TurnResult>, Vec<String>, Vec<LogLine>) {
+    let mut chat = Chat::with::<Echo>(json!({})).script(script.to_vec()).agent(|agent| agent.hint("plan", "gold"));
     if let Some(config) = config {
-        agent = agent.extension::<Logging>(config);
+        chat = chat.with::<Logging>(config);
     }
-    let instance = agent.hint("plan", "gold").build().await.unwrap().instance("user:42").await.unwrap();
-    let outcome = instance.run("hello").await;
-    let messages = instance.messages().await;
-    let said = messages.iter().map(|message| format!("{}: {}", message.role().as_str(), message.text())).collect();
-    (outcome, said, std::mem::take(&mut lines.0.lock().unwrap()))
-}
-
-fn call(tool: &str, args: &Value) -> ScriptItem {
-    ScriptItem::call(tool, args.as_object().unwrap().clone())
+    let chat = chat.start().await.unwrap();
+    let outcome = chat.say("hello").await;
+    let mut lines = chat.logs();
+    lines.retain(|line| line.extension.as_deref() == Some("logging"));
+    (outcome, chat.transcript().await, lines)
 }
 
 /// Two steps, with a tool call in the first.
 fn two_steps() -> [ScriptItem; 2] {
-    [call("echo__say", &json!({ "text": "hi" })), ScriptItem::say("done")]
+    [ScriptItem::call("echo__say", json!({ "text": "hi" })), ScriptItem::say("done")]
 }
 
-fn texts(lines: &[Line]) -> Vec<(Level, &str)> {
+fn texts(lines: &[LogLine]) -> Vec<(LogLevel, &str)> {
     lines.iter().map(|line| (line.level, line.text.as_str())).collect()
 }
 
@@ -126,11 +74,15 @@ async fn turns_and_steps_are_logged_at_info_with_their_times() {
     let (outcome, _, lines) = turn(&two_steps(), Some(json!({}))).await;
     let expected =
         ["turn started", "step started", "step completed", "step started", "step completed", "turn completed"];
-    assert_eq!(texts(&lines), expected.map(|text| (Level::INFO, text)));
+    assert_eq!(texts(&lines), expected.map(|text| (LogLevel::Info, text)));
     let turn = outcome.unwrap().turn_id().to_string();
     for line in &lines {
         assert_eq!(line.fields["turn"], turn.as_str());
-        assert_eq!(line.fields["elapsedMs"].is_u64(), line.text.ends_with("completed"), "{line:?}");
+        assert_eq!(
+            line.fields.get("elapsedMs").is_some_and(Value::is_u64),
+            line.text.ends_with("completed"),
+            "{line:?}"
+        );
     }
     assert_eq!((&lines[2].fields["step"], &lines[2].fields["toolCalls"]), (&json!(0), &json!(1)));
     assert_eq!((&lines[4].fields["step"], &lines[4].fields["status"]), (&json!(1), &json!("completed")));
@@ -146,7 +98,7 @@ async fn a_failing_step_is_logged_at_error_and_its_error_goes_on_unchanged() {
     let (with, without) = (with.unwrap_err(), without.unwrap_err());
     assert_eq!(with.report().to_string(), without.report().to_string());
     assert_eq!((with.code(), with.extension(), with.hook()), (without.code(), None, None));
-    assert_eq!(texts(&lines)[2..], [(Level::ERROR, "step failed"), (Level::ERROR, "turn failed")]);
+    assert_eq!(texts(&lines)[2..], [(LogLevel::Error, "step failed"), (LogLevel::Error, "turn failed")]);
     let step = &lines[2].fields;
     assert_eq!((&step["step"], &step["code"], &step["error"]), (&json!(0), &json!("E_MODEL"), &json!("overloaded")));
     assert!(step["elapsedMs"].is_u64());
@@ -156,7 +108,7 @@ async fn a_failing_step_is_logged_at_error_and_its_error_goes_on_unchanged() {
 #[covers("PATTERN-LOG-03")]
 async fn tool_calls_are_logged_at_debug_with_name_arguments_time_and_status() {
     let (_, _, lines) = turn(&two_steps(), Some(json!({ "level": "debug", "includeToolArgs": true }))).await;
-    let calls: Vec<_> = lines.iter().filter(|line| line.level == Level::DEBUG).collect();
+    let calls: Vec<_> = lines.iter().filter(|line| line.level == LogLevel::Debug).collect();
     assert_eq!(calls.iter().map(|line| &*line.text).collect::<Vec<_>>(), ["tool call started", "tool call completed"]);
     for line in &calls {
         assert_eq!((&line.fields["tool"], &line.fields["args"]), (&json!("echo__say"), &json!({ "text": "hi" })));
@@ -167,13 +119,16 @@ async fn tool_calls_are_logged_at_debug_with_name_arguments_time_and_status() {
 
 #[tokio::test]
 async fn what_a_tool_answers_and_what_a_layer_fails_with_are_told_apart() {
-    let script =
-        [call("echo__fail", &json!({})), call("echo__say", &json!({ "text": "refuse" })), ScriptItem::say("done")];
+    let script = [
+        ScriptItem::call("echo__fail", json!({})),
+        ScriptItem::call("echo__say", json!({ "text": "refuse" })),
+        ScriptItem::say("done"),
+    ];
     let (_, _, lines) = turn(&script, Some(json!({ "level": "debug" }))).await;
     let calls: Vec<_> = lines.iter().filter(|line| line.text.starts_with("tool call")).collect();
-    assert_eq!((calls[1].level, &*calls[1].text), (Level::DEBUG, "tool call completed"));
+    assert_eq!((calls[1].level, &*calls[1].text), (LogLevel::Debug, "tool call completed"));
     assert_eq!((&calls[1].fields["status"], &calls[1].fields["error"]["code"]), (&json!("error"), &json!("E_ECHO")));
-    assert_eq!((calls[3].level, &*calls[3].text), (Level::ERROR, "tool call failed"));
+    assert_eq!((calls[3].level, &*calls[3].text), (LogLevel::Error, "tool call failed"));
     assert_eq!(calls[3].fields["code"], "E_ECHO_REFUSED");
 }
 
@@ -184,19 +139,19 @@ async fn the_config_says_what_is_logged() {
     for (level, debug, info) in [("debug", 2, 6), ("info", 0, 6), ("warn", 0, 0), ("error", 0, 0)] {
         let lines = log(json!({ "level": level })).await;
         let count = |wanted| lines.iter().filter(|line| line.level == wanted).count();
-        assert_eq!((count(Level::DEBUG), count(Level::INFO)), (debug, info), "{level}");
+        assert_eq!((count(LogLevel::Debug), count(LogLevel::Info)), (debug, info), "{level}");
     }
     let failing = [ScriptItem::fail("overloaded", false)];
     let (_, _, lines) = turn(&failing, Some(json!({ "level": "error" }))).await;
-    assert_eq!(texts(&lines), [(Level::ERROR, "step failed"), (Level::ERROR, "turn failed")]);
+    assert_eq!(texts(&lines), [(LogLevel::Error, "step failed"), (LogLevel::Error, "turn failed")]);
 
     let lines = log(json!({ "level": "debug" })).await;
-    assert!(lines.iter().all(|line| line.fields.get("args").is_none()), "arguments stay out unless asked for");
+    assert!(lines.iter().all(|line| !line.fields.contains_key("args")), "arguments stay out unless asked for");
     let started = &lines[0].fields;
     assert_eq!((&started["input"], &started["metadata"]["plan"]), (&json!("message"), &json!("gold")));
     assert!(started["trace"].is_string());
     let started = &log(json!({ "includeTurnMetadata": false })).await[0].fields;
-    assert_eq!(started.as_object().unwrap().keys().collect::<Vec<_>>(), ["turn"]);
+    assert_eq!(started.keys().collect::<Vec<_>>(), ["turn"]);
 }
 
 #[tokio::test]
@@ -204,9 +159,9 @@ async fn the_config_says_what_is_logged() {
 async fn a_conversation_is_the_same_with_and_without_the_log() {
     let everything = json!({ "level": "debug", "includeToolArgs": true });
     let script = [
-        call("echo__say", &json!({ "text": "hi" })),
-        call("echo__fail", &json!({})),
-        call("no__tool", &json!({})),
+        ScriptItem::call("echo__say", json!({ "text": "hi" })),
+        ScriptItem::call("echo__fail", json!({})),
+        ScriptItem::call("no__tool", json!({})),
         ScriptItem::say("done"),
     ];
     let (with, said_with, lines) = turn(&script, Some(everything)).await;
@@ -224,7 +179,6 @@ async fn a_conversation_is_the_same_with_and_without_the_log() {
 
 #[tokio::test]
 async fn a_wrong_config_is_refused() {
-    let wrong = json!({ "level": "loud" });
-    let agent = Agent::builder("assistant").model(ScriptedModel::new([])).extension::<Logging>(wrong);
-    assert_eq!(agent.build().await.unwrap_err().code(), &goondan::ErrorCode::EXT_CONFIG);
+    let error = Chat::with::<Logging>(json!({ "level": "loud" })).start().await.unwrap_err();
+    assert_eq!((error.code(), error.hook()), (&ErrorCode::EXT_CONFIG, Some("config")));
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use goondan::testing::{Chat, args};
+use goondan::testing::Chat;
 use goondan::{Error, ErrorCode, ScriptItem};
 use goondan_covers::covers;
 use message_window::MessageWindow;
@@ -58,7 +58,7 @@ async fn the_window_stays_after_a_restart() {
 
 #[tokio::test]
 async fn a_tool_result_goes_with_its_call() {
-    let calls = [("no__a", args(json!({}))), ("no__b", args(json!({})))];
+    let calls = [("no__a", json!({})), ("no__b", json!({}))];
     let script = [ScriptItem::calls(calls), ScriptItem::say("neither").repeat()];
     let chat = Chat::with::<MessageWindow>(json!({ "maxMessages": 4 })).script(script).start().await.unwrap();
     chat.say("use both").await.unwrap();

@@ -2,13 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-
 use goondan::prelude::*;
-use goondan::{Agent, ErrorCode, ScriptItem, ScriptedModel, Value, json};
+use goondan::testing::{Chat, LogLine};
+use goondan::{ErrorCode, LogLevel, Value, json};
 use goondan_covers::covers;
-use tracing_subscriber::fmt::MakeWriter;
 use validate::Validate;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -45,70 +42,41 @@ impl Shell {
     }
 }
 
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
-/// Calls `tool` with `args`, and gives what the model reads, and the log.
-async fn call(config: Value, tool: &str, args: Value) -> (String, String) {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(log.clone()).finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
-    let script = [ScriptItem::call(tool, args.as_object().unwrap().clone()), ScriptItem::say("done")];
-    let agent = Agent::builder("assistant").model(ScriptedModel::new(script));
-    let agent = agent.extension::<Validate>(config).extension::<Shell>(json!({})).build().await.unwrap();
-    let instance = agent.instance("user:42").await.unwrap();
-    assert_eq!(instance.run("hello").await.unwrap().text(), "done", "whatever a rule says, the turn goes on");
-    let messages = instance.messages().await;
-    let answer = messages.iter().find(|message| message.role() == Role::Tool).unwrap();
-    let log = String::from_utf8(std::mem::take(&mut log.0.lock().unwrap())).unwrap();
-    (answer.text().into_owned(), log)
-}
-
-fn command(text: &str) -> Value {
-    json!({ "command": text })
+/// Calls `tool` with `command`, and gives what the model reads, and the log.
+async fn call(config: Value, tool: &str, command: &str) -> (String, Vec<LogLine>) {
+    let mut chat = Chat::with::<Validate>(config).with::<Shell>(json!({})).start().await.unwrap();
+    chat.call(tool, json!({ "command": command })).await.unwrap();
+    let said = chat.transcript().await;
+    assert_eq!(said.last().unwrap(), "assistant: done", "whatever a rule says, the turn goes on");
+    let read = chat.last_request().transcript().pop().unwrap();
+    (read.strip_prefix("tool: ").unwrap().to_owned(), chat.logs())
 }
 
 #[tokio::test]
 #[covers("PATTERN-VALIDATE-01")]
 async fn shell_commands_are_cut_at_10000_characters_with_a_warning() {
     let long = "ü".repeat(10_001);
-    let (answer, log) = call(Value::Null, "bash__run", command(&long)).await;
+    let (answer, log) = call(Value::Null, "bash__run", &long).await;
     assert_eq!(answer, "ü".repeat(10_000), "the handler got the cut command");
-    let warning = log.lines().find(|line| line.contains("WARN")).unwrap();
-    for part in ["an argument was cut to 10000 characters", "bash__run", "/command", "10001", "extension=validate"] {
-        assert!(warning.contains(part), "{warning}");
+    let [warning] = &log[..] else { panic!("{log:?}") };
+    assert_eq!((warning.level, warning.extension.as_deref()), (LogLevel::Warn, Some("validate")));
+    assert_eq!(warning.text, "an argument was cut to 10000 characters");
+    for (name, value) in [("tool", json!("bash__run")), ("path", json!("/command")), ("length", json!(10_001))] {
+        assert_eq!(warning.fields[name], value);
     }
     let fits = "ü".repeat(10_000);
-    assert_eq!(call(Value::Null, "bash__run", command(&fits)).await, (fits, String::new()));
-    assert_eq!(call(Value::Null, "other__run", command(&long)).await, (long, String::new()));
+    assert_eq!(call(Value::Null, "bash__run", &fits).await, (fits, vec![]));
+    assert_eq!(call(Value::Null, "other__run", &long).await, (long, vec![]));
 }
 
 #[tokio::test]
 async fn a_refused_call_is_not_run_and_the_model_reads_why() {
     let config = json!({ "rules": [{ "tool": "bash__*", "path": "/command", "deny": ["sudo ", "rm -rf"] }] });
-    let (answer, _) = call(config.clone(), "bash__run", command("cd /; rm -rf *")).await;
+    let (answer, _) = call(config.clone(), "bash__run", "cd /; rm -rf *").await;
     assert!(answer.contains("error E_VALIDATE_REFUSED"), "{answer}");
     assert!(answer.contains("`bash__run` was not run, because the argument `/command` contains `rm -rf`"), "{answer}");
-    assert_eq!(call(config.clone(), "bash__run", command("ls")).await.0, "ls");
-    let (answer, _) = call(config, "bash__run", command("$CLEAN *")).await;
+    assert_eq!(call(config.clone(), "bash__run", "ls").await.0, "ls");
+    let (answer, _) = call(config, "bash__run", "$CLEAN *").await;
     assert!(answer.contains("E_VALIDATE_REFUSED"), "rules see what other extensions made of the arguments: {answer}");
 }
 
@@ -118,14 +86,14 @@ async fn rules_run_in_their_order_each_on_what_the_others_left() {
         { "tool": "*", "path": "/command", "replace": { "from": "~", "to": "/home/agent" } },
         { "tool": "bash__*", "maxLength": 11 },
     ] });
-    assert_eq!(call(config.clone(), "bash__run", command("~/notes.txt")).await.0, "/home/agent");
-    assert_eq!(call(config, "other__run", command("~/notes.txt")).await.0, "/home/agent/notes.txt");
+    assert_eq!(call(config.clone(), "bash__run", "~/notes.txt").await.0, "/home/agent");
+    assert_eq!(call(config, "other__run", "~/notes.txt").await.0, "/home/agent/notes.txt");
 }
 
 #[tokio::test]
 async fn a_required_argument_must_be_there() {
     let config = json!({ "rules": [{ "tool": "bash__run", "path": "/reason", "require": true }] });
-    let (answer, _) = call(config, "bash__run", command("ls")).await;
+    let (answer, _) = call(config, "bash__run", "ls").await;
     assert!(answer.contains("the argument `/reason` is missing"), "{answer}");
 }
 
@@ -140,14 +108,12 @@ async fn wrong_rules_are_refused_before_anything_runs() {
         (json!({ "tool": "*", "maxlength": 3 }), "maxlength"),
         (json!({ "path": "/command" }), "tool"),
     ] {
-        let config = json!({ "rules": [wrong] });
-        let agent = Agent::builder("assistant").model(ScriptedModel::new([])).extension::<Validate>(config);
-        let error = agent.build().await.unwrap_err();
-        assert_eq!(error.code(), &ErrorCode::EXT_CONFIG);
+        let error = Chat::with::<Validate>(json!({ "rules": [wrong] })).start().await.unwrap_err();
+        assert_eq!((error.code(), error.hook()), (&ErrorCode::EXT_CONFIG, Some("config")));
         assert!(error.to_string().contains(place), "{place}: {error}");
     }
     let config = json!({ "rules": [{ "tool": "*", "maxLength": 3 }, { "tool": "*", "path": "/command" }] });
-    let agent = Agent::builder("assistant").model(ScriptedModel::new([])).extension::<Validate>(config);
-    let error = agent.build().await.unwrap().instance("user:42").await.unwrap_err();
-    assert_eq!((error.code(), &*error.message()), (&ErrorCode::EXT_CONFIG, "/rules/1 asks for nothing"));
+    let error = Chat::with::<Validate>(config).start().await.unwrap_err();
+    assert_eq!((error.code(), error.hook()), (&ErrorCode::EXT_CONFIG, Some("#[init]")));
+    assert_eq!(error.message(), "/rules/1 asks for nothing");
 }

@@ -21,6 +21,8 @@ pub(super) struct Naive {
     misses: usize,
     /// What the model must be sent, step by step.
     requests: Vec<Vec<MessageData>>,
+    /// How many halves of tool pairs are kept from it, in the steps in which there are any.
+    orphans: Vec<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -115,6 +117,8 @@ impl Naive {
     /// The model is about to be sent what is there now, without halves of tool pairs (PAIR-01).
     pub(super) fn expect_request(&mut self) {
         let (calls, results) = (self.calls(), self.results());
+        let orphans = calls.symmetric_difference(&results).count() as u64;
+        self.orphans.extend((orphans > 0).then_some(orphans));
         let paired = |part: &&Part| match part {
             Part::ToolCall(call) => results.contains(&call.tool_call_id),
             Part::ToolResult(result) => calls.contains(&result.tool_call_id),
@@ -148,6 +152,10 @@ impl Naive {
 
     pub(super) fn requests(&self) -> &[Vec<MessageData>] {
         &self.requests
+    }
+
+    pub(super) fn orphans(&self) -> &[u64] {
+        &self.orphans
     }
 
     pub(super) fn misses(&self) -> usize {

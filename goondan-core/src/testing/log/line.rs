@@ -38,14 +38,20 @@ pub struct LogLine {
     pub text: String,
     /// The extension that wrote it, or that it is about.
     pub extension: Option<String>,
-    /// The values that came with it, such as those of [`Logger::with`](crate::Logger::with), and those of the turn, step
-    /// and call in which it was written.
+    /// The values that came with it, such as those of [`Logger::with`](crate::Logger::with).
     pub fields: Map<String, Value>,
+    /// The values of the turn and step in which it was written, and of the conversation: what the runtime knows without being
+    /// told.
+    pub context: Map<String, Value>,
 }
 
 impl LogLine {
-    /// The line that `fields` make; `None` when nobody would look at it.
-    pub(super) fn of(metadata: &Metadata<'_>, mut fields: Map<String, Value>) -> Option<Self> {
+    /// The line that `fields` make in `context`, that is, in its spans; `None` when nobody would look at it.
+    pub(super) fn of(
+        metadata: &Metadata<'_>,
+        mut context: Map<String, Value>,
+        mut fields: Map<String, Value>,
+    ) -> Option<Self> {
         let level = match *metadata.level() {
             Level::ERROR => LogLevel::Error,
             Level::WARN => LogLevel::Warn,
@@ -53,17 +59,15 @@ impl LogLine {
             Level::DEBUG => LogLevel::Debug,
             Level::TRACE => return None,
         };
-        let mut take = |name: &str| match fields.shift_remove(name)? {
-            Value::String(text) => Some(text),
-            other => Some(other.to_string()),
-        };
-        let (text, extension) = (take("message").unwrap_or_default(), take("extension"));
+        let text = take(&mut fields, "message").unwrap_or_default();
+        let around = take(&mut context, "extension");
+        let extension = take(&mut fields, "extension").or(around);
         if metadata.target() == "goondan::extension" {
-            // The logger of an extension puts all its values into one field.
-            let own = take("fields").and_then(|json| serde_json::from_str::<Map<_, _>>(&json).ok());
-            fields.extend(own.unwrap_or_default());
+            // The logger of an extension puts all its values into one field; the others are the runtime's.
+            let own = take(&mut fields, "fields").and_then(|json| serde_json::from_str(&json).ok());
+            context.extend(std::mem::replace(&mut fields, own.unwrap_or_default()));
         }
-        Some(Self { level, target: metadata.target().to_owned(), text, extension, fields })
+        Some(Self { level, target: metadata.target().to_owned(), text, extension, fields, context })
     }
 }
 
@@ -74,7 +78,16 @@ impl fmt::Debug for LogLine {
             write!(f, "[{extension}] ")?;
         }
         f.write_str(&self.text)?;
-        self.fields.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+        // What is in both is shown once.
+        let context = self.context.iter().filter(|(name, _)| !self.fields.contains_key(*name));
+        context.chain(&self.fields).try_for_each(|(name, value)| write!(f, " {name}={value}"))
+    }
+}
+
+fn take(values: &mut Map<String, Value>, name: &str) -> Option<String> {
+    match values.shift_remove(name)? {
+        Value::String(text) => Some(text),
+        other => Some(other.to_string()),
     }
 }
 

@@ -80,9 +80,10 @@ impl Subscriber for Recorder {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let mut fields = lock(&self.spans).around(event.parent(), event.is_contextual());
+        let context = lock(&self.spans).around(event.parent(), event.is_contextual());
+        let mut fields = Map::new();
         event.record(&mut Fields(&mut fields));
-        if let Some(line) = LogLine::of(event.metadata(), fields) {
+        if let Some(line) = LogLine::of(event.metadata(), context, fields) {
             lock(&self.lines.0).push(line);
         }
     }

@@ -1,5 +1,6 @@
 //! Claims about the log of a test.
 
+use serde_json::json;
 use tracing::{info, info_span, trace, warn};
 
 use super::Log;
@@ -23,6 +24,16 @@ fn a_line_has_the_values_of_the_spans_around_it() {
         format!(r#"Info [notes] inside 1 turn=3 step=1 result="fine" big={} part=0.5 ready=true"#, u64::MAX)
     );
     assert_eq!(format!("{:?}", &lines[1..]), "[Info outside]");
+}
+
+#[test]
+fn what_a_line_says_is_told_apart_from_what_is_around_it() {
+    let log = Log::keep();
+    info_span!("turn", turn = 3, agent = "assistant").in_scope(|| info!(turn = 4, "inside"));
+    let line = &log.lines()[0];
+    assert_eq!(json!(line.fields), json!({ "turn": 4 }));
+    assert_eq!(json!(line.context), json!({ "turn": 3, "agent": "assistant" }));
+    assert_eq!(format!("{line:?}"), r#"Info inside agent="assistant" turn=4"#);
 }
 
 #[test]

@@ -1,0 +1,87 @@
+//! Owns `goondan order`: the onion of each kind of middleware, and why each layer lies where it does.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+
+use goondan::{Bundle, Error, LayerInfo, MemoryStore, MiddlewareKind, Result};
+use serde::Serialize;
+
+use crate::args::OrderArgs;
+
+const KINDS: [MiddlewareKind; 3] = [MiddlewareKind::Turn, MiddlewareKind::Step, MiddlewareKind::ToolCall];
+
+/// A layer as it is shown.
+#[derive(Serialize)]
+struct Shown<'a> {
+    #[serde(flatten)]
+    layer: &'a LayerInfo,
+    why: String,
+}
+
+/// Registers the extensions of an agent over an empty store, and shows what came of it: what `#[init]` registers by hand is
+/// among it, and nothing of a conversation is touched.
+pub(crate) fn order(args: &OrderArgs) -> Result<()> {
+    let bundle = Bundle::load(&args.bundle)?;
+    let entry = crate::run::agent_of(&bundle, args.agent.as_deref())?.name.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let text = runtime.block_on(async {
+        let agents = bundle.build(MemoryStore::new()).await?;
+        let agent = agents.get(entry.as_str()).ok_or_else(|| Error::msg("a built bundle has its agents"))?;
+        let instance = agent.instance("order").await?;
+        let onions = KINDS.map(|kind| (kind, explain(instance.layers(kind))));
+        let text = if args.json { json(&onions)? } else { page(&onions) };
+        instance.close().await?;
+        Ok::<_, Error>(text)
+    })?;
+    Ok(crate::unless_nobody_reads(io::stdout().lock().write_all(text.as_bytes()))?)
+}
+
+/// Every layer with the reason why it does not lie further out.
+fn explain(layers: &[LayerInfo]) -> Vec<Shown<'_>> {
+    let outer = std::iter::once(None).chain(layers.iter().map(Some));
+    layers.iter().zip(outer).map(|(layer, outer)| Shown { layer, why: why(layer, outer) }).collect()
+}
+
+fn why(layer: &LayerInfo, outer: Option<&LayerInfo>) -> String {
+    match outer {
+        None => "outermost: the lowest priority".to_owned(),
+        Some(outer) if outer.priority < layer.priority => {
+            format!("priority {} lies inside of {}", layer.priority, outer.priority)
+        }
+        Some(outer) => format!("registered after `{}`, at the same priority", outer.extension),
+    }
+}
+
+fn page(onions: &[(MiddlewareKind, Vec<Shown<'_>>)]) -> String {
+    let mut page = String::new();
+    for (kind, layers) in onions {
+        // Writing into a string does not fail.
+        _ = writeln!(page, "{kind}");
+        let longest = |text: fn(&LayerInfo) -> usize| layers.iter().map(|shown| text(shown.layer)).max().unwrap_or(0);
+        let (name, function) = (longest(|layer| layer.extension.as_str().len()), longest(|layer| layer.function.len()));
+        for Shown { layer, why } in layers {
+            let LayerInfo { extension, function: called, priority, .. } = layer;
+            let extension = extension.as_str();
+            _ = writeln!(page, "  {extension:<name$}  {called:<function$}  {priority:>5}  {why}");
+        }
+        _ = writeln!(page, "  {}", core(*kind));
+    }
+    page
+}
+
+/// What the onion is around.
+fn core(kind: MiddlewareKind) -> &'static str {
+    match kind {
+        MiddlewareKind::Turn => "(the steps of the turn)",
+        MiddlewareKind::Step => "(the model call and the tool calls)",
+        MiddlewareKind::ToolCall => "(the handler of the tool)",
+    }
+}
+
+fn json(onions: &[(MiddlewareKind, Vec<Shown<'_>>)]) -> Result<String> {
+    let object: serde_json::Map<_, _> = onions
+        .iter()
+        .map(|(kind, layers)| Ok((kind.to_string(), serde_json::to_value(layers)?)))
+        .collect::<Result<_>>()?;
+    Ok(serde_json::to_string(&object)? + "\n")
+}
