@@ -23,6 +23,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Run(RunArgs),
     Order(OrderArgs),
+    Instance(InstanceArgs),
     New(NewArgs),
     Plugin(PluginArgs),
 }
@@ -79,6 +80,81 @@ pub(crate) struct OrderArgs {
     /// Print one JSON object, with a list for each kind.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// See, and delete, the conversations that are stored.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct InstanceArgs {
+    #[command(subcommand)]
+    pub(crate) what: Instance,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Instance {
+    List(ListArgs),
+    Show(ShowArgs),
+    Delete(DeleteArgs),
+}
+
+/// Where conversations are looked for.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Place {
+    /// Look only into this workspace: the name, or instance key, of a swarm.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workspace: Option<String>,
+
+    /// Where conversations are stored [default: $GOONDAN_STATE_ROOT, or ~/.goondan].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_root: Option<PathBuf>,
+}
+
+/// List the conversations that are stored.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    pub(crate) place: Place,
+
+    /// Print one JSON array.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what was said in a conversation.
+///
+/// Nothing is opened, locked or repaired: this works while a turn runs, too.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ShowArgs {
+    /// The conversation, as `<agent>:<key>`.
+    pub(crate) instance: String,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+
+    /// Show long texts as a whole.
+    #[arg(long)]
+    pub(crate) full: bool,
+
+    /// Print one JSON object a message.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Delete a conversation with all that belongs to it.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct DeleteArgs {
+    /// The conversation, as `<agent>:<key>`.
+    pub(crate) instance: String,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+
+    /// Do not ask.
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 /// Start something of your own.

@@ -9,10 +9,11 @@
 //!
 //! # Layout
 //! `args`: what the user asks for · `log`: what is told beside the answers · `run`: the conversation · `answer`: what a
-//! turn prints · `order`: who wraps whom · `new`: a crate for an extension · `plugin`: the extensions of this program.
+//! turn prints · `order`: who wraps whom · `instance`: what is stored · `new`: a crate for an extension · `plugin`: the extensions of this program.
 
 mod answer;
 mod args;
+mod instance;
 mod log;
 mod new;
 mod order;
@@ -30,7 +31,7 @@ use logging as _;
 use message_window as _;
 use validate as _;
 
-use args::{Args, Command, New, Plugin};
+use args::{Args, Command, Instance, New, Plugin};
 
 /// The work failed.
 const FAILED: u8 = 1;
@@ -54,6 +55,11 @@ fn run(command: Command) -> Result<run::Outcome> {
     match command {
         Command::Run(args) => return run::run(&args),
         Command::Order(args) => order::order(&args)?,
+        Command::Instance(args) => match args.what {
+            Instance::List(args) => instance::list(&args)?,
+            Instance::Show(args) => instance::show(&args)?,
+            Instance::Delete(args) => instance::delete(&args)?,
+        },
         Command::New(args) => match args.what {
             New::Extension(args) => new::extension(&args)?,
         },

@@ -342,6 +342,8 @@ codes! {
     STORE_DAMAGED = "E_STORE_DAMAGED";
     /// Another process has the instance open.
     STORE_LOCKED = "E_STORE_LOCKED";
+    /// There is no instance of that name.
+    STORE_NOT_FOUND = "E_STORE_NOT_FOUND";
     /// The instance was closed.
     INSTANCE_CLOSED = "E_INSTANCE_CLOSED";
     /// The stored state of an extension cannot be read (STATE-05).

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::BoxFuture;
@@ -16,11 +17,11 @@ use crate::error::Result;
 use crate::event::RuntimeEvent;
 use crate::name::{AgentName, ExtensionName, InstanceKey, TurnId};
 
-pub use file::{FileStore, state_root, workspace_id};
+pub use file::{FileStore, StoredConversation, StoredInstance, state_root, workspace_id};
 pub use memory::MemoryStore;
 
 /// One conversation of one agent (D-05).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct InstanceId {
     /// The agent.
     pub agent: AgentName,

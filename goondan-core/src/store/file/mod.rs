@@ -38,6 +38,7 @@ mod lines;
 mod lock;
 mod log;
 mod metadata;
+mod outside;
 mod place;
 mod recovery;
 mod runtime_events;
@@ -45,6 +46,7 @@ mod state;
 
 use std::path::{Path, PathBuf};
 
+pub use outside::{StoredConversation, StoredInstance};
 pub use place::{state_root, workspace_id};
 
 use super::{InstanceId, Opened, Store};

@@ -128,7 +128,7 @@ fn adopt(place: &Place, recorded: Vec<MessageEvent>) -> Result<Recovered> {
 
 /// The conversation after `events`. An event that brings in an id that is there already is left out and reported (D-20):
 /// another implementation may have stored the base and crashed before it cleared the events.
-fn replay(base: &[Arc<Message>], events: Vec<MessageEvent>) -> Conversation {
+pub(super) fn replay(base: &[Arc<Message>], events: Vec<MessageEvent>) -> Conversation {
     let (mut conversation, _) = Conversation::from_base(base.iter().cloned());
     for event in events {
         if let Err(error) = conversation.apply(event) {

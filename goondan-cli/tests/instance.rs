@@ -1,0 +1,74 @@
+//! `goondan instance`: what is stored, seen and deleted from outside.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn goondan(state: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).args(arguments);
+    command.arg("--state-root").arg(state).stdin(Stdio::null()).env_remove("GOONDAN_STATE_ROOT").output().unwrap()
+}
+
+fn done(state: &Path, arguments: &[&str]) -> String {
+    let output = goondan(state, arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn refused(state: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = goondan(state, arguments);
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// A state root in which two conversations were held.
+fn two_conversations() -> TempDir {
+    let state = TempDir::new().unwrap();
+    for (key, input) in [("user:1", "hello"), ("user/2", "where is this stored?")] {
+        done(state.path(), &["run", "examples/quickstart", "--instance", key, "--input", input]);
+    }
+    state
+}
+
+#[test]
+fn conversations_are_listed_by_workspace_agent_and_key() {
+    let empty = TempDir::new().unwrap();
+    assert_eq!(done(empty.path(), &["instance", "list"]), "No conversation is stored here.\n");
+    let state = two_conversations();
+    let table = done(state.path(), &["instance", "list"]);
+    let rows: Vec<_> = table.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>()).collect();
+    assert_eq!(rows, [["WORKSPACE", "INSTANCE"], ["quickstart", "guide:user/2"], ["quickstart", "guide:user:1"]]);
+    let json: Value = serde_json::from_str(&done(state.path(), &["instance", "list", "--json"])).unwrap();
+    assert_eq!((&json[1]["agent"], &json[1]["key"]), (&Value::from("guide"), &Value::from("user:1")));
+    assert_eq!(done(state.path(), &["instance", "list", "--workspace", "other", "--json"]), "[]\n");
+}
+
+#[test]
+fn a_conversation_is_shown_as_it_was_said() {
+    let state = two_conversations();
+    let page = done(state.path(), &["instance", "show", "guide:user:1"]);
+    let lines: Vec<_> = page.lines().collect();
+    assert!(lines[0].ends_with("  user") && lines[2].ends_with("  assistant"), "{page}");
+    assert_eq!(lines[1], "  hello");
+    assert!(lines[3].starts_with("  Hello! I am an agent"), "{page}");
+    let json = done(state.path(), &["instance", "show", "guide:user:1", "--json"]);
+    let first: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(first["data"]["content"], "hello");
+    let (code, error) = refused(state.path(), &["instance", "show", "guide:nobody"]);
+    assert!(code == Some(1) && error.contains("E_STORE_NOT_FOUND"), "{error}");
+    assert_eq!(refused(state.path(), &["instance", "show", "guide"]).0, Some(2));
+}
+
+#[test]
+fn a_conversation_is_deleted_when_that_is_said_twice() {
+    let state = two_conversations();
+    let (code, error) = refused(state.path(), &["instance", "delete", "guide:user:1"]);
+    assert!(code == Some(2) && error.contains("--yes"), "{error}");
+    assert_eq!(done(state.path(), &["instance", "delete", "guide:user:1", "--yes"]), "Deleted `guide:user:1`.\n");
+    assert_eq!(done(state.path(), &["instance", "list"]).lines().count(), 2, "the title and the other one");
+    assert_eq!(refused(state.path(), &["instance", "delete", "guide:user:1", "--yes"]).0, Some(1));
+}
