@@ -30,6 +30,8 @@ use pairs::Pairs;
 #[derive(Debug, Default)]
 pub struct Conversation {
     slots: Vec<Option<Arc<Message>>>,
+    /// Slots below this are empty, in the base too: whoever looks at the oldest messages need not pass them.
+    first: usize,
     /// Slots below this belong to the base.
     base_end: usize,
     base_count: usize,
@@ -118,13 +120,18 @@ impl Conversation {
         for (slot, message) in self.overlay.drain() {
             self.slots[slot] = message;
         }
+        let gone = self.start.max(self.first);
         let holes = self.slots.len() - self.start - self.count;
         if self.start > 0 || holes > self.count {
-            self.slots.drain(..self.start);
-            self.start = 0;
+            self.slots.drain(..gone);
+            (self.start, self.first) = (0, 0);
             self.slots.retain(Option::is_some);
             let ids = self.slots.iter().enumerate().filter_map(|(slot, message)| Some((message.as_ref()?.id(), slot)));
             self.index = ids.map(|(id, slot)| (id.clone(), slot)).collect();
+        }
+        // Once for each slot, however often the conversation is folded.
+        while self.slots.get(self.first).is_some_and(Option::is_none) {
+            self.first += 1;
         }
         self.seal_base();
     }
@@ -141,7 +148,7 @@ impl Conversation {
 
     /// The messages as they are now.
     pub fn messages(&self) -> impl Iterator<Item = &Arc<Message>> {
-        (self.start..self.slots.len()).filter_map(|slot| self.message(slot))
+        (self.start.max(self.first)..self.slots.len()).filter_map(|slot| self.message(slot))
     }
 
     /// The newest message.
@@ -240,11 +247,11 @@ impl ConversationHost for Conversation {
     fn message_from(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)> {
         let (message, slot) = match snapshot {
             Snapshot::Base => {
-                let mut slots = self.slots[..self.base_end].iter().enumerate().skip(cursor);
+                let mut slots = self.slots[..self.base_end].iter().enumerate().skip(cursor.max(self.first));
                 slots.find_map(|(slot, message)| Some((message.as_ref()?, slot)))?
             }
             Snapshot::Next => {
-                let mut slots = cursor.max(self.start)..self.slots.len();
+                let mut slots = cursor.max(self.start).max(self.first)..self.slots.len();
                 slots.find_map(|slot| Some((self.message(slot)?, slot)))?
             }
         };

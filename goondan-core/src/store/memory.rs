@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Commit, InstanceId, Journal, Opened, Reach, Store};
 use crate::BoxFuture;
-use crate::conversation::{Message, MessageEvent};
+use crate::conversation::{Conversation, MessageEvent};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{ExtensionName, TurnId};
 
@@ -39,7 +39,8 @@ impl Drop for Workdirs {
 
 #[derive(Debug, Default)]
 struct Kept {
-    base: Vec<Arc<Message>>,
+    /// The committed messages. A conversation of its own, so that a commit costs what the turn changed, not what there is.
+    base: Conversation,
     state: BTreeMap<ExtensionName, Value>,
     open: bool,
 }
@@ -69,7 +70,8 @@ impl Store for MemoryStore {
                 }
                 let workdir = self.workdirs.0.join(super::file::directory_name(&instance.to_string()));
                 let journal = Box::new(MemoryJournal { store: self.clone(), instance: instance.clone() });
-                Ok(Opened { base: kept.base.clone(), interrupted: None, state: kept.state.clone(), workdir, journal })
+                let base = kept.base.messages().cloned().collect();
+                Ok(Opened { base, interrupted: None, state: kept.state.clone(), workdir, journal })
             })
         })
     }
@@ -94,15 +96,15 @@ impl Journal for MemoryJournal {
     }
 
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
-        self.store.with(&self.instance, |kept| {
-            if turn.conversation.only_appends() {
-                kept.base.extend(turn.conversation.events().iter().filter_map(MessageEvent::appended).cloned());
-            } else {
-                kept.base = turn.conversation.messages().cloned().collect();
+        let kept = self.store.with(&self.instance, |kept| {
+            for event in turn.conversation.events() {
+                kept.base.apply(event.clone())?;
             }
+            kept.base.fold();
             kept.state.extend(turn.state.iter().map(|(name, value)| (name.clone(), value.clone())));
+            Ok(())
         });
-        Box::pin(std::future::ready(Ok(())))
+        Box::pin(std::future::ready(kept))
     }
 }
 
