@@ -4,14 +4,12 @@ use std::fmt;
 
 use goondan_core::{AgentName, ErrorCode};
 
-use crate::fault::Faults;
+use crate::fault::Collector;
 use crate::field::{Field, meant};
 use crate::legacy;
 use crate::nearest::{nearest, one_of};
+use crate::shape::{API_VERSION, DOCUMENT, METADATA};
 use crate::yaml::Node;
-
-/// The version of the format.
-const API_VERSION: &str = "goondan.ai/v1";
 
 /// The kinds of resources that this version reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +21,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Model, Self::Extension, Self::Agent, Self::Swarm];
+    pub(crate) const ALL: [Self; 4] = [Self::Model, Self::Extension, Self::Agent, Self::Swarm];
 
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -66,12 +64,12 @@ pub(crate) struct Document<'a> {
 
 impl<'a> Document<'a> {
     /// `None` for a document without a `kind`, which is none of ours (F-REF), and for one of an unknown kind.
-    pub(crate) fn read(node: &'a Node, faults: &'a Faults) -> Option<Self> {
+    pub(crate) fn read(node: &'a Node, faults: &'a Collector) -> Option<Self> {
         node.get("kind")?;
-        let root = Field::document(node, faults).table()?;
-        root.only(&["apiVersion", "kind", "metadata", "spec"]);
+        let root = Field::document(node, faults).table(&DOCUMENT)?;
         match root.get("apiVersion") {
             Some(version) => check_api_version(&version),
+            None if root.misspells("apiVersion") => {}
             None => root.field.refuse(
                 ErrorCode::CONFIG_API_VERSION,
                 "`apiVersion` is missing",
@@ -80,19 +78,18 @@ impl<'a> Document<'a> {
         }
         let kind = root.get("kind")?;
         let kind = Kind::read(&kind, kind.text()?, ErrorCode::CONFIG_KIND)?;
-        let metadata = root.need("metadata", "metadata: { name: <name> }").and_then(|metadata| metadata.table());
+        let metadata = root.need("metadata").and_then(|metadata| metadata.table(&METADATA));
         let name = metadata.and_then(|metadata| {
-            metadata.only(&["name", "labels"]);
             // LOAD-05: labels are for readers of the bundle; goondan itself does nothing with them.
-            if let Some(labels) = metadata.get("labels").and_then(|labels| labels.table()) {
-                labels.fields().for_each(|label| _ = label.text());
+            if let Some(labels) = metadata.get("labels") {
+                labels.fields().into_iter().flatten().for_each(|label| _ = label.text());
             }
-            metadata.need("name", "name: <name>")
+            metadata.need("name")
         });
         if let Some(name) = &name {
             check_name(name);
         }
-        Some(Self { kind, name, spec: root.need("spec", "spec: { … }") })
+        Some(Self { kind, name, spec: root.need("spec") })
     }
 
     /// The name, if it is text.

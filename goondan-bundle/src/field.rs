@@ -2,9 +2,10 @@
 
 use goondan_core::ErrorCode;
 
-use crate::fault::{Fault, Faults, Place};
-use crate::legacy;
+use crate::fault::{Collector, Flaw, Place, at};
 use crate::nearest::{nearest, one_of};
+use crate::shape::Shape;
+use crate::table::Table;
 use crate::yaml::{Entry, Node, Value};
 
 /// A node on its way to a typed value. Its readers report what is wrong and then give `None`.
@@ -13,18 +14,36 @@ pub(crate) struct Field<'a> {
     node: &'a Node,
     /// Such as `spec.extensions[0].ref`; empty for the document itself.
     path: String,
-    faults: &'a Faults,
+    faults: &'a Collector,
 }
 
 impl<'a> Field<'a> {
     /// The root of a document.
-    pub(crate) fn document(node: &'a Node, faults: &'a Faults) -> Self {
+    pub(crate) fn document(node: &'a Node, faults: &'a Collector) -> Self {
         Self { node, path: String::new(), faults }
     }
 
     /// The path with quotes around it.
     pub(crate) fn name(&self) -> String {
         if self.path.is_empty() { "the document".to_owned() } else { format!("`{}`", self.path) }
+    }
+
+    /// Where the value stands, as text for a message.
+    pub(crate) fn at(&self) -> String {
+        at(self.faults.file(), Some(self.node.place))
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.node.place
+    }
+
+    /// Who collects the faults of the file.
+    pub(crate) fn faults(&self) -> &'a Collector {
+        self.faults
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.path
     }
 
     pub(crate) fn value(&self) -> &'a Value {
@@ -36,8 +55,43 @@ impl<'a> Field<'a> {
         self.refuse_at(self.node.place, code, message, remedy);
     }
 
-    fn refuse_at(&self, place: Place, code: ErrorCode, message: impl Into<String>, remedy: impl Into<String>) {
-        self.faults.report(Fault::new(code, place, message, remedy));
+    /// As [`Field::refuse`], for what several checks can find.
+    pub(crate) fn refuse_once(&self, code: ErrorCode, message: impl Into<String>, remedy: impl Into<String>) {
+        self.faults.report_once(Flaw::new(code, self.node.place, message, remedy).under(&self.path));
+    }
+
+    /// The value behind keys of mappings and indexes of lists, without a word if there is none.
+    pub(crate) fn follow<'k>(&self, keys: impl IntoIterator<Item = &'k str>) -> Option<Self> {
+        keys.into_iter().try_fold(self.clone(), |field, key| match field.value() {
+            Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| field.child(entry)),
+            Value::Sequence(nodes) => {
+                let node = nodes.get(key.parse::<usize>().ok()?)?;
+                Some(Self { node, path: format!("{}[{key}]", field.path), faults: field.faults })
+            }
+            _ => None,
+        })
+    }
+
+    pub(crate) fn refuse_at(
+        &self,
+        place: Place,
+        code: ErrorCode,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.faults.report(Flaw::new(code, place, message, remedy).under(&self.path));
+    }
+
+    /// Reports that a mapping has no field `key`, at the mapping.
+    pub(crate) fn refuse_missing(&self, key: &str, example: &str) {
+        let path = self.path_of(key);
+        let flaw = Flaw::new(
+            ErrorCode::CONFIG_SCHEMA,
+            self.node.place,
+            format!("`{path}` is missing"),
+            format!("add `{example}`"),
+        );
+        self.faults.report(flaw.under(&path));
     }
 
     /// Reports that the value is of another type, or outside of the range.
@@ -98,9 +152,21 @@ impl<'a> Field<'a> {
         Some(nodes.iter().enumerate().map(item).collect())
     }
 
-    pub(crate) fn table(&self) -> Option<Table<'a>> {
+    /// A mapping with the fields of `shape`; reports all others.
+    pub(crate) fn table(&self, shape: &'static Shape) -> Option<Table<'a>> {
+        let table = self.open(shape)?;
+        table.only();
+        Some(table)
+    }
+
+    /// A mapping of which it is not known yet whether its fields are those of `shape`.
+    pub(crate) fn open(&self, shape: &'static Shape) -> Option<Table<'a>> {
+        Some(Table { field: self.clone(), entries: self.entries()?, shape })
+    }
+
+    fn entries(&self) -> Option<&'a [Entry]> {
         match self.value() {
-            Value::Mapping(entries) => Some(Table { field: self.clone(), entries }),
+            Value::Mapping(entries) => Some(entries),
             _ => {
                 self.expected("a mapping");
                 None
@@ -108,72 +174,26 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// The fields of a mapping of anything, in the order of the file.
+    pub(crate) fn fields(&self) -> Option<impl Iterator<Item = Field<'a>>> {
+        Some(self.entries()?.iter().map(|entry| self.child(entry)))
+    }
+
+    pub(crate) fn child(&self, entry: &'a Entry) -> Field<'a> {
+        Field { node: &entry.node, path: self.path_of(&entry.key), faults: self.faults }
+    }
+
+    pub(crate) fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
     /// A mapping of anything, as JSON.
     pub(crate) fn object(&self) -> Option<serde_json::Map<String, serde_json::Value>> {
-        self.table()?;
+        self.entries()?;
         match self.node.to_json() {
             serde_json::Value::Object(object) => Some(object),
             _ => None,
         }
-    }
-}
-
-/// A mapping on its way to a typed value.
-pub(crate) struct Table<'a> {
-    pub(crate) field: Field<'a>,
-    entries: &'a [Entry],
-}
-
-impl<'a> Table<'a> {
-    pub(crate) fn get(&self, key: &str) -> Option<Field<'a>> {
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| self.child(entry))
-    }
-
-    /// The field `key`; reports if it is missing. `example` shows how to write it.
-    pub(crate) fn need(&self, key: &str, example: &str) -> Option<Field<'a>> {
-        let found = self.get(key);
-        if found.is_none() {
-            let message = format!("`{}` is missing", self.path_of(key));
-            self.field.refuse(ErrorCode::CONFIG_SCHEMA, message, format!("add `{example}`"));
-        }
-        found
-    }
-
-    /// Reports every field whose name is none of `known`.
-    pub(crate) fn only(&self, known: &[&str]) {
-        for entry in self.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
-            let key = entry.key.as_str();
-            let guess = nearest(key, known.iter().copied());
-            let place = self.field.name();
-            let (message, remedy) = match legacy::new_form(&self.path_of(key)) {
-                Some(new_form) => {
-                    (format!("`{}` is a field of the old format", self.path_of(key)), new_form.to_owned())
-                }
-                None => (
-                    format!(
-                        "unknown field `{key}` in {place}: expected {}{}",
-                        one_of(known.iter().copied()),
-                        meant(guess)
-                    ),
-                    guess.map_or_else(|| format!("remove `{key}`"), |guess| format!("write `{guess}`")),
-                ),
-            };
-            self.field.refuse_at(entry.key_place, ErrorCode::CONFIG_SCHEMA, message, remedy);
-        }
-    }
-
-    /// Every field, in the order of the file.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = Field<'a>> {
-        self.entries.iter().map(|entry| self.child(entry))
-    }
-
-    fn child(&self, entry: &'a Entry) -> Field<'a> {
-        Field { node: &entry.node, path: self.path_of(&entry.key), faults: self.field.faults }
-    }
-
-    fn path_of(&self, key: &str) -> String {
-        let path = &self.field.path;
-        if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
     }
 }
 

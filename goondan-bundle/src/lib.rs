@@ -1,14 +1,26 @@
 //! Bundles: agents described in YAML, read into typed values that are checked as a whole before anything runs.
 //!
 //! # Layout
-//! In the order in which data passes: `source`: from a path to text · `yaml`: from text to trees whose every node
-//! knows its place · `plain`: from text to data of the caller · `field`: reading a node and saying what is wrong with
-//! it · `document`: what each document declares · `reference`: who means whom · `resource`: the typed kinds ·
-//! `bundle`: all of it together · `build`: the agents. `fault`, `nearest` and `legacy` word the errors.
+//! In the order in which data passes: `scan`: from a path to files · `source`: from a file to text · `yaml`: from text
+//! to trees whose every node knows its place · `plain`: from text to data of the caller · `shape`: which fields there
+//! are · `schema`: the same for editors · `field` and `table`: reading a node and saying what is wrong with it ·
+//! `document`: what each document declares · `reference`: who means whom · `configs`: settings of extensions that are
+//! known · `resource`: the typed kinds · `bundle`: all of it together · `build`: the agents. `fault`, `faults` and
+//! `hint` are what is said of a bundle; `nearest` and `legacy` help to word it.
 
 mod fault;
+pub use fault::{Fault, Place};
+
+mod faults;
+pub use faults::Faults;
+
+mod hint;
+pub use hint::Hint;
+
 mod legacy;
 mod nearest;
+
+mod scan;
 
 mod source;
 
@@ -19,9 +31,18 @@ pub use plain::read_yaml;
 
 mod field;
 
+mod table;
+
 mod document;
 
+mod shape;
+
+mod schema;
+pub use schema::schema;
+
 mod reference;
+
+mod configs;
 
 mod resource;
 pub use resource::{

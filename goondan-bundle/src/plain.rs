@@ -5,7 +5,8 @@ use std::path::Path;
 use goondan_core::{ErrorCode, Result};
 use serde::de::DeserializeOwned;
 
-use crate::fault::{Fault, Place};
+use crate::fault::{Flaw, Place};
+use crate::faults::Faults;
 use crate::source;
 use crate::yaml::{self, Node, Value};
 
@@ -15,17 +16,20 @@ use crate::yaml::{self, Node, Value};
 /// `E_CONFIG_PARSE_ERROR` when the file cannot be read or is not YAML, `E_CONFIG_SCHEMA_INVALID` when it does not fit
 /// `T`. The message begins with the file, and where they are known the line and the column.
 pub fn read_yaml<T: DeserializeOwned + Send>(path: impl AsRef<Path>) -> Result<T> {
-    let path = path.as_ref();
-    let text = source::read(path)?;
-    read(&text).map_err(|fault| fault.into_error(path))
+    read_file(path.as_ref()).map_err(Faults::into_error)
 }
 
-fn read<T: DeserializeOwned + Send>(text: &str) -> Result<T, Fault> {
+/// As [`read_yaml`], for readers that collect faults.
+pub(crate) fn read_file<T: DeserializeOwned + Send>(path: &Path) -> Result<T, Faults> {
+    source::read(path).and_then(|text| read(&text)).map_err(|flaw| flaw.of(path).into())
+}
+
+fn read<T: DeserializeOwned + Send>(text: &str) -> Result<T, Flaw> {
     // Read twice: what fails as a tree is no YAML, what fails only then has another shape.
     let tree = yaml::one::<Node>(text, ErrorCode::CONFIG_PARSE)?;
     // The parser would take nothing for an empty list.
     if matches!(tree.value, Value::Null) {
-        return Err(Fault::new(ErrorCode::CONFIG_PARSE, Place::START, "the file is empty", "write the data into it"));
+        return Err(Flaw::new(ErrorCode::CONFIG_PARSE, Place::START, "the file is empty", "write the data into it"));
     }
     yaml::one(text, ErrorCode::CONFIG_SCHEMA)
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use goondan_core::ErrorCode;
 
 use crate::document::{Document, Kind};
-use crate::field::{Field, Table, meant};
+use crate::field::{Field, meant};
 use crate::nearest::{nearest, one_of};
+use crate::shape::{REFERENCE, Shape};
+use crate::table::Table;
 use crate::yaml::Value;
 
 /// What references can mean.
@@ -29,13 +31,20 @@ impl<'a> Names<'a> {
         for (index, document) in documents.iter().enumerate() {
             let (kind, name) = (document.kind, document.name());
             if let (Some(field), Some(name)) = (&document.name, name)
-                && documents[..index].iter().any(|earlier| earlier.kind == kind && earlier.name() == Some(name))
+                && let Some(earlier) =
+                    documents[..index].iter().find(|earlier| earlier.kind == kind && earlier.name() == Some(name))
+                && let Some(first) = &earlier.name
             {
-                let message = format!("there is another {kind} `{name}` above");
+                let message = format!("there is another {kind} `{name}` at {}", first.at());
                 field.refuse(ErrorCode::CONFIG_DUPLICATE_NAME, message, "give one of them another name");
             }
         }
         Self { documents, complete }
+    }
+
+    /// The document that declares a resource.
+    pub(crate) fn document(&self, kind: Kind, name: &str) -> Option<&'a Document<'a>> {
+        self.documents.iter().find(|document| document.kind == kind && document.name() == Some(name))
     }
 
     fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &'a str> {
@@ -70,14 +79,14 @@ impl<'a> Names<'a> {
 }
 
 /// The items of a list of references: mappings with a `ref`.
-pub(crate) fn items<'a>(list: &Field<'a>) -> Vec<Table<'a>> {
+pub(crate) fn items<'a>(list: &Field<'a>, shape: &'static Shape) -> Vec<Table<'a>> {
     let item = |field: Field<'a>| match field.value() {
         Value::Text(text) => {
             let message = format!("{} must be a mapping with `ref`, but is the text `{text}`", field.name());
             field.refuse(ErrorCode::CONFIG_INVALID_REF, message, format!("write `{{ ref: \"{text}\" }}`"));
             None
         }
-        _ => field.table(),
+        _ => field.table(shape),
     };
     list.items().unwrap_or_default().into_iter().filter_map(item).collect()
 }
@@ -85,10 +94,8 @@ pub(crate) fn items<'a>(list: &Field<'a>) -> Vec<Table<'a>> {
 /// The kind and the name in `Kind/name`, or in a mapping of the two.
 fn parse<'a>(field: &Field<'a>) -> Option<(Kind, &'a str)> {
     if let Value::Mapping(_) = field.value() {
-        let table = field.table()?;
-        table.only(&["kind", "name"]);
-        let kind = table.need("kind", "kind: <Kind>");
-        let name = table.need("name", "name: <name>");
+        let table = field.table(&REFERENCE)?;
+        let (kind, name) = (table.need("kind"), table.need("name"));
         let (kind, name) = (kind?, name?.text()?);
         return Some((Kind::read(&kind, kind.text()?, ErrorCode::CONFIG_INVALID_REF)?, name));
     }

@@ -1,84 +1,91 @@
-//! Owns the way from a path to text: which file is meant, how big it may be, and that it is text.
+//! Owns the way from a file to text: how big it may be, and that it is text.
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use goondan_core::{Error, ErrorCode, Result};
+use goondan_core::ErrorCode;
 
-use crate::fault::{Fault, Place};
+use crate::fault::{Flaw, Place};
 
 /// The most bytes that a file may have (F-REF).
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The names under which a directory holds its bundle, the first one found counts.
-const FILE_NAMES: [&str; 2] = ["goondan.yaml", "goondan.yml"];
-
-/// The file that `path` means, and the directory that the paths in it are relative to (LOAD-04).
-pub(crate) fn locate(path: &Path) -> Result<(PathBuf, PathBuf)> {
-    let metadata = fs::metadata(path).map_err(|error| unreadable(path, error))?;
-    if !metadata.is_dir() {
-        let root = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        return Ok((path.to_owned(), root.unwrap_or(Path::new(".")).to_owned()));
-    }
-    match FILE_NAMES.iter().map(|name| path.join(name)).find(|file| file.exists()) {
-        Some(file) => Ok((file, path.to_owned())),
-        None => Err(Error::new(
-            ErrorCode::CONFIG_PARSE,
-            format!("{}: the directory holds no `goondan.yaml` and no `goondan.yml`", path.display()),
-        )
-        .suggest("create `goondan.yaml` there, or name the YAML file itself")),
-    }
+/// The text of a file, without a byte order mark.
+pub(crate) fn read(file: &Path) -> Result<String, Flaw> {
+    text(bytes(file)?)
 }
 
-/// The text of a file, without a byte order mark.
-pub(crate) fn read(file: &Path) -> Result<String> {
-    let metadata = fs::metadata(file).map_err(|error| unreadable(file, error))?;
+/// The text of a file that may be none of ours: `None` unless it looks like one that declares resources.
+pub(crate) fn read_if_ours(file: &Path) -> Result<Option<String>, Flaw> {
+    let bytes = bytes(file)?;
+    if is_ours(&bytes) { text(bytes).map(Some) } else { Ok(None) }
+}
+
+/// Whether somebody meant to declare resources here, as far as a look at bytes can tell that may not be YAML at all.
+fn is_ours(bytes: &[u8]) -> bool {
+    let needle = b"goondan.ai/";
+    let kind = |line: &[u8]| {
+        let start = line.iter().position(|byte| !b"{\"' \xef\xbb\xbf".contains(byte)).unwrap_or(line.len());
+        // A field `kind` of something else is indented.
+        line[start..].starts_with(b"kind") && !line.starts_with(b" ")
+    };
+    bytes.windows(needle.len()).any(|window| window == needle) || bytes.split(|byte| *byte == b'\n').any(kind)
+}
+
+/// The first bytes of a file: one more than it may have, if it has too many.
+fn bytes(file: &Path) -> Result<Vec<u8>, Flaw> {
+    let metadata = fs::metadata(file).map_err(|error| unreadable(&error))?;
     // Opening a pipe or a device could wait for ever.
     if !metadata.is_file() {
-        return Err(refuse(file, "this is not a file", "name a YAML file"));
+        return Err(refuse("this is not a file", "name a YAML file"));
     }
     let mut bytes = Vec::new();
     let read = File::open(file).and_then(|open| open.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    read.map_err(|error| unreadable(file, error))?;
+    read.map_err(|error| unreadable(&error))?;
+    Ok(bytes)
+}
+
+fn text(bytes: Vec<u8>) -> Result<String, Flaw> {
     if bytes.len() as u64 > MAX_BYTES {
         let message = format!("the file is larger than {MAX_BYTES} bytes");
-        return Err(refuse(file, message, "keep large data in files that the bundle names"));
+        return Err(refuse(message, "keep large data in files that the bundle names"));
     }
-    let text = String::from_utf8(bytes).map_err(|error| not_text(file, error.as_bytes(), error.utf8_error()))?;
+    let text = String::from_utf8(bytes).map_err(|error| not_text(error.as_bytes(), error.utf8_error()))?;
     if let Some(at) = text.find('\0') {
-        return Err(binary(file, place_of(&text[..at])));
+        return Err(binary(place_of(&text[..at])));
     }
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-fn unreadable(path: &Path, error: std::io::Error) -> Error {
-    let (message, remedy) = match error.kind() {
-        std::io::ErrorKind::NotFound => ("there is no such file or directory", "check the path"),
-        std::io::ErrorKind::PermissionDenied => ("the file may not be read", "check its permissions"),
-        _ => ("the file cannot be read", "check the file and the disk"),
-    };
-    refuse(path, message, remedy).caused_by(error)
+pub(crate) fn unreadable(error: &std::io::Error) -> Flaw {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => refuse("there is no such file or directory", "check the path"),
+        std::io::ErrorKind::PermissionDenied => {
+            refuse("this may not be read: permission denied", "change its permissions, or run as a user who may")
+        }
+        _ => refuse(format!("this cannot be read: {error}"), "check the path and the disk"),
+    }
 }
 
-fn refuse(path: &Path, message: impl std::fmt::Display, remedy: &'static str) -> Error {
-    Error::new(ErrorCode::CONFIG_PARSE, format!("{}: {message}", path.display())).suggest(remedy)
+pub(crate) fn refuse(message: impl Into<String>, suggestion: impl Into<String>) -> Flaw {
+    Flaw::new(ErrorCode::CONFIG_PARSE, None, message, suggestion)
 }
 
-fn not_text(file: &Path, bytes: &[u8], error: std::str::Utf8Error) -> Error {
+fn not_text(bytes: &[u8], error: std::str::Utf8Error) -> Flaw {
     let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
     let place = place_of(&valid);
     if bytes.contains(&0) {
-        return binary(file, place);
+        return binary(place);
     }
     let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
     let message = format!("the file is not UTF-8 text: byte 0x{byte:02x} fits no character");
-    Fault::new(ErrorCode::CONFIG_PARSE, place, message, "save the file as UTF-8").into_error(file)
+    Flaw::new(ErrorCode::CONFIG_PARSE, place, message, "save the file as UTF-8")
 }
 
-fn binary(file: &Path, place: Place) -> Error {
+fn binary(place: Place) -> Flaw {
     let message = "the file is binary data, not YAML text";
-    Fault::new(ErrorCode::CONFIG_PARSE, place, message, "name a YAML file in UTF-8").into_error(file)
+    Flaw::new(ErrorCode::CONFIG_PARSE, place, message, "name a YAML file in UTF-8")
 }
 
 /// The place just after `text`.

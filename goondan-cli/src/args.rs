@@ -22,8 +22,10 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Run(RunArgs),
+    Check(CheckArgs),
     Order(OrderArgs),
     Instance(InstanceArgs),
+    Schema(SchemaArgs),
     New(NewArgs),
     Plugin(PluginArgs),
 }
@@ -61,6 +63,31 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) state_root: Option<PathBuf>,
 }
+
+/// Find everything that is wrong with a bundle, without running anything.
+///
+/// Each fault comes with its place, what was expected, and the remedy. Hints are about bundles that are right, but perhaps
+/// not meant so.
+///
+/// Exit status: 0 no faults, 2 faults.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct CheckArgs {
+    /// The bundle: a directory with a goondan.yaml, or a YAML file.
+    #[arg(default_value = ".")]
+    pub(crate) bundle: PathBuf,
+
+    /// Print one JSON object: faults, hints.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print the JSON Schema of bundles, with the configs of the extensions of this program.
+///
+/// Editors check and complete YAML files by it.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct SchemaArgs {}
 
 /// Show which extension wraps which, and why.
 ///

@@ -9,10 +9,11 @@
 //!
 //! # Layout
 //! `args`: what the user asks for · `log`: what is told beside the answers · `run`: the conversation · `answer`: what a
-//! turn prints · `order`: who wraps whom · `instance`: what is stored · `new`: a crate for an extension · `plugin`: the extensions of this program.
+//! turn prints · `check`: what is wrong with a bundle · `order`: who wraps whom · `instance`: what is stored · `new`: a crate for an extension · `plugin`: the extensions of this program.
 
 mod answer;
 mod args;
+mod check;
 mod instance;
 mod log;
 mod new;
@@ -44,6 +45,7 @@ pub fn main() -> ExitCode {
     match log::to_stderr().and_then(|()| run(command)) {
         Ok(run::Outcome::Done) => ExitCode::SUCCESS,
         Ok(run::Outcome::SomeFailed) => ExitCode::from(FAILED),
+        Ok(run::Outcome::Misconfigured) => ExitCode::from(USAGE),
         Err(error) => {
             report(&error);
             ExitCode::from(if error.code().is_configuration() { USAGE } else { FAILED })
@@ -54,7 +56,9 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> Result<run::Outcome> {
     match command {
         Command::Run(args) => return run::run(&args),
+        Command::Check(args) => return check::check(&args),
         Command::Order(args) => order::order(&args)?,
+        Command::Schema(_) => check::schema()?,
         Command::Instance(args) => match args.what {
             Instance::List(args) => instance::list(&args)?,
             Instance::Show(args) => instance::show(&args)?,

@@ -9,12 +9,14 @@ use goondan::{Bundle, Error, ErrorCode, FileStore, Instance, Result};
 use crate::answer::{self, Format};
 use crate::args::RunArgs;
 
-/// How a run ended.
+/// How a command ended that did what it was asked for.
 pub(crate) enum Outcome {
-    /// Every turn was answered.
+    /// All is well.
     Done,
     /// At least one turn failed; the others went on.
     SomeFailed,
+    /// The bundle that was to be checked has faults.
+    Misconfigured,
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {

@@ -1,64 +1,105 @@
 //! Owns how a bundle is read: each document by itself, then each kind after those that it refers to.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use goondan_core::{ErrorCode, Result};
+use serde_json::Value;
 
 use super::Bundle;
-use crate::document::Document;
-use crate::fault::{Fault, Faults, Place};
+use super::files::{Files, Opened};
+use super::hints::hints;
+use crate::configs::Configs;
+use crate::document::{Document, Kind};
+use crate::faults::Faults;
+use crate::hint::Hint;
 use crate::reference::{Names, Resource};
 use crate::resource::{AgentResource, ExtensionResource, ModelResource, SwarmResource};
-use crate::{source, yaml};
 
 impl Bundle {
-    /// Reads a bundle: `path` is a YAML file, or a directory that holds `goondan.yaml` or `goondan.yml`.
+    /// Reads a bundle, as [`Bundle::check`] does.
     ///
     /// # Errors
-    /// The first fault in the file, with a code of the family `E_CONFIG_…`, or `E_EXT_LOAD` for an entry that this
-    /// version cannot load. The message begins with `<file>:<line>:<column>: `, or with the path alone when there is
-    /// no text to point at; the suggestion is the remedy.
+    /// The first fault, with a code of the family `E_CONFIG_…`, or `E_EXT_LOAD` for an entry that this version cannot
+    /// load. The message begins with `<file>:<line>:<column>: `, or with the path alone when there is no text to point
+    /// at; the suggestion is the remedy, and says how many more faults there are.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let (file, root) = source::locate(path.as_ref())?;
-        let text = source::read(&file)?;
-        Self::read(&text, &file, root).map_err(|fault| fault.into_error(&file))
+        Self::check(path).map_err(Faults::into_error)
     }
 
-    fn read(text: &str, file: &Path, root: PathBuf) -> Result<Self, Fault> {
-        let faults = Faults::default();
-        let mut complete = true;
-        let mut nodes = Vec::new();
-        for document in yaml::documents(text)? {
-            match document {
-                Ok(node) => nodes.push(node),
-                Err(fault) => {
-                    complete = false;
-                    faults.report(fault);
-                }
-            }
-        }
-        if complete && !nodes.iter().any(|node| node.get("kind").is_some()) {
-            return Err(nothing_in(nodes.len()));
-        }
-        let documents: Vec<_> = nodes.iter().filter_map(|node| Document::read(node, &faults)).collect();
-        let kinds = nodes.iter().filter(|node| node.get("kind").is_some()).count();
-        complete &= documents.len() == kinds && documents.iter().all(|document| document.name().is_some());
-        let names = Names::of(&documents, complete);
-        let models = read_all(&documents, |document| ModelResource::read(document, &root));
-        let extensions = read_all(&documents, ExtensionResource::read);
-        let agents = read_all(&documents, |document| AgentResource::read(document, &names, &models, &extensions));
-        let swarms = read_all(&documents, |document| SwarmResource::read(document, &names, &agents));
-        refuse_second_swarm(&documents);
-        drop(documents);
-        match faults.into_first() {
-            Some(fault) => Err(fault),
+    /// Reads a bundle, and runs nothing. `path` is a YAML file, which then is the whole bundle, or a directory: all
+    /// YAML files below it are read, except for those in `dist`, `node_modules`, hidden and cache directories, and in
+    /// directories that are bundles of their own because they hold a `goondan.yaml`. Files in which nothing looks like
+    /// a resource are passed over.
+    ///
+    /// # Errors
+    /// Everything that is wrong, at once (RULE-02).
+    ///
+    /// ```
+    /// let faults = goondan_bundle::Bundle::check("no/such/bundle").unwrap_err();
+    /// assert_eq!(faults.first().code, *"E_CONFIG_PARSE_ERROR");
+    /// assert_eq!(faults.first().message, "there is no such file or directory");
+    /// assert_eq!(faults.first().suggestion, "check the path");
+    /// ```
+    pub fn check(path: impl AsRef<Path>) -> Result<Self, Faults> {
+        Self::open(path.as_ref(), &Configs::new(None))
+    }
+
+    /// As [`Bundle::check`], in a program that has these extensions: each is the name of an entry and the schema of its
+    /// config. An entry that is none of them is a fault, and so is a config that does not fit.
+    ///
+    /// # Errors
+    /// Everything that is wrong, at once (RULE-02).
+    pub fn check_with(path: impl AsRef<Path>, extensions: &[(&str, Value)]) -> Result<Self, Faults> {
+        Self::open(path.as_ref(), &Configs::new(Some(extensions)))
+    }
+
+    fn open(path: &Path, configs: &Configs) -> Result<Self, Faults> {
+        let Files { root, opened, complete } = Files::open(path)?;
+        let read = read(&opened, &root, complete, configs);
+        let files = opened.iter().map(|opened| opened.faults.file().to_owned()).collect();
+        match Faults::gather(opened.into_iter().map(|opened| opened.faults)) {
+            Some(faults) => Err(faults),
             None => {
+                let Read { models, extensions, agents, swarms, hints } = read;
                 let swarm = swarms.into_iter().next();
-                Ok(Self { file: file.to_owned(), root, models, extensions, agents, swarm })
+                Ok(Self { path: path.to_owned(), files, root, models, extensions, agents, swarm, hints })
             }
         }
     }
+}
+
+/// What could be read of a bundle.
+pub(super) struct Read {
+    pub(super) models: Vec<Arc<ModelResource>>,
+    pub(super) extensions: Vec<Arc<ExtensionResource>>,
+    pub(super) agents: Vec<Arc<AgentResource>>,
+    pub(super) swarms: Vec<Arc<SwarmResource>>,
+    /// They mean something only if nothing is wrong.
+    pub(super) hints: Vec<Hint>,
+}
+
+/// Reads what all files declare; what is wrong goes to the collector of its file.
+fn read(opened: &[Opened], root: &Path, mut complete: bool, configs: &Configs) -> Read {
+    let nodes = || opened.iter().flat_map(|file| file.nodes.iter().map(|node| (node, &file.faults)));
+    let documents: Vec<_> = nodes().filter_map(|(node, faults)| Document::read(node, faults)).collect();
+    let kinds = nodes().filter(|(node, _)| node.get("kind").is_some()).count();
+    complete &= documents.len() == kinds && documents.iter().all(|document| document.name().is_some());
+    let names = Names::of(&documents, complete);
+    let models = read_all(&documents, |document| ModelResource::read(document, root));
+    let extensions = read_all(&documents, |document| ExtensionResource::read(document, configs));
+    let agents = read_all(&documents, |document| AgentResource::read(document, &names, &models, &extensions, configs));
+    for extension in &extensions {
+        let document = names.document(Kind::Extension, extension.name.as_str());
+        if let Some(spec) = document.and_then(|document| document.spec.as_ref()) {
+            configs.check_unused(extension, spec);
+        }
+    }
+    let swarms = read_all(&documents, |document| SwarmResource::read(document, &names, &agents));
+    refuse_second_swarm(&documents);
+    let mut read = Read { models, extensions, agents, swarms, hints: Vec::new() };
+    read.hints = hints(&documents, &read);
+    read
 }
 
 fn read_all<T: Resource>(documents: &[Document<'_>], read: impl Fn(&Document<'_>) -> Option<T>) -> Vec<Arc<T>> {
@@ -67,18 +108,11 @@ fn read_all<T: Resource>(documents: &[Document<'_>], read: impl Fn(&Document<'_>
 
 /// Two swarms would leave open which of them input goes to.
 fn refuse_second_swarm(documents: &[Document<'_>]) {
-    let swarms = documents.iter().filter(|document| document.kind == SwarmResource::KIND);
-    for name in swarms.skip(1).filter_map(|document| document.name.as_ref()) {
-        let message = "there is another Swarm above, and a bundle has one at most";
+    let mut swarms = documents.iter().filter(|document| document.kind == SwarmResource::KIND);
+    let first = swarms.next().and_then(|document| document.name.as_ref()).map(|name| name.at());
+    for name in swarms.filter_map(|document| document.name.as_ref()) {
+        let first = first.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
+        let message = format!("there is another Swarm{first}, and a bundle has one at most");
         name.refuse(ErrorCode::CONFIG_SCHEMA, message, "keep one Swarm, or move the other to a bundle of its own");
     }
-}
-
-fn nothing_in(documents: usize) -> Fault {
-    let message = match documents {
-        0 => "the file is empty: expected documents with `apiVersion`, `kind`, `metadata` and `spec`",
-        _ => "the file declares nothing: expected documents with a `kind`, and those without one are ignored",
-    };
-    let code = if documents == 0 { ErrorCode::CONFIG_PARSE } else { ErrorCode::CONFIG_SCHEMA };
-    Fault::new(code, Place::START, message, "add a document with `kind: Agent` and one with `kind: Model`")
 }

@@ -1,5 +1,7 @@
-//! Owns the bundle: everything that one file declares, and the questions that are asked of it.
+//! Owns the bundle: everything that its files declare, and the questions that are asked of it.
 
+mod files;
+mod hints;
 mod load;
 
 use std::path::{Path, PathBuf};
@@ -9,6 +11,7 @@ use goondan_core::{Error, ErrorCode, ExtensionName, Result};
 use serde_json::Value;
 
 use crate::field::meant;
+use crate::hint::Hint;
 use crate::nearest::{nearest, one_of};
 use crate::resource::{AgentResource, Entry, ExtensionResource, ModelResource, Policy, SwarmResource};
 
@@ -22,18 +25,21 @@ use crate::resource::{AgentResource, Entry, ExtensionResource, ModelResource, Po
 /// ```
 #[derive(Clone, Debug)]
 pub struct Bundle {
-    file: PathBuf,
+    /// What was named: a file or a directory.
+    path: PathBuf,
+    files: Vec<PathBuf>,
     root: PathBuf,
     models: Vec<Arc<ModelResource>>,
     extensions: Vec<Arc<ExtensionResource>>,
     agents: Vec<Arc<AgentResource>>,
     swarm: Option<Arc<SwarmResource>>,
+    hints: Vec<Hint>,
 }
 
 impl Bundle {
-    /// The file that was read.
-    pub fn file(&self) -> &Path {
-        &self.file
+    /// The files that declare something, in the order in which they are read.
+    pub fn files(&self) -> impl ExactSizeIterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path)
     }
 
     /// The directory that the paths in the bundle are relative to (LOAD-04).
@@ -41,17 +47,17 @@ impl Bundle {
         &self.root
     }
 
-    /// The models, in the order of the file.
+    /// The models, in the order of the files.
     pub fn models(&self) -> impl ExactSizeIterator<Item = &ModelResource> {
         self.models.iter().map(|model| &**model)
     }
 
-    /// The extensions, in the order of the file.
+    /// The extensions, in the order of the files.
     pub fn extensions(&self) -> impl ExactSizeIterator<Item = &ExtensionResource> {
         self.extensions.iter().map(|extension| &**extension)
     }
 
-    /// The agents, in the order of the file.
+    /// The agents, in the order of the files.
     pub fn agents(&self) -> impl ExactSizeIterator<Item = &AgentResource> {
         self.agents.iter().map(|agent| &**agent)
     }
@@ -59,6 +65,11 @@ impl Bundle {
     /// The swarm, if there is one.
     pub fn swarm(&self) -> Option<&SwarmResource> {
         self.swarm.as_deref()
+    }
+
+    /// What is legal, but probably not meant, in the order of the files and their lines.
+    pub fn hints(&self) -> &[Hint] {
+        &self.hints
     }
 
     /// The agent of this name.
@@ -70,7 +81,7 @@ impl Bundle {
             let guess = nearest(name, self.agent_names());
             let message = format!(
                 "{}: the bundle has no Agent `{name}`; its agents: {}{}",
-                self.file.display(),
+                self.path.display(),
                 one_of(self.agent_names()),
                 meant(guess)
             );
@@ -98,7 +109,7 @@ impl Bundle {
     }
 
     fn no_entry(&self, why: &str, remedy: &'static str) -> Error {
-        Error::new(ErrorCode::CONFIG_SCHEMA, format!("{}: {why}", self.file.display())).suggest(remedy)
+        Error::new(ErrorCode::CONFIG_SCHEMA, format!("{}: {why}", self.path.display())).suggest(remedy)
     }
 
     fn agent_names(&self) -> impl Iterator<Item = &str> {

@@ -6,9 +6,12 @@ use goondan_core::{AgentName, ErrorCode};
 use serde_json::{Map, Value};
 
 use super::{ExtensionResource, ModelResource, Policy};
+use crate::configs::Configs;
 use crate::document::{Document, Kind};
-use crate::field::{Field, Table};
+use crate::field::Field;
 use crate::reference::{Names, Resource, items};
+use crate::shape::{AGENT, USE};
+use crate::table::Table;
 
 /// An agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,12 +62,12 @@ impl AgentResource {
         names: &Names<'_>,
         models: &[Arc<ModelResource>],
         extensions: &[Arc<ExtensionResource>],
+        configs: &Configs,
     ) -> Option<Self> {
-        let spec = document.spec.as_ref()?.table()?;
-        spec.only(&["model", "system", "extensions", "policy"]);
-        let model = spec.need("model", "model: \"Model/<name>\"").and_then(|field| names.resolve(&field, models));
+        let spec = document.spec.as_ref()?.table(&AGENT)?;
+        let model = spec.need("model").and_then(|field| names.resolve(&field, models));
         let system = spec.get("system").map(|field| field.text().map(str::to_owned));
-        let uses = spec.get("extensions").map(|list| read_uses(&list, names, extensions));
+        let uses = spec.get("extensions").map(|list| read_uses(&list, names, extensions, configs));
         let policy = spec.get("policy").map_or_else(|| Some(Policy::default()), |field| Policy::read(&field));
         Some(Self {
             name: AgentName::new(document.name()?).ok()?,
@@ -76,10 +79,17 @@ impl AgentResource {
     }
 }
 
-fn read_uses(list: &Field<'_>, names: &Names<'_>, read: &[Arc<ExtensionResource>]) -> Vec<ExtensionRef> {
+fn read_uses(
+    list: &Field<'_>,
+    names: &Names<'_>,
+    read: &[Arc<ExtensionResource>],
+    configs: &Configs,
+) -> Vec<ExtensionRef> {
     let mut uses: Vec<ExtensionRef> = Vec::new();
-    for item in items(list) {
+    for item in items(list, &USE) {
         let Some(used) = read_use(&item, names, read) else { continue };
+        let declared = names.document(Kind::Extension, used.target.name.as_str());
+        configs.check_use(&used, &item.field, declared.and_then(|document| document.spec.as_ref()));
         // The name of an extension is its identity, so an agent cannot hold it twice.
         if uses.iter().any(|earlier| earlier.target.name == used.target.name) {
             let message = format!("the extension `{}` is listed twice", used.target.name);
@@ -91,8 +101,7 @@ fn read_uses(list: &Field<'_>, names: &Names<'_>, read: &[Arc<ExtensionResource>
 }
 
 fn read_use(item: &Table<'_>, names: &Names<'_>, read: &[Arc<ExtensionResource>]) -> Option<ExtensionRef> {
-    item.only(&["ref", "config", "onError"]);
-    let target = item.need("ref", "ref: \"Extension/<name>\"").and_then(|field| names.resolve(&field, read));
+    let target = item.need("ref").and_then(|field| names.resolve(&field, read));
     let config = item.get("config").map_or_else(|| Some(Map::new()), |field| field.object());
     if let Some(field) = item.get("onError")
         && field.word(&["abort", "skip"]) == Some("skip")

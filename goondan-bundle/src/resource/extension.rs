@@ -3,9 +3,11 @@
 use goondan_core::{ErrorCode, ExtensionName};
 use serde_json::{Map, Value};
 
+use crate::configs::Configs;
 use crate::document::{Document, Kind};
 use crate::field::Field;
 use crate::reference::Resource;
+use crate::shape::EXTENSION;
 
 /// An extension that agents can use.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,17 +38,16 @@ impl Resource for ExtensionResource {
 }
 
 impl ExtensionResource {
-    pub(crate) fn read(document: &Document<'_>) -> Option<Self> {
-        let spec = document.spec.as_ref()?.table()?;
-        spec.only(&["entry", "config"]);
-        let entry = spec.need("entry", "entry: \"linked:<name>\"").and_then(|field| entry(&field));
+    pub(crate) fn read(document: &Document<'_>, configs: &Configs) -> Option<Self> {
+        let spec = document.spec.as_ref()?.table(&EXTENSION)?;
+        let entry = spec.need("entry").and_then(|field| entry(&field, configs));
         let config = spec.get("config").map_or_else(|| Some(Map::new()), |field| field.object());
         let name = ExtensionName::new(document.name()?).ok()?;
         Some(Self { name, entry: entry?, config: Value::Object(config?) })
     }
 }
 
-fn entry(field: &Field<'_>) -> Option<Entry> {
+fn entry(field: &Field<'_>, configs: &Configs) -> Option<Entry> {
     let text = field.text()?;
     let Some(linked) = text.strip_prefix("linked:") else {
         field.refuse(
@@ -63,5 +64,6 @@ fn entry(field: &Field<'_>) -> Option<Entry> {
         field.refuse(ErrorCode::CONFIG_SCHEMA, message, remedy);
         return None;
     }
+    configs.check_entry(field, linked);
     Some(Entry::Linked(linked.to_owned()))
 }

@@ -2,12 +2,15 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use goondan_core::ErrorCode;
+use goondan_core::{ErrorCode, ScriptItem};
 
 use crate::document::{Document, Kind};
-use crate::field::{Field, Table, meant};
+use crate::field::{Field, meant};
 use crate::nearest::nearest;
+use crate::plain::read_file;
 use crate::reference::Resource;
+use crate::shape::MODEL;
+use crate::table::Table;
 
 /// The providers that this version knows.
 const PROVIDERS: [&str; 1] = ["scripted"];
@@ -45,25 +48,33 @@ impl Resource for ModelResource {
 
 impl ModelResource {
     pub(crate) fn read(document: &Document<'_>, root: &Path) -> Option<Self> {
-        let spec = document.spec.as_ref()?.table()?;
-        let provider = spec.need("provider", "provider: scripted")?;
-        let named = provider.text()?;
-        if !PROVIDERS.contains(&named) {
+        let spec = document.spec.as_ref()?.open(&MODEL)?;
+        let provider = spec.need("provider");
+        let named = provider.as_ref().and_then(Field::text);
+        if let (Some(provider), Some(named)) = (&provider, named)
+            && !PROVIDERS.contains(&named)
+        {
+            // The other fields may be those of that provider.
             let message =
                 format!("unknown provider `{named}`: this build knows `scripted`{}", meant(nearest(named, PROVIDERS)));
             provider.refuse(ErrorCode::CONFIG_SCHEMA, message, "write `provider: scripted`, with a `script`");
             return None;
         }
-        let provider = scripted(&spec, root);
-        Some(Self { name: document.name()?.to_owned(), provider: provider? })
+        spec.only();
+        let scripted = scripted(&spec, root);
+        named?;
+        Some(Self { name: document.name()?.to_owned(), provider: scripted? })
     }
 }
 
 fn scripted(spec: &Table<'_>, root: &Path) -> Option<Provider> {
-    spec.only(&["provider", "script", "record"]);
-    let script = spec.need("script", "script: \"./script.yaml\"").and_then(|field| {
+    let script = spec.need("script").and_then(|field| {
         let file = below(root, &field)?;
         if file.is_file() {
+            // RULE-02: what the script of a model says is checked before any turn.
+            if let Err(faults) = read_file::<Vec<ScriptItem>>(&file) {
+                faults.into_iter().for_each(|fault| field.faults().report_elsewhere(fault));
+            }
             return Some(file);
         }
         field.refuse(

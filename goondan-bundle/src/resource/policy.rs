@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::field::Field;
+use crate::shape::POLICY;
 
 /// Limits of a turn; what is `None` is not written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,8 +18,7 @@ pub struct Policy {
 
 impl Policy {
     pub(crate) fn read(field: &Field<'_>) -> Option<Self> {
-        let policy = field.table()?;
-        policy.only(&["maxStepsPerTurn", "toolTimeoutMs"]);
+        let policy = field.table(&POLICY)?;
         let number = |key| policy.get(key).and_then(|field| field.positive(u32::MAX.into()));
         Some(Self {
             max_steps_per_turn: number("maxStepsPerTurn").and_then(|steps| NonZeroU32::new(steps.try_into().ok()?)),

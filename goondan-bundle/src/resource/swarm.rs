@@ -8,6 +8,7 @@ use super::{AgentResource, Policy};
 use crate::document::{Document, Kind};
 use crate::field::Field;
 use crate::reference::{Names, Resource, items};
+use crate::shape::{MEMBER, SWARM};
 
 /// Agents that work together.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,12 +36,11 @@ impl Resource for SwarmResource {
 
 impl SwarmResource {
     pub(crate) fn read(document: &Document<'_>, names: &Names<'_>, read: &[Arc<AgentResource>]) -> Option<Self> {
-        let spec = document.spec.as_ref()?.table()?;
-        spec.only(&["instanceKey", "agents", "entryAgent", "policy"]);
+        let spec = document.spec.as_ref()?.table(&SWARM)?;
         let instance_key = spec.get("instanceKey").map(|field| read_instance_key(&field));
-        let list = spec.need("agents", "agents: [ { ref: \"Agent/<name>\" } ]");
+        let list = spec.need("agents");
         let agents = list.and_then(|list| read_agents(&list, names, read));
-        let entry = spec.need("entryAgent", "entryAgent: \"Agent/<name>\"");
+        let entry = spec.need("entryAgent");
         let entry = entry.and_then(|field| Some((names.resolve(&field, read)?, field)));
         let policy = spec.get("policy").map_or_else(|| Some(Policy::default()), |field| Policy::read(&field));
         let (agents, (entry_agent, field)) = (agents?, entry?);
@@ -76,9 +76,8 @@ fn read_agents(list: &Field<'_>, names: &Names<'_>, read: &[Arc<AgentResource>])
         return None;
     }
     let mut agents: Vec<Arc<AgentResource>> = Vec::new();
-    for item in items(list) {
-        item.only(&["ref"]);
-        let Some(field) = item.need("ref", "ref: \"Agent/<name>\"") else { continue };
+    for item in items(list, &MEMBER) {
+        let Some(field) = item.need("ref") else { continue };
         let Some(agent) = names.resolve(&field, read) else { continue };
         if agents.iter().any(|earlier| earlier.name == agent.name) {
             let message = format!("the agent `{}` is listed twice", agent.name);

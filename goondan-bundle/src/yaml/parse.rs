@@ -6,7 +6,7 @@ use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, MessageFormatter, Options, UserMessageFormatter};
 
 use super::Node;
-use crate::fault::{Fault, Place};
+use crate::fault::{Flaw, Place};
 
 /// The most documents in a file (F-REF).
 const MAX_DOCUMENTS: usize = 100;
@@ -25,25 +25,25 @@ const MAX_ALIASES_PER_ANCHOR: usize = 10;
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// The documents of a file, each read or refused. A refusal that lets the parser go on does not hide the rest.
-pub(crate) fn documents(text: &str) -> Result<Vec<Result<Node, Fault>>, Fault> {
+pub(crate) fn documents(text: &str) -> Result<Vec<Result<Node, Flaw>>, Flaw> {
     on_large_stack(|| {
         let mut reader = text.as_bytes();
         let mut documents: Vec<_> = serde_saphyr::read_with_options::<_, Node>(&mut reader, options())
             .take(MAX_DOCUMENTS + 1)
-            .map(|document| document.map_err(|error| fault(ErrorCode::CONFIG_PARSE, &error)))
+            .map(|document| document.map_err(|error| flaw(ErrorCode::CONFIG_PARSE, &error)))
             .collect();
         if let Some(one_too_many) = documents.get_mut(MAX_DOCUMENTS) {
-            let place = one_too_many.as_ref().map_or_else(|fault| fault.place, |node| node.place);
+            let place = one_too_many.as_ref().map_or_else(|flaw| flaw.place, |node| Some(node.place));
             let message = format!("the file holds more than {MAX_DOCUMENTS} documents");
-            *one_too_many = Err(Fault::new(ErrorCode::CONFIG_PARSE, place, message, "use fewer documents"));
+            *one_too_many = Err(Flaw::new(ErrorCode::CONFIG_PARSE, place, message, "use fewer documents"));
         }
         documents
     })
 }
 
 /// The only document of a file; `code` says what it means when it does not fit `T`.
-pub(crate) fn one<T: DeserializeOwned + Send>(text: &str, code: ErrorCode) -> Result<T, Fault> {
-    on_large_stack(|| serde_saphyr::from_str_with_options(text, options()).map_err(|error| fault(code, &error)))?
+pub(crate) fn one<T: DeserializeOwned + Send>(text: &str, code: ErrorCode) -> Result<T, Flaw> {
+    on_large_stack(|| serde_saphyr::from_str_with_options(text, options()).map_err(|error| flaw(code, &error)))?
 }
 
 fn options() -> Options {
@@ -68,9 +68,9 @@ fn options() -> Options {
     }
 }
 
-fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Fault> {
+fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Flaw> {
     let failed = |why: &str| {
-        Fault::new(ErrorCode::CONFIG_PARSE, Place::START, why, "simplify the file, or try again when memory is free")
+        Flaw::new(ErrorCode::CONFIG_PARSE, Place::START, why, "simplify the file, or try again when memory is free")
     };
     std::thread::scope(|scope| {
         let parser = std::thread::Builder::new().name("goondan-yaml".to_owned()).stack_size(STACK_BYTES);
@@ -81,14 +81,14 @@ fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Fault>
     })
 }
 
-fn fault(code: ErrorCode, error: &Error) -> Fault {
+fn flaw(code: ErrorCode, error: &Error) -> Flaw {
     let place = error.location().map_or(Place::START, Place::from);
     let mut cause = error.without_snippet();
     while let Error::AliasError { error, .. } = cause {
         cause = error.without_snippet();
     }
     let (message, remedy) = words(cause);
-    Fault::new(code, place, message, remedy)
+    Flaw::new(code, place, message, remedy)
 }
 
 /// The parser's error and the remedy, in our words where the parser's name an option of its own.

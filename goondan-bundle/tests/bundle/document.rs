@@ -42,7 +42,10 @@ fn unknown_kind_is_not_followed_by_a_missing_reference() {
 #[test]
 fn unknown_field_of_a_document() {
     let misspelt = AGENT.replace("metadata", "metdata");
-    assert_fault(&[&misspelt, MODEL], "E_CONFIG_SCHEMA_INVALID", "1:1", &["`metadata` is missing"]);
+    let words = ["unknown field `metdata`", "did you mean `metadata`?"];
+    assert_fault(&[&misspelt, MODEL], "E_CONFIG_SCHEMA_INVALID", "3:1", &words);
+    let missing = AGENT.replace("metadata: { name: main }\n", "");
+    assert_fault(&[&missing, MODEL], "E_CONFIG_SCHEMA_INVALID", "1:1", &["`metadata` is missing"]);
     let more = AGENT.replace("spec:", "specs: {}\nspec:");
     assert_fault(&[&more, MODEL], "E_CONFIG_SCHEMA_INVALID", "4:1", &["unknown field `specs`", "did you mean `spec`?"]);
 }

@@ -127,3 +127,21 @@ fn alias_bombs() {
     let chain: String = (1..3_000).map(|i| format!("a{i}: &a{i} {{ b: *a{} }}\n", i - 1)).collect();
     assert_content_refused(format!("a0: &a0 {{ x: 1 }}\n{chain}"), &[]);
 }
+
+#[cfg(unix)]
+#[test]
+fn file_that_may_not_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let directory = tempfile::tempdir().unwrap();
+    let (file, other) = (directory.path().join("goondan.yaml"), directory.path().join("other.yaml"));
+    for file in [&file, &other] {
+        fs::write(file, AGENT).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    // The superuser may read everything.
+    if fs::read(&file).is_err() {
+        assert_refused(&file, &["permission denied"]);
+        assert_eq!(Bundle::check(directory.path()).unwrap_err().len(), 2);
+    }
+}

@@ -37,6 +37,17 @@ pub(crate) fn bundle_of(documents: &[&str]) -> TempDir {
     directory
 }
 
+/// A directory with these files, by their paths in it.
+pub(crate) fn directory_of(files: &[(&str, &str)]) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let file = directory.path().join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, content).unwrap();
+    }
+    directory
+}
+
 pub(crate) fn load(documents: &[&str]) -> Result<Bundle, Error> {
     Bundle::load(bundle_of(documents).path())
 }

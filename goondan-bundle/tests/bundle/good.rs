@@ -95,7 +95,8 @@ fn file_itself_can_be_named_and_its_directory_is_the_root() {
     let file = directory.path().join("other.yml");
     fs::rename(directory.path().join("goondan.yaml"), &file).unwrap();
     let bundle = Bundle::load(&file).unwrap();
-    assert_eq!((bundle.file(), bundle.root()), (file.as_path(), directory.path()));
+    assert_eq!(bundle.files().collect::<Vec<_>>(), [&file]);
+    assert_eq!(bundle.root(), directory.path());
 
     fs::rename(&file, directory.path().join("goondan.yml")).unwrap();
     assert!(Bundle::load(directory.path()).is_ok());
@@ -113,4 +114,13 @@ fn record_is_a_path_below_the_bundle_that_need_not_exist() {
 fn anchors_and_merges_are_read() {
     let agent = "apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: { name: &name main }\nspec: { model: { kind: Model, <<: { name: *name } } }\n";
     assert_eq!(load(&[agent, MODEL]).unwrap().entry_agent().unwrap().model.name, "main");
+}
+
+#[test]
+fn examples_of_the_documentation_are_a_bundle() {
+    let documentation = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/bundles.md")).unwrap();
+    let examples: Vec<_> =
+        documentation.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let bundle = load(&examples).unwrap();
+    assert_eq!((examples.len(), bundle.hints().len()), (4, 0), "{:?}", bundle.hints());
 }

@@ -18,3 +18,13 @@ mod swarm;
 mod file;
 
 mod plain;
+
+mod check;
+
+mod files;
+
+mod configs;
+
+mod hints;
+
+mod schema;

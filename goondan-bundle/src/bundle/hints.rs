@@ -1,0 +1,59 @@
+//! Owns the checks whose findings are hints: each looks at a whole bundle that has no fault.
+
+use super::load::Read;
+use crate::document::{Document, Kind};
+use crate::hint::Hint;
+use crate::reference::Resource;
+
+/// The hints of a bundle, in the order of its files and their lines.
+pub(super) fn hints(documents: &[Document<'_>], read: &Read) -> Vec<Hint> {
+    let hint = |document: &Document<'_>| {
+        let (field, name) = (document.name.as_ref()?, document.name()?);
+        let (message, suggestion) = match document.kind {
+            Kind::Extension => unused_extension(name, read),
+            Kind::Model => unused_model(name, read),
+            Kind::Agent => unreached_agent(name, read).or_else(|| endless_agent(name, read)),
+            Kind::Swarm => None,
+        }?;
+        Some(Hint::new(field, message, suggestion))
+    };
+    documents.iter().filter_map(hint).collect()
+}
+
+/// What is wrong, and the remedy.
+type Finding = Option<(String, String)>;
+
+fn unused_extension(name: &str, read: &Read) -> Finding {
+    let used = read.agents.iter().any(|agent| agent.extensions.iter().any(|used| used.target.name == *name));
+    (!used).then(|| {
+        let message = format!("no agent uses the extension `{name}`");
+        (message, format!("add `{{ ref: \"Extension/{name}\" }}` to the `extensions` of an agent, or remove it"))
+    })
+}
+
+fn unused_model(name: &str, read: &Read) -> Finding {
+    let used = read.agents.iter().any(|agent| agent.model.name() == name);
+    // API-11: a step middleware may ask for any model of the bundle.
+    (!used).then(|| {
+        let message = format!("no agent asks the model `{name}`: only a middleware that names it does");
+        (message, format!("write `model: \"Model/{name}\"` in an agent, or remove it"))
+    })
+}
+
+fn unreached_agent(name: &str, read: &Read) -> Finding {
+    let swarm = read.swarms.first()?;
+    (!swarm.agents.iter().any(|agent| agent.name == *name)).then(|| {
+        let message =
+            format!("the swarm `{}` does not list the agent `{name}`, so its policy is not for it", swarm.name);
+        (message, format!("add `{{ ref: \"Agent/{name}\" }}` to the `agents` of the swarm, or remove it"))
+    })
+}
+
+/// POLICY-04: a swarm lives long, and without a message policy each request carries the whole conversation.
+fn endless_agent(name: &str, read: &Read) -> Finding {
+    let agent = read.swarms.first()?.agents.iter().find(|agent| agent.name == *name)?;
+    agent.extensions.is_empty().then(|| {
+        let message = format!("nothing keeps the conversations of the agent `{name}` short: it has no extension");
+        (message, "add one with a message policy to its `extensions`, such as `message-window`".to_owned())
+    })
+}

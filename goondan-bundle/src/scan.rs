@@ -1,0 +1,111 @@
+//! Owns which files make up a bundle: the one that is named, or those of a directory and the directories in it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::fault::Fault;
+use crate::faults::Faults;
+use crate::source::{refuse, unreadable};
+
+/// The files that make a directory a bundle. They are read first, and are bundle files whatever they hold.
+const MAIN_NAMES: [&str; 2] = ["goondan.yaml", "goondan.yml"];
+
+/// Directories that hold what others made (F-REF); hidden ones are not scanned either.
+const SKIPPED: [&str; 2] = ["dist", "node_modules"];
+
+/// The file that marks a directory as a cache that can be made again, such as the one of a compiler.
+const CACHE_TAG: &str = "CACHEDIR.TAG";
+
+/// The most entries that are looked at. A bundle has a few; a home directory named by mistake must fail soon.
+const MAX_ENTRIES: usize = 50_000;
+
+/// The deepest directory.
+const MAX_DEPTH: usize = 32;
+
+/// What was found at a path.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    /// The directory that the paths in the bundle are relative to (LOAD-04).
+    pub(crate) root: PathBuf,
+    /// The files that are bundle files for sure.
+    pub(crate) main: Vec<PathBuf>,
+    /// The other YAML files, in the order of their paths.
+    pub(crate) others: Vec<PathBuf>,
+    /// Directories that are bundles of their own, and so no part of this one.
+    pub(crate) nested: Vec<PathBuf>,
+    /// Directories that could not be read.
+    pub(crate) faults: Vec<Fault>,
+    entries: usize,
+}
+
+impl Scan {
+    pub(crate) fn of(path: &Path) -> Result<Self, Faults> {
+        let metadata = fs::metadata(path).map_err(|error| Faults::from(unreadable(&error).of(path)))?;
+        if !metadata.is_dir() {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let root = parent.unwrap_or(Path::new(".")).to_owned();
+            return Ok(Self { root, main: vec![path.to_owned()], ..Self::default() });
+        }
+        let mut scan = Self { root: path.to_owned(), ..Self::default() };
+        scan.main = MAIN_NAMES.iter().map(|name| path.join(name)).filter(|file| file.exists()).collect();
+        scan.directory(path, 0)?;
+        Ok(scan)
+    }
+
+    fn directory(&mut self, directory: &Path, depth: usize) -> Result<(), Faults> {
+        let entries = match entries(directory) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.faults.push(unreadable(&error).of(directory));
+                return Ok(());
+            }
+        };
+        self.entries += entries.len();
+        if self.entries > MAX_ENTRIES || depth > MAX_DEPTH {
+            let message = format!(
+                "below this directory are more than {MAX_ENTRIES} files, or {MAX_DEPTH} directories in one another"
+            );
+            return Err(refuse(message, "name the directory of the bundle alone, or its YAML file")
+                .of(&self.root)
+                .into());
+        }
+        if depth > 0 {
+            let holds = |name: &&str| entries.iter().any(|entry| entry.file_name() == **name);
+            if MAIN_NAMES.iter().any(holds) {
+                self.nested.push(directory.to_owned());
+                return Ok(());
+            }
+            if holds(&CACHE_TAG) {
+                return Ok(());
+            }
+        }
+        let mut directories = Vec::new();
+        for entry in entries {
+            let name = entry.file_name();
+            let path = directory.join(&name);
+            if name.as_encoded_bytes().starts_with(b".") || self.main.contains(&path) {
+                continue;
+            }
+            // A link to a file is followed, as volumes of containers need it; one to a directory could be a circle.
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == **skipped) => directories.push(path),
+                Ok(kind) if !kind.is_dir() && is_yaml(&path) && path.is_file() => self.others.push(path),
+                _ => {}
+            }
+        }
+        directories.iter().try_for_each(|directory| self.directory(directory, depth + 1))
+    }
+}
+
+/// The entries of a directory, in the order of their names.
+fn entries(directory: &Path) -> std::io::Result<Vec<fs::DirEntry>> {
+    // One more than the limit is enough to see that it is broken.
+    let mut entries = fs::read_dir(directory)?.take(MAX_ENTRIES + 1).collect::<std::io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    Ok(entries)
+}
+
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == OsStr::new("yaml") || extension == OsStr::new("yml"))
+}

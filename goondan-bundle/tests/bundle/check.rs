@@ -1,0 +1,149 @@
+//! All faults of a bundle at once, and how they are told.
+
+use goondan_bundle::Bundle;
+use goondan_covers::covers;
+use serde_json::json;
+
+use crate::fixture::{AGENT, EXTENSION, MODEL, directory_of};
+
+const SCRIPT: (&str, &str) = ("script.yaml", "- say: hello\n");
+
+#[test]
+#[covers("RULE-02", "SCHEMA-01")]
+fn every_fault_is_named_with_its_place() {
+    let two_faults = "\
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: main }
+spec:
+  modle: Model/main
+  policy: { maxStepsPerTurn: 0 }
+";
+    let dangling = AGENT.replace("name: main", "name: other").replace("Model/main", "Model/mian");
+    let directory = directory_of(&[
+        SCRIPT,
+        ("goondan.yaml", &[two_faults, &dangling].join("---\n")),
+        ("model.yaml", &MODEL.replace("scripted", "magic")),
+        ("window.yaml", &EXTENSION.replace("entry", "etnry")),
+    ]);
+    let faults = Bundle::check(directory.path()).unwrap_err();
+    let told: Vec<_> = faults
+        .iter()
+        .map(|fault| {
+            let file = fault.file.strip_prefix(directory.path()).unwrap().display();
+            format!("{file}:{} {} {}", fault.place.unwrap(), fault.path, fault.code)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "goondan.yaml:5:3 spec.modle E_CONFIG_SCHEMA_INVALID",
+            "goondan.yaml:6:30 spec.policy.maxStepsPerTurn E_CONFIG_SCHEMA_INVALID",
+            "goondan.yaml:12:10 spec.model E_CONFIG_REF_NOT_FOUND",
+            "model.yaml:4:19 spec.provider E_CONFIG_SCHEMA_INVALID",
+            "window.yaml:5:3 spec.etnry E_CONFIG_SCHEMA_INVALID",
+        ]
+    );
+    assert_eq!(faults.len(), 5);
+    assert!(faults.iter().all(|fault| !fault.message.is_empty() && !fault.suggestion.is_empty()));
+}
+
+#[test]
+#[covers("RULE-02")]
+fn faults_of_all_checks_are_told_together() {
+    let agent =
+        AGENT.replace("  model: Model/main\n", "  model: Model/mian\n  extensions: [ { ref: Extension/window } ]\n");
+    let directory = directory_of(&[
+        SCRIPT,
+        // Two faults in one document.
+        ("goondan.yaml", &MODEL.replace("script:", "scrpt:").replace("kind: Model", "kind: Model\nnote: x")),
+        // One in each of two others, and a reference that leads nowhere.
+        ("agents/a.yaml", &agent.replace("spec:", "spec:\n  system: 5")),
+        ("agents/b.yaml", &AGENT.replace("name: main", "name: Other")),
+        // A config that does not fit.
+        ("window.yaml", &EXTENSION.replace("name: message-window", "name: window")),
+    ]);
+    let known = [("message-window", json!({ "properties": { "maxMessages": { "maximum": 9 } } }))];
+    let faults = Bundle::check_with(directory.path(), &known).unwrap_err();
+    let told: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap().to_string(), fault.code.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            ("3:1".to_owned(), "E_CONFIG_SCHEMA_INVALID"),
+            ("5:29".to_owned(), "E_CONFIG_SCHEMA_INVALID"),
+            ("6:26".to_owned(), "E_EXT_CONFIG"),
+            ("5:11".to_owned(), "E_CONFIG_SCHEMA_INVALID"),
+            ("6:10".to_owned(), "E_CONFIG_REF_NOT_FOUND"),
+            ("3:19".to_owned(), "E_CONFIG_INVALID_NAME"),
+        ],
+        "{faults}"
+    );
+}
+
+#[test]
+fn faults_are_told_a_line_each_with_the_remedy_below() {
+    let directory = directory_of(&[SCRIPT, ("goondan.yaml", &AGENT.replace("  model", "  \"a\\nb\": 1\n  model"))]);
+    let faults = Bundle::check(directory.path()).unwrap_err();
+    let file = directory.path().join("goondan.yaml").display().to_string();
+    let (unknown, dangling) = (
+        "unknown field `a b` in `spec`: expected `model`, `system`, `extensions` or `policy`",
+        "the bundle has no Model `main`; it has no Model at all",
+    );
+    assert_eq!(
+        faults.to_string(),
+        format!(
+            "{file}:5:3: error[E_CONFIG_SCHEMA_INVALID]: {unknown}\n    help: remove `a b`\n\
+             {file}:6:10: error[E_CONFIG_REF_NOT_FOUND]: {dangling}\n    \
+             help: add a document with `kind: Model` and the name `main`"
+        )
+    );
+}
+
+#[test]
+fn faults_are_told_as_json() {
+    let directory = directory_of(&[SCRIPT, ("goondan.yaml", AGENT)]);
+    let faults = Bundle::check(directory.path()).unwrap_err();
+    let told = serde_json::to_value(&faults).unwrap();
+    let expected = json!([{
+        "code": "E_CONFIG_REF_NOT_FOUND",
+        "message": "the bundle has no Model `main`; it has no Model at all",
+        "path": "spec.model",
+        "file": directory.path().join("goondan.yaml"),
+        "line": 5,
+        "column": 10,
+        "suggestion": "add a document with `kind: Model` and the name `main`",
+        "helpUrl": faults.first().code.help_url(),
+    }]);
+    assert_eq!(told, expected);
+
+    let missing = Bundle::check(directory.path().join("nowhere")).unwrap_err();
+    let told = serde_json::to_value(missing.first()).unwrap();
+    assert_eq!((&told["line"], &told["path"]), (&json!(null), &json!("")));
+}
+
+#[test]
+fn loading_says_how_many_more_faults_there_are() {
+    let directory =
+        directory_of(&[SCRIPT, ("goondan.yaml", &AGENT.replace("  model: Model/main", "  modle: x\n  policy: 5"))]);
+    let error = Bundle::load(directory.path()).unwrap_err();
+    let suggestion = error.suggestion().unwrap();
+    assert!(suggestion.starts_with("write `model`; "), "{suggestion}");
+    assert!(suggestion.contains("1 more fault, which"), "{suggestion}");
+}
+
+#[test]
+#[covers("RULE-02")]
+fn script_of_a_model_is_checked_where_it_stands() {
+    for (script, place, words) in
+        [("- say: a\n- sya: b\n", "2:3", "unknown field `sya`"), ("- say: [a\n", "1:8", "unclosed bracket")]
+    {
+        let other = MODEL.replace("name: main", "name: other");
+        let directory =
+            directory_of(&[("script.yaml", script), ("goondan.yaml", &[MODEL, AGENT, &other].join("---\n"))]);
+        let faults = Bundle::check(directory.path()).unwrap_err();
+        assert_eq!(faults.len(), 1, "two models, one script: {faults}");
+        assert_eq!(faults.first().file, directory.path().join("script.yaml"));
+        assert_eq!(faults.first().place.unwrap().to_string(), place, "{faults}");
+        assert!(faults.first().message.contains(words), "{faults}");
+    }
+}
