@@ -89,12 +89,16 @@ mod tests {
     #[test]
     fn work_is_done_elsewhere() {
         let here = thread::current().id();
+        let (open, gate) = std::sync::mpsc::channel();
         let work = move || {
-            thread::sleep(Duration::from_millis(20));
+            gate.recv()?;
             assert_ne!(thread::current().id(), here);
             Ok(thread::current().name().map(str::to_owned))
         };
-        assert_eq!(wait(run_blocking("a__b", work)).unwrap().as_deref(), Some("a__b"));
+        let mut work = pin!(run_blocking("a__b", work));
+        assert!(work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "the gate is shut");
+        open.send(()).unwrap();
+        assert_eq!(wait(work).unwrap().as_deref(), Some("a__b"));
         assert_eq!(wait(run_blocking("a__b", || Ok(3))).unwrap(), 3);
     }
 
