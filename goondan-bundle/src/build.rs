@@ -42,21 +42,23 @@ impl Bundle {
     pub async fn build(&self, store: impl Store) -> Result<Agents> {
         let store: Arc<dyn Store> = Arc::new(store);
         let router = LocalRouter::new();
+        let scripts = self.models().map(|model| Ok((model.name.as_str(), script(model)?))).collect::<Result<_>>()?;
         let mut agents = BTreeMap::new();
         for resource in self.agents() {
-            let agent = self.builder_of(resource)?.store(Arc::clone(&store)).router(router.clone()).build().await?;
+            let agent =
+                self.builder_of(resource, &scripts).store(Arc::clone(&store)).router(router.clone()).build().await?;
             router.add(&agent);
             agents.insert(resource.name.clone(), agent);
         }
         Ok(Agents { agents, router })
     }
 
-    fn builder_of(&self, agent: &AgentResource) -> Result<AgentBuilder> {
+    fn builder_of(&self, agent: &AgentResource, scripts: &Scripts<'_>) -> AgentBuilder {
         let own = self.model_of(agent);
-        let mut builder = Agent::builder(agent.name.as_str()).model(model(own)?);
+        let mut builder = Agent::builder(agent.name.as_str()).model(model(own, scripts));
         // API-11: a step middleware may ask for any other model of the bundle by name.
         for other in self.models().filter(|other| other.name != own.name) {
-            builder = builder.named_model(other.name.as_str(), model(other)?);
+            builder = builder.named_model(other.name.as_str(), model(other, scripts));
         }
         if let Some(system) = &agent.system {
             builder = builder.system(system.as_str());
@@ -72,16 +74,24 @@ impl Bundle {
             let Entry::Linked(entry) = entry;
             builder = builder.linked(name.as_str(), entry.as_str(), config);
         }
-        Ok(builder)
+        builder
     }
 }
 
-fn model(resource: &ModelResource) -> Result<ScriptedModel> {
-    let Provider::Scripted { script, record } = &resource.provider;
-    let items: Vec<ScriptItem> = read_yaml(script)?;
-    let model = ScriptedModel::new(items);
-    Ok(match record {
+/// The scripts of the models, by the name of the model: each is read once, and every agent plays it from its beginning.
+type Scripts<'a> = BTreeMap<&'a str, Vec<ScriptItem>>;
+
+fn script(model: &ModelResource) -> Result<Vec<ScriptItem>> {
+    let Provider::Scripted { script, .. } = &model.provider;
+    read_yaml(script)
+}
+
+fn model(resource: &ModelResource, scripts: &Scripts<'_>) -> ScriptedModel {
+    let Provider::Scripted { record, .. } = &resource.provider;
+    let script = scripts.get(resource.name.as_str()).cloned().unwrap_or_default();
+    let model = ScriptedModel::new(script);
+    match record {
         Some(record) => model.record(record),
         None => model,
-    })
+    }
 }

@@ -1,7 +1,5 @@
 //! Owns `goondan check` and `goondan schema`: what is wrong with a bundle, and what a right one looks like.
 
-use std::io::{self, Write};
-
 use goondan::bundle::{Hint, schema as bundle_schema};
 use goondan::{Bundle, Result, Value, json, linked};
 
@@ -23,7 +21,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
             (format!("{}\n{count} {what}\n", faults.to_string().trim_end()), Outcome::Misconfigured)
         }
     };
-    print(&text)?;
+    crate::print(&text)?;
     Ok(outcome)
 }
 
@@ -35,14 +33,10 @@ fn summary(bundle: &Bundle) -> String {
 
 /// The JSON Schema of bundle documents, with the configs of the extensions of this program.
 pub(crate) fn schema() -> Result<()> {
-    print(&(serde_json::to_string_pretty(&bundle_schema(&extensions()))? + "\n"))
+    crate::print(&(serde_json::to_string_pretty(&bundle_schema(&extensions()))? + "\n"))
 }
 
 /// The extensions of this program, and the schemas of their configs.
 fn extensions() -> Vec<(&'static str, Value)> {
     linked().into_iter().map(|descriptor| (descriptor.name, (descriptor.config_schema)())).collect()
-}
-
-fn print(text: &str) -> Result<()> {
-    Ok(crate::unless_nobody_reads(io::stdout().lock().write_all(text.as_bytes()))?)
 }

@@ -35,7 +35,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<()> {
     } else {
         table(&all)
     };
-    print(&text)
+    crate::print(&text)
 }
 
 fn table(all: &[Listed]) -> String {
@@ -59,7 +59,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<()> {
     } else {
         page(&conversation, if args.full { usize::MAX } else { FOLDED })
     };
-    print(&text)
+    crate::print(&text)
 }
 
 fn page(conversation: &StoredConversation, limit: usize) -> String {
@@ -111,7 +111,7 @@ pub(crate) fn delete(args: &DeleteArgs) -> Result<()> {
             .suggest("answer `yes`, or say `--yes` where nobody can be asked"));
     }
     store.delete(&id)?;
-    print(&format!("Deleted `{id}`.\n"))
+    crate::print(&format!("Deleted `{id}`.\n"))
 }
 
 fn confirmed(id: &InstanceId) -> Result<bool> {
@@ -185,10 +185,6 @@ fn root(place: &Place) -> Result<PathBuf> {
 
 fn unreadable(directory: &Path, error: io::Error) -> Error {
     Error::new(ErrorCode::IO, format!("cannot read {}", directory.display())).caused_by(error)
-}
-
-fn print(text: &str) -> Result<()> {
-    Ok(crate::unless_nobody_reads(io::stdout().lock().write_all(text.as_bytes()))?)
 }
 
 #[cfg(test)]

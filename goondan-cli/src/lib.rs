@@ -21,7 +21,7 @@ mod order;
 mod plugin;
 mod run;
 
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -78,10 +78,10 @@ fn report(error: &Error) {
     eprintln!("error: {}", error.report());
 }
 
-/// A reader of standard output that goes away has read enough.
-fn unless_nobody_reads(written: io::Result<()>) -> io::Result<()> {
-    match written {
+/// Prints what was asked for. A reader of standard output that goes away has read enough.
+fn print(text: &str) -> Result<()> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        written => Ok(written?),
     }
 }

@@ -1,7 +1,7 @@
 //! Owns `goondan new extension`: from the templates to a crate that builds and tests by itself.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use goondan::{Error, ErrorCode, ExtensionName, Result};
@@ -69,7 +69,7 @@ pub(crate) fn extension(args: &NewExtensionArgs) -> Result<()> {
         let fill = |text: String, (placeholder, value): &(&str, String)| text.replace(placeholder, value);
         write(&directory.join(file), &placeholders.iter().fold(template.to_owned(), fill))?;
     }
-    Ok(tell(name, &directory)?)
+    tell(name, &directory)
 }
 
 /// Nothing that somebody wrote is written over.
@@ -95,7 +95,7 @@ fn io_error(verb: &str, path: &Path, error: io::Error) -> Error {
     Error::new(ErrorCode::IO, format!("cannot {verb} {}", path.display())).caused_by(error)
 }
 
-fn tell(name: &str, directory: &Path) -> io::Result<()> {
+fn tell(name: &str, directory: &Path) -> Result<()> {
     let place = directory.display();
     let text = format!(
         "Made the extension `{name}` in {place}.\n\n\
@@ -104,7 +104,7 @@ fn tell(name: &str, directory: &Path) -> io::Result<()> {
          \x20 cargo run --example run    # the same on the terminal: type a line\n\n\
          Then make src/lib.rs yours. README.md tells how bundles use the extension.\n"
     );
-    crate::unless_nobody_reads(io::stdout().lock().write_all(text.as_bytes()))
+    crate::print(&text)
 }
 
 /// How the new crate finds goondan, in its manifest.

@@ -1,7 +1,6 @@
 //! Owns `goondan order`: the onion of each kind of middleware, and why each layer lies where it does.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
 
 use goondan::{Bundle, Error, LayerInfo, MemoryStore, MiddlewareKind, Result};
 use serde::Serialize;
@@ -33,7 +32,7 @@ pub(crate) fn order(args: &OrderArgs) -> Result<()> {
         instance.close().await?;
         Ok::<_, Error>(text)
     })?;
-    Ok(crate::unless_nobody_reads(io::stdout().lock().write_all(text.as_bytes()))?)
+    crate::print(&text)
 }
 
 /// Every layer with the reason why it does not lie further out.

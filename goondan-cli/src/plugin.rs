@@ -1,7 +1,6 @@
 //! Owns `goondan plugin list`: the extensions that are linked into this program, for people and for programs.
 
 use std::fmt::{self, Display, Write as _};
-use std::io::{self, Write as _};
 
 use goondan::{Effect, ExtensionDescriptor, MiddlewareKind, Result, linked};
 use serde::Serialize;
@@ -44,7 +43,7 @@ pub(crate) fn list(args: &PluginListArgs) -> Result<()> {
     } else {
         all.iter().map(Listed::to_string).collect::<Vec<_>>().join("\n")
     };
-    Ok(crate::unless_nobody_reads(io::stdout().lock().write_all(text.as_bytes()))?)
+    crate::print(&text)
 }
 
 impl Listed {

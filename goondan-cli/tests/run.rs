@@ -112,7 +112,6 @@ fn stderr(output: &Output) -> &str {
 }
 
 #[test]
-#[covers("STATE-07")]
 fn the_next_run_goes_on_where_the_last_one_ended() {
     let place = Place::new(SCRIPT, 40);
     let first = place.run(&["--instance", "user:1", "--input", "one"]);
@@ -159,7 +158,6 @@ fn without_a_policy_the_history_grows() {
 }
 
 #[test]
-#[covers("CRASH-01")]
 fn kill_9_during_a_turn_loses_no_committed_turn_and_the_instance_opens() {
     let place = Place::new(SCRIPT, 40);
     for text in ["one", "two"] {

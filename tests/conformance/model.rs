@@ -152,6 +152,25 @@ async fn what_hangs_has_a_deadline() {
         [ScriptItem::call("sleeping__sleep", json!({})), ScriptItem::say("noted").when("E_TOOL_TIMEOUT").unwrap()];
     let turn = one_turn(agent(script).extension::<Sleeping>(json!({}))).await.unwrap();
     assert_eq!(turn.text(), "noted", "the turn goes on");
+
+    let error = one_turn(agent([]).extension::<Stuck>(json!({}))).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::TURN_TIMEOUT);
+}
+
+/// Has a layer that never ends.
+struct Stuck;
+
+#[goondan::extension(name = "stuck")]
+impl Stuck {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(turn)]
+    async fn hang(&self, _: &mut TurnContext<'_>, _: Next<'_, Turn>) -> Result<TurnResult> {
+        std::future::pending().await
+    }
 }
 
 /// Has a tool that never ends.

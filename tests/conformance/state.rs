@@ -90,7 +90,7 @@ async fn each_instance_has_state_of_its_own() {
 }
 
 #[tokio::test]
-#[covers("STATE-03", "LEGACY-RECONCILE-02", "LEGACY-RECONCILE-05")]
+#[covers("STATE-03", "LEGACY-RECONCILE-05")]
 async fn state_belongs_to_the_name_of_the_extension() {
     let (dir, log) = (TempDir::new().unwrap(), Log::new("names"));
     let run = async |names: &[&str]| {

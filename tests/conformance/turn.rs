@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use goondan::prelude::*;
 use goondan::{
-    BoxFuture, ErrorCode, FinishReason, Model, ModelRequest, ModelResponse, ScriptItem, ToolCallStatus, json,
+    BoxFuture, ErrorCode, FinishReason, Model, ModelRequest, ModelResponse, ScriptItem, ToolCallStatus, Value, json,
 };
 use goondan_covers::covers;
 use tokio::sync::Notify;
@@ -154,31 +154,34 @@ impl Retrying {
     #[middleware(step)]
     async fn retry(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let attempt = ctx.metadata().get("attempt").cloned();
+        let delay = Duration::from_secs(1 << attempt.as_ref().and_then(Value::as_u64).unwrap_or_default());
         self.log.write(format!("step {}, attempt {attempt:?}", ctx.step_index()));
         match next.catch(ctx).await {
             Err(failure) if failure.error().is_retryable() => {
                 let message = failure.error().message().into_owned();
-                Err(Error::retry_after(Duration::from_millis(1), message))
+                Err(Error::retry_after(delay, message))
             }
             result => Ok(result?),
         }
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 #[covers("PATTERN-RETRY-01")]
-async fn a_retry_is_a_new_step() {
-    let log = Log::new("retry");
+async fn a_retry_is_a_new_step_after_the_delay_that_was_asked_for() {
+    let (log, start) = (Log::new("retry"), tokio::time::Instant::now());
     let script = [ScriptItem::fail("busy", true), ScriptItem::fail("busy", true), ScriptItem::say("here")];
     let turn = one_turn(agent(script).extension::<Retrying>(log.config())).await.unwrap();
     assert_eq!((turn.text().as_ref(), turn.steps()), ("here", 3));
+    // A second after the first failure, two after the second.
+    assert_eq!(start.elapsed().as_secs(), 3);
     assert_eq!(
         log.take(),
         ["step 0, attempt None", "step 1, attempt Some(Number(1))", "step 2, attempt Some(Number(2))"]
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn retries_end_and_the_error_goes_out() {
     let log = Log::new("retries end");
     let failing = || ScriptItem::fail("busy", true).repeat();

@@ -16,7 +16,7 @@ use crate::conversation::{Content, Message, MessageEvent, Part, Role, Source, Te
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TokenUsage};
 use crate::model::{MODEL_KEY, MODEL_OPTIONS_KEY, Model, ModelRequest, ModelResponse};
-use crate::pipeline::{StepResult, ToolCallSummary, ToolRequest};
+use crate::pipeline::{StepResult, ToolCallResult, ToolCallSummary, ToolRequest};
 use crate::store::Reach;
 use crate::tool::{Effect, ToolCatalog};
 
@@ -112,11 +112,7 @@ impl<'a, 't> StepRun<'a, 't> {
 
     /// Runs the calls: side by side when all of them only read (D-06), else one after another. The results follow the
     /// message that asked for them, in its order (D-12).
-    async fn call_tools(
-        &mut self,
-        requests: &[ToolRequest],
-        message: &Message,
-    ) -> Result<Vec<crate::pipeline::ToolCallResult>> {
+    async fn call_tools(&mut self, requests: &[ToolRequest], message: &Message) -> Result<Vec<ToolCallResult>> {
         let tools = &self.turn.instance.registered.tools;
         let only_reads =
             |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
@@ -153,7 +149,7 @@ impl<'a, 't> StepRun<'a, 't> {
         }
     }
 
-    fn answered(&mut self, request: &ToolRequest, dispatched: Dispatched) -> crate::pipeline::ToolCallResult {
+    fn answered(&mut self, request: &ToolRequest, dispatched: Dispatched) -> ToolCallResult {
         let Dispatched { result, rewritten } = dispatched;
         let mut answer = tool_message(&result);
         if let Some(rewritten) = rewritten {

@@ -1,6 +1,7 @@
 //! Owns the calling side: what a request needs to know of the turn that makes it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -34,7 +35,7 @@ impl Caller {
     }
 
     /// The request as an event on its way, or why it may not go.
-    fn call(&self, request: &AgentRequest, reply: Option<String>) -> Result<(&Arc<dyn Router>, AgentCall)> {
+    fn call(&self, request: &AgentRequest, reply: Option<String>) -> Result<(Arc<dyn Router>, AgentCall)> {
         let known = self.list();
         let router = self.router.as_ref().ok_or_else(|| not_found(&request.target, &known))?;
         let target = AgentName::new(&request.target).map_err(|_| not_found(&request.target, &known))?;
@@ -61,38 +62,40 @@ impl Caller {
             callers,
         };
         let instance = request.instance_key.clone().unwrap_or_else(|| self.turn.instance.clone());
-        Ok((router, AgentCall { target, instance, event }))
+        Ok((Arc::clone(router), AgentCall { target, instance, event }))
     }
+}
 
-    async fn ask(&self, request: AgentRequest, correlation_id: String) -> Result<AgentResponse> {
-        let (router, call) = self.call(&request, Some(correlation_id))?;
-        let target = call.target.clone();
-        match tokio::time::timeout(request.timeout, router.request(call)).await {
-            Ok(response) => Ok(AgentResponse { target, response: response? }),
-            Err(_) => {
-                let message = format!("the agent `{target}` did not answer within {:?}", request.timeout);
-                Err(Error::new(ErrorCode::AGENT_REQUEST_TIMEOUT, message)
-                    .suggest("ask for less at once, or give the request a longer timeout"))
-            }
+/// Waits for the answer to a call that is on its way.
+async fn answer(router: Arc<dyn Router>, call: AgentCall, limit: Duration) -> Result<AgentResponse> {
+    let target = call.target.clone();
+    match tokio::time::timeout(limit, router.request(call)).await {
+        Ok(response) => Ok(AgentResponse { target, response: response? }),
+        Err(_) => {
+            let message = format!("the agent `{target}` did not answer within {limit:?}");
+            Err(Error::new(ErrorCode::AGENT_REQUEST_TIMEOUT, message)
+                .suggest("ask for less at once, or give the request a longer timeout"))
         }
     }
 }
 
 impl AgentsHost for Caller {
     fn request(&self, request: AgentRequest) -> BoxFuture<'_, Result<AgentResponse>> {
-        Box::pin(self.ask(request, correlation_id()))
+        Box::pin(async move {
+            let (router, call) = self.call(&request, Some(correlation_id()))?;
+            answer(router, call, request.timeout).await
+        })
     }
 
     fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
         let correlation_id = correlation_id();
-        // What can be refused now is refused now.
-        self.call(&request, Some(correlation_id.clone()))?;
+        let (router, call) = self.call(&request, Some(correlation_id.clone()))?;
         let place = self.inbox.reserve()?;
-        let (caller, id) = (self.clone(), correlation_id.clone());
+        let turn = Arc::clone(&self.turn);
+        let asked = Asked { request, correlation_id: correlation_id.clone() };
         tokio::spawn(async move {
-            let asked = Asked { request: request.clone(), correlation_id: id.clone() };
-            let answer = caller.ask(request, id).await;
-            place.fill(asked.message(&caller.turn, answer));
+            let answer = answer(router, call, asked.request.timeout).await;
+            place.fill(asked.message(&turn, answer));
         });
         Ok(Ticket { correlation_id })
     }

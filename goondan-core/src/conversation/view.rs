@@ -47,7 +47,7 @@ impl<'a> ConversationView<'a> {
 
     /// What a model is sent of the messages, in order (CONV-12).
     pub fn to_llm_messages(&self) -> Vec<MessageData> {
-        self.iter().map(|message| message.to_message().data().clone()).collect()
+        self.iter().map(|message| message.message.data().clone()).collect()
     }
 }
 

@@ -96,19 +96,7 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     };
     let future = quote_spanned!(ours_at(&sig.ident)=> __goondan::Box::pin(async move { #body }));
 
-    quote_spanned! {Span::mixed_site()=>
-        #[automatically_derived]
-        impl __goondan::ToolHandler for #wrapper {
-            #[allow(unused_mut, unused_variables)]
-            fn call<'a>(
-                &'a self,
-                ctx: &'a __goondan::ToolContext<'_>,
-                input: __goondan::Value,
-            ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::Value>> {
-                #future
-            }
-        }
-    }
+    implementation(&wrapper, &future)
 }
 
 /// The same for a function under `#[tool(blocking)]`, with other lines in the body:
@@ -128,22 +116,30 @@ fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let call = call(plan, sig, &reads(&parameters));
     let outcome = quote_spanned!(returned(sig)=> __goondan::params::ToolOutcome::into_json(#call));
 
+    let future = quote_spanned! {Span::mixed_site()=>
+        let bound = __goondan::Clone::clone(&self.0);
+        __goondan::Box::pin(__goondan::params::run_blocking(#name, move || {
+            let slots = #slots;
+            #takes
+            let mut given = __goondan::params::ToolGiven::blocking(input, &bound.api);
+            #outcome
+        }))
+    };
+    implementation(&wrapper, &future)
+}
+
+/// The handler around the future that answers a call.
+fn implementation(wrapper: &Ident, future: &TokenStream) -> TokenStream {
     quote_spanned! {Span::mixed_site()=>
         #[automatically_derived]
         impl __goondan::ToolHandler for #wrapper {
             #[allow(unused_mut, unused_variables)]
             fn call<'a>(
                 &'a self,
-                _: &'a __goondan::ToolContext<'_>,
+                ctx: &'a __goondan::ToolContext<'_>,
                 input: __goondan::Value,
             ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::Value>> {
-                let bound = __goondan::Clone::clone(&self.0);
-                __goondan::Box::pin(__goondan::params::run_blocking(#name, move || {
-                    let slots = #slots;
-                    #takes
-                    let mut given = __goondan::params::ToolGiven::blocking(input, &bound.api);
-                    #outcome
-                }))
+                #future
             }
         }
     }

@@ -3,8 +3,6 @@
 use std::num::NonZeroUsize;
 
 use goondan::prelude::*;
-use schemars::JsonSchema;
-use serde::Deserialize;
 
 /// The config of the extension.
 #[derive(Debug, Deserialize, JsonSchema)]
