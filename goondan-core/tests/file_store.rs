@@ -136,6 +136,7 @@ async fn an_interrupted_turn_is_recovered_and_goes_on() {
     live.turn("t1", [append("a")], &State::new()).await;
     live.journal.begin(&"t2".into()).unwrap();
     live.emit(append("b"));
+    live.journal.start_call(&"c1".into()).unwrap();
     live.journal.flush(Reach::Machine).await.unwrap();
     live.emit(MessageEvent::remove("a"));
     drop(live);
@@ -143,7 +144,8 @@ async fn an_interrupted_turn_is_recovered_and_goes_on() {
     for _ in 0..2 {
         let live = Live::open(dir.path(), "k").await.unwrap();
         let events = vec![live.conversation.events()[0].clone(), MessageEvent::remove("a")];
-        assert_eq!(live.interrupted, Some(Interrupted { turn: "t2".into(), events }));
+        let started = vec!["c1".into()];
+        assert_eq!(live.interrupted, Some(Interrupted { turn: "t2".into(), events, started }));
         assert_eq!(live.texts(), ["text of b"]);
     }
     let mut live = Live::open(dir.path(), "k").await.unwrap();

@@ -80,7 +80,7 @@ impl Content {
         let opened = FileStore::open(workspace).unwrap().open(&id()).await;
         let Opened { base, interrupted, state, journal, .. } = opened.unwrap_or_else(|error| panic!("{error:?}"));
         let base = base.iter().map(|message| (**message).clone()).collect();
-        let interrupted = interrupted.map(|Interrupted { turn, events }| (turn, events));
+        let interrupted = interrupted.map(|Interrupted { turn, events, .. }| (turn, events));
         (Self { base, state, interrupted }, journal)
     }
 

@@ -10,7 +10,7 @@ use super::{Commit, InstanceId, Journal, Opened, Reach, Store};
 use crate::BoxFuture;
 use crate::conversation::{Conversation, MessageEvent};
 use crate::error::{Error, ErrorCode, Result};
-use crate::name::{ExtensionName, TurnId};
+use crate::name::{ExtensionName, ToolCallId, TurnId};
 
 /// Keeps instances in memory: for tests, and for programs that need no history. The default of an agent.
 #[derive(Clone, Debug, Default)]
@@ -88,6 +88,10 @@ impl Journal for MemoryJournal {
     }
 
     fn record(&mut self, _: &MessageEvent) -> Result<()> {
+        Ok(())
+    }
+
+    fn start_call(&mut self, _: &ToolCallId) -> Result<()> {
         Ok(())
     }
 

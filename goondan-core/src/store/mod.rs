@@ -15,7 +15,7 @@ use crate::BoxFuture;
 use crate::conversation::{Conversation, Message, MessageEvent};
 use crate::error::Result;
 use crate::event::RuntimeEvent;
-use crate::name::{AgentName, ExtensionName, InstanceKey, TurnId};
+use crate::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, TurnId};
 
 pub use file::{FileStore, StoredConversation, StoredInstance, state_root, workspace_id};
 pub use memory::MemoryStore;
@@ -64,6 +64,8 @@ pub struct Interrupted {
     pub turn: TurnId,
     /// The events that it had recorded.
     pub events: Vec<MessageEvent>,
+    /// The calls that it had noted by [`Journal::start_call`].
+    pub started: Vec<ToolCallId>,
 }
 
 /// Takes in what happens to one instance. A turn is `begin`, any number of `record` and `flush`, and `commit`.
@@ -79,6 +81,14 @@ pub trait Journal: Send {
     /// # Errors
     /// When the store cannot take it in.
     fn record(&mut self, event: &MessageEvent) -> Result<()>;
+
+    /// Notes that a call of the running turn starts now that must not run twice (EFFECT-01), so that an opening after a
+    /// crash can tell it from one that never started. Like an event it may stay in memory until the next flush; the runtime
+    /// flushes before the handler runs.
+    ///
+    /// # Errors
+    /// When the store cannot take it in.
+    fn start_call(&mut self, call: &ToolCallId) -> Result<()>;
 
     /// Brings what was recorded as far as `reach` says.
     fn flush(&mut self, reach: Reach) -> BoxFuture<'_, Result<()>>;

@@ -1,5 +1,6 @@
 //! Owns the journal of an open instance: the order of writes that makes a turn there or not there.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -10,7 +11,7 @@ use super::events::Events;
 use super::fold::{Folding, Mark};
 use super::lines;
 use super::lock::Lock;
-use super::log::Begin;
+use super::log::{Begin, Started};
 use super::metadata::{Metadata, Status};
 use super::place::Place;
 use super::recovery::{Recovered, recover};
@@ -20,7 +21,7 @@ use crate::BoxFuture;
 use crate::conversation::MessageEvent;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::RuntimeEvent;
-use crate::name::TurnId;
+use crate::name::{ToolCallId, TurnId};
 
 /// Opens the instance whose directory is `place`.
 pub(super) fn open(place: Place, instance: &InstanceId) -> Result<Opened> {
@@ -41,7 +42,7 @@ pub(super) fn open(place: Place, instance: &InstanceId) -> Result<Opened> {
         // What the next record is glued to must not be another one.
         buffer: if ends_line { Vec::new() } else { vec![b'\n'] },
         base: mark,
-        running: interrupted.as_ref().map(|Interrupted { turn, events }| Running::new(turn, events.len())),
+        running: interrupted.as_ref().map(|Interrupted { turn, events, .. }| Running::new(turn, events.len())),
         health: Health::Good,
         metadata,
         runtime_log,
@@ -204,6 +205,11 @@ impl Journal for FileJournal {
         lines::push(&mut self.buffer, event, &self.place.events())?;
         self.running()?.recorded += 1;
         Ok(())
+    }
+
+    fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
+        self.running()?;
+        lines::push(&mut self.buffer, &Started { started: Cow::Borrowed(call) }, &self.place.events())
     }
 
     fn flush(&mut self, reach: Reach) -> BoxFuture<'_, Result<()>> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::lines::{Line, damaged, ends_line, lines, torn_tail};
 use crate::conversation::MessageEvent;
 use crate::error::Result;
-use crate::name::{ExtensionName, TurnId};
+use crate::name::{ExtensionName, ToolCallId, TurnId};
 
 /// The first record of a turn.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -20,6 +20,12 @@ pub(super) struct Begin {
     pub(super) turn: TurnId,
     /// How long `base.jsonl` is before the turn: what is beyond was not committed.
     pub(super) base_bytes: u64,
+}
+
+/// Says that a call starts now that must not run twice (EFFECT-01).
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Started<'a> {
+    pub(super) started: Cow<'a, ToolCallId>,
 }
 
 /// The last record of a turn. When it is synced, the turn is committed.
@@ -42,6 +48,7 @@ pub(super) struct Log {
     /// Files of other implementations have none.
     pub(super) begin: Option<Begin>,
     pub(super) events: Vec<MessageEvent>,
+    pub(super) started: Vec<ToolCallId>,
     pub(super) fold: Option<Fold<'static>>,
     /// Whether the last line has its line end.
     pub(super) ended: bool,
@@ -57,6 +64,9 @@ impl Log {
                 Some(Kind::Begin) if log.begin.is_none() && log.events.is_empty() && log.fold.is_none() => {
                     log.begin = Some(record(line, path)?);
                 }
+                Some(Kind::Started) if log.begin.is_some() && log.fold.is_none() => {
+                    log.started.push(record::<Started<'_>>(line, path)?.started.into_owned());
+                }
                 // Opening writes a second one when the base that it makes is not, to the byte, what the first one says.
                 Some(Kind::Fold) => {
                     let fold: Fold<'static> = record(line, path)?;
@@ -65,7 +75,7 @@ impl Log {
                     }
                     log.fold = Some(fold);
                 }
-                Some(Kind::Event | Kind::Begin) => {
+                Some(Kind::Event | Kind::Started | Kind::Begin) => {
                     // F-CONV: events of different turns must not be mixed.
                     return Err(damaged(path, line.number, "this starts a turn before the one above is cleared"));
                 }
@@ -93,6 +103,7 @@ pub(super) fn torn_part(bytes: &[u8]) -> Option<usize> {
 enum Kind {
     Begin,
     Event,
+    Started,
     Fold,
 }
 
@@ -101,11 +112,13 @@ fn kind(line: Line<'_>) -> Option<Kind> {
     struct Shape {
         r#type: Option<IgnoredAny>,
         turn: Option<IgnoredAny>,
+        started: Option<IgnoredAny>,
         fold: Option<IgnoredAny>,
     }
     match serde_json::from_slice(line.text).ok()? {
         Shape { r#type: Some(_), .. } => Some(Kind::Event),
         Shape { fold: Some(_), .. } => Some(Kind::Fold),
+        Shape { started: Some(_), .. } => Some(Kind::Started),
         Shape { turn: Some(_), .. } => Some(Kind::Begin),
         Shape { .. } => None,
     }

@@ -11,8 +11,9 @@
 //! What a turn writes, in this order, and what an opening makes of a crash after each step:
 //!
 //! 1. `{"turn": id, "baseBytes": n}` to the events. *Crash:* the turn was interrupted, without events.
-//! 2. Each event to the events, before the model sees it; synced before a tool acts on the world. *Crash:* the turn was
-//!    interrupted; its events are given out, and the turn can go on.
+//! 2. Each event to the events, before the model sees it, and `{"started": id}` before a call starts that must not run
+//!    twice (EFFECT-01); synced before a tool acts on the world. *Crash:* the turn was interrupted; its events and started
+//!    calls are given out, and the turn can go on.
 //! 3. `{"fold": id, "pure": …, "baseBytesAfter": …, "crc": …, "state": {…}}` to the events, and one sync: **the commit**.
 //!    *Crash before the sync:* as after 2, or as after 3, and nobody was told. *Crash after it:* the base is neither of that
 //!    length and checksum, so it is cut to `baseBytes` and the events are folded into it again, and 4 to 6 are done.

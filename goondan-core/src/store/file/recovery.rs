@@ -1,5 +1,6 @@
 //! Owns the way from the files that a process left to an instance that can go on (CRASH-01).
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,9 +9,9 @@ use super::atomic;
 use super::events::Events;
 use super::fold::{Folding, Mark};
 use super::lines;
-use super::log::{Begin, Fold, Log, torn_part};
+use super::log::{Begin, Fold, Log, Started, torn_part};
 use super::place::Place;
-use crate::conversation::{Conversation, Message, MessageEvent};
+use crate::conversation::{Conversation, Message, MessageEvent, Part};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::TurnId;
 
@@ -44,7 +45,8 @@ pub(super) fn recover(place: &Place) -> Result<Recovered> {
                 // Not the work of this store, which touches the base only after a commit.
                 lines::cut(&place.base(), &mut base, end)?;
             }
-            go_on(place, &base, begin.turn, log.events, events, log.ended)
+            let found = Interrupted { turn: begin.turn, events: log.events, started: log.started };
+            go_on(place, &base, found, events, log.ended)
         }
         (None, _) if log.events.is_empty() => {
             let base = lines::read_whole_lines(&place.base(), lines::torn_tail)?;
@@ -101,18 +103,18 @@ fn finish_turn(
 fn go_on(
     place: &Place,
     base: &[u8],
-    turn: TurnId,
-    recorded: Vec<MessageEvent>,
+    found: Interrupted,
     events: Events,
     ends_line: bool,
 ) -> Result<Recovered> {
     let messages = lines::messages(base, &place.base())?;
-    let applied = replay(&messages, recorded).events().to_vec();
-    let interrupted = Some(Interrupted { turn, events: applied });
+    let applied = replay(&messages, found.events).events().to_vec();
+    let interrupted = Some(Interrupted { events: applied, ..found });
     Ok(Recovered { base: messages, mark: Mark::of(base), interrupted, events, ends_line })
 }
 
 /// The events come from another implementation, whose files have no records but events: makes them a turn like any other.
+/// Nobody noted which calls started, so each may have.
 fn adopt(place: &Place, recorded: Vec<MessageEvent>) -> Result<Recovered> {
     let base = lines::read_whole_lines(&place.base(), lines::torn_tail)?;
     let path = place.events();
@@ -120,10 +122,18 @@ fn adopt(place: &Place, recorded: Vec<MessageEvent>) -> Result<Recovered> {
     let mut bytes = Vec::new();
     lines::push(&mut bytes, &Begin { turn: turn.clone(), base_bytes: base.len() as u64 }, &path)?;
     recorded.iter().try_for_each(|event| lines::push(&mut bytes, event, &path))?;
+    let said = recorded.iter().filter_map(MessageEvent::appended);
+    let calls = said.flat_map(|message| message.content().parts()).filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call.tool_call_id.clone()),
+        _ => None,
+    });
+    let started: Vec<_> = calls.collect();
+    let note = |call| Started { started: Cow::Borrowed(call) };
+    started.iter().try_for_each(|call| lines::push(&mut bytes, &note(call), &path))?;
     atomic::replace(&path, &bytes)?;
     atomic::sync_dir(&place.messages())?;
     let events = Events::open(path, bytes.len() as u64)?;
-    go_on(place, &base, turn, recorded, events, true)
+    go_on(place, &base, Interrupted { turn, events: recorded, started }, events, true)
 }
 
 /// The conversation after `events`. An event that brings in an id that is there already is left out and reported (D-20):
