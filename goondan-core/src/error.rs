@@ -322,6 +322,8 @@ codes! {
     SCHEMA_INVALID = "E_SCHEMA_INVALID";
     /// The turn ended before the call could be answered (D-16).
     TOOL_INTERRUPTED = "E_TOOL_INTERRUPTED";
+    /// A call that must not run twice had started when the turn ended, and its outcome is not known (EFFECT-01).
+    TOOL_OUTCOME_UNKNOWN = "E_TOOL_OUTCOME_UNKNOWN";
     /// The model could not be reached, or refused, or answered with something that is no answer.
     MODEL = "E_MODEL";
     /// The model did not answer in time (TIME-01).

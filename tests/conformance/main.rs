@@ -5,6 +5,7 @@
 mod agents;
 mod context;
 mod conversation;
+mod effects;
 mod entry;
 mod events;
 mod model;

@@ -1,11 +1,14 @@
 //! Owns what a turn changes: the conversation, its journal, and which turn is open.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::conversation::{Applied, Conversation, Message, MessageEvent, Part, Role, Source, ToolResultPart};
+use crate::conversation::{
+    Applied, Conversation, Message, MessageEvent, Part, Role, Source, ToolCallPart, ToolResultPart,
+};
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::RuntimeEvent;
-use crate::name::TurnId;
+use crate::name::{ToolCallId, TurnId};
 use crate::pipeline::{ToolCallResult, ToolError};
 use crate::state::States;
 use crate::store::{Commit, InstanceId, Interrupted, Journal, Reach};
@@ -15,6 +18,8 @@ pub(super) struct Live {
     journal: Box<dyn Journal>,
     /// The turn that was begun and not committed: running now, or left behind by a cancelled caller or a crash.
     open_turn: Option<TurnId>,
+    /// The calls of the open turn that must not run twice and have started (EFFECT-01).
+    started: HashSet<ToolCallId>,
 }
 
 impl Live {
@@ -28,15 +33,16 @@ impl Live {
         if !duplicates.is_empty() {
             tracing::warn!(instance = %id, ?duplicates, "messages with ids that earlier ones have are left out");
         }
-        let mut open_turn = None;
+        let (mut open_turn, mut started) = (None, HashSet::new());
         if let Some(interrupted) = interrupted {
             tracing::info!(instance = %id, turn = %interrupted.turn, "recovering an interrupted turn");
             for event in interrupted.events {
                 conversation.apply(event)?;
             }
             open_turn = Some(interrupted.turn);
+            started.extend(interrupted.started);
         }
-        Ok(Self { conversation, journal, open_turn })
+        Ok(Self { conversation, journal, open_turn, started })
     }
 
     pub(super) fn begin(&mut self, turn: &TurnId) -> Result<()> {
@@ -64,6 +70,13 @@ impl Live {
         }
     }
 
+    /// Keeps, against whatever happens to the machine, that a call starts which must not run twice (EFFECT-01).
+    pub(super) async fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
+        self.journal.start_call(call)?;
+        self.started.insert(call.clone());
+        self.journal.flush(Reach::Machine).await
+    }
+
     pub(super) async fn flush(&mut self, reach: Reach) -> Result<()> {
         self.journal.flush(reach).await
     }
@@ -83,15 +96,30 @@ impl Live {
 
     /// Ends the turn that is open, if one is: closes its unanswered calls, commits it with the state that changed, and
     /// folds it.
+    ///
+    /// A turn that a crash or a caller that went away interrupted is closed, not resumed: whoever asked for it is gone, and
+    /// nobody would get the answer of more model calls. The model learns of each call whether it may be made again.
     pub(super) async fn close_turn(&mut self, states: &States) -> Result<()> {
         let Some(turn) = self.open_turn.clone() else { return Ok(()) };
         for call in self.conversation.unanswered_calls() {
-            let error = Error::new(ErrorCode::TOOL_INTERRUPTED, "the turn ended before this call was answered")
-                .suggest("its effect is unknown: check before calling again");
+            let error = self.interruption(&call);
             let result = ToolCallResult::new(call.tool_call_id, call.tool_name, Err(ToolError::from(error)));
             self.emit(MessageEvent::append(tool_message(&result)))?;
         }
         self.commit(&turn, states).await
+    }
+
+    /// What the model reads as the result of a call that the end of the turn left without one.
+    fn interruption(&self, call: &ToolCallPart) -> Error {
+        let tool = &call.tool_name;
+        if self.started.contains(&call.tool_call_id) {
+            let message = format!("the turn ended while `{tool}` ran: whether it did its work is unknown");
+            return Error::new(ErrorCode::TOOL_OUTCOME_UNKNOWN, message)
+                .suggest("check what it did before calling it again; it is not run again by itself");
+        }
+        // What is not noted as started did not start, or is declared to do no harm when it runs twice.
+        Error::new(ErrorCode::TOOL_INTERRUPTED, format!("the turn ended before `{tool}` was answered"))
+            .suggest("call it again if its answer is still wanted: that does no harm")
     }
 
     /// Stores the state that changed, by a turn that says nothing.
@@ -113,6 +141,7 @@ impl Live {
         }
         self.conversation.fold();
         self.open_turn = None;
+        self.started.clear();
         Ok(())
     }
 }

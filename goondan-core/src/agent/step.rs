@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use tokio::sync::Mutex;
 
 use super::answer::{Answer, correction, judge};
-use super::live::tool_message;
+use super::live::{Live, tool_message};
 use super::stream::TurnUpdate;
 use super::tool_call::{Dispatch, Dispatched, join};
 use super::turn::TurnRun;
@@ -119,25 +120,26 @@ impl<'a, 't> StepRun<'a, 't> {
         let mut results = Vec::with_capacity(requests.len());
         if requests.len() > 1 && requests.iter().all(only_reads) {
             self.turn.settle(Reach::Process).await?;
-            let dispatch = self.dispatch(message);
-            let calls = requests.iter().map(|request| dispatch.run(request)).collect();
+            let (dispatch, live) = self.dispatch(message);
+            let live = Mutex::new(live);
+            let calls = requests.iter().map(|request| dispatch.run(request, &live)).collect();
             for (request, dispatched) in requests.iter().zip(join(calls).await) {
                 results.push(self.answered(request, dispatched));
             }
         } else {
             for request in requests {
-                // A call may act on the world: that it was asked for must not be forgotten.
-                let reach = if only_reads(request) { Reach::Process } else { Reach::Machine };
-                self.turn.settle(reach).await?;
-                let dispatched = self.dispatch(message).run(request).await;
+                self.turn.settle(Reach::Process).await?;
+                let (dispatch, live) = self.dispatch(message);
+                let dispatched = dispatch.run(request, &Mutex::new(live)).await;
                 results.push(self.answered(request, dispatched));
             }
         }
         Ok(results)
     }
 
-    fn dispatch<'s>(&'s self, message: &'s Message) -> Dispatch<'s> {
-        Dispatch {
+    /// The way of calls, and where it is kept that one starts.
+    fn dispatch<'s>(&'s mut self, message: &'s Message) -> (Dispatch<'s>, &'s mut Live) {
+        let dispatch = Dispatch {
             turn: &self.turn.info,
             instance: self.turn.instance,
             reporter: &self.turn.reporter,
@@ -146,7 +148,8 @@ impl<'a, 't> StepRun<'a, 't> {
             message,
             step_index: self.index,
             step_span: self.span,
-        }
+        };
+        (dispatch, &mut *self.turn.live)
     }
 
     fn answered(&mut self, request: &ToolRequest, dispatched: Dispatched) -> ToolCallResult {

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::task::Poll;
 
 use serde_json::{Map, Value};
+use tokio::sync::Mutex;
 
 use super::instance::InstanceInner;
+use super::live::Live;
 use super::report::Reporter;
 use crate::BoxFuture;
 use crate::agents::{AgentsHost, Caller};
@@ -20,7 +22,8 @@ use crate::extension::Logger;
 use crate::name::{ToolCallId, ToolName};
 use crate::pipeline::{ToolCallResult, ToolError, ToolRequest, catch_panics};
 use crate::schema::summary;
-use crate::tool::{Tool, ToolCatalog, ToolContext};
+use crate::store::Reach;
+use crate::tool::{Effect, Tool, ToolCatalog, ToolContext};
 
 /// The tool calls of one step: the one way from a request to its result.
 #[derive(Clone, Copy)]
@@ -45,14 +48,14 @@ pub(super) struct Dispatched {
 
 impl Dispatch<'_> {
     /// Runs one call through the tool-call chain. Whatever fails becomes an error result: the model reads it and goes on
-    /// (F-TOOL).
-    pub(super) async fn run(&self, request: &ToolRequest) -> Dispatched {
+    /// (F-TOOL). In `live` it is kept that a call starts.
+    pub(super) async fn run(&self, request: &ToolRequest, live: &Mutex<&mut Live>) -> Dispatched {
         let policy = &self.instance.agent.policy;
         let watch = self.reporter.stopwatch();
         let span = self.step_span.child();
         let mut attempt = 0;
         loop {
-            let mut call = ToolCallRun::new(*self, request, span);
+            let mut call = ToolCallRun::new(*self, request, span, live);
             if attempt > 0 {
                 call.metadata.insert("attempt".to_owned(), attempt.into());
             }
@@ -70,8 +73,7 @@ impl Dispatch<'_> {
                 Err(error) => error,
             };
             match error.retry_delay() {
-                // A tool that has run may have acted already: it is not run again.
-                Some(delay) if attempt < policy.max_retries && !call.handler_started => {
+                Some(delay) if attempt < policy.max_retries && !call.once_started => {
                     attempt += 1;
                     tracing::info!(turn = %self.turn.turn, call = %request.id, attempt, ?delay, "running a tool call again");
                     tokio::time::sleep(delay).await;
@@ -119,20 +121,22 @@ pub(super) async fn join<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
 }
 
 /// One tool call while it runs.
-struct ToolCallRun<'a> {
+struct ToolCallRun<'a, 'l> {
     step: Dispatch<'a>,
+    live: &'a Mutex<&'l mut Live>,
     request: &'a ToolRequest,
     span: Span,
     args: Map<String, Value>,
     /// The call's own map (D-15).
     metadata: Map<String, Value>,
-    handler_started: bool,
+    /// Whether a handler that must not run twice has started (EFFECT-01).
+    once_started: bool,
 }
 
-impl<'a> ToolCallRun<'a> {
-    fn new(step: Dispatch<'a>, request: &'a ToolRequest, span: Span) -> Self {
+impl<'a, 'l> ToolCallRun<'a, 'l> {
+    fn new(step: Dispatch<'a>, request: &'a ToolRequest, span: Span, live: &'a Mutex<&'l mut Live>) -> Self {
         let args = request.args.as_object().cloned().unwrap_or_default();
-        Self { step, request, span, args, metadata: Map::new(), handler_started: false }
+        Self { step, live, request, span, args, metadata: Map::new(), once_started: false }
     }
 
     /// What the handler answers; an error here is one that the model may read.
@@ -155,7 +159,7 @@ impl<'a> ToolCallRun<'a> {
             return Err(Error::new(ErrorCode::TOOL_INVALID_ARGS, message)
                 .suggest("call the tool again with arguments that fit its parameters"));
         }
-        self.handler_started = true;
+        self.keep_start(tool.effect).await?;
         self.step.reporter.tell("tool.called", self.span, |scope| RuntimeEvent::ToolCalled {
             scope,
             call: self.step.reference(self.request),
@@ -171,8 +175,25 @@ impl<'a> ToolCallRun<'a> {
         let limit = tool.timeout.unwrap_or(self.step.instance.agent.policy.tool_timeout);
         match tokio::time::timeout(limit, catch_panics(tool.handler.call(&ctx, input))).await {
             Ok(answer) => answer?,
-            Err(_) => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}"))
-                .suggest("ask for less at once, or use another tool")),
+            Err(_) => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
+                match tool.effect {
+                    Effect::Once => "whether it did its work is unknown: check before calling it again",
+                    Effect::Read | Effect::Idempotent => "ask for less at once, or use another tool",
+                },
+            )),
+        }
+    }
+
+    /// Makes sure, before the handler acts on the world, that neither the call nor its start can be forgotten.
+    async fn keep_start(&mut self, effect: Effect) -> Result<()> {
+        match effect {
+            Effect::Read => Ok(()),
+            Effect::Idempotent => self.live.lock().await.flush(Reach::Machine).await,
+            Effect::Once => {
+                self.live.lock().await.start_call(&self.request.id).await?;
+                self.once_started = true;
+                Ok(())
+            }
         }
     }
 
@@ -188,7 +209,7 @@ impl<'a> ToolCallRun<'a> {
     }
 }
 
-impl RunHost for ToolCallRun<'_> {
+impl RunHost for ToolCallRun<'_, '_> {
     fn scope(&self) -> &TurnInfo {
         self.step.turn
     }
@@ -202,7 +223,7 @@ impl RunHost for ToolCallRun<'_> {
     }
 }
 
-impl ToolCallHost for ToolCallRun<'_> {
+impl ToolCallHost for ToolCallRun<'_, '_> {
     fn step_index(&self) -> u32 {
         self.step.step_index
     }

@@ -100,13 +100,7 @@ fn finish_turn(
 }
 
 /// The turn was not committed: gives out its events.
-fn go_on(
-    place: &Place,
-    base: &[u8],
-    found: Interrupted,
-    events: Events,
-    ends_line: bool,
-) -> Result<Recovered> {
+fn go_on(place: &Place, base: &[u8], found: Interrupted, events: Events, ends_line: bool) -> Result<Recovered> {
     let messages = lines::messages(base, &place.base())?;
     let applied = replay(&messages, found.events).events().to_vec();
     let interrupted = Some(Interrupted { events: applied, ..found });
