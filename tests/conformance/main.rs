@@ -11,6 +11,7 @@ mod events;
 mod model;
 mod next;
 mod order;
+mod pairs;
 mod random_events;
 mod state;
 mod support;

@@ -20,6 +20,8 @@ pub(super) struct Live {
     open_turn: Option<TurnId>,
     /// The calls of the open turn that must not run twice and have started (EFFECT-01).
     started: HashSet<ToolCallId>,
+    /// The orphans that were reported, so that each is reported once (PAIR-01).
+    orphans: HashSet<ToolCallId>,
 }
 
 impl Live {
@@ -42,7 +44,7 @@ impl Live {
             open_turn = Some(interrupted.turn);
             started.extend(interrupted.started);
         }
-        Ok(Self { conversation, journal, open_turn, started })
+        Ok(Self { conversation, journal, open_turn, started, orphans: HashSet::new() })
     }
 
     pub(super) fn begin(&mut self, turn: &TurnId) -> Result<()> {
@@ -79,6 +81,19 @@ impl Live {
 
     pub(super) async fn flush(&mut self, reach: Reach) -> Result<()> {
         self.journal.flush(reach).await
+    }
+
+    /// Says which tool calls and results are kept from the model, unless it was said already.
+    pub(super) fn report_orphans(&mut self, turn: &TurnId) {
+        let orphans = self.conversation.orphans();
+        let new: Vec<_> = orphans.ids().iter().filter(|id| !self.orphans.contains(**id)).collect();
+        if !new.is_empty() {
+            tracing::warn!(
+                %turn, orphans = new.len(), calls = ?new,
+                "tool calls without result, or results without call, are kept from the model"
+            );
+        }
+        self.orphans = orphans.ids().iter().copied().cloned().collect();
     }
 
     pub(super) fn keeps_runtime_events(&self) -> bool {

@@ -62,14 +62,8 @@ impl<'a, 't> StepRun<'a, 't> {
     async fn call_model(&mut self) -> Result<ModelResponse> {
         self.turn.settle(Reach::Process).await?;
         let agent = &self.turn.instance.agent;
+        self.turn.live.report_orphans(&self.turn.info.turn);
         let conversation = &self.turn.live.conversation;
-        if conversation.orphans() > 0 {
-            let orphans = conversation.orphans();
-            tracing::warn!(
-                turn = %self.turn.info.turn, orphans,
-                "tool calls without result, or results without call, are kept from the model"
-            );
-        }
         let options = self.turn.metadata.get(MODEL_OPTIONS_KEY).and_then(Value::as_object);
         let request = ModelRequest::new(agent.system.as_deref(), conversation, &self.catalog).with_options(options);
         self.turn.reporter.tell("step.started", self.span, |scope| RuntimeEvent::StepStarted {

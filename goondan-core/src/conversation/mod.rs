@@ -20,7 +20,7 @@ pub use view::{ConversationView, MessageRef, Messages};
 use crate::context::host::{ConversationHost, Snapshot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::MessageId;
-use pairs::Pairs;
+use pairs::{Orphans, Pairs};
 
 /// `next = base + Σ events` (CONV-04), maintained as the events arrive: each costs the same however long the history is,
 /// and nothing is copied when a turn starts or ends.
@@ -169,26 +169,25 @@ impl Conversation {
     /// What a model is sent: the messages as they are now, without tool calls that have no result and results that have
     /// no call (PAIR-01).
     pub fn model_input(&self) -> impl Iterator<Item = Cow<'_, MessageData>> {
-        self.messages().filter_map(|message| self.pairs.visible(message))
+        let orphans = self.orphans();
+        self.messages().filter_map(move |message| orphans.visible(message))
     }
 
     /// The tool calls that the events of this turn brought in and did not answer.
     pub fn unanswered_calls(&self) -> Vec<ToolCallPart> {
-        if self.pairs.orphans() == 0 {
-            return Vec::new();
-        }
-        let said = self.events.iter().filter_map(MessageEvent::appended);
-        let present = said.filter(|message| self.slot_of(message.id()).is_some());
-        let calls = present.flat_map(|message| message.content().parts()).filter_map(|part| match part {
-            Part::ToolCall(call) if self.pairs.lacks_result(&call.tool_call_id) => Some(call.clone()),
+        let orphans = self.orphans();
+        let said = (self.base_end.max(self.start)..self.slots.len()).filter_map(|slot| self.message(slot));
+        let parts = said.flat_map(|said| said.content().parts().iter().enumerate().map(move |part| (said.id(), part)));
+        let calls = parts.filter_map(|(message, (at, part))| match part {
+            Part::ToolCall(call) if orphans.contain(message, at) => Some(call.clone()),
             _ => None,
         });
         calls.collect()
     }
 
-    /// How many tool calls lack their result, or results their call.
-    pub fn orphans(&self) -> usize {
-        self.pairs.orphans()
+    /// The tool calls without a result and the results without a call, which a model is not sent (PAIR-01).
+    pub(crate) fn orphans(&self) -> Orphans<'_> {
+        self.pairs.orphans(self.messages().map(|message| &**message))
     }
 
     fn push(&mut self, message: Arc<Message>) {
@@ -199,13 +198,17 @@ impl Conversation {
     }
 
     fn put(&mut self, slot: usize, successor: Option<Arc<Message>>) {
-        if let Some(old) = self.message(slot).cloned() {
-            self.pairs.subtract(&old);
+        let old = self.message(slot).cloned();
+        if let Some(old) = &old {
             self.index.remove(old.id());
+        }
+        match (&old, &successor) {
+            (Some(old), Some(new)) => self.pairs.replace(old, new),
+            (Some(old), None) => self.pairs.subtract(old),
+            (None, _) => {}
         }
         match &successor {
             Some(new) => {
-                self.pairs.add(new);
                 self.index.insert(new.id().clone(), slot);
             }
             None => self.count -= 1,

@@ -21,8 +21,10 @@ pub(super) struct Naive {
     misses: usize,
     /// What the model must be sent, step by step.
     requests: Vec<Vec<MessageData>>,
-    /// How many halves of tool pairs are kept from it, in the steps in which there are any.
+    /// How many halves of tool pairs are kept from it for the first time, in the steps in which there are any.
     orphans: Vec<u64>,
+    /// The halves that were kept from it in the last step.
+    kept: HashSet<ToolCallId>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -117,8 +119,10 @@ impl Naive {
     /// The model is about to be sent what is there now, without halves of tool pairs (PAIR-01).
     pub(super) fn expect_request(&mut self) {
         let (calls, results) = (self.calls(), self.results());
-        let orphans = calls.symmetric_difference(&results).count() as u64;
-        self.orphans.extend((orphans > 0).then_some(orphans));
+        let orphans: HashSet<_> = calls.symmetric_difference(&results).cloned().collect();
+        let new = orphans.difference(&self.kept).count() as u64;
+        self.orphans.extend((new > 0).then_some(new));
+        self.kept = orphans;
         let paired = |part: &&Part| match part {
             Part::ToolCall(call) => results.contains(&call.tool_call_id),
             Part::ToolResult(result) => calls.contains(&result.tool_call_id),
@@ -148,6 +152,11 @@ impl Naive {
         assert!(closing.len() == open.len() && closing.iter().all(|entry| entry.data.role == Role::Tool));
         self.ids.extend(closing.iter().map(|entry| entry.id.clone()));
         self.now = stored;
+    }
+
+    /// Who opens a conversation does not know what was reported before.
+    pub(super) fn reopen(&mut self) {
+        self.kept.clear();
     }
 
     pub(super) fn requests(&self) -> &[Vec<MessageData>] {

@@ -1,0 +1,125 @@
+//! PAIR-01: whatever is appended, replaced and removed, and however often a model uses the same id, the model is sent calls
+//! with their results and results with their calls.
+
+use std::collections::HashMap;
+
+use goondan::{
+    Content, Conversation, Message, MessageEvent, Part, Role, Source, TextPart, ToolCallPart, ToolOutput,
+    ToolResultPart, json,
+};
+use goondan_covers::covers;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// One event; numbers pick among the messages that are there.
+#[derive(Clone, Debug)]
+enum Edit {
+    Append(Vec<Half>),
+    Replace(usize, Vec<Half>),
+    Remove(usize),
+    Truncate,
+    /// The turn ends.
+    Fold,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Half {
+    Call(u8),
+    Result(u8),
+    Text,
+}
+
+/// Few ids, so that the same one comes often, and mostly whole pairs.
+fn edits() -> impl Strategy<Value = Vec<Edit>> {
+    let half = || prop_oneof![4 => (0..4_u8).prop_map(Half::Call), 4 => (0..4_u8).prop_map(Half::Result), 1 => Just(Half::Text)];
+    let halves = move || vec(half(), 1..4);
+    let pair = (0..4_u8).prop_map(|id| vec![Edit::Append(vec![Half::Call(id)]), Edit::Append(vec![Half::Result(id)])]);
+    let one = prop_oneof![
+        3 => halves().prop_map(Edit::Append),
+        2 => (0..32_usize, halves()).prop_map(|(target, halves)| Edit::Replace(target, halves)),
+        6 => (0..32_usize).prop_map(Edit::Remove),
+        1 => Just(Edit::Truncate),
+        2 => Just(Edit::Fold),
+    ];
+    let some = prop_oneof![2 => pair, 1 => one.prop_map(|edit| vec![edit])];
+    vec(some, 0..24).prop_map(|edits| edits.into_iter().flatten().collect())
+}
+
+fn message(number: usize, halves: &[Half]) -> Message {
+    let name = "a__b".to_owned();
+    let part = |half: &Half| match half {
+        Half::Call(id) => Part::ToolCall(ToolCallPart {
+            tool_call_id: id.to_string().into(),
+            tool_name: name.clone(),
+            input: json!({}),
+        }),
+        Half::Result(id) => Part::ToolResult(ToolResultPart {
+            tool_call_id: id.to_string().into(),
+            tool_name: name.clone(),
+            output: ToolOutput::Text("done".to_owned()),
+        }),
+        Half::Text => Part::Text(TextPart { text: "text".to_owned() }),
+    };
+    let content = Content::Parts(halves.iter().map(part).collect());
+    Message::new(Role::Assistant, content, Source::System).with_id(format!("m{number}"))
+}
+
+fn apply(conversation: &mut Conversation, number: usize, edit: &Edit) {
+    let ids: Vec<_> = conversation.messages().map(|message| message.id().clone()).collect();
+    let target = |target: &usize| ids.get(target % ids.len().max(1)).cloned().unwrap_or_else(|| "nobody".into());
+    let event = match edit {
+        Edit::Append(halves) => MessageEvent::append(message(number, halves)),
+        Edit::Replace(place, halves) => MessageEvent::replace(target(place), message(number, halves)),
+        Edit::Remove(place) => MessageEvent::remove(target(place)),
+        Edit::Truncate => MessageEvent::truncate(),
+        Edit::Fold => return conversation.fold(),
+    };
+    conversation.apply(event).unwrap();
+}
+
+/// How many calls and results there are, and how many could be pairs at most: each result with a call before it.
+fn count<'a>(contents: impl Iterator<Item = &'a Content>) -> (usize, usize) {
+    let (mut halves, mut pairs) = (0, 0);
+    let mut open: HashMap<String, usize> = HashMap::new();
+    for content in contents {
+        let mut asked = Vec::new();
+        for part in content.parts() {
+            match part {
+                Part::ToolCall(call) => asked.push(call.tool_call_id.to_string()),
+                Part::ToolResult(result) => {
+                    if let Some(open) = open.get_mut(result.tool_call_id.as_str()).filter(|open| **open > 0) {
+                        *open -= 1;
+                        pairs += 1;
+                    }
+                }
+                _ => continue,
+            }
+            halves += 1;
+        }
+        // A message does not answer itself.
+        asked.into_iter().for_each(|id| *open.entry(id).or_default() += 1);
+    }
+    (halves, pairs)
+}
+
+#[test]
+#[covers("PAIR-01")]
+fn what_a_model_is_sent_are_whole_pairs_and_all_of_them() {
+    proptest!(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() }, |(edits in edits())| {
+        let mut conversation = Conversation::default();
+        for (number, edit) in edits.iter().enumerate() {
+            apply(&mut conversation, number, edit);
+            let sent: Vec<_> = conversation.model_input().map(|data| data.content.clone()).collect();
+            let (halves, pairs) = count(sent.iter());
+            prop_assert_eq!(halves, 2 * pairs, "{:?}", sent);
+            let (_, possible) = count(conversation.messages().map(|message| message.content()));
+            prop_assert_eq!(pairs, possible, "a pair is missing");
+        }
+        // What the turn leaves open is closed by results at the end.
+        for (number, call) in conversation.unanswered_calls().iter().enumerate() {
+            let id = call.tool_call_id.as_str().parse().unwrap();
+            apply(&mut conversation, 1000 + number, &Edit::Append(vec![Half::Result(id)]));
+        }
+        prop_assert_eq!(conversation.unanswered_calls(), vec![]);
+    });
+}
