@@ -1,0 +1,183 @@
+//! Owns the parent's account: all that the conversation may be after a kill, computed without the runtime.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use goondan::{Content, Error, Message, Part, Result, Role};
+
+use crate::child::Progress;
+use crate::plan::{Plan, Tool, WINDOW};
+
+/// What may be there: the messages as lines, and the state of the extension.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct World {
+    pub(crate) lines: Vec<String>,
+    pub(crate) progress: Progress,
+}
+
+impl World {
+    pub(crate) fn empty() -> Self {
+        Self { lines: Vec::new(), progress: Progress::default() }
+    }
+
+    /// After the turn was committed.
+    pub(crate) fn after(&self, turn: u64) -> Self {
+        let mut lines = self.lines.clone();
+        happenings(&self.lines, turn).into_iter().for_each(|event| event.apply(&mut lines));
+        Self { lines, progress: Progress { last: turn, turns: self.progress.turns + 1 } }
+    }
+
+    /// All that may be there when the turn was asked for, and a kill came.
+    pub(crate) fn after_a_kill_in(&self, turn: u64) -> Vec<Self> {
+        let mut worlds = vec![self.after(turn), self.clone()];
+        let mut lines = self.lines.clone();
+        for event in happenings(&self.lines, turn) {
+            event.apply(&mut lines);
+            let closed = closings(&lines, turn).into_iter().map(|closing| [lines.as_slice(), &closing].concat());
+            worlds.extend(closed.map(|lines| Self { lines, progress: self.progress }));
+        }
+        worlds
+    }
+}
+
+enum Event {
+    Append(String),
+    Rewrite(usize),
+    RemoveOldest,
+    Truncate,
+}
+
+impl Event {
+    fn apply(self, lines: &mut Vec<String>) {
+        match self {
+            Self::Append(line) => lines.push(line),
+            Self::Rewrite(place) => lines[place].push('+'),
+            Self::RemoveOldest => _ = lines.remove(0),
+            Self::Truncate => lines.clear(),
+        }
+    }
+}
+
+/// The events of a turn, in their order.
+fn happenings(before: &[String], turn: u64) -> Vec<Event> {
+    let plan = Plan::of(turn);
+    let mut lines: Vec<_> = before.iter().map(String::as_str).collect();
+    let input = format!("user: {turn}");
+    lines.push(&input);
+    let mut events = vec![Event::Append(input.clone())];
+    if plan.trims {
+        let excess = lines.len().saturating_sub(WINDOW);
+        lines.drain(..excess);
+        events.extend((0..excess).map(|_| Event::RemoveOldest));
+    }
+    if let Some(place) = plan.rewrites.map(|place| place % lines.len())
+        && !lines[place].contains('[')
+    {
+        events.push(Event::Rewrite(place));
+    }
+    if !plan.calls.is_empty() {
+        events.push(Event::Append(asking(turn, plan.calls.len())));
+        events.extend((0..plan.calls.len()).map(|call| Event::Append(format!("tool: [{turn}.{call} done]"))));
+    }
+    events.push(Event::Append(format!("assistant: answer {turn}")));
+    events.extend(plan.truncates.then_some(Event::Truncate));
+    events.extend(plan.notes.then(|| Event::Append(format!("system: note {turn}"))));
+    events
+}
+
+fn asking(turn: u64, calls: usize) -> String {
+    let calls: Vec<_> = (0..calls).map(|call| format!("[{turn}.{call}]")).collect();
+    format!("assistant: {}", calls.join(" "))
+}
+
+/// The results that may close the calls that `lines` leaves open, one list a way. Calls run one after another, or all of
+/// them only look: only the first open one can be in the middle of acting.
+fn closings(lines: &[String], turn: u64) -> Vec<Vec<String>> {
+    let calls = Plan::of(turn).calls;
+    let asked = lines.contains(&asking(turn, calls.len()));
+    let answered = (0..calls.len()).filter(|call| lines.contains(&format!("tool: [{turn}.{call} done]"))).count();
+    if !asked || answered == calls.len() {
+        return vec![Vec::new()];
+    }
+    let close = |first: &str| {
+        let rest = (answered + 1..calls.len()).map(|call| format!("tool: [{turn}.{call} interrupted]"));
+        std::iter::once(format!("tool: [{turn}.{answered} {first}]")).chain(rest).collect()
+    };
+    let mut ways = vec![close("interrupted")];
+    ways.extend((calls[answered] == Tool::Pay).then(|| close("unknown")));
+    ways
+}
+
+/// A message as the account writes it.
+pub(crate) fn line(message: &Message) -> String {
+    let text = match message.content() {
+        Content::Text(text) => text.clone(),
+        Content::Parts(parts) => parts.iter().map(part).collect::<Vec<_>>().join(" "),
+    };
+    let role = match message.role() {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+        Role::System => "system",
+    };
+    format!("{role}: {text}")
+}
+
+fn part(part: &Part) -> String {
+    match part {
+        Part::ToolCall(call) => format!("[{}]", call.tool_call_id),
+        Part::ToolResult(result) => {
+            let text = Content::Parts(vec![part.clone()]).text().into_owned();
+            let id = &result.tool_call_id;
+            let outcome = match text.as_str() {
+                text if text == format!("did {id}") => "done",
+                text if text.starts_with("error E_TOOL_INTERRUPTED") => "interrupted",
+                text if text.starts_with("error E_TOOL_OUTCOME_UNKNOWN") => "unknown",
+                other => other,
+            };
+            format!("[{id} {outcome}]")
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// EFFECT-01: no call stands twice in the ledger, one that is done stands there, one that did not start does not.
+pub(crate) fn check_ledger(ledger: &Path, lines: &[String]) -> Result<()> {
+    let ledger = std::fs::read_to_string(ledger).unwrap_or_default();
+    let mut runs: HashMap<&str, u32> = HashMap::new();
+    ledger.lines().for_each(|call| *runs.entry(call).or_default() += 1);
+    if let Some((call, runs)) = runs.iter().find(|(_, runs)| **runs > 1) {
+        return Err(Error::msg(format!("the call {call} ran {runs} times")));
+    }
+    for line in lines {
+        let Some((call, outcome)) =
+            line.strip_prefix("tool: [").and_then(|line| line.trim_end_matches(']').split_once(' '))
+        else {
+            continue;
+        };
+        let ran = runs.contains_key(call);
+        let fits = match outcome {
+            "done" => ran == is_pay(call),
+            "interrupted" => !ran,
+            _ => true,
+        };
+        if !fits {
+            return Err(Error::msg(format!(
+                "the call {call} is told to be {outcome}, and stands in the ledger: {ran}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn is_pay(call: &str) -> bool {
+    let numbers =
+        call.split_once('.').and_then(|(turn, index)| Some((turn.parse().ok()?, index.parse::<usize>().ok()?)));
+    numbers.is_some_and(|(turn, index)| Plan::of(turn).calls.get(index) == Some(&Tool::Pay))
+}
+
+/// Takes worlds that are the same once.
+pub(crate) fn distinct(worlds: impl IntoIterator<Item = World>) -> Vec<World> {
+    let mut seen = HashSet::new();
+    worlds.into_iter().filter(|world| seen.insert(world.clone())).collect()
+}

@@ -1,0 +1,176 @@
+//! Owns the child: an agent that runs one turn after another and says so, until it is killed.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use goondan::prelude::*;
+use goondan::{
+    Agent, BoxFuture, Content, FileStore, Model, ModelRequest, ModelResponse, Part, ToolCallId, ToolRequest, json,
+};
+
+use crate::plan::{Plan, WINDOW};
+
+/// The key of the conversation.
+pub(crate) const KEY: &str = "killed";
+/// The name of the agent.
+pub(crate) const AGENT: &str = "churner";
+
+/// Runs turns from the number `start` on. Each that is done is acknowledged by one line.
+pub(crate) async fn run(dir: &Path, start: u64) -> Result<()> {
+    let instance = agent(dir).await?.instance(KEY).await?;
+    for turn in start.. {
+        instance.run(turn.to_string()).await?;
+        // One write, so that the parent reads all of it or nothing.
+        std::io::stdout().write_all(format!("{turn}\n").as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The agent whose files lie in `dir`.
+pub(crate) async fn agent(dir: &Path) -> Result<Agent> {
+    let store = FileStore::open(dir.join("store"))?;
+    let config = json!({ "ledger": dir.join("ledger") });
+    Agent::builder(AGENT).model(Planned).store(store).extension::<Churn>(config).build().await
+}
+
+/// A model that does what the plan of the turn says.
+struct Planned;
+
+impl Model for Planned {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        Box::pin(std::future::ready(respond(&request)))
+    }
+}
+
+fn respond(request: &ModelRequest<'_>) -> Result<ModelResponse> {
+    let messages: Vec<_> = request.messages().collect();
+    check_pairs(messages.iter().map(|message| &message.content))?;
+    let asked = messages.iter().rfind(|message| message.role == Role::User);
+    let turn = asked.and_then(|message| turn_of(&message.content.text())).ok_or_else(|| Error::msg("nothing asked"))?;
+    let calls = Plan::of(turn).calls;
+    if calls.is_empty() || messages.last().is_some_and(|message| message.role == Role::Tool) {
+        return Ok(ModelResponse::text(format!("answer {turn}")));
+    }
+    let call = |(index, tool): (usize, &crate::plan::Tool)| ToolRequest {
+        id: ToolCallId::from(format!("{turn}.{index}").as_str()),
+        name: tool.name().to_owned(),
+        args: json!({}),
+    };
+    Ok(ModelResponse { tool_calls: calls.iter().enumerate().map(call).collect(), ..ModelResponse::default() })
+}
+
+/// PAIR-01: every call has its result behind it, and nothing else is a result.
+fn check_pairs<'a>(contents: impl Iterator<Item = &'a Content>) -> Result<()> {
+    let mut open = Vec::new();
+    for part in contents.flat_map(Content::parts) {
+        match part {
+            Part::ToolCall(call) => open.push(&call.tool_call_id),
+            Part::ToolResult(result) => match open.iter().position(|id| **id == result.tool_call_id) {
+                Some(call) => _ = open.remove(call),
+                None => return Err(Error::msg(format!("the result {} has no call", result.tool_call_id))),
+            },
+            _ => {}
+        }
+    }
+    if open.is_empty() { Ok(()) } else { Err(Error::msg(format!("calls without result: {open:?}"))) }
+}
+
+/// The number of a turn, also of an input that was rewritten.
+fn turn_of(input: &str) -> Option<u64> {
+    input.trim_end_matches('+').parse().ok()
+}
+
+/// What must agree with the conversation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
+pub(crate) struct Progress {
+    /// The last committed turn.
+    pub(crate) last: u64,
+    /// How many were committed.
+    pub(crate) turns: u64,
+}
+
+/// Changes the conversation as the plan says, and offers a tool of each effect.
+struct Churn {
+    api: ExtensionApi,
+    ledger: PathBuf,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Config {
+    ledger: PathBuf,
+}
+
+#[goondan::extension(name = "churn")]
+impl Churn {
+    #[init]
+    fn new(api: ExtensionApi, config: Config) -> Self {
+        Self { api, ledger: config.ledger }
+    }
+
+    #[middleware(turn)]
+    async fn churn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let input = ctx.input().input.as_deref().unwrap_or_default();
+        let turn = turn_of(input).ok_or_else(|| Error::msg("the input is no number"))?;
+        let plan = Plan::of(turn);
+        if plan.trims {
+            let excess = ctx.conversation().len().saturating_sub(WINDOW);
+            let oldest: Vec<_> =
+                ctx.conversation().iter().take(excess).map(|message| message.id().to_owned()).collect();
+            oldest.into_iter().for_each(|id| ctx.emit(MessageEvent::remove(id)));
+        }
+        if let Some(place) = plan.rewrites {
+            let place = place % ctx.conversation().len();
+            let message = ctx.conversation().iter().nth(place).map(|message| message.to_message());
+            if let Some(message) = message
+                && let Content::Text(text) = message.content()
+            {
+                let text = format!("{text}+");
+                ctx.emit(MessageEvent::replace(message.id().clone(), message.with_content(text)));
+            }
+        }
+        let result = next.run(ctx).await?;
+        if plan.truncates {
+            ctx.emit(MessageEvent::truncate());
+        }
+        if plan.notes {
+            ctx.emit(MessageEvent::append(Message::system(format!("note {turn}"))));
+        }
+        self.api
+            .state()
+            .set(&Progress { last: turn, turns: self.api.state().get::<Progress>()?.unwrap_or_default().turns + 1 })?;
+        Ok(result)
+    }
+
+    /// Changes nothing.
+    #[tool(effect = read)]
+    async fn look(&self, ctx: &ToolContext<'_>) -> Result<String> {
+        Ok(self.done(ctx))
+    }
+
+    /// May run twice.
+    #[tool(effect = idempotent)]
+    async fn set(&self, ctx: &ToolContext<'_>) -> Result<String> {
+        std::fs::write(self.ledger.with_file_name("set"), ctx.call_id().as_str())?;
+        Ok(self.done(ctx))
+    }
+
+    /// Must not run twice: every run is one line of the ledger.
+    #[tool(effect = once)]
+    async fn pay(&self, ctx: &ToolContext<'_>) -> Result<String> {
+        let mut ledger = std::fs::File::options().append(true).create(true).open(&self.ledger)?;
+        ledger.write_all(format!("{}\n", ctx.call_id()).as_bytes())?;
+        Ok(self.done(ctx))
+    }
+}
+
+impl Churn {
+    /// Takes a while, in which a kill may come.
+    fn done(&self, ctx: &ToolContext<'_>) -> String {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_micros(200) {
+            std::hint::spin_loop();
+        }
+        format!("did {}", ctx.call_id())
+    }
+}

@@ -1,0 +1,54 @@
+//! Real processes that are really killed.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use goondan_covers::covers;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_goondan-crash");
+
+#[test]
+#[covers("CRASH-01")]
+fn whenever_a_process_is_killed_no_turn_is_lost_and_none_is_there_twice() {
+    let output = Command::new(PROGRAM).arg("300").output().unwrap();
+    let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{errors}");
+    assert!(told.starts_with("300 kills, "), "{told}");
+}
+
+/// What the model was sent last.
+fn last_request(dir: &Path) -> String {
+    fs::read_to_string(dir.join("requests.jsonl")).unwrap().lines().last().unwrap().to_owned()
+}
+
+#[test]
+#[covers("EFFECT-01", "PAIR-01")]
+fn a_call_that_is_killed_is_not_run_again_and_the_model_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = Command::new(PROGRAM)
+        .args([Path::new("stuck"), dir.path(), Path::new("act")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    assert_eq!(said, "in the tool\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let next = Command::new(PROGRAM)
+        .args([Path::new("stuck"), dir.path(), Path::new("and now?")])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(next.status.success(), "{}", String::from_utf8_lossy(&next.stderr));
+    assert_eq!(fs::read_to_string(dir.path().join("ledger")).unwrap(), "acted\n", "EFFECT-01: once");
+    let request: serde_json::Value = serde_json::from_str(&last_request(dir.path())).unwrap();
+    let roles: Vec<_> = request["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "user"]);
+    let result = request["messages"][2]["content"][0]["output"]["value"].as_str().unwrap();
+    assert!(result.starts_with("error E_TOOL_OUTCOME_UNKNOWN: the turn ended while `stuck__act` ran"), "{result}");
+}
