@@ -88,10 +88,10 @@ pub use goondan_core::{
 pub use goondan_core::{
     API_VERSION, AnyRegistration, CleanupHandler, Deliveries, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
     ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, StateApi,
-    Subscription, ToolDescriptor, ToolsApi, linked, params,
+    Subscription, ToolDescriptor, ToolsApi, absent, linked, params,
 };
 
-pub use goondan_macros::extension;
+pub use goondan_macros::{cleanup, extension, init, middleware, on, tool};
 
 #[cfg(feature = "runtime")]
 pub use goondan_core::{
@@ -108,6 +108,9 @@ pub use goondan_bundle::{self as bundle, Bundle};
 
 /// What nearly every extension names: `use goondan::prelude::*;`.
 ///
+/// The attributes of functions are here so that their documentation is at hand; they mean something inside of
+/// [`#[goondan::extension]`](macro@crate::extension) alone.
+///
 /// The derives `Deserialize`, `Serialize` and `JsonSchema` write code that names their crates, so an extension with a
 /// config also depends on `serde` and `schemars`.
 pub mod prelude {
@@ -115,6 +118,7 @@ pub mod prelude {
         Error, Event, ExtensionApi, Message, MessageEvent, Next, Result, Role, Step, StepContext, StepResult, ToolCall,
         ToolCallContext, ToolCallResult, ToolContext, Turn, TurnContext, TurnResult,
     };
+    pub use goondan_macros::{cleanup, init, middleware, on, tool};
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
 }
@@ -127,7 +131,7 @@ pub mod __private {
     pub use core::primitive::{str, u8};
     pub use core::result::Result::Ok;
     pub use core::time::Duration;
-    pub use core::{concat, env, unreachable};
+    pub use core::{env, unreachable};
     pub use std::boxed::Box;
     pub use std::sync::Arc;
 

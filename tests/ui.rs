@@ -1,4 +1,5 @@
-//! What must not compile, and what the compiler says about it.
+//! What must not compile, and what the compiler says about it. Read from `1_the_item` to `9_all_functions`, the texts teach
+//! the rules.
 //!
 //! The texts belong to the toolchain that `rust-toolchain.toml` pins. To bless new ones: `TRYBUILD=overwrite cargo test --test ui`.
 
@@ -16,8 +17,9 @@ use goondan_covers::covers;
     "CONV-10",
     "CTX-04",
     "ENTRY-10",
-    "NEXT-03"
+    "NEXT-03",
+    "RULE-01"
 )]
 fn misuse_does_not_compile() {
-    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+    trybuild::TestCases::new().compile_fail("tests/ui/*/*.rs");
 }

@@ -5,6 +5,7 @@
 //! `pipeline`: what wraps it · `extension`: who wraps it · and with the feature `runtime`: `schema`, `model`, `store`,
 //! `agent`: what runs it.
 
+pub mod absent;
 mod agents;
 mod context;
 mod conversation;

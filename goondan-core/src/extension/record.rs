@@ -1,20 +1,52 @@
 //! Owns the form of a record in the link section `.goondan`: four bytes of length, little-endian, then JSON. The linker
 //! lays the records of a library end to end, so that they can be read from the file without running anything of it.
+//!
+//! The JSON comes in parts, because some stand under `#[cfg]`. Each member of a list is a part that starts with a comma;
+//! the comma of the first one is left out.
 
-/// How many bytes the record of `json` takes.
-pub const fn record_len(json: &str) -> usize {
-    json.len() + 4
+/// How many bytes the record of `parts` takes.
+pub const fn record_len(parts: &[&str]) -> usize {
+    let (mut length, mut last, mut index) = (4, 0, 0);
+    while index < parts.len() {
+        let part = parts[index].as_bytes();
+        length += part.len() - start(last, part);
+        last = end(last, part);
+        index += 1;
+    }
+    length
 }
 
-/// The record of `json`; `N` is its [`record_len`].
+/// The record of `parts`; `N` is its [`record_len`].
 #[expect(clippy::cast_possible_truncation, reason = "a record is written by hand and far below 4 GiB")]
-pub const fn length_prefixed<const N: usize>(json: &str) -> [u8; N] {
-    let length = (json.len() as u32).to_le_bytes();
+pub const fn length_prefixed<const N: usize>(parts: &[&str]) -> [u8; N] {
+    let length = ((N - 4) as u32).to_le_bytes();
     let mut record = [0; N];
     let mut at = 0;
-    while at < N {
-        record[at] = if at < 4 { length[at] } else { json.as_bytes()[at - 4] };
+    while at < 4 {
+        record[at] = length[at];
         at += 1;
     }
+    let (mut last, mut index) = (0, 0);
+    while index < parts.len() {
+        let part = parts[index].as_bytes();
+        let mut from = start(last, part);
+        while from < part.len() {
+            record[at] = part[from];
+            at += 1;
+            from += 1;
+        }
+        last = end(last, part);
+        index += 1;
+    }
     record
+}
+
+/// Where `part` begins, after text that ends with `last`.
+const fn start(last: u8, part: &[u8]) -> usize {
+    if last == b'[' && !part.is_empty() && part[0] == b',' { 1 } else { 0 }
+}
+
+/// What the text ends with after `part`.
+const fn end(last: u8, part: &[u8]) -> u8 {
+    if part.is_empty() { last } else { part[part.len() - 1] }
 }

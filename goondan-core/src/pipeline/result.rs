@@ -28,7 +28,9 @@ pub enum FinishReason {
 
 /// The outcome of a turn (F-TURN).
 #[derive(Debug)]
-pub struct TurnResult(Box<TurnData>);
+pub struct TurnResult {
+    data: Box<TurnData>,
+}
 
 #[derive(Debug)]
 struct TurnData {
@@ -65,41 +67,45 @@ pub struct FailedTurn {
 impl TurnResult {
     #[cfg(feature = "runtime")]
     pub(crate) fn new(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self {
-        Self(Box::new(TurnData { turn, finish_reason, response, error: None, steps: 0, tool_calls: Vec::new() }))
+        Self {
+            data: Box::new(TurnData { turn, finish_reason, response, error: None, steps: 0, tool_calls: Vec::new() }),
+        }
     }
 
     #[cfg(feature = "runtime")]
     pub(crate) fn set_account(&mut self, steps: u32, tool_calls: Vec<ToolCallSummary>) {
-        self.0.steps = steps;
-        self.0.tool_calls = tool_calls;
+        self.data.steps = steps;
+        self.data.tool_calls = tool_calls;
     }
 
     pub(super) fn recovered(error: Error, draft: TurnDraft, ctx: &TurnContext<'_>) -> Self {
         let source = Source::System;
         let response = Message::new(Role::Assistant, draft.text, source);
-        Self(Box::new(TurnData {
-            turn: ctx.turn_id().clone(),
-            finish_reason: FinishReason::Error,
-            response: Some(Arc::new(response)),
-            error: Some(error),
-            steps: 0,
-            tool_calls: Vec::new(),
-        }))
+        Self {
+            data: Box::new(TurnData {
+                turn: ctx.turn_id().clone(),
+                finish_reason: FinishReason::Error,
+                response: Some(Arc::new(response)),
+                error: Some(error),
+                steps: 0,
+                tool_calls: Vec::new(),
+            }),
+        }
     }
 
     /// The turn.
     pub fn turn_id(&self) -> &TurnId {
-        &self.0.turn
+        &self.data.turn
     }
 
     /// Why the turn ended.
     pub fn finish_reason(&self) -> FinishReason {
-        self.0.finish_reason
+        self.data.finish_reason
     }
 
     /// The answer.
     pub fn response(&self) -> Option<&Message> {
-        self.0.response.as_deref()
+        self.data.response.as_deref()
     }
 
     /// The text of the answer; empty when there is none.
@@ -110,7 +116,7 @@ impl TurnResult {
     /// Puts `text` in the place of the answer's text, for the caller. The conversation keeps what the model said.
     pub fn set_text(&mut self, text: impl Into<String>) {
         let text = text.into();
-        self.0.response = Some(Arc::new(match self.0.response.take() {
+        self.data.response = Some(Arc::new(match self.data.response.take() {
             Some(message) => Arc::unwrap_or_clone(message).with_content(text),
             None => Message::new(Role::Assistant, text, Source::System),
         }));
@@ -118,17 +124,17 @@ impl TurnResult {
 
     /// What failed, when a middleware answered in the place of a failed turn.
     pub fn error(&self) -> Option<&Error> {
-        self.0.error.as_ref()
+        self.data.error.as_ref()
     }
 
     /// How many steps were run; complete once the turn is over.
     pub fn steps(&self) -> u32 {
-        self.0.steps
+        self.data.steps
     }
 
     /// The tool calls of all steps, in request order; complete once the turn is over.
     pub fn tool_calls(&self) -> &[ToolCallSummary] {
-        &self.0.tool_calls
+        &self.data.tool_calls
     }
 }
 
@@ -156,7 +162,9 @@ pub struct ToolRequest {
 
 /// The outcome of a step (PIPE-12).
 #[derive(Debug)]
-pub struct StepResult(Box<StepData>);
+pub struct StepResult {
+    data: Box<StepData>,
+}
 
 #[derive(Debug)]
 struct StepData {
@@ -176,71 +184,73 @@ impl StepResult {
         let has_tool_calls = !tool_calls.is_empty();
         let status = StepStatus::Completed;
         let metadata = Map::new();
-        Self(Box::new(StepData { status, has_tool_calls, tool_calls, tool_results, metadata, repair: false }))
+        Self { data: Box::new(StepData { status, has_tool_calls, tool_calls, tool_results, metadata, repair: false }) }
     }
 
     /// The result of a step whose answer was none: the model was told so, and another step is wanted.
     #[cfg(feature = "runtime")]
     pub(crate) fn repair(problem: &str) -> Self {
         let mut result = Self::new(Vec::new(), Vec::new());
-        result.0.has_tool_calls = true;
-        result.0.repair = true;
-        result.0.metadata.insert("malformed".to_owned(), problem.into());
+        result.data.has_tool_calls = true;
+        result.data.repair = true;
+        result.data.metadata.insert("malformed".to_owned(), problem.into());
         result
     }
 
     #[cfg(feature = "runtime")]
     pub(crate) fn wants_repair(&self) -> bool {
-        self.0.repair && self.0.has_tool_calls
+        self.data.repair && self.data.has_tool_calls
     }
 
     pub(super) fn recovered(error: Error, draft: StepDraft, _: &StepContext<'_>) -> Self {
         let mut metadata = Map::new();
         metadata.insert("error".to_owned(), error.to_string().into());
-        Self(Box::new(StepData {
-            status: StepStatus::Failed,
-            has_tool_calls: draft.run_another,
-            tool_calls: Vec::new(),
-            tool_results: Vec::new(),
-            metadata,
-            #[cfg(feature = "runtime")]
-            repair: false,
-        }))
+        Self {
+            data: Box::new(StepData {
+                status: StepStatus::Failed,
+                has_tool_calls: draft.run_another,
+                tool_calls: Vec::new(),
+                tool_results: Vec::new(),
+                metadata,
+                #[cfg(feature = "runtime")]
+                repair: false,
+            }),
+        }
     }
 
     /// How the step ended.
     pub fn status(&self) -> StepStatus {
-        self.0.status
+        self.data.status
     }
 
     /// Whether the turn goes on with another step (PIPE-11).
     pub fn has_tool_calls(&self) -> bool {
-        self.0.has_tool_calls
+        self.data.has_tool_calls
     }
 
     /// Makes the turn go on with another step, or end with this one (D-07).
     pub fn set_has_tool_calls(&mut self, has_tool_calls: bool) {
-        self.0.has_tool_calls = has_tool_calls;
+        self.data.has_tool_calls = has_tool_calls;
     }
 
     /// The calls that the model asked for, in its order.
     pub fn tool_calls(&self) -> &[ToolRequest] {
-        &self.0.tool_calls
+        &self.data.tool_calls
     }
 
     /// The results of the calls, in the same order.
     pub fn tool_results(&self) -> &[ToolCallResult] {
-        &self.0.tool_results
+        &self.data.tool_results
     }
 
     /// Values for the outer layers.
     pub fn metadata(&self) -> &Map<String, Value> {
-        &self.0.metadata
+        &self.data.metadata
     }
 
     /// Values for the outer layers, to change them.
     pub fn metadata_mut(&mut self) -> &mut Map<String, Value> {
-        &mut self.0.metadata
+        &mut self.data.metadata
     }
 }
 
@@ -305,7 +315,9 @@ impl From<Error> for ToolError {
 
 /// The outcome of a tool call (F-TOOL).
 #[derive(Debug)]
-pub struct ToolCallResult(Box<ToolCallData>);
+pub struct ToolCallResult {
+    data: Box<ToolCallData>,
+}
 
 #[derive(Debug)]
 struct ToolCallData {
@@ -317,30 +329,32 @@ struct ToolCallData {
 impl ToolCallResult {
     #[cfg(feature = "runtime")]
     pub(crate) fn new(call_id: ToolCallId, tool_name: String, outcome: Result<Value, ToolError>) -> Self {
-        Self(Box::new(ToolCallData { call_id, tool_name, outcome }))
+        Self { data: Box::new(ToolCallData { call_id, tool_name, outcome }) }
     }
 
     pub(super) fn recovered(_: Error, draft: ToolCallDraft, ctx: &ToolCallContext<'_>) -> Self {
-        Self(Box::new(ToolCallData {
-            call_id: ctx.call_id().clone(),
-            tool_name: ctx.tool_name().to_owned(),
-            outcome: draft.outcome,
-        }))
+        Self {
+            data: Box::new(ToolCallData {
+                call_id: ctx.call_id().clone(),
+                tool_name: ctx.tool_name().to_owned(),
+                outcome: draft.outcome,
+            }),
+        }
     }
 
     /// The call.
     pub fn call_id(&self) -> &ToolCallId {
-        &self.0.call_id
+        &self.data.call_id
     }
 
     /// The tool's name as the model wrote it.
     pub fn tool_name(&self) -> &str {
-        &self.0.tool_name
+        &self.data.tool_name
     }
 
     /// How the call ended.
     pub fn status(&self) -> ToolCallStatus {
-        match self.0.outcome {
+        match self.data.outcome {
             Ok(_) => ToolCallStatus::Ok,
             Err(_) => ToolCallStatus::Error,
         }
@@ -348,27 +362,27 @@ impl ToolCallResult {
 
     /// The answer, when the call ended with one.
     pub fn output(&self) -> Option<&Value> {
-        self.0.outcome.as_ref().ok()
+        self.data.outcome.as_ref().ok()
     }
 
     /// The error, when the call ended with one.
     pub fn error(&self) -> Option<&ToolError> {
-        self.0.outcome.as_ref().err()
+        self.data.outcome.as_ref().err()
     }
 
     /// Makes the call end with `output`.
     pub fn set_output(&mut self, output: impl Into<Value>) {
-        self.0.outcome = Ok(output.into());
+        self.data.outcome = Ok(output.into());
     }
 
     /// Makes the call end with `error`.
     pub fn set_error(&mut self, error: impl Into<ToolError>) {
-        self.0.outcome = Err(error.into());
+        self.data.outcome = Err(error.into());
     }
 
     /// What the model is sent: text as text, anything else as JSON, an error with its code, remedy and help page.
     pub fn to_tool_output(&self) -> ToolOutput {
-        match &self.0.outcome {
+        match &self.data.outcome {
             Ok(Value::String(text)) => ToolOutput::Text(text.clone()),
             Ok(value) => ToolOutput::Json(value.clone()),
             Err(error) => ToolOutput::Text(error.to_string()),

@@ -1,9 +1,8 @@
 //! Owns the rules for the arguments of attributes.
 
-use quote::ToTokens;
 use syn::{LitStr, Meta, Path};
 
-use super::words::{is_kebab, kebab, listed, nearest};
+use super::words::{is_kebab, kebab, listed, nearest, written};
 use crate::attr::Args;
 use crate::fault::Faults;
 use crate::model::{Block, Helper};
@@ -14,6 +13,7 @@ pub(super) fn are_known(attribute: &str, args: &Args, legal: &[&str], faults: &m
         let name = arg.name();
         if !legal.contains(&&*name) {
             let cure = match nearest(&name, legal) {
+                _ if name == "description" => "write the text as a doc comment, `/// …`".to_owned(),
                 Some(near) => format!("write `{near}`"),
                 None => format!("{} can be given", listed(legal, "and")),
             };
@@ -41,8 +41,14 @@ pub(super) fn name(args: &Args, block: &Block, faults: &mut Faults) -> Option<Li
     if is_kebab(&text) && text.len() <= 63 {
         return Some(literal);
     }
+    if text.is_empty() {
+        let name = block.name();
+        faults.at(literal, format!("extension `{name}` has an empty name; write `name = \"{suggestion}\"`"));
+        return None;
+    }
     let cure = match kebab(&text) {
-        kebab if kebab.len() > 63 => "use at most 63 characters".to_owned(),
+        kebab if kebab.is_empty() => format!("write `{suggestion}`"),
+        kebab if kebab.len() > 63 => format!("it has {} characters; use at most 63", text.chars().count()),
         kebab if is_kebab(&kebab) => format!("write `{kebab}`"),
         _ => "use lower-case letters and digits, in words joined by single hyphens, starting with a letter".to_owned(),
     };
@@ -64,7 +70,7 @@ pub(super) fn facade(args: &Args, faults: &mut Faults) -> Option<Path> {
 pub(super) fn requires(args: &Args, faults: &mut Faults) -> Option<Vec<LitStr>> {
     let Some(arg) = args.get("requires") else { return Some(Vec::new()) };
     let Some(all) = arg.texts() else {
-        let cure = arg.text().map_or_else(|| "\"…\"".to_owned(), |text| text.to_token_stream().to_string());
+        let cure = arg.text().map_or_else(|| "\"…\"".to_owned(), |text| written(&text));
         faults.at(arg, format!("option `requires` takes a list of strings; write `requires = [{cure}]`"));
         return None;
     };
@@ -77,7 +83,7 @@ pub(super) fn requires(args: &Args, faults: &mut Faults) -> Option<Vec<LitStr>> 
 /// There is nothing to be said about these roles.
 pub(super) fn are_absent(helper: &Helper, faults: &mut Faults) {
     if !matches!(helper.attribute.meta, Meta::Path(_)) {
-        let name = helper.attribute.path().to_token_stream();
+        let name = written(helper.attribute.path());
         faults.at(&helper.attribute, format!("`#[{name}]` takes no arguments; write `#[{name}]`"));
     }
 }

@@ -27,7 +27,10 @@ pub(crate) fn check(model: &Model) -> syn::Result<Plan<'_>> {
 
 /// Every rule has its say before the first `None` counts.
 fn plan<'m>(model: &'m Model, block: &'m Block, faults: &mut Faults) -> Option<Plan<'m>> {
-    block::is_inherent(block, faults);
+    if !block::is_inherent(block, faults) {
+        // Its functions have signatures that the trait prescribes.
+        return None;
+    }
     block::is_concrete(block, faults);
     arguments::are_known("extension", &model.args, &["name", "requires", "crate"], faults);
     let name = arguments::name(&model.args, block, faults);

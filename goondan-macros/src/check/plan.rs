@@ -57,8 +57,8 @@ impl<'m> Plan<'m> {
         self.parts.iter().filter_map(|part| if let Part::Tool(tool) = part { Some(tool) } else { None })
     }
 
-    pub(crate) fn patterns(&self) -> impl Iterator<Item = &LitStr> {
-        self.parts.iter().filter_map(|part| if let Part::Subscription(on) = part { Some(&on.pattern) } else { None })
+    pub(crate) fn subscriptions(&self) -> impl Iterator<Item = &Subscription<'m>> {
+        self.parts.iter().filter_map(|part| if let Part::Subscription(on) = part { Some(on) } else { None })
     }
 }
 
@@ -87,15 +87,6 @@ impl Kind {
             Self::Turn => "Turn",
             Self::Step => "Step",
             Self::ToolCall => "ToolCall",
-        }
-    }
-
-    /// The method of the slots by which a middleware of this kind takes its parameters.
-    pub(crate) fn take(self) -> &'static str {
-        match self {
-            Self::Turn => "take_in_turn",
-            Self::Step => "take_in_step",
-            Self::ToolCall => "take_in_tool_call",
         }
     }
 }

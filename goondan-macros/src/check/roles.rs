@@ -1,11 +1,11 @@
 //! Owns the rules for who does what in an extension: which functions carry our attributes, and how many of them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use quote::ToTokens;
 use syn::LitStr;
 
 use super::plan::Part;
+use super::words::written;
 use super::{arguments, middleware, signature, subscription, tool};
 use crate::fault::Faults;
 use crate::model::{Block, Form, Function, Helper, Member, Role};
@@ -15,7 +15,7 @@ pub(super) fn are_on_functions(block: &Block, faults: &mut Faults) {
     for member in &block.members {
         if let Member::Other(helpers, _) = member {
             for helper in helpers {
-                let path = helper.attribute.path().to_token_stream();
+                let path = written(helper.attribute.path());
                 faults.at(&helper.attribute, format!("`#[{path}]` must be on a function; remove it here"));
             }
         }
@@ -26,7 +26,7 @@ pub(super) fn are_on_functions(block: &Block, faults: &mut Faults) {
 pub(super) fn come_alone(block: &Block, faults: &mut Faults) {
     for function in block.functions() {
         for second in function.helpers.iter().skip(1) {
-            let (name, second_name) = (function.name(), second.attribute.path().to_token_stream());
+            let (name, second_name) = (function.name(), written(second.attribute.path()));
             faults.at(
                 &second.attribute,
                 format!("function `{name}` has a second role, `#[{second_name}]`; keep one, or call it from another"),
@@ -64,7 +64,7 @@ pub(super) fn cleanup_is_one(block: &Block, faults: &mut Faults) {
 
 fn is_one<'m>(block: &Block, others: impl Iterator<Item = (&'m Helper, &'m Function)>, faults: &mut Faults) {
     for (second, function) in others {
-        let (name, function, role) = (block.name(), function.name(), second.attribute.path().to_token_stream());
+        let (name, function, role) = (block.name(), function.name(), written(second.attribute.path()));
         faults.at(&second.attribute, format!("extension `{name}` has a second `#[{role}]`, `{function}`; keep one"));
     }
 }
@@ -72,7 +72,7 @@ fn is_one<'m>(block: &Block, others: impl Iterator<Item = (&'m Helper, &'m Funct
 /// The functions that are registered.
 pub(super) fn parts<'m>(block: &'m Block, extension: Option<&LitStr>, faults: &mut Faults) -> Option<Vec<Part<'m>>> {
     let functions = block.functions().filter_map(|function| Some((function.helper()?, function)));
-    let mut tools = BTreeSet::new();
+    let mut tools = BTreeMap::new();
     let all: Vec<_> = functions
         .filter(|(helper, _)| helper.role != Role::Init)
         .map(|(helper, function)| part(block, helper, function, extension, &mut tools, faults))
@@ -85,7 +85,7 @@ fn part<'m>(
     helper: &Helper,
     function: &'m Function,
     extension: Option<&LitStr>,
-    tools: &mut BTreeSet<String>,
+    tools: &mut BTreeMap<String, bool>,
     faults: &mut Faults,
 ) -> Option<Part<'m>> {
     match helper.role {

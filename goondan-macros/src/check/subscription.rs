@@ -1,10 +1,10 @@
 //! Owns the rules for the arguments of `#[on]`.
 
-use quote::ToTokens;
 use syn::LitStr;
 
 use super::plan::Subscription;
 use super::signature;
+use super::words::written;
 use crate::fault::Faults;
 use crate::model::{Block, Function, Helper};
 
@@ -31,7 +31,7 @@ fn pattern(helper: &Helper, function: &str, faults: &mut Faults) -> Option<LitSt
         return None;
     };
     for other in others {
-        let written = other.to_token_stream();
+        let written = written(other);
         faults.at(
             other,
             format!("`#[on]` takes one name or glob; remove `{written}`, or put it on a function of its own"),
@@ -44,8 +44,13 @@ fn pattern(helper: &Helper, function: &str, faults: &mut Faults) -> Option<LitSt
         return None;
     };
     let text = literal.value();
+    if text.is_empty() {
+        let cure = "name an event, as in `#[on(\"turn.completed\")]`, or all of them by `*`";
+        faults.at(&literal, format!("function `{function}` listens to an empty name; {cure}"));
+        return None;
+    }
     let legal = |c: char| c.is_ascii_alphanumeric() || "._-:*".contains(c);
-    if text.is_empty() || !text.chars().all(legal) {
+    if !text.chars().all(legal) {
         faults.at(
             &literal,
             format!(

@@ -1,6 +1,6 @@
 //! Owns the rules for the arguments of `#[tool]`.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use quote::ToTokens;
 use syn::{LitInt, LitStr};
@@ -50,24 +50,51 @@ fn name(helper: &Helper, function: &Function, extension: Option<&LitStr>, faults
         return None;
     };
     let name = literal.value();
-    let cure = match is_tool_name(&name) {
-        true if name.len() <= 64 => return Some(name),
-        true => "use at most 64 characters".to_owned(),
-        false if is_tool_name(&format!("{prefix}__{name}")) => format!("write `{prefix}__{name}`"),
-        false => {
-            "use letters, digits and hyphens, in words joined by single `_`, with `__` between the two parts".to_owned()
-        }
-    };
+    if is_tool_name(&name) && name.len() <= 64 {
+        return Some(name);
+    }
+    if name.is_empty() {
+        faults.at(
+            literal,
+            format!("tool `{function_name}` has an empty name; write `name = \"{prefix}__{function_name}\"`"),
+        );
+        return None;
+    }
+    let cure = name_cure(&name, &prefix, &function_name);
     faults.at(literal, format!("`{name}` is not a legal tool name; {cure}"));
     None
 }
 
-/// The second would take the place of the first in silence (TOOL-03).
-pub(super) fn is_new(tool: &Tool<'_>, helper: &Helper, earlier: &mut BTreeSet<String>, faults: &mut Faults) {
-    if !earlier.insert(tool.name.clone()) {
+/// What is wrong with `name`, the first that a reader would see.
+fn name_cure(name: &str, prefix: &str, function: &str) -> String {
+    let legal = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let (first, second) = name.split_once("__").unwrap_or((name, ""));
+    if let Some(illegal) = name.chars().find(|c| !legal(*c)) {
+        format!("`{illegal}` cannot be in it; use letters, digits and hyphens, in words joined by `_`")
+    } else if is_tool_name(name) {
+        format!("it has {} characters; use at most 64", name.len())
+    } else if !name.contains("__") && is_tool_name(&format!("{prefix}__{name}")) {
+        format!("`__` joins a group and a tool; write `{prefix}__{name}`")
+    } else if first.is_empty() {
+        format!("nothing stands before `__`; write `{prefix}{name}`")
+    } else if second.is_empty() {
+        format!("nothing stands after `__`; write `{name}{function}`")
+    } else if second.contains("__") {
+        format!("`__` stands once, between a group and a tool; write `{first}__{}`", second.replace("__", "_"))
+    } else {
+        format!("words are joined by single `_`, and `__` joins a group and a tool; write `{prefix}__{function}`")
+    }
+}
+
+/// The second would take the place of the first in silence (TOOL-03). Of two that stand under conditions, one may be
+/// there.
+pub(super) fn is_new(tool: &Tool<'_>, helper: &Helper, earlier: &mut BTreeMap<String, bool>, faults: &mut Faults) {
+    let conditional = tool.function.conditions().next().is_some();
+    if earlier.insert(tool.name.clone(), conditional).is_some_and(|earlier| !(earlier && conditional)) {
         let written = helper.args.get("name").and_then(Arg::text);
         let wrong = written.map_or_else(|| tool.function.sig.ident.to_token_stream(), ToTokens::into_token_stream);
-        faults.at(wrong, format!("the extension has a second tool `{}`; give this one another name", tool.name));
+        let function = tool.function.name();
+        faults.at(wrong, format!("function `{function}` is a second tool `{}`; give it another name", tool.name));
     }
 }
 

@@ -1,4 +1,22 @@
-//! Owns the grammar of words: names that are legal, the nearest legal word, lists of words for messages.
+//! Owns the grammar of words: names that are legal, the nearest legal word, lists of words and source text for messages.
+
+use quote::ToTokens;
+
+/// The tokens as somebody would write them: printed tokens have spaces around all of them.
+pub(super) fn written(tokens: impl ToTokens) -> String {
+    const TIDY: [(&str, &str); 9] = [
+        (" :: ", "::"),
+        (" < ", "<"),
+        ("< ", "<"),
+        (" >", ">"),
+        ("& ", "&"),
+        (" ,", ","),
+        (" :", ":"),
+        (" ;", ";"),
+        (":: ", "::"),
+    ];
+    TIDY.iter().fold(tokens.to_token_stream().to_string(), |text, (from, to)| text.replace(from, to))
+}
 
 /// `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`
 pub(super) fn is_kebab(text: &str) -> bool {

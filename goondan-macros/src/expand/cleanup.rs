@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 
-use super::tokens::{call, names, ours_at, parameters, returned, takes, wrapper};
+use super::tokens::{call, conditions, names, ours_at, parameters, returned, takes, wrapper};
 use crate::check::Plan;
 use crate::model::Function;
 
@@ -30,10 +30,13 @@ pub(super) fn cleanup(plan: &Plan<'_>, function: &Function) -> TokenStream {
     let outcome = quote_spanned!(returned(sig)=> __goondan::params::Done::into_result(#call));
     let future = quote_spanned!(ours_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
 
+    let conditions = conditions(function);
     quote_spanned! {Span::mixed_site()=>
+        #conditions
         #[allow(non_camel_case_types)]
         struct #wrapper(__Bound);
 
+        #conditions
         #[automatically_derived]
         impl __goondan::CleanupHandler for #wrapper {
             #[allow(unused_variables)]
@@ -52,7 +55,9 @@ pub(super) fn cleanup(plan: &Plan<'_>, function: &Function) -> TokenStream {
 /// ```
 pub(super) fn registration(function: &Function) -> TokenStream {
     let wrapper = wrapper("cleanup", &function.sig);
+    let conditions = conditions(function);
     quote_spanned! {Span::mixed_site()=>
+        #conditions
         api.host().register(__goondan::AnyRegistration::Cleanup(
             __goondan::Arc::new(#wrapper(__goondan::Clone::clone(&bound))),
         ))?;

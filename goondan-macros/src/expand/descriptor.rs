@@ -3,10 +3,10 @@
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 
-use super::tokens::wrapper;
+use super::tokens::{conditions, wrapper};
 use super::{middleware, this};
 use crate::attr::doc_comment;
-use crate::check::Plan;
+use crate::check::{Plan, Subscription};
 
 /// ```text
 /// static __DESCRIPTOR: ExtensionDescriptor = ExtensionDescriptor { name: "message-window", … };
@@ -22,7 +22,9 @@ pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
     let description = doc_comment(plan.block.attrs().iter().chain(&plan.block.inner));
     let middlewares = plan.layers().map(|layer| {
         let (kind, function, priority) = (middleware::kind(layer), layer.function.name(), layer.priority);
+        let conditions = conditions(layer.function);
         quote_spanned! {Span::mixed_site()=>
+            #conditions
             __goondan::MiddlewareDescriptor {
                 kind: __goondan::MiddlewareKind::#kind,
                 function: #function,
@@ -30,8 +32,14 @@ pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
             }
         }
     });
-    let tools = plan.tools().map(|tool| wrapper("tool", &tool.function.sig));
-    let patterns = plan.patterns();
+    let tools = plan.tools().map(|tool| {
+        let (conditions, wrapper) = (conditions(tool.function), wrapper("tool", &tool.function.sig));
+        quote_spanned!(Span::mixed_site()=> #conditions #wrapper::DESCRIPTOR)
+    });
+    let patterns = plan.subscriptions().map(|Subscription { function, pattern }| {
+        let conditions = conditions(function);
+        quote_spanned!(Span::mixed_site()=> #conditions #pattern)
+    });
     quote_spanned! {Span::mixed_site()=>
         static __DESCRIPTOR: __goondan::ExtensionDescriptor = __goondan::ExtensionDescriptor {
             name: #name,
@@ -40,7 +48,7 @@ pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
             version: __goondan::env!("CARGO_PKG_VERSION"),
             api_version: __goondan::API_VERSION,
             middlewares: &[#(#middlewares),*],
-            tools: &[#(#tools::DESCRIPTOR),*],
+            tools: &[#(#tools),*],
             subscriptions: &[#(#patterns),*],
             requires: &[#(#requires),*],
             config_schema: __config_schema,

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote_spanned};
 
-use super::tokens::{call, names, ours_at, parameters, returned, takes, wrapper};
+use super::tokens::{call, conditions, names, ours_at, parameters, returned, takes, wrapper};
 use crate::check::{Layer, Plan};
 
 /// ```text
@@ -20,10 +20,10 @@ use crate::check::{Layer, Plan};
 ///         next: Next<'a, Turn>,
 ///     ) -> BoxFuture<'a, Result<TurnResult>> {
 ///         let bound = &self.0;
-///         let slots = MiddlewareSlots::new(ctx, next, &bound.api);
-///         let (p0, slots) = slots.take_in_turn::<Next<'_, Turn>, _>();
-///         let (p1, slots) = slots.take_in_turn::<&mut TurnContext<'_>, _>();
-///         all_taken(&slots);
+///         let slots = MiddlewareSlots::new(Turn, ctx, next, &bound.api);
+///         let (p0, slots) = slots.take::<Next<'_, Turn>, _>();
+///         let (p1, slots) = slots.take::<&mut TurnContext<'_>, _>();
+///         all_taken::<Turn>(&slots);
 ///         Box::pin(async move { Outcome::<TurnResult>::into_result(<Window>::trim(&bound.this, p0, p1).await) })
 ///     }
 /// }
@@ -34,16 +34,19 @@ pub(super) fn middleware(plan: &Plan<'_>, layer: &Layer<'_>) -> TokenStream {
     let [context, result] = ["Context", "Result"].map(|part| format_ident!("{kind}{part}"));
 
     let parameters = parameters(plan, sig);
-    let takes = takes(&parameters, layer.kind.take(), 1);
-    let all_taken = quote_spanned!(ours_at(&sig.ident)=> __goondan::params::all_taken(&slots););
+    let takes = takes(&parameters, "take", 1);
+    let all_taken = quote_spanned!(ours_at(&sig.ident)=> __goondan::params::all_taken::<__goondan::#kind>(&slots););
     let call = call(plan, sig, &names(&parameters));
     let outcome = quote_spanned!(returned(sig)=> __goondan::params::Outcome::<__goondan::#result>::into_result(#call));
     let future = quote_spanned!(ours_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
 
+    let conditions = conditions(layer.function);
     quote_spanned! {Span::mixed_site()=>
+        #conditions
         #[allow(non_camel_case_types)]
         struct #wrapper(__Bound);
 
+        #conditions
         #[automatically_derived]
         impl __goondan::Middleware<__goondan::#kind> for #wrapper {
             fn handle<'a>(
@@ -52,7 +55,7 @@ pub(super) fn middleware(plan: &Plan<'_>, layer: &Layer<'_>) -> TokenStream {
                 next: __goondan::Next<'a, __goondan::#kind>,
             ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::#result>> {
                 let bound = &self.0;
-                let slots = __goondan::params::MiddlewareSlots::new(ctx, next, &bound.api);
+                let slots = __goondan::params::MiddlewareSlots::new(__goondan::#kind, ctx, next, &bound.api);
                 #takes
                 #all_taken
                 #future
@@ -67,7 +70,9 @@ pub(super) fn middleware(plan: &Plan<'_>, layer: &Layer<'_>) -> TokenStream {
 pub(super) fn registration(layer: &Layer<'_>) -> TokenStream {
     let (kind, wrapper) = (kind(layer), wrapper("layer", &layer.function.sig));
     let (name, priority) = (layer.function.name(), layer.priority);
+    let conditions = conditions(layer.function);
     quote_spanned! {Span::mixed_site()=>
+        #conditions
         api.pipeline().register(
             __goondan::#kind,
             #wrapper(__goondan::Clone::clone(&bound)),

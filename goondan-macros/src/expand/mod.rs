@@ -33,6 +33,8 @@ mod middleware;
 mod record;
 mod register;
 mod subscription;
+#[cfg(test)]
+mod tests;
 mod tokens;
 mod tool;
 

@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 
-use super::tokens::{call, names, ours_at, parameters, returned, takes, wrapper};
+use super::tokens::{call, conditions, names, ours_at, parameters, returned, takes, wrapper};
 use crate::check::{Plan, Subscription};
 
 /// ```text
@@ -30,10 +30,13 @@ pub(super) fn subscription(plan: &Plan<'_>, on: &Subscription<'_>) -> TokenStrea
     let outcome = quote_spanned!(returned(sig)=> __goondan::params::Outcome::<()>::into_result(#call));
     let future = quote_spanned!(ours_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
 
+    let conditions = conditions(on.function);
     quote_spanned! {Span::mixed_site()=>
+        #conditions
         #[allow(non_camel_case_types)]
         struct #wrapper(__Bound);
 
+        #conditions
         #[automatically_derived]
         impl __goondan::EventHandler for #wrapper {
             #[allow(unused_variables)]
@@ -58,7 +61,9 @@ pub(super) fn subscription(plan: &Plan<'_>, on: &Subscription<'_>) -> TokenStrea
 /// ```
 pub(super) fn registration(on: &Subscription<'_>) -> TokenStream {
     let (wrapper, pattern) = (wrapper("on", &on.function.sig), &on.pattern);
+    let conditions = conditions(on.function);
     quote_spanned! {Span::mixed_site()=>
+        #conditions
         api.host().register(__goondan::AnyRegistration::Subscription(
             #pattern.parse()?,
             __goondan::Arc::new(#wrapper(__goondan::Clone::clone(&bound))),

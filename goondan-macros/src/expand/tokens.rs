@@ -8,6 +8,7 @@ use syn::{FnArg, ReturnType, Signature, Type};
 
 use super::this;
 use crate::check::Plan;
+use crate::model::Function;
 
 /// A span that shows errors at `tokens` and is ours in every other way.
 pub(super) fn ours_at(tokens: &impl ToTokens) -> Span {
@@ -64,8 +65,8 @@ fn outside(ty: TokenStream, this: &TokenStream) -> TokenStream {
 /// `let (p0, slots) = slots.take::<&ExtensionApi, _>();` for each parameter: `take` is the method, `inferred` tells how
 /// many types it finds out by itself.
 pub(super) fn takes(parameters: &[Parameter<'_>], take: &str, inferred: usize) -> TokenStream {
-    let take = Ident::new(take, Span::mixed_site());
     let takes = parameters.iter().map(|Parameter { name, written, ty }| {
+        let take = Ident::new(take, ours_at(written));
         let inferred = (0..inferred).map(|_| quote_spanned!(ours_at(written)=> , _));
         quote_spanned!(ours_at(written)=> let (#name, slots) = slots.#take::<#ty #(#inferred)*>();)
     });
@@ -94,6 +95,11 @@ pub(super) fn call(plan: &Plan<'_>, sig: &Signature, values: &TokenStream) -> To
         true => quote_spanned!(returned=> #function(#values) #awaited),
         false => quote_spanned!(returned=> <#this>::#function(&bound.this, #values) #awaited),
     }
+}
+
+/// The `#[cfg]`s of a function, for everything that is there because of it.
+pub(super) fn conditions(function: &Function) -> TokenStream {
+    function.conditions().map(ToTokens::to_token_stream).collect()
 }
 
 /// The name of the struct that stands for `function` in the runtime.

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote_spanned};
 
-use super::tokens::{Parameter, call, ours_at, parameters, reads, returned, takes, wrapper};
+use super::tokens::{Parameter, call, conditions, ours_at, parameters, reads, returned, takes, wrapper};
 use crate::attr::doc_comment;
 use crate::check::{Plan, Tool};
 
@@ -39,11 +39,14 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let (slots, takes) = (slots(tool), takes(&parameters, "take", 1));
     let schemas = parameters.iter().map(|Parameter { name, .. }| name);
     let handler = if tool.blocking { blocking(plan, tool) } else { handler(plan, tool) };
+    let conditions = conditions(tool.function);
 
     quote_spanned! {Span::mixed_site()=>
+        #conditions
         #[allow(non_camel_case_types)]
         struct #wrapper(__Bound);
 
+        #conditions
         impl #wrapper {
             const DESCRIPTOR: __goondan::ToolDescriptor = __goondan::ToolDescriptor {
                 name: #name,
@@ -61,6 +64,7 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
             }
         }
 
+        #conditions
         #handler
     }
 }
@@ -155,7 +159,9 @@ fn slots(tool: &Tool<'_>) -> TokenStream {
 /// ```
 pub(super) fn registration(tool: &Tool<'_>) -> TokenStream {
     let wrapper = wrapper("tool", &tool.function.sig);
+    let conditions = conditions(tool.function);
     quote_spanned! {Span::mixed_site()=>
+        #conditions
         api.tools().register(
             __goondan::params::tool_item(&#wrapper::DESCRIPTOR)?,
             #wrapper(__goondan::Clone::clone(&bound)),

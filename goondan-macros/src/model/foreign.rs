@@ -33,5 +33,10 @@ pub(crate) fn without_helpers(tokens: TokenStream) -> TokenStream {
 }
 
 fn is_helper(brackets: &Group) -> bool {
-    matches!(brackets.stream().into_iter().next(), Some(TokenTree::Ident(name)) if Role::of(&name).is_some())
+    let mut path = brackets.stream().into_iter().filter(|token| !matches!(token, TokenTree::Punct(_)));
+    let name = match path.next() {
+        Some(TokenTree::Ident(facade)) if facade == "goondan" => path.next(),
+        name => name,
+    };
+    matches!(name, Some(TokenTree::Ident(name)) if Role::of(&name).is_some())
 }

@@ -4,7 +4,7 @@ use proc_macro2::{Group, Ident, TokenStream};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, ImplItem, Signature, Visibility};
+use syn::{Attribute, ImplItem, Path, Signature, Visibility};
 
 use crate::attr::Args;
 
@@ -52,12 +52,27 @@ impl Role {
     pub(super) fn of(name: &Ident) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| name == known).map(|(_, role)| *role)
     }
+
+    /// `tool`, or `goondan::tool`.
+    fn of_path(path: &Path) -> Option<Self> {
+        let mut segments = path.segments.iter();
+        match (segments.next()?, segments.next(), segments.next()) {
+            (name, None, _) => Self::of(&name.ident),
+            (facade, Some(name), None) if facade.ident == "goondan" => Self::of(&name.ident),
+            _ => None,
+        }
+    }
 }
 
 impl Function {
     /// The name as it is registered.
     pub(crate) fn name(&self) -> String {
         self.sig.ident.unraw().to_string()
+    }
+
+    /// The conditions that it stands under.
+    pub(crate) fn conditions(&self) -> impl Iterator<Item = &Attribute> {
+        self.attrs.iter().filter(|attr| attr.path().is_ident("cfg"))
     }
 
     /// What the function is there for. It counts for its first helper; a rule judges the others.
@@ -91,7 +106,7 @@ impl Member {
 fn sort(attrs: Vec<Attribute>) -> (Vec<Helper>, Vec<Attribute>) {
     let (mut helpers, mut others) = (Vec::new(), Vec::new());
     for attribute in attrs {
-        match attribute.path().get_ident().and_then(Role::of) {
+        match Role::of_path(attribute.path()) {
             Some(role) => helpers.push(Helper { role, args: Args::of(&attribute), attribute }),
             None => others.push(attribute),
         }

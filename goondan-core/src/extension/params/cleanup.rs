@@ -25,7 +25,7 @@ impl<A> CleanupSlots<A> {
 /// What the function under `#[cleanup]` may take, at most once: `&ExtensionApi`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not something that the function under `#[cleanup]` can take",
-    label = "wrong type, or taken twice",
+    label = "not under `#[cleanup]`, or taken before",
     note = "it can take `api: &ExtensionApi`"
 )]
 pub trait CleanupParam<Slots, Rest>: Sized {

@@ -27,7 +27,7 @@ impl<E, A> EventSlots<E, A> {
 /// What a function under `#[on]` may take, each at most once: `&Event` and `&ExtensionApi`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not something that a function under `#[on]` can take",
-    label = "wrong type, or taken twice",
+    label = "not under `#[on]`, or taken before",
     note = "it can take `event: &Event` and `api: &ExtensionApi`",
     note = "`event.payload::<T>()` reads what the event carries"
 )]

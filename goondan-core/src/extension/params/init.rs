@@ -2,11 +2,9 @@
 
 use std::marker::PhantomData;
 
-use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Found, Taken};
+use super::{Found, FromJson, HasSchema, SecondFromJson, Taken};
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::ExtensionApi;
 
@@ -43,25 +41,28 @@ impl InitSlots<ExtensionApi, RawConfig> {
 impl<A, C> InitSlots<A, C> {
     /// Takes a parameter of `#[init]`.
     #[doc(hidden)]
-    pub fn take<P: InitParam<Self, InitSlots<A2, C2>>, A2, C2>(self) -> (Found<Given, P>, InitSlots<A2, C2>) {
-        (Found { read: P::read, schema: P::schema }, InitSlots(PhantomData))
+    pub fn take<P, A2, C2>(self) -> (Found<Given, P>, InitSlots<A2, C2>)
+    where
+        Self: GivesToInit<P, InitSlots<A2, C2>>,
+    {
+        (Found { read: Self::read, schema: Self::schema }, InitSlots(PhantomData))
     }
 }
 
-/// What `#[init]` may take, each at most once: the [`ExtensionApi`], and one config that derives `Deserialize` and
-/// `JsonSchema`.
+/// Holds for slots that still have the parameter `P` of `#[init]`. It may take, each at most once, the [`ExtensionApi`], and
+/// one config that derives `Deserialize` and `JsonSchema`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not something that `#[init]` can take",
-    label = "wrong type, or taken twice",
+    message = "`{P}` is not something that `#[init]` can take",
+    label = "not in `#[init]`, or taken before",
     note = "it can take `api: ExtensionApi` and `config: Config`",
     note = "a config is an owned type, and derives `serde::Deserialize` and `schemars::JsonSchema`"
 )]
-pub trait InitParam<Slots, Rest>: Sized {
+pub trait GivesToInit<P, Rest> {
     /// Makes the parameter from what the runtime gives.
     ///
     /// # Errors
     /// `E_EXT_CONFIG` when the config cannot be read as the type.
-    fn read(given: &mut Given) -> Result<Self>;
+    fn read(given: &mut Given) -> Result<P>;
     /// The JSON Schema of the config, if this parameter is it.
     fn schema() -> Option<Value> {
         None
@@ -69,20 +70,26 @@ pub trait InitParam<Slots, Rest>: Sized {
 }
 
 #[diagnostic::do_not_recommend]
-impl<C> InitParam<InitSlots<ExtensionApi, C>, InitSlots<Taken, C>> for ExtensionApi {
-    fn read(given: &mut Given) -> Result<Self> {
+impl<C> GivesToInit<ExtensionApi, InitSlots<Taken, C>> for InitSlots<ExtensionApi, C> {
+    fn read(given: &mut Given) -> Result<ExtensionApi> {
         Ok(given.api.clone())
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: DeserializeOwned + JsonSchema, A> InitParam<InitSlots<A, RawConfig>, InitSlots<A, Taken>> for T {
-    fn read(given: &mut Given) -> Result<Self> {
+impl<P: FromJson + HasSchema, A> GivesToInit<P, InitSlots<A, Taken>> for InitSlots<A, RawConfig> {
+    fn read(given: &mut Given) -> Result<P> {
         serde_json::from_value(given.config.take())
             .map_err(|error| Error::new(ErrorCode::EXT_CONFIG, format!("the config cannot be read: {error}")))
     }
 
     fn schema() -> Option<Value> {
-        Some(schemars::schema_for!(T).to_value())
+        Some(schemars::schema_for!(P).to_value())
+    }
+}
+
+/// A second config, which gives the compiler the words for it.
+impl<P: SecondFromJson, A> GivesToInit<P, InitSlots<A, Taken>> for InitSlots<A, Taken> {
+    fn read(_: &mut Given) -> Result<P> {
+        Err(Error::new(ErrorCode::EXT_CONFIG, "the config was taken before"))
     }
 }

@@ -1,102 +1,110 @@
 //! Owns the parameters of middlewares.
 
+use std::marker::PhantomData;
+
 use super::Taken;
 use crate::context::{StepContext, ToolCallContext, TurnContext};
 use crate::extension::ExtensionApi;
-use crate::pipeline::{Next, Step, ToolCall, Turn};
+use crate::pipeline::{Kind, Next, Step, ToolCall, Turn};
 
-/// What a middleware can be given: its context, `next`, and the handle of the extension.
+/// What a middleware of the kind `K` can be given: its context, `next`, and the handle of the extension.
 #[derive(Debug)]
-pub struct MiddlewareSlots<C, N, A> {
+pub struct MiddlewareSlots<K, C, N, A> {
+    kind: PhantomData<K>,
     context: C,
     next: N,
     api: A,
 }
 
-impl<C, N, A> MiddlewareSlots<C, N, A> {
+impl<K: Kind, C, N, A> MiddlewareSlots<K, C, N, A> {
     /// All slots full.
-    pub fn new(context: C, next: N, api: A) -> Self {
-        Self { context, next, api }
+    pub fn new(_kind: K, context: C, next: N, api: A) -> Self {
+        Self { kind: PhantomData, context, next, api }
+    }
+
+    /// Takes a parameter.
+    #[doc(hidden)]
+    pub fn take<P: MiddlewareParam<K, Self, Rest>, Rest>(self) -> (P, Rest) {
+        P::take(self)
+    }
+
+    fn without_context(self) -> (C, MiddlewareSlots<K, Taken, N, A>) {
+        let Self { kind, context, next, api } = self;
+        (context, MiddlewareSlots { kind, context: Taken, next, api })
     }
 }
 
-/// Writes the parameter trait of one kind of middleware.
-macro_rules! middleware_param {
-    ($(#[$doc:meta])* $param:ident, $take:ident, $kind:ident, $context:ident, $message:literal, $all:literal) => {
-        $(#[$doc])*
-        #[diagnostic::on_unimplemented(message = $message, label = "wrong type, or taken twice", note = $all)]
-        pub trait $param<Slots, Rest>: Sized {
-            /// Takes the parameter, and gives the slots without it.
-            fn take(slots: Slots) -> (Self, Rest);
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<'a, 'h, N, A> $param<MiddlewareSlots<&'a mut $context<'h>, N, A>, MiddlewareSlots<Taken, N, A>>
-            for &'a mut $context<'h>
-        {
-            fn take(slots: MiddlewareSlots<Self, N, A>) -> (Self, MiddlewareSlots<Taken, N, A>) {
-                (slots.context, MiddlewareSlots { context: Taken, next: slots.next, api: slots.api })
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<'a, C, A> $param<MiddlewareSlots<C, Next<'a, $kind>, A>, MiddlewareSlots<C, Taken, A>>
-            for Next<'a, $kind>
-        {
-            fn take(slots: MiddlewareSlots<C, Self, A>) -> (Self, MiddlewareSlots<C, Taken, A>) {
-                (slots.next, MiddlewareSlots { context: slots.context, next: Taken, api: slots.api })
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-        impl<'a, C, N> $param<MiddlewareSlots<C, N, &'a ExtensionApi>, MiddlewareSlots<C, N, Taken>>
-            for &'a ExtensionApi
-        {
-            fn take(slots: MiddlewareSlots<C, N, Self>) -> (Self, MiddlewareSlots<C, N, Taken>) {
-                (slots.api, MiddlewareSlots { context: slots.context, next: slots.next, api: Taken })
-            }
-        }
-
-        impl<C, N, A> MiddlewareSlots<C, N, A> {
-            /// Takes a parameter of a middleware of this kind.
-            #[doc(hidden)]
-            pub fn $take<P: $param<Self, Rest>, Rest>(self) -> (P, Rest) {
-                P::take(self)
-            }
-        }
-    };
+/// What a middleware of the kind `K` may take, each at most once: the context of the kind, as in `&mut TurnContext<'_>`,
+/// `Next<'_, K>` and `&ExtensionApi`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not something that this middleware can take",
+    label = "not in a middleware of this kind, or taken before",
+    note = "it can take `ctx: &mut {K}Context<'_>`, `next: Next<'_, {K}>` and `api: &ExtensionApi`"
+)]
+pub trait MiddlewareParam<K, Slots, Rest>: Sized {
+    /// Takes the parameter, and gives the slots without it.
+    fn take(slots: Slots) -> (Self, Rest);
 }
 
-middleware_param! {
-    /// What a turn middleware may take, each at most once: `&mut TurnContext<'_>`, `Next<'_, Turn>` and `&ExtensionApi`.
-    TurnParam, take_in_turn, Turn, TurnContext,
-    "`{Self}` is not something that this turn middleware can take",
-    "it can take `ctx: &mut TurnContext<'_>`, `next: Next<'_, Turn>` and `api: &ExtensionApi`"
-}
-middleware_param! {
-    /// What a step middleware may take, each at most once: `&mut StepContext<'_>`, `Next<'_, Step>` and `&ExtensionApi`.
-    StepParam, take_in_step, Step, StepContext,
-    "`{Self}` is not something that this step middleware can take",
-    "it can take `ctx: &mut StepContext<'_>`, `next: Next<'_, Step>` and `api: &ExtensionApi`"
-}
-middleware_param! {
-    /// What a tool-call middleware may take, each at most once: `&mut ToolCallContext<'_>`, `Next<'_, ToolCall>` and
-    /// `&ExtensionApi`.
-    ToolCallParam, take_in_tool_call, ToolCall, ToolCallContext,
-    "`{Self}` is not something that this tool-call middleware can take",
-    "it can take `ctx: &mut ToolCallContext<'_>`, `next: Next<'_, ToolCall>` and `api: &ExtensionApi`"
+#[diagnostic::do_not_recommend]
+impl<'a, 'h, N, A> MiddlewareParam<Turn, MiddlewareSlots<Turn, Self, N, A>, MiddlewareSlots<Turn, Taken, N, A>>
+    for &'a mut TurnContext<'h>
+{
+    fn take(slots: MiddlewareSlots<Turn, Self, N, A>) -> (Self, MiddlewareSlots<Turn, Taken, N, A>) {
+        slots.without_context()
+    }
 }
 
-/// Holds for the slots of a middleware that takes `next`: without it, it could not run the rest of the chain (NEXT-01).
+#[diagnostic::do_not_recommend]
+impl<'a, 'h, N, A> MiddlewareParam<Step, MiddlewareSlots<Step, Self, N, A>, MiddlewareSlots<Step, Taken, N, A>>
+    for &'a mut StepContext<'h>
+{
+    fn take(slots: MiddlewareSlots<Step, Self, N, A>) -> (Self, MiddlewareSlots<Step, Taken, N, A>) {
+        slots.without_context()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'a, 'h, N, A>
+    MiddlewareParam<ToolCall, MiddlewareSlots<ToolCall, Self, N, A>, MiddlewareSlots<ToolCall, Taken, N, A>>
+    for &'a mut ToolCallContext<'h>
+{
+    fn take(slots: MiddlewareSlots<ToolCall, Self, N, A>) -> (Self, MiddlewareSlots<ToolCall, Taken, N, A>) {
+        slots.without_context()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: Kind, C, A> MiddlewareParam<K, MiddlewareSlots<K, C, Self, A>, MiddlewareSlots<K, C, Taken, A>>
+    for Next<'_, K>
+{
+    fn take(slots: MiddlewareSlots<K, C, Self, A>) -> (Self, MiddlewareSlots<K, C, Taken, A>) {
+        let MiddlewareSlots { kind, context, next, api } = slots;
+        (next, MiddlewareSlots { kind, context, next: Taken, api })
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: Kind, C, N> MiddlewareParam<K, MiddlewareSlots<K, C, N, Self>, MiddlewareSlots<K, C, N, Taken>>
+    for &ExtensionApi
+{
+    fn take(slots: MiddlewareSlots<K, C, N, Self>) -> (Self, MiddlewareSlots<K, C, N, Taken>) {
+        let MiddlewareSlots { kind, context, next, api } = slots;
+        (api, MiddlewareSlots { kind, context, next, api: Taken })
+    }
+}
+
+/// Holds for the slots of a middleware of the kind `K` that takes `next`: without it, it could not run the rest of the
+/// chain (NEXT-01).
 #[diagnostic::on_unimplemented(
     message = "this middleware does not take `next`",
-    label = "add a parameter `next: Next<'_, Turn>`, `Next<'_, Step>` or `Next<'_, ToolCall>`, as the kind says",
+    label = "add the parameter `next: Next<'_, {K}>`",
     note = "a middleware runs the rest of the chain exactly once, by `next.run(ctx).await`"
 )]
-pub trait TakesNext {}
+pub trait TakesNext<K> {}
 
-impl<C, A> TakesNext for MiddlewareSlots<C, Taken, A> {}
+impl<K, C, A> TakesNext<K> for MiddlewareSlots<K, C, Taken, A> {}
 
 /// Asserts that a middleware took `next`.
 #[doc(hidden)]
-pub fn all_taken<Slots: TakesNext>(_slots: &Slots) {}
+pub fn all_taken<K: Kind>(_slots: &impl TakesNext<K>) {}

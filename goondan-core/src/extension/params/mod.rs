@@ -9,8 +9,11 @@
 //!
 //! Where everything is at hand, slots hold the values. `#[init]` and tools have a parameter that is read from JSON and
 //! has a schema, which is asked for without a value: their slots are types only, and give a [`Found`] for each parameter.
+//! There the slots implement the trait, for each parameter that they give. If the parameter did, the compiler would speak
+//! of that trait alone, and not of the derive that the parameter lacks.
 
 mod blocking;
+mod bounds;
 mod cleanup;
 mod event;
 mod init;
@@ -19,12 +22,13 @@ mod outcome;
 mod tool;
 
 pub use blocking::run_blocking;
+pub use bounds::{FromJson, HasSchema, IntoError, SecondFromJson, ToJson};
 pub use cleanup::{CleanupParam, CleanupSlots};
 pub use event::{EventParam, EventSlots};
-pub use init::{Given, InitParam, InitSlots, RawConfig};
-pub use middleware::{MiddlewareSlots, StepParam, TakesNext, ToolCallParam, TurnParam, all_taken};
+pub use init::{Given, GivesToInit, InitSlots, RawConfig};
+pub use middleware::{MiddlewareParam, MiddlewareSlots, TakesNext, all_taken};
 pub use outcome::{Done, Made, Outcome, ToolOutcome};
-pub use tool::{Full, OffThread, ToolGiven, ToolParam, ToolSlots, tool_item};
+pub use tool::{Full, GivesToTool, OffThread, ToolGiven, ToolSlots, tool_item};
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Owns what functions of an extension may return.
 
-use serde::Serialize;
 use serde_json::Value;
 
+use super::{IntoError, ToJson};
 use crate::error::{Error, Result};
 
 /// What a handler returns: a `Result` with the output of its kind, and any error that `?` turns into a goondan error.
@@ -19,7 +19,7 @@ pub trait Outcome<T> {
     fn into_result(self) -> Result<T>;
 }
 
-impl<T, E: Into<Error>> Outcome<T> for Result<T, E> {
+impl<T, E: IntoError> Outcome<T> for Result<T, E> {
     fn into_result(self) -> Result<T> {
         self.map_err(Into::into)
     }
@@ -40,8 +40,7 @@ pub trait ToolOutcome {
     fn into_json(self) -> Result<Value>;
 }
 
-#[diagnostic::do_not_recommend]
-impl<T: Serialize, E: Into<Error>> ToolOutcome for Result<T, E> {
+impl<T: ToJson, E: IntoError> ToolOutcome for Result<T, E> {
     fn into_json(self) -> Result<Value> {
         let output = self.map_err(Into::into)?;
         serde_json::to_value(output)
@@ -68,8 +67,7 @@ impl Done for () {
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<E: Into<Error>> Done for Result<(), E> {
+impl<E: IntoError> Done for Result<(), E> {
     fn into_result(self) -> Result<()> {
         self.map_err(Into::into)
     }
@@ -94,7 +92,7 @@ impl<T> Made<T> for T {
     }
 }
 
-impl<T, E: Into<Error>> Made<T> for Result<T, E> {
+impl<T, E: IntoError> Made<T> for Result<T, E> {
     fn into_result(self) -> Result<T> {
         self.map_err(Into::into)
     }

@@ -2,12 +2,10 @@
 
 use std::marker::PhantomData;
 
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Found, Taken};
+use super::{Found, FromJson, HasSchema, SecondFromJson, Taken};
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{ExtensionApi, ToolDescriptor};
 use crate::tool::{ToolContext, ToolItem};
@@ -63,26 +61,32 @@ impl ToolSlots<ToolGiven<'_, OffThread>, (Taken, Full, Full)> {
 impl<G, S> ToolSlots<G, S> {
     /// Takes a parameter of a tool.
     #[doc(hidden)]
-    pub fn take<P: ToolParam<G, S, Rest>, Rest>(self) -> (Found<G, P>, ToolSlots<G, Rest>) {
-        (Found { read: P::read, schema: P::schema }, ToolSlots(PhantomData))
+    pub fn take<P, Rest>(self) -> (Found<G, P>, ToolSlots<G, Rest>)
+    where
+        Self: GivesToTool<P, Rest, Given = G>,
+    {
+        (Found { read: Self::read, schema: Self::schema }, ToolSlots(PhantomData))
     }
 }
 
-/// What a tool may take, each at most once: `&ToolContext<'_>`, one input that derives `Deserialize` and `JsonSchema` and
-/// owns what it holds, and `&ExtensionApi`.
+/// Holds for slots that still have the parameter `P` of a tool. It may take, each at most once, `&ToolContext<'_>`, one
+/// input that derives `Deserialize` and `JsonSchema` and owns what it holds, and `&ExtensionApi`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not something that this tool can take",
-    label = "wrong type, or taken twice",
+    message = "`{P}` is not something that this tool can take",
+    label = "not in this tool, or taken before",
     note = "it can take `ctx: &ToolContext<'_>`, `input: Input` and `api: &ExtensionApi`",
     note = "an input is an owned type, and derives `serde::Deserialize` and `schemars::JsonSchema`",
     note = "a blocking tool cannot take `&ToolContext`: it may run longer than its call"
 )]
-pub trait ToolParam<Given, Slots, Rest>: Sized {
+pub trait GivesToTool<P, Rest> {
+    /// What the parameter is made from.
+    type Given;
+
     /// Makes the parameter from what the runtime gives.
     ///
     /// # Errors
     /// `E_TOOL_INVALID_ARGS` when the arguments cannot be read as the type.
-    fn read(given: &mut Given) -> Result<Self>;
+    fn read(given: &mut Self::Given) -> Result<P>;
     /// The JSON Schema of the input, if this parameter is it.
     fn schema() -> Option<Value> {
         None
@@ -90,25 +94,32 @@ pub trait ToolParam<Given, Slots, Rest>: Sized {
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, I, A> ToolParam<ToolGiven<'a, Self>, (Full, I, A), (Taken, I, A)> for &'a ToolContext<'a> {
-    fn read(given: &mut ToolGiven<'a, Self>) -> Result<Self> {
+impl<'a, I, A> GivesToTool<&'a ToolContext<'a>, (Taken, I, A)>
+    for ToolSlots<ToolGiven<'a, &'a ToolContext<'a>>, (Full, I, A)>
+{
+    type Given = ToolGiven<'a, &'a ToolContext<'a>>;
+
+    fn read(given: &mut Self::Given) -> Result<&'a ToolContext<'a>> {
         Ok(given.context)
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, G, C, I> ToolParam<ToolGiven<'a, G>, (C, I, Full), (C, I, Taken)> for &'a ExtensionApi {
-    fn read(given: &mut ToolGiven<'a, G>) -> Result<Self> {
+impl<'a, G, C, I> GivesToTool<&'a ExtensionApi, (C, I, Taken)> for ToolSlots<ToolGiven<'a, G>, (C, I, Full)> {
+    type Given = ToolGiven<'a, G>;
+
+    fn read(given: &mut Self::Given) -> Result<&'a ExtensionApi> {
         Ok(given.api)
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<G, C, A, T> ToolParam<ToolGiven<'_, G>, (C, Full, A), (C, Taken, A)> for T
+impl<'a, G, C, A, P> GivesToTool<P, (C, Taken, A)> for ToolSlots<ToolGiven<'a, G>, (C, Full, A)>
 where
-    T: DeserializeOwned + JsonSchema,
+    P: FromJson + HasSchema,
 {
-    fn read(given: &mut ToolGiven<'_, G>) -> Result<Self> {
+    type Given = ToolGiven<'a, G>;
+
+    fn read(given: &mut Self::Given) -> Result<P> {
         serde_json::from_value(given.input.take()).map_err(|error| {
             Error::new(ErrorCode::TOOL_INVALID_ARGS, format!("the arguments do not fit: {error}"))
                 .suggest("call the tool again with arguments that fit its parameters")
@@ -118,7 +129,16 @@ where
     /// Without the address of the meta schema: models read this at every step, and it tells them nothing.
     fn schema() -> Option<Value> {
         let settings = SchemaSettings::default().with(|settings| settings.meta_schema = None);
-        Some(settings.into_generator().into_root_schema_for::<T>().to_value())
+        Some(settings.into_generator().into_root_schema_for::<P>().to_value())
+    }
+}
+
+/// A second input, which gives the compiler the words for it.
+impl<'a, G, C, A, P: SecondFromJson> GivesToTool<P, (C, Taken, A)> for ToolSlots<ToolGiven<'a, G>, (C, Taken, A)> {
+    type Given = ToolGiven<'a, G>;
+
+    fn read(_: &mut Self::Given) -> Result<P> {
+        Err(Error::new(ErrorCode::TOOL_INVALID_ARGS, "the input was taken before"))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Owns the rules for every function that the generated code calls.
 
-use quote::ToTokens;
 use syn::{ReturnType, Safety, Type};
 
 use super::{Case, types};
+use crate::check::words::written;
 use crate::fault::Faults;
 
 /// The runtime awaits it, and the function what it calls, such as `next.run(ctx)`.
@@ -32,7 +32,7 @@ pub(super) fn is_plain(case: &Case<'_>, faults: &mut Faults) {
 pub(super) fn is_not_generic(case: &Case<'_>, faults: &mut Faults) {
     let sig = &case.function.sig;
     if !sig.generics.params.is_empty() {
-        let (written, message) = (sig.generics.to_token_stream(), "must not be generic; remove");
+        let (written, message) = (written(&sig.generics), "must not be generic; remove");
         case.fault(faults, &sig.generics, &format!("{message} `{written}` and write concrete types"));
     }
     for ty in types(case).filter(|ty| matches!(ty, Type::ImplTrait(_))) {
@@ -40,17 +40,35 @@ pub(super) fn is_not_generic(case: &Case<'_>, faults: &mut Faults) {
     }
 }
 
-/// The record in the binary says what the extension registers, and is written before conditions are known.
+/// There is one way to make the extension, wherever it is built.
 pub(super) fn is_unconditional(case: &Case<'_>, faults: &mut Faults) {
-    for attr in case.function.attrs.iter().filter(|attr| attr.path().is_ident("cfg")) {
-        case.fault(faults, attr, "must not be under `#[cfg]`; put the condition on the whole extension");
+    for attr in case.function.conditions() {
+        case.fault(
+            faults,
+            attr,
+            "must not be under `#[cfg]`; put the condition into its body, or on the whole extension",
+        );
     }
 }
 
 /// Without a return type the compiler would speak of the traits in the generated code.
 pub(super) fn returns(case: &Case<'_>, faults: &mut Faults) {
     let sig = &case.function.sig;
-    if matches!(sig.output, ReturnType::Default) {
-        case.fault(faults, &sig.ident, "must return something; add the return type");
+    if matches!(sig.output, ReturnType::Default)
+        && let Some((_, returned)) = case.legal.split_once(" -> ")
+    {
+        case.fault(faults, &sig.ident, &format!("returns nothing; add `-> {returned}`"));
+    }
+}
+
+/// Each thing is there once. The same type under two names is left to the parameter traits.
+pub(super) fn takes_nothing_twice(case: &Case<'_>, faults: &mut Faults) {
+    let mut earlier = Vec::new();
+    for ty in types(case) {
+        let written = written(ty);
+        if earlier.contains(&written) {
+            case.fault(faults, ty, &format!("takes `{written}` twice; remove the second"));
+        }
+        earlier.push(written);
     }
 }

@@ -3,13 +3,15 @@
 //! alias could make right is said in plain words.
 
 mod common;
+mod lent;
 mod receiver;
 mod tool;
 
 use quote::ToTokens;
 use syn::{FnArg, Type};
 
-use self::common::{is_async, is_not_generic, is_plain, is_unconditional, returns};
+use self::common::{is_async, is_not_generic, is_plain, is_unconditional, returns, takes_nothing_twice};
+use self::lent::{borrows_from_the_call, owns_the_handle};
 use self::receiver::{borrows_self, has_no_receiver_in_a_module, has_no_receiver_yet};
 use self::tool::{has_no_tool_context, is_async_or_blocking, is_not_async, owns_its_input};
 
@@ -34,7 +36,7 @@ impl Case<'_> {
     }
 
     fn check(&self, rules: &[Rule], faults: &mut Faults) {
-        for rule in rules.iter().chain(&[is_plain, is_not_generic, is_unconditional] as &[Rule]) {
+        for rule in rules.iter().chain(&[is_plain, is_not_generic, takes_nothing_twice] as &[Rule]) {
             rule(self, faults);
         }
     }
@@ -43,8 +45,8 @@ impl Case<'_> {
 pub(super) fn check_init(block: &Block, function: &Function, faults: &mut Faults) {
     let name = function.name();
     let (made, rules): (_, &[Rule]) = match block.is_module() {
-        true => ("()", &[has_no_receiver_in_a_module]),
-        false => ("Self", &[has_no_receiver_yet, returns]),
+        true => ("()", &[has_no_receiver_in_a_module, is_unconditional, owns_the_handle]),
+        false => ("Self", &[has_no_receiver_yet, is_unconditional, owns_the_handle, returns]),
     };
     let what = format!("initializer `{name}`");
     let legal = format!("async fn {name}(api: ExtensionApi, config: Config) -> Result<{made}>");
@@ -64,11 +66,12 @@ pub(super) fn check_tool(block: &Block, function: &Function, blocking: bool, fau
     let what = format!("tool `{name}`");
     if blocking {
         let legal = format!("fn {name}({this}input: Input) -> Result<Output>");
-        let rules = &[is_not_async, receiver(block), owns_its_input, has_no_tool_context, returns];
+        let rules =
+            &[is_not_async, receiver(block), owns_its_input, borrows_from_the_call, has_no_tool_context, returns];
         Case { function, what, legal }.check(rules, faults);
     } else {
         let legal = format!("async fn {name}({this}ctx: &ToolContext<'_>, input: Input) -> Result<Output>");
-        let rules = &[is_async_or_blocking, receiver(block), owns_its_input, returns];
+        let rules = &[is_async_or_blocking, receiver(block), owns_its_input, borrows_from_the_call, returns];
         Case { function, what, legal }.check(rules, faults);
     }
 }

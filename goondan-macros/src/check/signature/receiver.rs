@@ -1,9 +1,9 @@
 //! Owns the rules for `self`.
 
-use quote::ToTokens;
 use syn::ReceiverKind;
 
 use super::Case;
+use crate::check::words::written;
 use crate::fault::Faults;
 
 /// Runs of several turns share the extension, so its functions get it by shared reference.
@@ -13,7 +13,7 @@ pub(super) fn borrows_self(case: &Case<'_>, faults: &mut Faults) {
         None => case.fault(faults, &sig.ident, "must take the extension; add `&self` as its first parameter"),
         Some(receiver) => {
             if !matches!(receiver.kind, ReceiverKind::Reference(_, None, None)) {
-                let written = receiver.to_token_stream();
+                let written = written(receiver);
                 case.fault(faults, receiver, &format!("must take `&self`; write it in the place of `{written}`"));
             }
         }

@@ -1,9 +1,9 @@
 //! Owns the rules for the functions under `#[tool]`.
 
-use quote::ToTokens;
 use syn::Type;
 
 use super::{Case, types};
+use crate::check::words::written;
 use crate::fault::Faults;
 
 /// A plain function would hold up everything else that its thread does.
@@ -31,14 +31,14 @@ pub(super) fn is_not_async(case: &Case<'_>, faults: &mut Faults) {
 pub(super) fn owns_its_input(case: &Case<'_>, faults: &mut Faults) {
     for ty in types(case) {
         let Type::Reference(reference) = ty else { continue };
-        let (written, target) = (ty.to_token_stream(), reference.elem.to_token_stream().to_string());
+        let target = written(&reference.elem);
         let cure = match &*reference.elem {
             Type::Path(_) if target == "str" => "`String`".to_owned(),
-            Type::Slice(slice) => format!("`Vec<{}>`", slice.elem.to_token_stream()),
+            Type::Slice(slice) => format!("`Vec<{}>`", written(&slice.elem)),
             _ if reference.mutability.is_some() => format!("`{target}`"),
             _ => continue,
         };
-        case.fault(faults, ty, &format!("must own its input; take {cure} in the place of `{written}`"));
+        case.fault(faults, ty, &format!("must own its input; take {cure} in the place of `{}`", written(ty)));
     }
 }
 

@@ -13,7 +13,26 @@ fn extension_on_a_struct() {
                 pub struct Window;
             )
         )),
-        "`#[extension]` must be on an `impl` block or a module, not on a `struct`; move it to the `impl` block"
+        "`#[extension]` must be on an `impl` block or a module, not on the struct `Window`; move it to `impl Window { … }`"
+    );
+}
+
+#[test]
+fn extension_on_what_has_no_impl_block() {
+    let error = |item: proc_macro2::TokenStream| one(errors(quote!(name = "window"), item));
+    assert_eq!(
+        error(quote!(
+            fn trim() {}
+        )),
+        "`#[extension]` must be on an `impl` block or a module, not on the fn `trim`; put the function into \
+         `mod name { … }`, and `#[extension]` on that"
+    );
+    assert_eq!(
+        error(quote!(
+            trait Window {}
+        )),
+        "`#[extension]` must be on an `impl` block or a module, not on the trait `Window`; move it to the `impl` block \
+         of a type"
     );
 }
 
@@ -22,12 +41,13 @@ fn extension_on_a_trait_impl() {
     let item = quote!(
         impl fmt::Display for Window {
             #[init]
-            fn new() -> Self {}
+            fn fmt(&self) {}
         }
     );
     assert_eq!(
         one(errors(quote!(name = "window"), item)),
-        "extension `Window` must be an inherent `impl`; move it out of `impl fmt :: Display`"
+        "extension `Window` must be an inherent `impl`; move its functions from `impl fmt::Display for Window` to \
+         `impl Window { … }`"
     );
 }
 
@@ -41,7 +61,7 @@ fn generic_extension() {
     );
     assert_eq!(
         one(errors(quote!(name = "window"), item)),
-        "extension `Window` must not be generic; replace `< T >` by concrete types"
+        "extension `Window` must not be generic; replace `<T>` by concrete types"
     );
 }
 
@@ -68,9 +88,11 @@ fn name_against_the_grammar() {
     assert_eq!(error("message_window"), "`message_window` is not a legal extension name; write `message-window`");
     assert_eq!(
         error(&"a".repeat(64)),
-        format!("`{}` is not a legal extension name; use at most 63 characters", "a".repeat(64))
+        format!("`{}` is not a legal extension name; it has 64 characters; use at most 63", "a".repeat(64))
     );
-    for illegal in ["", "-", "1a", "é"] {
+    assert_eq!(error(""), "extension `MessageWindow` has an empty name; write `name = \"message-window\"`");
+    assert_eq!(error("-"), "`-` is not a legal extension name; write `message-window`");
+    for illegal in ["1a", "é"] {
         assert_eq!(
             error(illegal),
             format!(
@@ -93,7 +115,11 @@ fn unknown_option_of_extension() {
     );
     assert_eq!(
         error_of_args(quote!(name = "a", description = "b")),
-        "unknown option `description` of `#[extension]`; `name`, `requires` and `crate` can be given"
+        "unknown option `description` of `#[extension]`; write the text as a doc comment, `/// …`"
+    );
+    assert_eq!(
+        error_of_args(quote!(name = "a", version = "b")),
+        "unknown option `version` of `#[extension]`; `name`, `requires` and `crate` can be given"
     );
 }
 

@@ -44,6 +44,28 @@ fn init_that_returns_nothing() {
             #[init]
             fn new() {}
         )),
-        "initializer `new` must return something; add the return type"
+        "initializer `new` returns nothing; add `-> Result<Self>`"
     );
+}
+
+#[test]
+fn init_under_a_condition() {
+    assert_eq!(
+        error_of_init(quote!(
+            #[init]
+            #[cfg(unix)]
+            fn new() -> Self {}
+        )),
+        "initializer `new` must not be under `#[cfg]`; put the condition into its body, or on the whole extension"
+    );
+}
+
+#[test]
+fn what_init_is_not_lent() {
+    let error = |ty: proc_macro2::TokenStream| error_of_init(quote!(#[init] fn new(it: #ty) -> Self {}));
+    assert_eq!(
+        error(quote!(&ExtensionApi)),
+        "initializer `new` must own its handle; take `ExtensionApi` in the place of `&ExtensionApi`"
+    );
+    assert_eq!(error(quote!(&TurnContext<'_>)), "initializer `new` is given no `TurnContext`; remove this parameter");
 }

@@ -101,7 +101,10 @@ fn middleware_with_another_self() {
     for written in [quote!(self), quote!(&mut self), quote!(&'static self), quote!(self: Arc<Self>)] {
         assert_eq!(
             error_of(quote!(#[middleware(turn)] async fn trim(#written) -> Result<TurnResult> {})),
-            format!("middleware `trim` must take `&self`; write it in the place of `{written}`")
+            format!(
+                "middleware `trim` must take `&self`; write it in the place of `{}`",
+                crate::check::words::written(written)
+            )
         );
     }
 }
@@ -113,7 +116,7 @@ fn generic_middleware() {
             #[middleware(turn)]
             async fn trim<'a>(&self, next: Next<'a, Turn>) -> Result<TurnResult> {}
         )),
-        "middleware `trim` must not be generic; remove `< 'a >` and write concrete types"
+        "middleware `trim` must not be generic; remove `<'a>` and write concrete types"
     );
     assert_eq!(
         error_of(quote!(
@@ -136,9 +139,12 @@ fn unsafe_const_and_foreign_functions() {
 }
 
 #[test]
-fn conditional_middleware() {
+fn the_same_parameter_twice() {
     assert_eq!(
-        error_of_attribute(quote!(#[middleware(turn)] #[cfg(unix)])),
-        "middleware `trim` must not be under `#[cfg]`; put the condition on the whole extension"
+        error_of(quote!(
+            #[middleware(turn)]
+            async fn trim(&self, a: Next<'_, Turn>, b: Next<'_, Turn>) -> Result<TurnResult> {}
+        )),
+        "middleware `trim` takes `Next<'_, Turn>` twice; remove the second"
     );
 }

@@ -135,7 +135,7 @@ fn all_faults_come_at_once() {
             "extension `Window` has no `#[init]`; add a function such as `#[init] fn new() -> Self`",
             "middleware `trim` must be async; add `async` before `fn`",
             "middleware `trim` must take the extension; add `&self` as its first parameter",
-            "middleware `trim` must return something; add the return type",
+            "middleware `trim` returns nothing; add `-> Result<TurnResult>`",
         ]
     );
 }
@@ -156,4 +156,31 @@ fn a_bad_signature_shows_the_whole_legal_one() {
     assert!(one(errors).ends_with(
         "\nthe whole signature is `async fn trim(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult>`"
     ));
+}
+
+#[test]
+fn attributes_may_be_written_with_their_crate() {
+    let (errors, rest) = refused(
+        quote!(name = "window"),
+        quote!(
+            impl Window {
+                #[goondan::init]
+                fn new() -> Self {}
+                #[goondan::tool]
+                async fn search(&self) -> Result<()> {}
+            }
+        ),
+    );
+    assert_eq!(errors, [""; 0]);
+    assert!(rest.contains("\"window__search\"") && !rest.contains("goondan :: tool"), "{rest}");
+}
+
+#[test]
+fn attribute_outside_of_an_extension() {
+    let item = quote!(
+        async fn search() {}
+    );
+    let refused = crate::outside::outside("tool", item.clone()).to_string();
+    assert!(refused.starts_with(&item.to_string()), "{refused}");
+    assert!(refused.contains("`#[tool]` must be inside of an extension; put `#[goondan::extension"), "{refused}");
 }

@@ -29,7 +29,11 @@ fn pattern_that_is_no_string() {
 
 #[test]
 fn pattern_against_the_grammar() {
-    for illegal in ["", "turn completed", "turn/é"] {
+    assert_eq!(
+        error(quote!(#[on("")])),
+        "function `count` listens to an empty name; name an event, as in `#[on(\"turn.completed\")]`, or all of them by `*`"
+    );
+    for illegal in ["turn completed", "turn/é"] {
         assert_eq!(
             error(quote!(#[on(#illegal)])),
             format!(
@@ -66,7 +70,7 @@ fn subscriber_that_returns_nothing() {
             #[on("a")]
             async fn count(&self) {}
         )),
-        "subscriber `count` must return something; add the return type"
+        "subscriber `count` returns nothing; add `-> Result<()>`"
     );
 }
 

@@ -16,19 +16,23 @@ fn error_of_options(options: TokenStream) -> String {
 #[test]
 fn name_against_the_grammar() {
     let error = |name: &str| error_of_options(quote!(name = #name));
-    assert_eq!(error("search"), "`search` is not a legal tool name; write `window__search`");
-    assert_eq!(error("deep_search"), "`deep_search` is not a legal tool name; write `window__deep_search`");
-    let long = format!("a__{}", "b".repeat(62));
-    assert_eq!(error(&long), format!("`{long}` is not a legal tool name; use at most 64 characters"));
-    for illegal in ["", "__b", "a__", "a___b", "a__b__c", "_a__b", "a__b_", "a__é", "a b__c"] {
-        assert_eq!(
-            error(illegal),
-            format!(
-                "`{illegal}` is not a legal tool name; use letters, digits and hyphens, in words joined by single `_`, \
-                 with `__` between the two parts"
-            )
-        );
+    for (illegal, cure) in [
+        ("search", "`__` joins a group and a tool; write `window__search`"),
+        ("deep_search", "`__` joins a group and a tool; write `window__deep_search`"),
+        ("__b", "nothing stands before `__`; write `window__b`"),
+        ("a__", "nothing stands after `__`; write `a__search`"),
+        ("a__b__c", "`__` stands once, between a group and a tool; write `a__b_c`"),
+        ("a__é", "`é` cannot be in it; use letters, digits and hyphens, in words joined by `_`"),
+        ("a b__c", "` ` cannot be in it; use letters, digits and hyphens, in words joined by `_`"),
+        ("a___b", "words are joined by single `_`, and `__` joins a group and a tool; write `window__search`"),
+        ("_a__b", "words are joined by single `_`, and `__` joins a group and a tool; write `window__search`"),
+        ("a__b_", "words are joined by single `_`, and `__` joins a group and a tool; write `window__search`"),
+    ] {
+        assert_eq!(error(illegal), format!("`{illegal}` is not a legal tool name; {cure}"));
     }
+    let long = format!("a__{}", "b".repeat(62));
+    assert_eq!(error(&long), format!("`{long}` is not a legal tool name; it has 65 characters; use at most 64"));
+    assert_eq!(error(""), "tool `search` has an empty name; write `name = \"window__search\"`");
 }
 
 #[test]
@@ -71,7 +75,7 @@ fn default_name_under_an_illegal_extension_name_is_no_second_fault() {
 
 #[test]
 fn two_tools_of_one_name() {
-    let expected = "the extension has a second tool `window__a`; give this one another name";
+    let expected = |function| format!("function `{function}` is a second tool `window__a`; give it another name");
     let by_name = quote! {
         #[tool]
         async fn a(&self) -> Result<()> {}
@@ -84,8 +88,8 @@ fn two_tools_of_one_name() {
         #[tool]
         async fn a(&self) -> Result<()> {}
     };
-    assert_eq!(error_of(by_name), expected);
-    assert_eq!(error_of(by_default), expected);
+    assert_eq!(error_of(by_name), expected("b"));
+    assert_eq!(error_of(by_default), expected("a"));
 }
 
 #[test]
@@ -127,7 +131,11 @@ fn unknown_option_of_tool() {
     assert_eq!(error_of_options(quote!(timout = "5s")), "unknown option `timout` of `#[tool]`; write `timeout`");
     assert_eq!(
         error_of_options(quote!(description = "finds")),
-        "unknown option `description` of `#[tool]`; `name`, `effect`, `timeout` and `blocking` can be given"
+        "unknown option `description` of `#[tool]`; write the text as a doc comment, `/// …`"
+    );
+    assert_eq!(
+        error_of_options(quote!(schema = "finds")),
+        "unknown option `schema` of `#[tool]`; `name`, `effect`, `timeout` and `blocking` can be given"
     );
     assert_eq!(
         error_of_options(quote!(effect = read, effect = once)),
@@ -179,11 +187,11 @@ fn blocking_tool_with_the_context() {
 #[test]
 fn borrowed_input() {
     let error = |ty: TokenStream| error_of(quote!(#[tool] async fn search(&self, input: #ty) -> Result<()> {}));
-    assert_eq!(error(quote!(&str)), "tool `search` must own its input; take `String` in the place of `& str`");
-    assert_eq!(error(quote!(&[u8])), "tool `search` must own its input; take `Vec<u8>` in the place of `& [u8]`");
+    assert_eq!(error(quote!(&str)), "tool `search` must own its input; take `String` in the place of `&str`");
+    assert_eq!(error(quote!(&[u8])), "tool `search` must own its input; take `Vec<u8>` in the place of `&[u8]`");
     assert_eq!(
         error(quote!(&mut Input)),
-        "tool `search` must own its input; take `Input` in the place of `& mut Input`"
+        "tool `search` must own its input; take `Input` in the place of `&mut Input`"
     );
 }
 
@@ -194,7 +202,7 @@ fn tool_that_returns_nothing() {
             #[tool]
             async fn search(&self) {}
         )),
-        "tool `search` must return something; add the return type"
+        "tool `search` returns nothing; add `-> Result<Output>`"
     );
 }
 
@@ -207,4 +215,33 @@ fn tool_without_self() {
         )),
         "tool `search` must take the extension; add `&self` as its first parameter"
     );
+}
+
+#[test]
+fn two_tools_of_one_name_under_conditions() {
+    let item = quote!(
+        impl Window {
+            #[init]
+            fn new() -> Self {}
+            #[cfg(unix)]
+            #[tool]
+            async fn a(&self) -> Result<()> {}
+            #[cfg(not(unix))]
+            #[tool]
+            async fn a(&self) -> Result<()> {}
+        }
+    );
+    assert_eq!(errors(quote!(name = "window"), item), [""; 0]);
+}
+
+#[test]
+fn what_a_tool_is_not_lent() {
+    let error = |ty: TokenStream| error_of(quote!(#[tool] async fn search(&self, it: #ty) -> Result<()> {}));
+    assert_eq!(
+        error(quote!(&ToolCallContext<'_>)),
+        "tool `search` is given no `ToolCallContext`; take `&ToolContext<'_>` in its place"
+    );
+    assert_eq!(error(quote!(&Event)), "tool `search` is given no `Event`; remove this parameter");
+    assert_eq!(error(quote!(ExtensionApi)), "tool `search` must borrow the handle; take `&ExtensionApi`");
+    assert_eq!(error(quote!(ToolContext<'_>)), "tool `search` must borrow its context; take `&ToolContext<'_>`");
 }

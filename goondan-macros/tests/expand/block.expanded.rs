@@ -1,0 +1,267 @@
+/// Keeps the newest messages of a conversation.
+impl Window {
+    #[allow(clippy::needless_pass_by_value)]
+    async fn new(api: ExtensionApi, config: Config) -> Result<Self> {
+        Ok(Self { max: config.max, api })
+    }
+    #[allow(clippy::unused_async, clippy::unused_self)]
+    async fn trim(
+        &self,
+        next: Next<'_, Turn>,
+        ctx: &mut TurnContext<'_>,
+    ) -> Result<TurnResult> {
+        next.run(ctx).await
+    }
+    /// Tells how many messages the window keeps.
+    #[allow(
+        clippy::needless_pass_by_value,
+        clippy::unnecessary_wraps,
+        clippy::unused_async,
+        clippy::unused_self
+    )]
+    async fn status(&self, input: StatusInput, ctx: &ToolContext<'_>) -> Result<Status> {
+        Ok(self.look(input, ctx))
+    }
+    #[allow(clippy::unused_async, clippy::unused_self)]
+    async fn count(&self, event: &Event) -> Result<()> {
+        Ok(())
+    }
+    #[allow(clippy::unused_async, clippy::unused_self)]
+    async fn close(&self) {}
+    fn look(&self, input: StatusInput, ctx: &ToolContext<'_>) -> Status {
+        todo!()
+    }
+}
+const _: () = {
+    use ::goondan::__private as __goondan;
+    static __DESCRIPTOR: __goondan::ExtensionDescriptor = __goondan::ExtensionDescriptor {
+        name: "window",
+        description: "Keeps the newest messages of a conversation.",
+        package: __goondan::env!("CARGO_PKG_NAME"),
+        version: __goondan::env!("CARGO_PKG_VERSION"),
+        api_version: __goondan::API_VERSION,
+        middlewares: &[
+            __goondan::MiddlewareDescriptor {
+                kind: __goondan::MiddlewareKind::Turn,
+                function: "trim",
+                priority: -5i32,
+            },
+        ],
+        tools: &[__tool_status::DESCRIPTOR],
+        subscriptions: &["turn.completed"],
+        requires: &[],
+        config_schema: __config_schema,
+        register: __register,
+    };
+    #[automatically_derived]
+    impl __goondan::Extension for Window {
+        const DESCRIPTOR: &'static __goondan::ExtensionDescriptor = &__DESCRIPTOR;
+    }
+    __goondan::inventory::submit! {
+        __goondan::LinkedExtension(& __DESCRIPTOR)
+    }
+    #[allow(dead_code)]
+    struct __Bound {
+        this: __goondan::Arc<Window>,
+        api: __goondan::ExtensionApi,
+    }
+    #[automatically_derived]
+    impl __goondan::Clone for __Bound {
+        fn clone(&self) -> Self {
+            Self {
+                this: __goondan::Clone::clone(&self.this),
+                api: __goondan::Clone::clone(&self.api),
+            }
+        }
+    }
+    #[allow(unused_mut, unused_variables)]
+    fn __register(
+        api: __goondan::ExtensionApi,
+        config: __goondan::Value,
+    ) -> __goondan::BoxFuture<'static, __goondan::Result<()>> {
+        __goondan::Box::pin(async move {
+            let slots = __goondan::params::InitSlots::all();
+            let (p0, slots) = slots.take::<ExtensionApi, _, _>();
+            let (p1, slots) = slots.take::<Config, _, _>();
+            let mut given = __goondan::params::Given::new(
+                __goondan::Clone::clone(&api),
+                config,
+            );
+            let this = __goondan::params::Made::<
+                Window,
+            >::into_result(
+                <Window>::new((p0.read)(&mut given)?, (p1.read)(&mut given)?).await,
+            )?;
+            let bound = __Bound {
+                this: __goondan::Arc::new(this),
+                api: __goondan::Clone::clone(&api),
+            };
+            api.pipeline()
+                .register(
+                    __goondan::Turn,
+                    __layer_trim(__goondan::Clone::clone(&bound)),
+                    __goondan::Options::priority(-5i32).named("trim"),
+                )?;
+            api.tools()
+                .register(
+                    __goondan::params::tool_item(&__tool_status::DESCRIPTOR)?,
+                    __tool_status(__goondan::Clone::clone(&bound)),
+                )?;
+            api.host()
+                .register(
+                    __goondan::AnyRegistration::Subscription(
+                        "turn.completed".parse()?,
+                        __goondan::Arc::new(__on_count(__goondan::Clone::clone(&bound))),
+                    ),
+                )?;
+            api.host()
+                .register(
+                    __goondan::AnyRegistration::Cleanup(
+                        __goondan::Arc::new(
+                            __cleanup_close(__goondan::Clone::clone(&bound)),
+                        ),
+                    ),
+                )?;
+            __goondan::Ok(())
+        })
+    }
+    #[allow(unused_variables)]
+    fn __config_schema() -> __goondan::Value {
+        let slots = __goondan::params::InitSlots::all();
+        let (p0, slots) = slots.take::<ExtensionApi, _, _>();
+        let (p1, slots) = slots.take::<Config, _, _>();
+        __goondan::Option::None
+            .or_else(p0.schema)
+            .or_else(p1.schema)
+            .unwrap_or_else(__goondan::params::nothing)
+    }
+    #[allow(non_camel_case_types)]
+    struct __layer_trim(__Bound);
+    #[automatically_derived]
+    impl __goondan::Middleware<__goondan::Turn> for __layer_trim {
+        fn handle<'a>(
+            &'a self,
+            ctx: &'a mut __goondan::TurnContext<'_>,
+            next: __goondan::Next<'a, __goondan::Turn>,
+        ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::TurnResult>> {
+            let bound = &self.0;
+            let slots = __goondan::params::MiddlewareSlots::new(
+                __goondan::Turn,
+                ctx,
+                next,
+                &bound.api,
+            );
+            let (p0, slots) = slots.take::<Next<'_, Turn>, _>();
+            let (p1, slots) = slots.take::<&mut TurnContext<'_>, _>();
+            __goondan::params::all_taken::<__goondan::Turn>(&slots);
+            __goondan::Box::pin(async move {
+                __goondan::params::Outcome::<
+                    __goondan::TurnResult,
+                >::into_result(<Window>::trim(&bound.this, p0, p1).await)
+            })
+        }
+    }
+    #[allow(non_camel_case_types)]
+    struct __tool_status(__Bound);
+    impl __tool_status {
+        const DESCRIPTOR: __goondan::ToolDescriptor = __goondan::ToolDescriptor {
+            name: "window__status",
+            description: "Tells how many messages the window keeps.",
+            effect: __goondan::Effect::Read,
+            timeout: __goondan::Option::Some(__goondan::Duration::from_millis(5000u64)),
+            parameters: Self::parameters,
+        };
+        #[allow(unused_variables)]
+        fn parameters() -> __goondan::Value {
+            let slots = __goondan::params::ToolSlots::all();
+            let (p0, slots) = slots.take::<StatusInput, _>();
+            let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
+            __goondan::Option::None
+                .or_else(p0.schema)
+                .or_else(p1.schema)
+                .unwrap_or_else(__goondan::params::nothing)
+        }
+    }
+    #[automatically_derived]
+    impl __goondan::ToolHandler for __tool_status {
+        #[allow(unused_mut, unused_variables)]
+        fn call<'a>(
+            &'a self,
+            ctx: &'a __goondan::ToolContext<'_>,
+            input: __goondan::Value,
+        ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::Value>> {
+            __goondan::Box::pin(async move {
+                let bound = &self.0;
+                let slots = __goondan::params::ToolSlots::all();
+                let (p0, slots) = slots.take::<StatusInput, _>();
+                let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
+                let mut given = __goondan::params::ToolGiven::new(
+                    ctx,
+                    input,
+                    &bound.api,
+                );
+                __goondan::params::ToolOutcome::into_json(
+                    <Window>::status(
+                            &bound.this,
+                            (p0.read)(&mut given)?,
+                            (p1.read)(&mut given)?,
+                        )
+                        .await,
+                )
+            })
+        }
+    }
+    #[allow(non_camel_case_types)]
+    struct __on_count(__Bound);
+    #[automatically_derived]
+    impl __goondan::EventHandler for __on_count {
+        #[allow(unused_variables)]
+        fn handle<'a>(
+            &'a self,
+            event: &'a __goondan::Event,
+        ) -> __goondan::BoxFuture<'a, __goondan::Result<()>> {
+            let bound = &self.0;
+            let slots = __goondan::params::EventSlots::new(event, &bound.api);
+            let (p0, slots) = slots.take::<&Event, _, _>();
+            __goondan::Box::pin(async move {
+                __goondan::params::Outcome::<
+                    (),
+                >::into_result(<Window>::count(&bound.this, p0).await)
+            })
+        }
+    }
+    #[allow(non_camel_case_types)]
+    struct __cleanup_close(__Bound);
+    #[automatically_derived]
+    impl __goondan::CleanupHandler for __cleanup_close {
+        #[allow(unused_variables)]
+        fn clean_up(&self) -> __goondan::BoxFuture<'_, __goondan::Result<()>> {
+            let bound = &self.0;
+            let slots = __goondan::params::CleanupSlots::new(&bound.api);
+            __goondan::Box::pin(async move {
+                __goondan::params::Done::into_result(<Window>::close(&bound.this).await)
+            })
+        }
+    }
+    #[cfg(all(unix, not(target_vendor = "apple")))]
+    const _: () = {
+        const JSON: &[&__goondan::str] = &[
+            "{\"apiVersion\":\"goondan.ai/v1\",\"package\":\"",
+            __goondan::env!("CARGO_PKG_NAME"),
+            "\",\"version\":\"",
+            __goondan::env!("CARGO_PKG_VERSION"),
+            "\",\"name\":\"window\",\"description\":\"Keeps the newest messages of a conversation.\",\"middlewares\":[",
+            ",{\"kind\":\"turn\",\"function\":\"trim\",\"priority\":-5}",
+            "],\"tools\":[",
+            ",{\"name\":\"window__status\",\"description\":\"Tells how many messages the window keeps.\",\"effect\":\"read\",\"timeoutMs\":5000}",
+            "],\"subscriptions\":[",
+            ",\"turn.completed\"",
+            "],\"requires\":[]}",
+        ];
+        #[used]
+        #[unsafe(link_section = ".goondan")]
+        static RECORD: [__goondan::u8; __goondan::record_len(JSON)] = __goondan::length_prefixed(
+            JSON,
+        );
+    };
+};

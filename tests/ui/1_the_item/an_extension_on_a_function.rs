@@ -1,0 +1,6 @@
+//! An extension is an `impl` block or a module, because its functions are what counts.
+#![allow(unused)]
+#[goondan::extension(name = "notes")]
+fn notes() {}
+
+fn main() {}

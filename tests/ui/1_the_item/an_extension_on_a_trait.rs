@@ -1,0 +1,8 @@
+//! An extension is an `impl` block or a module, because its functions are what counts.
+#![allow(unused)]
+#[goondan::extension(name = "notes")]
+trait Notes {
+    fn lines(&self) -> usize;
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+//! `#[init]` makes the extension, so it returns it.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Result<String> {
+        Ok("notes".to_owned())
+    }
+}
+
+fn main() {}

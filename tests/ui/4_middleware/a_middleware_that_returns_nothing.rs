@@ -1,0 +1,20 @@
+//! A middleware passes on what `next` gave.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(turn)]
+    async fn pass(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) {
+        next.run(ctx).await.unwrap();
+    }
+}
+
+fn main() {}

@@ -1,0 +1,20 @@
+//! A misspelled option would be ignored in silence.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(turn, prority = 5)]
+    async fn pass(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        next.run(ctx).await
+    }
+}
+
+fn main() {}

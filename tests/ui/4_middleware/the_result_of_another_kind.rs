@@ -1,0 +1,20 @@
+//! A middleware returns the result of its kind.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(turn)]
+    async fn pass(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<StepResult> {
+        todo!()
+    }
+}
+
+fn main() {}

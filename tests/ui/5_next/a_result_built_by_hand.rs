@@ -1,0 +1,20 @@
+//! A result can only be had from `next` (NEXT-01): its fields are its own.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(step)]
+    async fn handle(&self, _ctx: &mut StepContext<'_>, _next: Next<'_, Step>) -> Result<StepResult> {
+        Ok(StepResult { tool_calls: Vec::new() })
+    }
+}
+
+fn main() {}

@@ -1,0 +1,21 @@
+//! `next` belongs to its run: no task can outlive it with a part of it.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(step)]
+    async fn handle(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        tokio::spawn(async move { drop(next) });
+        Err(Error::msg("not today"))
+    }
+}
+
+fn main() {}

@@ -1,0 +1,20 @@
+//! Models accept letters, digits, hyphens and underscores (TOOL-01).
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[tool(name = "notes__count.all")]
+    async fn count(&self) -> Result<usize> {
+        Ok(0)
+    }
+}
+
+fn main() {}

@@ -1,0 +1,20 @@
+//! A tool name has two parts (TOOL-01).
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[tool(name = "count")]
+    async fn count(&self) -> Result<usize> {
+        Ok(0)
+    }
+}
+
+fn main() {}

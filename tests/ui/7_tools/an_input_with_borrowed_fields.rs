@@ -1,0 +1,25 @@
+//! What the model wrote is gone once it is read, so an input owns what it holds.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[derive(Deserialize, JsonSchema)]
+struct Note<'a> {
+    text: &'a str,
+}
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[tool]
+    async fn add(&self, note: Note<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,20 @@
+//! A blocking tool is a plain function on a thread of its own.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[tool(blocking)]
+    async fn count(&self) -> Result<usize> {
+        Ok(0)
+    }
+}
+
+fn main() {}

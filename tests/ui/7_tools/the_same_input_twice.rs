@@ -1,0 +1,20 @@
+//! The arguments of a call are one object, so a tool has one input.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[tool]
+    async fn add(&self, one: String, two: String) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,20 @@
+//! A pattern names at least one event.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[on("")]
+    async fn count(&self, event: &Event) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn main() {}

@@ -1,0 +1,21 @@
+//! Nobody could say which of two cleanups runs first.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[cleanup]
+    async fn close(&self) {}
+
+    #[cleanup]
+    async fn shut(&self) {}
+}
+
+fn main() {}

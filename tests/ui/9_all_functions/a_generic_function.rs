@@ -1,0 +1,21 @@
+//! The runtime calls the function, and names no types for it.
+#![allow(unused)]
+use goondan::prelude::*;
+use serde::de::DeserializeOwned;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[tool]
+    async fn add<T: DeserializeOwned>(&self, note: T) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn main() {}

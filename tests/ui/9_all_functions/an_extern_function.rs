@@ -1,0 +1,20 @@
+//! The runtime calls the functions of an extension as ordinary ones.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[tool]
+    async extern "C" fn count(&self) -> Result<usize> {
+        Ok(0)
+    }
+}
+
+fn main() {}

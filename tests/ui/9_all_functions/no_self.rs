@@ -1,0 +1,20 @@
+//! The functions of an `impl` block get the extension.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[tool]
+    async fn count() -> Result<usize> {
+        Ok(0)
+    }
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! A module has no value that `self` could be.
+#![allow(unused)]
+#[goondan::extension(name = "notes")]
+mod notes {
+    use goondan::prelude::*;
+
+    #[tool]
+    async fn count(&self) -> Result<usize> {
+        Ok(0)
+    }
+}
+
+fn main() {}
