@@ -98,6 +98,40 @@ async fn a_result_of_an_earlier_run_is_refused() {
     assert_eq!(error.hook(), Some("step middleware `stash`"));
 }
 
+/// Keeps the result of a turn and gives it in the next one.
+#[derive(Default)]
+struct Hoarding {
+    kept: Mutex<Option<TurnResult>>,
+}
+
+#[goondan::extension(name = "hoarding")]
+impl Hoarding {
+    #[init]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    #[middleware(turn)]
+    async fn keep(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        if let Some(old) = self.kept.lock().unwrap().take() {
+            return Ok(old);
+        }
+        *self.kept.lock().unwrap() = Some(next.run(ctx).await?);
+        Err(Error::msg("kept"))
+    }
+}
+
+#[tokio::test]
+async fn a_result_of_an_earlier_turn_is_refused() {
+    let agent = agent([ScriptItem::say("hi").repeat()]).extension::<Hoarding>(json!({})).build().await.unwrap();
+    let instance = agent.instance("test").await.unwrap();
+    assert_eq!(instance.run("one").await.unwrap_err().message(), "kept");
+    let error = instance.run("two").await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::EXT_NEXT);
+    assert_eq!(error.extension().unwrap(), "hoarding");
+    assert_eq!(error.hook(), Some("turn middleware `keep`"));
+}
+
 /// Drops `next` half-way and answers with something else.
 struct Impatient;
 

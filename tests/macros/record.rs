@@ -99,3 +99,13 @@ fn module_has_a_record() {
     assert_eq!(record("recorded-module")["tools"], tools);
     assert_eq!(<module::Extension as goondan::Extension>::DESCRIPTOR.tools.len(), 1);
 }
+
+#[test]
+fn record_says_what_is_there_under_conditions() {
+    let record = record("conditional");
+    assert_eq!(record["middlewares"], json!([{ "kind": "step", "function": "step", "priority": 0 }]));
+    let tool = &record["tools"][0];
+    assert_eq!((&tool["description"], &tool["effect"]), (&json!("For us."), &json!("read")));
+    assert_eq!(record["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(record["subscriptions"], json!(["c.d"]));
+}
