@@ -1,0 +1,62 @@
+//! The snippets of `docs/attributes.md`.
+
+use goondan::ToolContext;
+use goondan::prelude::*;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Config {
+    _times: u8,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Input {
+    text: String,
+}
+
+pub struct Shown {
+    api: ExtensionApi,
+}
+
+/// What bundles, editors and `goondan plugin list` show of the extension.
+#[goondan::extension(name = "shown", requires = ["workspace"])]
+impl Shown {
+    #[init]
+    async fn new(api: ExtensionApi, _config: Config) -> Result<Self> {
+        Ok(Self { api })
+    }
+
+    #[middleware(step, priority = -5)]
+    async fn watch(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>, api: &ExtensionApi) -> Result<StepResult> {
+        api.logger().debug("before");
+        let result = next.run(ctx).await?;
+        api.logger().debug("after");
+        Ok(result)
+    }
+
+    /// Counts the letters of a text.                    The model reads this.
+    #[tool(name = "text__count", effect = read, timeout = "1m 30s")]
+    async fn count(&self, ctx: &ToolContext<'_>, input: Input, api: &ExtensionApi) -> Result<usize> {
+        api.logger().with("call", ctx.call_id().as_str()).debug("counting");
+        Ok(input.text.chars().count())
+    }
+
+    /// Works long without awaiting anything.
+    #[tool(blocking)]
+    fn sort(&self, input: Input) -> Result<String> {
+        let mut letters: Vec<_> = input.text.chars().collect();
+        letters.sort_unstable();
+        Ok(letters.into_iter().collect())
+    }
+
+    #[cfg(unix)]
+    #[on("workspace.*")]
+    async fn hear(&self, event: &Event, api: &ExtensionApi) -> Result<()> {
+        api.logger().debug(event.name());
+        Ok(())
+    }
+
+    #[cleanup]
+    async fn close(&self) -> Result<()> {
+        self.api.state().set(&"closed")
+    }
+}

@@ -1,0 +1,89 @@
+//! The third extension of `docs/writing-extensions.md`.
+
+use goondan::prelude::*;
+use goondan::{StepDraft, ToolCallStatus};
+
+pub struct Helpful {
+    api: ExtensionApi,
+}
+
+#[goondan::extension(name = "helpful")]
+impl Helpful {
+    #[init]
+    fn new(api: ExtensionApi) -> Self {
+        Self { api }
+    }
+
+    /// Before the step, what the model will see; after it, what it did.
+    #[middleware(step)]
+    async fn look(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        ctx.tool_catalog_mut().retain(|tool| tool.name != "shell__run");
+        if ctx.step_index() == 0 {
+            ctx.emit(MessageEvent::append(Message::system("Answer in one sentence.")));
+        }
+        let result = next.run(ctx).await?;
+        self.api.logger().with("calls", result.tool_calls().len()).debug("a step is done");
+        Ok(result)
+    }
+
+    /// A model that fails ends the turn, and not the conversation.
+    #[middleware(step, priority = -100)]
+    async fn survive(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        match next.catch(ctx).await {
+            Ok(result) => Ok(result),
+            Err(failure) => Ok(failure.recover(ctx, StepDraft::stop())),
+        }
+    }
+
+    /// What the caller reads can be changed.
+    #[middleware(turn)]
+    async fn sign(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let mut result = next.run(ctx).await?;
+        let signed = format!("{} (an assistant)", result.text());
+        result.set_text(signed);
+        Ok(result)
+    }
+
+    /// What the model sends to a tool, and what it reads of it, can be changed.
+    #[middleware(toolCall)]
+    async fn soften(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+        ctx.args_mut().insert("language".to_owned(), "en".into());
+        let mut result = next.run(ctx).await?;
+        if result.status() == ToolCallStatus::Error {
+            result.set_output("nothing found");
+        }
+        Ok(result)
+    }
+
+    /// Hears of every turn that went well.
+    #[on("turn.completed")]
+    async fn count(&self, _event: &Event) -> Result<()> {
+        self.api.state().update(|turns: &mut u64| *turns += 1)
+    }
+
+    /// Runs before the extension goes away.
+    #[cleanup]
+    async fn close(&self) {
+        self.api.logger().info("good bye");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goondan::testing::Chat;
+    use goondan::{ScriptItem, json};
+
+    use super::Helpful;
+
+    #[tokio::test]
+    async fn the_answer_is_signed_and_the_instruction_is_there() -> goondan::Result<()> {
+        let script = [ScriptItem::call("no__such", json!({})), ScriptItem::say("hello")];
+        let chat = Chat::with::<Helpful>(json!({})).script(script).start().await?;
+        let turn = chat.say("hi").await?;
+        assert_eq!(turn.text(), "hello (an assistant)");
+        let transcript = chat.transcript().await;
+        assert!(transcript.contains(&"system: Answer in one sentence.".to_owned()), "{transcript:?}");
+        assert!(transcript.contains(&"tool: nothing found".to_owned()), "{transcript:?}");
+        Ok(())
+    }
+}

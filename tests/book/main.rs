@@ -1,0 +1,65 @@
+//! The pages `docs/writing-extensions.md` and `docs/attributes.md`: every piece of Rust in them stands in a file here, which
+//! is compiled and tested, and every error in them is one that the compiler says.
+
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub, reason = "pages show what a reader writes")]
+
+mod attributes;
+mod call_limit;
+mod helpful;
+mod notes;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PAGES: [&str; 2] = ["docs/writing-extensions.md", "docs/attributes.md"];
+
+/// The blocks of `page` that are in `language`.
+fn blocks(page: &str, language: &str) -> Vec<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let fences = text.split("```").skip(1).step_by(2);
+    fences.filter_map(|block| Some(block.strip_prefix(language)?.strip_prefix('\n')?.to_owned())).collect()
+}
+
+/// All files below `place` with this ending.
+fn files(place: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(place).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path, ending));
+        } else if path.extension().is_some_and(|extension| extension == ending) {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// `text` without its indentation: a page shows a function without the block around it.
+fn flush_left(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_piece_of_rust_is_compiled() {
+    let compiled: Vec<_> = files(Path::new("tests/book"), "rs").iter().map(fs::read_to_string).collect();
+    let compiled: Vec<_> = compiled.into_iter().map(|text| flush_left(&text.unwrap())).collect();
+    for page in PAGES {
+        let blocks = blocks(page, "rust");
+        assert!(!blocks.is_empty(), "{page} shows no code");
+        for block in blocks {
+            assert!(compiled.iter().any(|text| text.contains(&flush_left(&block))), "{page} shows\n{block}");
+        }
+    }
+}
+
+#[test]
+fn every_error_is_one_of_the_compilers() {
+    let said: Vec<_> = files(Path::new("tests/ui"), "stderr").iter().map(fs::read_to_string).collect();
+    let said: Vec<_> = said.into_iter().map(|text| flush_left(&text.unwrap())).collect();
+    for page in PAGES {
+        let errors = blocks(page, "text").into_iter().filter(|block| block.starts_with("error"));
+        for line in errors.flat_map(|block| block.lines().map(str::to_owned).collect::<Vec<_>>()) {
+            assert!(said.iter().any(|text| text.lines().any(|said| said == line.trim())), "{page} says\n{line}");
+        }
+    }
+}
