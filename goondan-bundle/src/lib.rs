@@ -19,6 +19,7 @@ pub use hint::Hint;
 
 mod legacy;
 mod nearest;
+pub use nearest::nearest;
 
 mod scan;
 

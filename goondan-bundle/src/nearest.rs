@@ -1,7 +1,7 @@
 //! Owns the guess at what a misspelt name was meant to be, and how a list of names is written.
 
 /// The candidate that is most like `word`, if one is like it at all.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.chars().flat_map(char::to_lowercase).take(65).collect();
     let near = |candidate: &'a str| {
         let other: Vec<char> = candidate.chars().flat_map(char::to_lowercase).take(65).collect();

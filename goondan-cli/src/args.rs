@@ -1,6 +1,7 @@
 //! Owns the command line: what the user can ask for, and the help that says so.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use goondan::ExtensionName;
@@ -35,8 +36,12 @@ pub(crate) enum Command {
 /// Without --input, each line of standard input that is not blank is one event; on a terminal that is a conversation. The
 /// conversation is stored: the next run with the same --instance continues it.
 ///
-/// Exit status: 0 every turn was answered, 1 a turn failed, 2 the command line or the bundle is wrong.
-#[derive(Debug, clap::Args)]
+/// Ctrl-C cancels the running turn: on a terminal the conversation goes on, elsewhere it ends. SIGTERM, and a terminal that
+/// goes away, let the running turn end and take no new event. A second signal ends the process at once. What a cancelled turn
+/// had said is kept.
+///
+/// Exit status: 0 every turn was answered, or SIGTERM; 1 a turn failed, 2 the command line or the bundle is wrong, 130 Ctrl-C.
+#[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct RunArgs {
     /// The bundle: a directory with a goondan.yaml, or a YAML file.
@@ -62,6 +67,16 @@ pub(crate) struct RunArgs {
     /// Where conversations are stored [default: $GOONDAN_STATE_ROOT, or ~/.goondan].
     #[arg(long, value_name = "DIR")]
     pub(crate) state_root: Option<PathBuf>,
+
+    /// How long a running turn may go on after SIGTERM before it is cancelled.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    grace: u64,
+}
+
+impl RunArgs {
+    pub(crate) fn grace(&self) -> Duration {
+        Duration::from_secs(self.grace)
+    }
 }
 
 /// Find everything that is wrong with a bundle, without running anything.

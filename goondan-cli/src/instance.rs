@@ -77,7 +77,7 @@ fn page(conversation: &StoredConversation, limit: usize) -> String {
 }
 
 /// What a message says, part by part.
-fn said(message: &Message) -> Vec<String> {
+pub(crate) fn said(message: &Message) -> Vec<String> {
     match message.content().parts() {
         [] => vec![message.text().into_owned()],
         parts => parts.iter().map(part).collect(),

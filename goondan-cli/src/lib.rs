@@ -38,14 +38,18 @@ use args::{Args, Command, Instance, New, Plugin};
 const FAILED: u8 = 1;
 /// The command line or the configuration is wrong.
 const USAGE: u8 = 2;
+/// Ctrl-C ended the work; as shells count it, 128 and the number of the signal.
+const INTERRUPTED: u8 = 130;
 
-/// Runs the command that the program's arguments name. Exit codes: 0 done, 1 the work failed, 2 usage or configuration.
+/// Runs the command that the program's arguments name. Exit codes: 0 done, 1 the work failed, 2 usage or configuration,
+/// 130 interrupted.
 pub fn main() -> ExitCode {
     let Args { command } = Args::parse();
     match log::to_stderr().and_then(|()| run(command)) {
         Ok(run::Outcome::Done) => ExitCode::SUCCESS,
         Ok(run::Outcome::SomeFailed) => ExitCode::from(FAILED),
         Ok(run::Outcome::Misconfigured) => ExitCode::from(USAGE),
+        Ok(run::Outcome::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => {
             report(&error);
             ExitCode::from(if error.code().is_configuration() { USAGE } else { FAILED })

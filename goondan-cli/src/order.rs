@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use goondan::{Bundle, Error, LayerInfo, MemoryStore, MiddlewareKind, Result};
+use goondan::{Bundle, Error, Instance, LayerInfo, MemoryStore, MiddlewareKind, Result};
 use serde::Serialize;
 
 use crate::args::OrderArgs;
@@ -27,12 +27,20 @@ pub(crate) fn order(args: &OrderArgs) -> Result<()> {
         let agents = bundle.build(MemoryStore::new()).await?;
         let agent = agents.get(entry.as_str()).ok_or_else(|| Error::msg("a built bundle has its agents"))?;
         let instance = agent.instance("order").await?;
-        let onions = KINDS.map(|kind| (kind, explain(instance.layers(kind))));
-        let text = if args.json { json(&onions)? } else { page(&onions) };
+        let text = if args.json { json(&onions(&instance))? } else { onion(&instance) };
         instance.close().await?;
         Ok::<_, Error>(text)
     })?;
     crate::print(&text)
+}
+
+/// The onion of each kind around a conversation, for people.
+pub(crate) fn onion(instance: &Instance) -> String {
+    page(&onions(instance))
+}
+
+fn onions(instance: &Instance) -> [(MiddlewareKind, Vec<Shown<'_>>); 3] {
+    KINDS.map(|kind| (kind, explain(instance.layers(kind))))
 }
 
 /// Every layer with the reason why it does not lie further out.

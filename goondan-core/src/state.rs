@@ -36,6 +36,12 @@ impl States {
         Arc::clone(states.entry(extension.clone()).or_default())
     }
 
+    /// Every state that there is.
+    pub(crate) fn all(&self) -> BTreeMap<ExtensionName, Value> {
+        let states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        states.iter().filter_map(|(name, cell)| Some((name.clone(), cell.get()?))).collect()
+    }
+
     /// Whether something waits to be stored.
     pub(crate) fn have_changed(&self) -> bool {
         let states = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,11 +1,13 @@
 //! Owns an instance: one conversation of an agent, its queue, and the way of a turn from the queue to the store.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
 
@@ -21,10 +23,11 @@ use crate::context::host::TurnInfo;
 use crate::conversation::Message;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::AgentEvent;
-use crate::name::{InstanceKey, TraceId, TurnId};
+use crate::name::{ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::pipeline::{LayerInfo, MiddlewareKind, TurnResult};
 use crate::state::States;
 use crate::store::InstanceId;
+use crate::tool::ToolCatalog;
 
 /// How long the end of a turn waits for event handlers (D-18).
 const DRAIN_LIMIT: Duration = Duration::from_secs(5);
@@ -69,6 +72,17 @@ impl Instance {
     /// The layers of one kind around this conversation, outermost first.
     pub fn layers(&self, kind: MiddlewareKind) -> &[LayerInfo] {
         self.guard.inner.registered.layers(kind)
+    }
+
+    /// All tools of this conversation, as a step shows them to the model unless a middleware changes that (TOOL-02).
+    pub fn tools(&self) -> ToolCatalog {
+        self.guard.inner.registered.tools.catalog()
+    }
+
+    /// The state of each extension as it is now; those that are not configured now, but were, included. Extensions that
+    /// never had one are left out.
+    pub fn states(&self) -> BTreeMap<ExtensionName, Value> {
+        self.guard.inner.services.states.all()
     }
 
     /// Handles one input event: one turn (F-TURN). Everything that it said is stored when this returns, also when it

@@ -67,6 +67,7 @@ impl Dispatch<'_> {
                         call: self.reference(request),
                         status: result.status(),
                         duration: watch.elapsed(),
+                        error_message: result.error().map(|error| error.message.clone()),
                     });
                     return call.dispatched(result);
                 }

@@ -135,6 +135,9 @@ pub enum RuntimeEvent {
         /// How long the call took.
         #[serde(with = "millis")]
         duration: Duration,
+        /// What the model reads in place of an output, when the result is an error.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
     },
     /// A tool call has no result, since something around its handler failed.
     #[serde(rename = "tool.failed")]

@@ -105,7 +105,13 @@ fn each_event_is_written_and_read_as_the_contract_says() {
             json!({ "stepId": "t1-step-2", "toolCallId": "c1", "toolName": "notes__add" }),
         ),
         (
-            RuntimeEvent::ToolCompleted { scope: scope(), call: call(), status: ToolCallStatus::Error, duration },
+            RuntimeEvent::ToolCompleted {
+                scope: scope(),
+                call: call(),
+                status: ToolCallStatus::Error,
+                duration,
+                error_message: Some("no".to_owned()),
+            },
             "tool.completed",
             json!({
                 "stepId": "t1-step-2",
@@ -113,6 +119,7 @@ fn each_event_is_written_and_read_as_the_contract_says() {
                 "toolName": "notes__add",
                 "status": "error",
                 "duration": 1500,
+                "errorMessage": "no",
             }),
         ),
         (
