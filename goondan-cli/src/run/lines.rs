@@ -45,11 +45,11 @@ impl<'a> Lines<'a> {
     pub(crate) async fn all(mut self) -> Result<Outcome> {
         let mut lines = read_lines()?;
         for number in 1.. {
-            let line = match first(lines.recv(), self.signals.next()).await {
-                First::One(Some(line)) => line?,
-                First::One(None) => break,
-                First::Other(Signal::Interrupt) => return Ok(Outcome::Interrupted),
-                First::Other(Signal::Terminate) => return Ok(Outcome::Done),
+            let line = match first(self.signals.next(), lines.recv()).await {
+                First::One(Signal::Interrupt) => return Ok(Outcome::Interrupted),
+                First::One(Signal::Terminate) => return Ok(Outcome::Done),
+                First::Other(Some(line)) => line?,
+                First::Other(None) => break,
             };
             match std::str::from_utf8(&line) {
                 Ok(text) if text.trim().is_empty() => {}

@@ -1,5 +1,6 @@
 //! Owns the signals that end turns and conversations: who gets the first, and what the second does.
 
+use std::io::{self, Write};
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,7 +65,12 @@ impl Signals {
         match first(turn.as_mut(), self.next()).await {
             First::One(output) => Ended::ByItself(output),
             First::Other(Signal::Interrupt) => Ended::Interrupted,
-            First::Other(Signal::Terminate) => Ended::Drained(tokio::time::timeout(grace, turn).await.ok()),
+            First::Other(Signal::Terminate) => {
+                let seconds = grace.as_secs();
+                // Where that cannot be said nobody wants to know.
+                _ = writeln!(io::stderr(), "leaving when the running turn has ended, or in {seconds} s");
+                Ended::Drained(tokio::time::timeout(grace, turn).await.ok())
+            }
         }
     }
 }

@@ -1,0 +1,119 @@
+//! Owns the bundle, the gate and the processes that the tests of this crate share.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The program: `goondan` with the extension `gate`.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_goondan-gate");
+
+const BUNDLE: &str = "
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: main }
+spec: { provider: scripted, script: ./script.yaml, record: ./requests.jsonl }
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: gate }
+spec: { entry: 'linked:gate' }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: main }
+spec: { model: Model/main, extensions: [ { ref: Extension/gate } ] }
+---
+apiVersion: goondan.ai/v1
+kind: Swarm
+metadata: { name: test }
+spec: { agents: [ { ref: Agent/main } ], entryAgent: Agent/main }
+";
+
+/// A bundle, a state root and a gate in a directory that goes away with the test.
+pub(crate) struct Place {
+    root: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let place = Self { root: TempDir::new().unwrap() };
+        fs::create_dir(place.bundle()).unwrap();
+        fs::write(place.manifest(), BUNDLE).unwrap();
+        let gate = place.gate();
+        let gate = gate.display();
+        let script = format!(
+            "- {{ call: {{ tool: gate__wait, args: {{ path: '{gate}' }} }}, when: ^wait, repeat: true }}\n\
+             - {{ call: {{ tool: gate__stall, args: {{ path: '{gate}' }} }}, when: ^stall, repeat: true }}\n\
+             - {{ call: {{ tool: gate__fail }}, when: ^fail, repeat: true }}\n\
+             - {{ say: \"two\\nlines\", when: ^two, repeat: true }}\n\
+             - {{ say: fine, repeat: true }}\n"
+        );
+        fs::write(place.bundle().join("script.yaml"), script).unwrap();
+        assert!(Command::new("mkfifo").arg(place.gate()).status().unwrap().success());
+        place
+    }
+
+    pub(crate) fn bundle(&self) -> PathBuf {
+        self.root.path().join("bundle")
+    }
+
+    pub(crate) fn manifest(&self) -> PathBuf {
+        self.bundle().join("goondan.yaml")
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.root.path().join("state")
+    }
+
+    fn gate(&self) -> PathBuf {
+        self.root.path().join("gate")
+    }
+
+    /// Waits until a tool stands at the gate. It goes on when what is given back is dropped.
+    pub(crate) fn reached(&self) -> File {
+        OpenOptions::new().write(true).open(self.gate()).unwrap()
+    }
+
+    pub(crate) fn arguments(&self) -> Vec<PathBuf> {
+        vec!["run".into(), self.bundle(), "--state-root".into(), self.state()]
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(self.arguments()).args(arguments).env_remove("GOONDAN_LOG");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn messages(&self) -> PathBuf {
+        self.state().join("workspaces/test/instances/main:default/messages")
+    }
+
+    /// What the committed turns said, each message as its text or, for a tool, its output.
+    pub(crate) fn stored(&self) -> Vec<String> {
+        assert_eq!(fs::read(self.messages().join("events.jsonl")).unwrap(), b"", "no turn is open");
+        json_lines(&self.messages().join("base.jsonl")).iter().map(said).collect()
+    }
+}
+
+fn said(message: &Value) -> String {
+    let content = &message["data"]["content"];
+    let content = if content.is_null() { &message["content"] } else { content };
+    content.as_str().map_or_else(|| content.to_string(), str::to_owned)
+}
+
+pub(crate) fn json_lines(path: &Path) -> Vec<Value> {
+    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Sends a signal to a process.
+pub(crate) fn kill(signal: &str, process: u32) {
+    assert!(Command::new("kill").arg(signal).arg(process.to_string()).status().unwrap().success());
+}
