@@ -137,10 +137,13 @@ impl Live {
             .suggest("call it again if its answer is still wanted: that does no harm")
     }
 
-    /// Stores the state that changed, by a turn that says nothing.
+    /// Stores the state that changed: with the turn that a cancelled caller left behind, or by one that says nothing.
     pub(super) async fn store_state(&mut self, states: &States) -> Result<()> {
         if !states.have_changed() {
             return Ok(());
+        }
+        if self.open_turn.is_some() {
+            return self.close_turn(states).await;
         }
         let turn = TurnId::random();
         self.begin(&turn)?;

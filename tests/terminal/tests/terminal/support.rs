@@ -56,7 +56,7 @@ impl Place {
         place
     }
 
-    pub(crate) fn bundle(&self) -> PathBuf {
+    fn bundle(&self) -> PathBuf {
         self.root.path().join("bundle")
     }
 
@@ -109,7 +109,7 @@ fn said(message: &Value) -> String {
     content.as_str().map_or_else(|| content.to_string(), str::to_owned)
 }
 
-pub(crate) fn json_lines(path: &Path) -> Vec<Value> {
+fn json_lines(path: &Path) -> Vec<Value> {
     fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

@@ -1,13 +1,9 @@
 //! `goondan run` on pipes, and the signals that end it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::process::Child;
 
-use support::{Place, kill};
+use crate::support::{Place, kill};
 
 /// Waits for the end of a process, and gives its exit code and what is left of its standard output.
 fn end(child: Child) -> (Option<i32>, String) {

@@ -1,0 +1,8 @@
+//! `goondan run` as somebody uses it: on a terminal and on pipes, with real signals.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod screen;
+mod signals;
+mod support;
+mod talk;

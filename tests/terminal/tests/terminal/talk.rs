@@ -1,0 +1,251 @@
+//! `goondan run` on a terminal, as somebody who sits there sees it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::screen::{BACKSPACE, CTRL_C, CTRL_D, CTRL_R, ENTER, LEFT, Screen, UP};
+use crate::support::{Place, kill};
+
+const BANNER: &str = "\
+main:default, kept in STATE/workspaces/test/instances/main:default
+/help lists the commands, Ctrl-D leaves
+";
+
+#[test]
+fn a_whole_conversation() {
+    let place = Place::new();
+    let screen = Screen::start(&place, &[], &[]);
+    screen.shows(&format!("{BANNER}>"));
+    // An edit in the middle, and one at the end.
+    screen.send("helox");
+    screen.send(BACKSPACE);
+    screen.send(LEFT);
+    screen.send("l");
+    screen.shows("> hello");
+    screen.send(ENTER);
+    screen.shows("> hello\nfine\n>");
+    // The turn hangs in a tool, and is cancelled.
+    screen.send("wait");
+    screen.send(ENTER);
+    screen.contains("gate__wait N s");
+    let gate = place.reached();
+    screen.send(CTRL_C);
+    screen.shows("> wait\ncancelled\n>");
+    drop(gate);
+    // The next turn works, and finds what was typed before.
+    screen.send(UP);
+    screen.shows("> wait");
+    screen.send(UP);
+    screen.shows("> hello");
+    screen.send(ENTER);
+    screen.shows("> hello\nfine\n>");
+    // This one comes to its end.
+    screen.send("wai");
+    screen.send("t");
+    screen.send(ENTER);
+    drop(place.reached());
+    screen.shows("✓ gate__wait N s\nfine\n>");
+    screen.send("fail");
+    screen.send(ENTER);
+    screen.shows("✗ gate__fail: no such gate\nfine\n>");
+    screen.send("/tools");
+    screen.send(ENTER);
+    screen.shows("gate__fail   Cannot do it.\n>");
+    screen.send("/quit");
+    screen.send(ENTER);
+    let (status, shown) = screen.end();
+    assert_eq!(status.code(), Some(0));
+    let transcript = format!(
+        "{BANNER}\
+> hello
+fine
+> wait
+cancelled
+> hello
+fine
+> wait
+✓ gate__wait N s
+fine
+> fail
+✗ gate__fail: no such gate
+fine
+> /tools
+gate__wait   Waits at the gate, and counts who went through.
+gate__stall  Waits at the gate and lets nobody else run.
+gate__fail   Cannot do it.
+> /quit"
+    );
+    assert_eq!(shown, transcript);
+    let stored = place.stored();
+    assert_eq!((stored[0].as_str(), stored[1].as_str(), stored[2].as_str()), ("hello", "fine", "wait"));
+    assert!(stored[4].contains("E_TOOL_INTERRUPTED"), "{stored:?}");
+    assert_eq!(stored[5..7], ["hello", "fine"]);
+}
+
+#[test]
+fn inputs_of_several_lines() {
+    let place = Place::new();
+    let screen = Screen::start(&place, &[], &[]);
+    screen.shows(">");
+    screen.send("one\\");
+    screen.send(ENTER);
+    screen.send("more");
+    screen.send(ENTER);
+    screen.shows("> one\\\nmore\nfine\n>");
+    screen.send("\x1b[200~pasted\rlines\x1b[201~");
+    screen.contains("lines");
+    screen.send(ENTER);
+    screen.shows("lines\nfine\n>");
+    screen.send("//etc");
+    screen.send(ENTER);
+    screen.shows("> //etc\nfine\n>");
+    screen.send("two");
+    screen.send(ENTER);
+    screen.shows("> two\ntwo\nlines\n>");
+    screen.send(CTRL_D);
+    assert_eq!(screen.end().0.code(), Some(0));
+    let stored = place.stored();
+    assert_eq!((stored[0].as_str(), stored[2].as_str(), stored[4].as_str()), ("one\nmore", "pasted\nlines", "/etc"));
+    // The next run finds what was typed in this one.
+    let history = place.state().join("input-history.jsonl");
+    assert_eq!(fs::metadata(history).unwrap().permissions().mode() & 0o777, 0o600);
+    let screen = Screen::start(&place, &[], &[]);
+    screen.shows(">");
+    screen.send(CTRL_R);
+    screen.send("past");
+    screen.contains("pasted");
+    screen.send(ENTER);
+    screen.shows("lines\nfine\n>");
+    screen.send("/exit");
+    screen.send(ENTER);
+    assert_eq!(screen.end().0.code(), Some(0));
+    assert_eq!(place.stored()[8], "pasted\nlines");
+}
+
+#[test]
+fn commands() {
+    let place = Place::new();
+    let screen = Screen::start(&place, &[], &[]);
+    screen.shows(">");
+    screen.send("wait\r");
+    drop(place.reached());
+    screen.shows("fine\n>");
+    screen.send("/history\r");
+    screen.contains("user       wait");
+    screen.shows("assistant  fine\n>");
+    screen.send("/state\r");
+    screen.shows("{\n  \"gate\": 1\n}\n>");
+    screen.send("/order\r");
+    screen.contains("turn\n  (the steps of the turn)");
+    screen.shows("(the handler of the tool)\n>");
+    screen.send("/help\r");
+    screen.contains("/reload   read the bundle again");
+    screen.send("/tolls\r");
+    screen.shows("There is no command /tolls. Did you mean /tools? /help lists them; `//` begins a message.\n>");
+    screen.send("/q\t\r");
+    assert_eq!(screen.end().0.code(), Some(0), "Tab completes commands");
+}
+
+#[test]
+fn reload_goes_on_with_the_bundle_as_it_is_now() {
+    let place = Place::new();
+    let screen = Screen::start(&place, &[], &[]);
+    screen.shows(">");
+    screen.send("hello\r");
+    screen.shows("fine\n>");
+    let good = fs::read_to_string(place.manifest()).unwrap();
+    fs::write(place.manifest(), good.replace("linked:gate", "linked:gaet")).unwrap();
+    screen.send("/reload\r");
+    screen.contains("gaet");
+    screen.send("still there?\r");
+    screen.shows("> still there?\nfine\n>");
+    fs::write(place.manifest(), good.replace(", extensions: [ { ref: Extension/gate } ]", "")).unwrap();
+    screen.send("/reload\r");
+    screen.shows("reloaded\n>");
+    screen.send("/tools\r");
+    screen.shows("The agent has no tools.\n>");
+    screen.send("/quit\r");
+    assert_eq!(screen.end().0.code(), Some(0));
+    assert_eq!(place.stored(), ["hello", "fine", "still there?", "fine"]);
+}
+
+#[test]
+fn ctrl_c_clears_the_line_and_twice_leaves() {
+    let place = Place::new();
+    let screen = Screen::start(&place, &[], &[]);
+    screen.shows(">");
+    screen.send("half a line");
+    screen.shows("> half a line");
+    screen.send(CTRL_C);
+    screen.shows("> half a line\n>");
+    screen.send("hello\r");
+    screen.shows("> hello\nfine\n>");
+    screen.send(CTRL_C);
+    screen.shows("> hello\nfine\n>\n>");
+    screen.send(CTRL_C);
+    assert_eq!(screen.end().0.code(), Some(130));
+    assert_eq!(place.stored(), ["hello", "fine"]);
+}
+
+#[test]
+fn after_a_cancelled_turn_ctrl_c_leaves() {
+    let place = Place::new();
+    let screen = Screen::start(&place, &[], &[]);
+    screen.shows(">");
+    screen.send("wait\r");
+    let gate = place.reached();
+    screen.send(CTRL_C);
+    screen.shows("cancelled\n>");
+    screen.send(CTRL_C);
+    assert_eq!(screen.end().0.code(), Some(130));
+    drop(gate);
+    assert!(place.stored()[2].contains("E_TOOL_INTERRUPTED"));
+}
+
+#[test]
+fn sigterm_leaves_from_the_prompt_and_gives_the_terminal_back() {
+    let place = Place::new();
+    let screen = Screen::start(&place, &[], &[]);
+    screen.shows(">");
+    screen.send("half a line");
+    screen.shows("> half a line");
+    kill("-TERM", screen.child.id());
+    let raw = screen.raw_at_end();
+    assert!(raw.ends_with("\x1b[?2004l"), "{raw:?}");
+}
+
+#[test]
+fn sigterm_lets_the_running_turn_answer() {
+    let place = Place::new();
+    let screen = Screen::start(&place, &[], &[]);
+    screen.shows(">");
+    screen.send("wait\r");
+    let gate = place.reached();
+    kill("-TERM", screen.child.id());
+    screen.contains("leaving when the running turn has ended, or in 300 s");
+    drop(gate);
+    let (status, shown) = screen.end();
+    assert_eq!(status.code(), Some(0));
+    assert!(shown.ends_with("✓ gate__wait N s\nfine"), "{shown}");
+}
+
+#[test]
+fn colours_and_drawing_only_where_they_are_wanted() {
+    for (variables, colours, drawing) in [
+        (&[][..], true, true),
+        (&[("NO_COLOR", "1")][..], false, true),
+        (&[("TERM", "dumb")][..], false, false),
+    ] {
+        let place = Place::new();
+        let screen = Screen::start(&place, &[], variables);
+        screen.shows(">");
+        screen.send("wait\r");
+        drop(place.reached());
+        screen.shows("✓ gate__wait N s\nfine\n>");
+        screen.send("/quit\r");
+        let raw = screen.raw_at_end();
+        assert_eq!(raw.contains("\x1b[32m✓"), colours, "{variables:?}: {raw:?}");
+        assert_eq!(raw.contains("\x1b["), colours || drawing, "{variables:?}: {raw:?}");
+        assert_eq!(raw.contains("waiting for the model"), drawing, "{variables:?}: {raw:?}");
+    }
+}
