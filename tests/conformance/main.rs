@@ -14,6 +14,7 @@ mod order;
 mod pairs;
 mod random_events;
 mod state;
+mod state_late;
 mod support;
 mod surface;
 mod tools;

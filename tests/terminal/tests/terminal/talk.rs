@@ -231,11 +231,9 @@ fn sigterm_lets_the_running_turn_answer() {
 
 #[test]
 fn colours_and_drawing_only_where_they_are_wanted() {
-    for (variables, colours, drawing) in [
-        (&[][..], true, true),
-        (&[("NO_COLOR", "1")][..], false, true),
-        (&[("TERM", "dumb")][..], false, false),
-    ] {
+    for (variables, colours, drawing) in
+        [(&[][..], true, true), (&[("NO_COLOR", "1")][..], false, true), (&[("TERM", "dumb")][..], false, false)]
+    {
         let place = Place::new();
         let screen = Screen::start(&place, &[], variables);
         screen.shows(">");
