@@ -1,0 +1,46 @@
+//! The budgets that can be counted instead of timed, so that they hold on every machine: allocations.
+
+use allocation_counter::measure;
+use goondan::Instance;
+use goondan_benches::agents::{self, Layers};
+use goondan_benches::runtime;
+
+/// A turn of 3 steps and 2 tool calls with 10 layers of each kind allocates no more often than this.
+const TURN: u64 = 300;
+
+/// How often `instance` allocates in a turn, once it has had some.
+fn allocations(layers: Layers, calls: usize, warm_up: usize) -> u64 {
+    let runtime = runtime();
+    let instance = runtime.block_on(agents::instance(layers, calls));
+    let turn = |instance: &Instance| {
+        runtime.block_on(instance.run("hi")).expect("a turn");
+    };
+    (0..warm_up).for_each(|_| turn(&instance));
+    // Tables grow now and then; most turns do not.
+    let mut counts: Vec<_> = (0..51).map(|_| measure(|| turn(&instance)).count_total).collect();
+    counts.sort_unstable();
+    counts[25]
+}
+
+#[test]
+fn a_turn_allocates_rarely_and_the_same_over_a_long_history() {
+    let layers = |keep| Layers { turn: 10, step: 10, tool_call: 10, keep, observed: false };
+    let short = allocations(layers(100), 2, 40);
+    let long = allocations(layers(10_000), 2, 1_700);
+    println!("a turn: {short} allocations over 100 messages, {long} over 10,000");
+    assert!(short <= TURN, "{short}");
+    assert!(long.abs_diff(short) <= 2, "{short} over 100 messages, {long} over 10,000");
+}
+
+#[test]
+fn a_layer_allocates_its_own_future_and_nothing_else() {
+    let kinds: [(&str, fn(usize) -> Layers, usize); 3] = [
+        ("turn", |depth| Layers { turn: depth, keep: 20, ..Layers::default() }, 0),
+        ("step", |depth| Layers { step: depth, keep: 20, ..Layers::default() }, 0),
+        ("tool call", |depth| Layers { tool_call: depth, keep: 20, ..Layers::default() }, 1),
+    ];
+    for (kind, layers, calls) in kinds {
+        let [few, many] = [1, 65].map(|depth| allocations(layers(depth), calls, 40));
+        assert_eq!(many - few, 64, "{kind}");
+    }
+}
