@@ -1,0 +1,28 @@
+//! Owns the target `script`: any bytes as the script of a model.
+
+use std::fs;
+
+use goondan::bundle::read_yaml;
+use goondan::{Agent, ScriptItem, ScriptedModel};
+
+use crate::block_on;
+
+/// Reads `data` as a script, and plays it: it is a script, or the error names the file and the remedy.
+pub fn script(data: &[u8]) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("script.yaml");
+    fs::write(&file, data).expect("a file in it");
+    match read_yaml::<Vec<ScriptItem>>(&file) {
+        Ok(items) => block_on(async {
+            let agent = Agent::builder("bot").model(ScriptedModel::new(items)).build().await;
+            let instance = agent.expect("an agent").instance("fuzz").await.expect("an instance");
+            // Scripts may fail on purpose, or have nothing to say.
+            _ = instance.run("hello").await;
+            instance.close().await.expect("whatever was said can be stored");
+        }),
+        Err(error) => {
+            assert!(error.message().contains("script.yaml"), "{error:?}");
+            assert!(error.suggestion().is_some(), "{error:?}");
+        }
+    }
+}
