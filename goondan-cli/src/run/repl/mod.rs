@@ -98,30 +98,29 @@ impl<'a> Repl<'a> {
     async fn next(&mut self) -> Result<Next> {
         self.editor.ask();
         loop {
-            let empty = match first(self.editor.typed(), self.signals.next()).await {
+            match first(self.editor.typed(), self.signals.next()).await {
                 First::One(typed) => match typed? {
                     Typed::Input(input) => {
                         self.interrupted = false;
                         return Ok(Next::Wish(command::parse(&input)));
                     }
+                    Typed::Interrupted { empty: true } if self.interrupted => break,
                     Typed::Interrupted { empty } => {
+                        if empty {
+                            self.tell("Ctrl-C again leaves");
+                        }
                         self.editor.ask();
-                        empty
                     }
                     Typed::End => return Ok(Next::Leave(Outcome::Done)),
                 },
                 First::Other(Signal::Terminate) => return Ok(Next::Leave(Outcome::Done)),
-                // From another process, or just before the editor took the terminal.
-                First::Other(Signal::Interrupt) => {
-                    self.signals.carried_out();
-                    true
-                }
-            };
-            if empty && self.interrupted {
-                return Ok(Next::Leave(Outcome::Interrupted));
+                // From another process, or just before the editor took the terminal: the editor knows nothing of it.
+                First::Other(Signal::Interrupt) if self.interrupted => break,
+                First::Other(Signal::Interrupt) => self.signals.carried_out(),
             }
             self.interrupted = true;
         }
+        Ok(Next::Leave(Outcome::Interrupted))
     }
 
     /// Runs a turn. Gives an outcome when the conversation ends with it.

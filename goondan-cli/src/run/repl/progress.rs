@@ -9,7 +9,9 @@ use super::terminal::{Style, Terminal, harmless};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// How much of a message fits beside a tool call.
+/// How much of a tool's name is shown: models call tools as they like, and a line that wraps cannot be drawn over.
+const LONGEST_NAME: usize = 60;
+/// How much of a message is shown beside a tool call.
 const LONGEST_MESSAGE: usize = 200;
 
 /// The progress of one turn. On anything but a terminal it shows nothing.
@@ -45,7 +47,7 @@ impl Progress {
             RuntimeEvent::StepStarted { .. } => self.waiting = Some(Instant::now()),
             RuntimeEvent::ToolCalled { call, .. } => {
                 self.waiting = None;
-                let name = harmless(&call.tool_name).into_owned();
+                let name = beginning(&call.tool_name, LONGEST_NAME);
                 self.calls.push(Call { id: call.tool_call_id.clone(), name, since: Instant::now() });
             }
             RuntimeEvent::ToolCompleted { call, status, duration, error_message, .. } => match status {
@@ -71,24 +73,18 @@ impl Progress {
     fn done(&mut self, id: &ToolCallId, name: &str, took: Duration) {
         let mark = self.terminal.paint(Style::Green, "✓");
         let took = self.terminal.paint(Style::Dim, &seconds(took));
-        self.ended(id, &format!("{mark} {} {took}", harmless(name)));
+        self.ended(id, &format!("{mark} {} {took}", beginning(name, LONGEST_NAME)));
     }
 
     fn failed(&mut self, id: &ToolCallId, name: &str, message: &str) {
         let mark = self.terminal.paint(Style::Red, "✗");
-        let message = harmless(message.lines().next().unwrap_or_default()).into_owned();
-        let message: String = message.chars().take(LONGEST_MESSAGE).collect();
-        self.ended(id, &format!("{mark} {}: {message}", harmless(name)));
+        let (name, message) = (beginning(name, LONGEST_NAME), beginning(message, LONGEST_MESSAGE));
+        self.ended(id, &format!("{mark} {name}: {message}"));
     }
 
     fn ended(&mut self, id: &ToolCallId, line: &str) {
         self.calls.retain(|call| call.id != *id);
         self.clear();
-        self.line(line);
-    }
-
-    /// Says something beside the answer.
-    pub(crate) fn line(&mut self, line: &str) {
         if self.terminal.shows_progress {
             write(&format!("{line}\n"));
         }
@@ -120,6 +116,11 @@ impl Progress {
     }
 }
 
+/// The first line of `text`, cut to `limit` characters.
+fn beginning(text: &str, limit: usize) -> String {
+    harmless(text.lines().next().unwrap_or_default()).chars().take(limit).collect()
+}
+
 fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
@@ -139,5 +140,11 @@ mod tests {
     fn times_are_short() {
         assert_eq!(seconds(Duration::from_millis(1234)), "1.2 s");
         assert_eq!(seconds(Duration::from_secs(75)), "75.0 s");
+    }
+
+    #[test]
+    fn what_models_and_tools_say_stays_on_its_line() {
+        assert_eq!(beginning("a\x1b[Ab\nc", 60), "a[Ab");
+        assert_eq!(beginning(&"ä".repeat(100), 60), "ä".repeat(60));
     }
 }

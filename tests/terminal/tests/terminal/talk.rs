@@ -181,7 +181,7 @@ fn ctrl_c_clears_the_line_and_twice_leaves() {
     screen.send("hello\r");
     screen.shows("> hello\nfine\n>");
     screen.send(CTRL_C);
-    screen.shows("> hello\nfine\n>\n>");
+    screen.shows("> hello\nfine\n>\nCtrl-C again leaves\n>");
     screen.send(CTRL_C);
     assert_eq!(screen.end().0.code(), Some(130));
     assert_eq!(place.stored(), ["hello", "fine"]);
