@@ -3,21 +3,68 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use goondan::ExtensionName;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::new;
 
 const LOG: &str = "\
-Log: extensions and the runtime write to standard error what is not an answer. GOONDAN_LOG says which lines; without it they \
-are those of GOONDAN_LOG=goondan::extension=info,warn";
+Log: extensions and the runtime write to standard error what is not an answer. --log-level says which lines, else RUST_LOG, a \
+list such as goondan::extension=debug,warn; without either they are those of RUST_LOG=goondan::extension=info,warn. Colours \
+are for terminals, and NO_COLOR turns them off.";
 
 /// Runs LLM agents that native extensions shape.
 #[derive(Debug, Parser)]
 #[command(name = "goondan", version, about, max_term_width = 100, after_long_help = LOG)]
 pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// What is told on standard error beside the answers, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct LogArgs {
+    /// Log everything from this level up: off, error, warn, info, debug or trace. Goes before $RUST_LOG.
+    #[arg(long = "log-level", value_name = "LEVEL", global = true, hide_possible_values = true)]
+    pub(crate) level: Option<LogLevel>,
+
+    /// How the log is written: `pretty`, lines for people, or `json`, one object a line.
+    #[arg(long = "log-format", value_name = "FORMAT", global = true, default_value = "pretty")]
+    pub(crate) format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl From<LogLevel> for LevelFilter {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Off => Self::OFF,
+            LogLevel::Error => Self::ERROR,
+            LogLevel::Warn => Self::WARN,
+            LogLevel::Info => Self::INFO,
+            LogLevel::Debug => Self::DEBUG,
+            LogLevel::Trace => Self::TRACE,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LogFormat {
+    Pretty,
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -29,6 +76,8 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     New(NewArgs),
     Plugin(PluginArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// Hold a conversation with an agent of a bundle.
@@ -163,7 +212,10 @@ pub(crate) struct ListArgs {
     pub(crate) json: bool,
 }
 
-/// Show what was said in a conversation.
+/// Show what was said in a conversation, and what each turn cost.
+///
+/// The cost of a turn is its time, its steps, its tool calls, and the tokens, if the model counts them. It stands after the
+/// last message of the turn, as long as the runtime events of the turn are kept.
 ///
 /// Nothing is opened, locked or repaired: this works while a turn runs, too.
 #[derive(Debug, clap::Args)]
@@ -179,7 +231,7 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     pub(crate) full: bool,
 
-    /// Print one JSON object a message.
+    /// Print one JSON object a message, and one with the member `turn` for what a turn cost.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -250,4 +302,20 @@ pub(crate) struct PluginListArgs {
     /// Print one JSON array.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Print the script by which a shell completes the command line.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct CompletionsArgs {
+    pub(crate) shell: Shell,
+}
+
+/// Write the manual pages: one for the command, and one for each of its subcommands.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ManArgs {
+    /// The directory for the pages; it is made if need be.
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
 }

@@ -1,9 +1,12 @@
 //! Owns `goondan check` and `goondan schema`: what is wrong with a bundle, and what a right one looks like.
 
-use goondan::bundle::{Hint, schema as bundle_schema};
+use std::io::{self, IsTerminal};
+
+use goondan::bundle::{Faults, Hint, schema as bundle_schema};
 use goondan::{Bundle, Result, Value, json, linked};
 
 use crate::args::CheckArgs;
+use crate::excerpt;
 use crate::run::Outcome;
 
 /// Checks everything that can be checked without running anything. Faults go where the answer goes: they are what was asked
@@ -18,11 +21,17 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
         Err(faults) => {
             let count = faults.len();
             let what = if count == 1 { "fault" } else { "faults" };
-            (format!("{}\n{count} {what}\n", faults.to_string().trim_end()), Outcome::Misconfigured)
+            (format!("{}\n{count} {what}\n", told(&faults).trim_end()), Outcome::Misconfigured)
         }
     };
     crate::print(&text)?;
     Ok(outcome)
+}
+
+/// People see the lines that are meant; programs read one line a fault.
+fn told(faults: &Faults) -> String {
+    let out = io::stdout();
+    if out.is_terminal() { excerpt::page(faults, crate::in_colour(&out)) } else { faults.to_string() }
 }
 
 fn summary(bundle: &Bundle) -> String {

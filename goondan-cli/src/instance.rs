@@ -4,12 +4,16 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use goondan::store::{StoredConversation, StoredInstance, state_root, workspace_id};
-use goondan::{AgentName, Error, ErrorCode, FileStore, InstanceId, InstanceKey, Message, Part, Result, ToolOutput};
+use goondan::store::{StoredInstance, state_root, workspace_id};
+use goondan::{
+    AgentName, Error, ErrorCode, FileStore, InstanceId, InstanceKey, Message, Part, Result, Source, ToolOutput,
+};
 use serde::Serialize;
 
 use crate::args::{DeleteArgs, ListArgs, Place, ShowArgs};
+use crate::cost::{self, Cost};
 
 /// How many characters of a text are shown unless all of it is asked for.
 const FOLDED: usize = 400;
@@ -54,26 +58,56 @@ fn table(all: &[Listed]) -> String {
 pub(crate) fn show(args: &ShowArgs) -> Result<()> {
     let (store, id) = find(&args.place, &args.instance)?;
     let conversation = store.read(&id)?;
-    let text = if args.json {
-        conversation.messages.iter().map(|message| Ok(serde_json::to_string(message)? + "\n")).collect::<Result<_>>()?
-    } else {
-        page(&conversation, if args.full { usize::MAX } else { FOLDED })
-    };
+    let costs = cost::of_turns(&store.instance_dir(&id));
+    let limit = if args.full { usize::MAX } else { FOLDED };
+    let mut text = String::new();
+    for told in in_order(&conversation.messages, &costs) {
+        text.push_str(&if args.json { line(&told)? } else { paragraph(&told, limit) });
+    }
+    if let (Some(turn), false) = (&conversation.open_turn, args.json) {
+        _ = writeln!(text, "(the turn {turn} is running, or was interrupted: the next run closes it)");
+    }
     crate::print(&text)
 }
 
-fn page(conversation: &StoredConversation, limit: usize) -> String {
-    let mut page = String::new();
-    for message in &conversation.messages {
-        _ = writeln!(page, "{}  {}", message.created_at(), message.role().as_str());
-        for line in said(message) {
-            fold(&line, limit).lines().for_each(|line| _ = writeln!(page, "  {line}"));
-        }
+/// Something to show of a conversation.
+enum Told<'a> {
+    Message(&'a Message),
+    /// What the turn before it cost.
+    Cost(&'a Cost),
+}
+
+/// The messages, and what each turn cost after the last message that is left of it.
+fn in_order<'a>(messages: &'a [Arc<Message>], costs: &'a [Cost]) -> Vec<Told<'a>> {
+    let turns: Vec<_> = messages.chunk_by(|_, next| !matches!(next.source(), Source::User)).collect();
+    let mut told = Vec::new();
+    for (index, turn) in turns.iter().enumerate() {
+        told.extend(turn.iter().map(|message| Told::Message(message)));
+        let next = turns.get(index + 1).and_then(|next| next.first()).map(|input| input.created_at());
+        told.extend(cost::of(turn, next, costs).map(Told::Cost));
     }
-    if let Some(turn) = &conversation.open_turn {
-        _ = writeln!(page, "(the turn {turn} is running, or was interrupted: the next run closes it)");
+    told
+}
+
+fn line(told: &Told<'_>) -> Result<String> {
+    let object = match told {
+        Told::Message(message) => serde_json::to_string(message)?,
+        Told::Cost(cost) => serde_json::json!({ "turn": cost }).to_string(),
+    };
+    Ok(object + "\n")
+}
+
+fn paragraph(told: &Told<'_>, limit: usize) -> String {
+    let message = match told {
+        Told::Message(message) => message,
+        Told::Cost(cost) => return format!("{cost}\n"),
+    };
+    let mut text = format!("{}  {}\n", message.created_at(), message.role().as_str());
+    for line in said(message) {
+        // Writing into a string does not fail.
+        fold(&line, limit).lines().for_each(|line| _ = writeln!(text, "  {line}"));
     }
-    page
+    text
 }
 
 /// What a message says, part by part.

@@ -9,19 +9,25 @@
 //!
 //! # Layout
 //! `args`: what the user asks for · `log`: what is told beside the answers · `run`: the conversation · `answer`: what a
-//! turn prints · `check`: what is wrong with a bundle · `order`: who wraps whom · `instance`: what is stored · `new`: a crate for an extension · `plugin`: the extensions of this program.
+//! turn prints · `check`: what is wrong with a bundle · `excerpt`: the same beside the lines that are meant · `order`: who wraps
+//! whom · `instance` and `cost`: what is stored, and what turns cost · `new`: a crate for an extension · `plugin`: the
+//! extensions of this program · `shell`: completions and manual pages.
 
 mod answer;
 mod args;
 mod check;
+mod cost;
+mod excerpt;
 mod instance;
 mod log;
 mod new;
 mod order;
 mod plugin;
 mod run;
+mod shell;
 
-use std::io::{self, Write};
+use std::env;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -44,8 +50,8 @@ const INTERRUPTED: u8 = 130;
 /// Runs the command that the program's arguments name. Exit codes: 0 done, 1 the work failed, 2 usage or configuration,
 /// 130 interrupted.
 pub fn main() -> ExitCode {
-    let Args { command } = Args::parse();
-    match log::to_stderr().and_then(|()| run(command)) {
+    let Args { log, command } = Args::parse();
+    match log::to_stderr(&log).and_then(|()| run(command)) {
         Ok(run::Outcome::Done) => ExitCode::SUCCESS,
         Ok(run::Outcome::SomeFailed) => ExitCode::from(FAILED),
         Ok(run::Outcome::Misconfigured) => ExitCode::from(USAGE),
@@ -74,12 +80,19 @@ fn run(command: Command) -> Result<run::Outcome> {
         Command::Plugin(args) => match args.what {
             Plugin::List(args) => plugin::list(&args)?,
         },
+        Command::Completions(args) => shell::completions(&args)?,
+        Command::Man(args) => shell::manual(&args)?,
     }
     Ok(run::Outcome::Done)
 }
 
 fn report(error: &Error) {
     eprintln!("error: {}", error.report());
+}
+
+/// Whether people look at `stream` and did not refuse colours, as <https://no-color.org> says.
+fn in_colour(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && env::var_os("NO_COLOR").is_none_or(|refused| refused.is_empty())
 }
 
 /// Prints what was asked for. A reader of standard output that goes away has read enough.

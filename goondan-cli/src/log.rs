@@ -1,28 +1,47 @@
-//! Owns the log on standard error: what extensions and the runtime tell beside the answers.
+//! Owns the log on standard error: which lines are written, for people or, in `json`, for programs.
+
+mod json;
 
 use std::env;
-use std::io::{self, IsTerminal};
+use std::io;
 
 use goondan::{Error, ErrorCode, Result};
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 
+use crate::args::{LogArgs, LogFormat};
+
 /// Which lines are written: `goondan::extension=debug,warn` shows debug lines of extensions, and warnings of everything.
-const VARIABLE: &str = "GOONDAN_LOG";
+const VARIABLE: &str = "RUST_LOG";
 
 /// What extensions have to say, and what others warn of.
 const DEFAULT: &str = "goondan::extension=info,warn";
 
-pub(crate) fn to_stderr() -> Result<()> {
-    let filter = env::var(VARIABLE).unwrap_or_else(|_| DEFAULT.to_owned());
-    let filter: Targets = filter.parse().map_err(|error| {
+pub(crate) fn to_stderr(args: &LogArgs) -> Result<()> {
+    let filter = match args.level {
+        Some(level) => Targets::new().with_default(LevelFilter::from(level)),
+        None => from_environment()?,
+    };
+    let lines = fmt::layer().with_writer(io::stderr);
+    let registry = tracing_subscriber::registry();
+    match args.format {
+        LogFormat::Pretty => {
+            registry.with(lines.with_ansi(crate::in_colour(&io::stderr()))).with(filter).init();
+        }
+        LogFormat::Json => {
+            registry.with(lines.fmt_fields(json::Fields).event_format(json::Line)).with(filter).init();
+        }
+    }
+    Ok(())
+}
+
+fn from_environment() -> Result<Targets> {
+    let set = env::var_os(VARIABLE).filter(|filter| !filter.is_empty());
+    let filter = set.map_or_else(|| DEFAULT.to_owned(), |filter| filter.to_string_lossy().into_owned());
+    filter.parse().map_err(|error| {
         Error::new(ErrorCode::USAGE, format!("`{VARIABLE}` is not a filter of log lines"))
             .suggest(format!("write it like `{DEFAULT}`"))
             .caused_by(error)
-    })?;
-    // Colours are for people; in a file they are noise.
-    let lines = fmt::layer().with_writer(io::stderr).with_ansi(io::stderr().is_terminal());
-    tracing_subscriber::registry().with(lines).with(filter).init();
-    Ok(())
+    })
 }

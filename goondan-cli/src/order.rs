@@ -1,5 +1,6 @@
 //! Owns `goondan order`: the onion of each kind of middleware, and why each layer lies where it does.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use goondan::{Bundle, Error, Instance, LayerInfo, MemoryStore, MiddlewareKind, Result};
@@ -46,16 +47,30 @@ fn onions(instance: &Instance) -> [(MiddlewareKind, Vec<Shown<'_>>); 3] {
 /// Every layer with the reason why it does not lie further out.
 fn explain(layers: &[LayerInfo]) -> Vec<Shown<'_>> {
     let outer = std::iter::once(None).chain(layers.iter().map(Some));
-    layers.iter().zip(outer).map(|(layer, outer)| Shown { layer, why: why(layer, outer) }).collect()
+    layers.iter().zip(outer).map(|(layer, outer)| Shown { layer, why: why(layer, outer, layers) }).collect()
 }
 
-fn why(layer: &LayerInfo, outer: Option<&LayerInfo>) -> String {
+fn why(layer: &LayerInfo, outer: Option<&LayerInfo>, all: &[LayerInfo]) -> String {
     match outer {
+        None if all.iter().any(|other| other.priority < layer.priority) => {
+            "outermost: what has a lower priority must lie inside of others".to_owned()
+        }
         None => "outermost: the lowest priority".to_owned(),
+        Some(outer) if outer.must_be_outside_of(layer) => by_name(layer, outer),
         Some(outer) if outer.priority < layer.priority => {
             format!("priority {} lies inside of {}", layer.priority, outer.priority)
         }
         Some(outer) => format!("registered after `{}`, at the same priority", outer.extension),
+    }
+}
+
+fn by_name(layer: &LayerInfo, outer: &LayerInfo) -> String {
+    let says = |names: &[_], other: &LayerInfo| {
+        names.iter().any(|name: &Cow<'_, str>| name.trim_end_matches('?') == other.extension.as_str())
+    };
+    match says(&layer.after, outer) {
+        true => format!("says `after = \"{}\"`", outer.extension),
+        false => format!("`{}` says `before = \"{}\"`", outer.extension, layer.extension),
     }
 }
 

@@ -25,6 +25,8 @@ struct Middleware {
     kind: MiddlewareKind,
     function: &'static str,
     priority: i32,
+    before: &'static [&'static str],
+    after: &'static [&'static str],
 }
 
 #[derive(Serialize)]
@@ -56,7 +58,13 @@ impl Listed {
             package: descriptor.package,
             description: first_line(descriptor.description),
             middlewares: middlewares
-                .map(|layer| Middleware { kind: layer.kind, function: layer.function, priority: layer.priority })
+                .map(|layer| Middleware {
+                    kind: layer.kind,
+                    function: layer.function,
+                    priority: layer.priority,
+                    before: layer.before,
+                    after: layer.after,
+                })
                 .collect(),
             tools: tools
                 .map(|tool| Tool { name: tool.name, description: first_line(tool.description), effect: tool.effect })
@@ -79,9 +87,11 @@ impl Display for Listed {
             write!(f, ": {}", self.description)?;
         }
         f.write_char('\n')?;
-        for Middleware { kind, function, priority } in &self.middlewares {
+        for Middleware { kind, function, priority, before, after } in &self.middlewares {
+            let neighbours = [("before", before), ("after", after)].into_iter().filter(|(_, names)| !names.is_empty());
+            let neighbours: String = neighbours.map(|(word, names)| format!("  {word} {}", names.join(", "))).collect();
             // `toolCall` is the longest kind.
-            row(f, "middleware", format_args!("{:<8}  {priority:>5}  {function}", kind.as_str()))?;
+            row(f, "middleware", format_args!("{:<8}  {priority:>5}  {function}{neighbours}", kind.as_str()))?;
         }
         let longest = self.tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default();
         for Tool { name, description, .. } in &self.tools {

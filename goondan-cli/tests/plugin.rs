@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 fn goondan(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
-    command.args(arguments).env_remove("GOONDAN_LOG");
+    command.args(arguments).env_remove("RUST_LOG");
     command
 }
 
@@ -77,7 +77,7 @@ spec: { model: Model/main, extensions: [ { ref: Extension/logging } ] }
     let script = "- { call: { tool: no__tool }, when: hello }\n- { say: fine }\n";
     fs::write(place.path().join("script.yaml"), script).unwrap();
     let mut command = goondan(&["run", "--input", "hello", "--state-root"]);
-    command.arg(place.path().join("state")).current_dir(place.path()).envs(log.map(|log| ("GOONDAN_LOG", log)));
+    command.arg(place.path().join("state")).current_dir(place.path()).envs(log.map(|log| ("RUST_LOG", log)));
     command.output().unwrap()
 }
 
@@ -100,5 +100,5 @@ fn the_environment_says_which_lines_are_written() {
     assert!(text(&output.stderr).contains("DEBUG") && text(&output.stderr).contains("no__tool"), "{output:?}");
     let output = run(Some("goondan=loud"));
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("GOONDAN_LOG"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("RUST_LOG"), "{}", text(&output.stderr));
 }

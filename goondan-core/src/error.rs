@@ -308,6 +308,9 @@ codes! {
     EXT_NAME = "E_EXT_NAME";
     /// A middleware gave a result without running `next` exactly once (NEXT-01, NEXT-03).
     EXT_NEXT = "E_EXT_NEXT";
+    /// The middlewares of an agent cannot be ordered: constraints contradict one another, or name an extension that is not
+    /// there (ORDER-11).
+    EXT_ORDER = "E_EXT_ORDER";
     /// A tool name breaks the grammar (TOOL-01).
     TOOL_NAME = "E_TOOL_NAME";
     /// The model called a tool that this step did not show it (F-TOOL).
@@ -400,7 +403,8 @@ impl ErrorCode {
     /// Whether the cause lies in what was configured, not in the work.
     pub fn is_configuration(&self) -> bool {
         self.0.starts_with("E_CONFIG_")
-            || [Self::USAGE, Self::EXT_LOAD, Self::EXT_CONFIG, Self::EXT_COMPAT, Self::EXT_NAME].contains(self)
+            || [Self::USAGE, Self::EXT_LOAD, Self::EXT_CONFIG, Self::EXT_COMPAT, Self::EXT_NAME, Self::EXT_ORDER]
+                .contains(self)
     }
 }
 

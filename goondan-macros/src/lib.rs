@@ -52,6 +52,9 @@ mod paths;
 /// - `#[middleware(turn)]`, `#[middleware(step)]`, `#[middleware(toolCall)]`, any number of times: takes the context of
 ///   its kind and `next`, and returns the result of its kind. The lower the `priority`, the further out it runs; 0 unless
 ///   said otherwise.
+///   - `before = "logging"`, or a list, puts it further out than the layers of that kind of another extension, whatever the
+///     priorities, and `after = "skills"` further in. Names are those that the agent uses. An agent without that extension is
+///     refused, unless the name ends in a question mark, as in `after = "skills?"`.
 /// - `#[tool]`, any number of times: may take `&ToolContext<'_>` and one input that derives `Deserialize` and
 ///   `JsonSchema`, and returns a `Result` whose value derives `Serialize`. Its doc comment is what models read.
 ///   - `name` is the full name, such as `notes__add`; `<extension>__<function>` unless said otherwise.

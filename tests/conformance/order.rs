@@ -1,12 +1,12 @@
 //! ORDER: who wraps whom.
 
 use goondan::prelude::*;
-use goondan::{BoxFuture, Middleware, Options, ScriptItem, ToolItem, Value, json};
+use goondan::{AgentBuilder, BoxFuture, ErrorCode, Middleware, Options, ScriptItem, ToolItem, Value, json};
 use goondan_covers::covers;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::support::{Log, agent, one_turn};
+use crate::support::{Log, LogConfig, agent, one_turn};
 
 /// A layer of any kind that logs its name on the way in and out.
 struct Layer {
@@ -154,4 +154,85 @@ async fn the_same_input_gives_the_same_nested_order_every_time() {
         let log = log_of(&format!("nesting {run}"), &[layers]).await;
         assert_eq!(log, words("turn step call core call step step step turn"));
     }
+}
+
+/// Extensions whose places are said by name.
+mod named {
+    use super::*;
+
+    macro_rules! extension {
+        ($module:ident, $name:literal, $($option:tt)*) => {
+            pub(crate) mod $module {
+                use super::*;
+
+                pub(crate) struct Logged(Log);
+
+                #[goondan::extension(name = $name)]
+                impl Logged {
+                    #[init]
+                    fn new(config: LogConfig) -> Self {
+                        Self(config.log)
+                    }
+
+                    #[middleware(turn, $($option)*)]
+                    async fn write(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+                        self.0.write($name);
+                        next.run(ctx).await
+                    }
+                }
+            }
+        };
+    }
+
+    extension!(midway, "midway", priority = -5);
+    extension!(farther, "farther", priority = 10, before = "midway");
+    extension!(nearer, "nearer", priority = -10, after = ["midway", "farther?"]);
+    extension!(around, "around", before = "within");
+    extension!(within, "within", before = "third");
+    extension!(third, "third", before = "around");
+}
+
+/// An agent with the extensions of these names, in this order.
+fn named(test: &str, names: &[&str]) -> AgentBuilder {
+    let agent = agent([ScriptItem::say("done")]);
+    names.iter().fold(agent, |agent, name| agent.linked(*name, *name, Log::new(test).config()))
+}
+
+#[tokio::test]
+#[covers("ORDER-11")]
+async fn names_beat_priorities_and_the_order_of_registration() {
+    for names in [["midway", "nearer", "farther"], ["nearer", "farther", "midway"], ["farther", "midway", "nearer"]] {
+        let test = format!("by name {names:?}");
+        one_turn(named(&test, &names)).await.unwrap();
+        assert_eq!(Log::new(&test).take(), ["farther", "midway", "nearer"], "{names:?}");
+    }
+}
+
+#[tokio::test]
+#[covers("ORDER-11")]
+async fn only_an_extension_that_may_be_missing_may_be_missing() {
+    one_turn(named("may be missing", &["nearer", "midway"])).await.unwrap();
+    assert_eq!(Log::new("may be missing").take(), ["midway", "nearer"]);
+
+    let error = one_turn(named("missing", &["farther"])).await.unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::EXT_ORDER);
+    assert!(error.code().is_configuration());
+    let report = error.report().to_string();
+    assert!(report.contains("`before = \"midway\"`") && report.contains("farther"), "{report}");
+    assert!(error.suggestion().unwrap().contains("\"midway?\""), "{report}");
+}
+
+#[tokio::test]
+#[covers("ORDER-11", "LOAD-12")]
+async fn extensions_that_depend_on_one_another_in_a_circle_are_refused_with_the_circle() {
+    let error = one_turn(named("circle", &["midway", "third", "around", "within"])).await.unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::EXT_ORDER);
+    let message = error.message();
+    assert!(message.starts_with("the turn middlewares cannot be ordered: "), "{message}");
+    let circle =
+        ["around → within → third → around", "within → third → around → within", "third → around → within → third"];
+    assert!(circle.iter().any(|circle| message.contains(circle)), "{message}");
+    assert!(!message.contains("midway"), "it is no part of the circle: {message}");
+    assert!(message.contains("`write` of `third` says `before = \"around\"`"), "{message}");
+    assert_eq!(Log::new("circle").take(), [""; 0], "nothing ran");
 }

@@ -72,7 +72,7 @@ fn module_is_described_like_a_type() {
     assert_eq!((descriptor.name, descriptor.description), ("hello", "Says hello.\n\nAnd goodbye."));
     assert_eq!(
         descriptor.middlewares,
-        [MiddlewareDescriptor { kind: MiddlewareKind::Step, function: "pass", priority: 3 }]
+        [MiddlewareDescriptor { kind: MiddlewareKind::Step, function: "pass", priority: 3, before: &[], after: &[] }]
     );
     assert_eq!(descriptor.tools.iter().map(|tool| tool.name).collect::<Vec<_>>(), ["hello__greet", "hello__slots"]);
     assert_eq!((descriptor.subscriptions, descriptor.requires), (&["turn.completed"][..], &["workspace"][..]));

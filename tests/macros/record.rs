@@ -15,7 +15,7 @@ impl Recorded {
         Self
     }
 
-    #[middleware(toolCall, priority = -5)]
+    #[middleware(toolCall, priority = -5, before = "skills?", after = ["logging", "a-b"])]
     async fn r#match(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         next.run(ctx).await
     }
@@ -60,9 +60,13 @@ fn record(name: &str) -> Value {
 fn record_says_what_the_descriptor_says() {
     let descriptor = <Recorded as goondan::Extension>::DESCRIPTOR;
     assert_eq!(descriptor.description, "Says \"hi\", \\ and\ttabs — in über Größe 🦀.\n\u{1} { \"not\": json }");
+    let [guard, turn] = descriptor.middlewares else { panic!("two middlewares") };
+    assert_eq!((guard.before, guard.after), (&["skills?"][..], &["logging", "a-b"][..]));
+    assert_eq!((turn.before, turn.after), (&[][..], &[][..]));
     let middlewares = descriptor.middlewares.iter().map(|middleware| {
         let (kind, function, priority) = (middleware.kind, middleware.function, middleware.priority);
-        json!({ "kind": kind, "function": function, "priority": priority })
+        let (before, after) = (middleware.before, middleware.after);
+        json!({ "kind": kind, "function": function, "priority": priority, "before": before, "after": after })
     });
     let tools = descriptor.tools.iter().map(|tool| {
         let timeout = tool.timeout.map(|time| u64::try_from(time.as_millis()).unwrap());

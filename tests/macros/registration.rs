@@ -71,10 +71,28 @@ fn descriptor_tells_what_was_written() {
     assert_eq!(
         descriptor.middlewares,
         [
-            MiddlewareDescriptor { kind: MiddlewareKind::ToolCall, function: "guard", priority: -5 },
-            MiddlewareDescriptor { kind: MiddlewareKind::Turn, function: "loop", priority: 0 },
-            MiddlewareDescriptor { kind: MiddlewareKind::Step, function: "count", priority: i32::MAX },
-            MiddlewareDescriptor { kind: MiddlewareKind::Turn, function: "register", priority: 1 },
+            MiddlewareDescriptor {
+                kind: MiddlewareKind::ToolCall,
+                function: "guard",
+                priority: -5,
+                before: &[],
+                after: &[]
+            },
+            MiddlewareDescriptor { kind: MiddlewareKind::Turn, function: "loop", priority: 0, before: &[], after: &[] },
+            MiddlewareDescriptor {
+                kind: MiddlewareKind::Step,
+                function: "count",
+                priority: i32::MAX,
+                before: &[],
+                after: &[]
+            },
+            MiddlewareDescriptor {
+                kind: MiddlewareKind::Turn,
+                function: "register",
+                priority: 1,
+                before: &[],
+                after: &[]
+            },
         ]
     );
 }

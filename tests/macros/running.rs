@@ -96,7 +96,7 @@ fn layers_share_the_extension_and_wrap_the_core() {
         let AnyMiddleware::ToolCall(layer) = layer else { panic!("another kind") };
         let extension = ExtensionName::new(Tags::DESCRIPTOR.name).unwrap();
         let kind = MiddlewareKind::ToolCall;
-        (LayerInfo { extension, kind, function: options.name, priority: 0 }, layer)
+        (LayerInfo::new(extension, kind, options), layer)
     });
     let chain = Chain::new(layers);
     let mut call = Call { scope: info(), id: "1".into(), args: Map::new(), metadata: Map::new() };

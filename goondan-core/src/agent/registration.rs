@@ -10,7 +10,8 @@ use crate::event::{Event, ExtensionCleanup};
 use crate::extension::{AnyRegistration, CleanupHandler, Deliveries, ExtensionApi, LogHost};
 use crate::name::ExtensionName;
 use crate::pipeline::{
-    AnyMiddleware, Chain, LayerInfo, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn, catch_panics, in_order,
+    AnyMiddleware, Chain, Kind, LayerInfo, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn, catch_panics,
+    in_order,
 };
 use crate::tool::ToolRegistry;
 
@@ -64,12 +65,13 @@ impl Registered {
                 AnyRegistration::Cleanup(handler) => cleanups.push((extension.clone(), handler)),
             }
         }
+        let extensions: Vec<_> = extensions.iter().map(|extension| extension.name.clone()).collect();
         Ok(Self {
-            turn: Chain::new(in_order(layers.turn)),
-            step: Chain::new(in_order(layers.step)),
-            tool_call: Chain::new(in_order(layers.tool_call)),
+            turn: chain(layers.turn, &extensions)?,
+            step: chain(layers.step, &extensions)?,
+            tool_call: chain(layers.tool_call, &extensions)?,
             tools,
-            extensions: extensions.iter().map(|extension| extension.name.clone()).collect(),
+            extensions,
             cleanups,
         })
     }
@@ -119,18 +121,25 @@ fn init_error(error: Error, extension: &ExtensionName) -> Error {
     error
 }
 
+/// The layers of one kind. Extensions that each must be outside of the other are an error, which the log has, too (LOAD-12).
+fn chain<K: Kind>(layers: LayersOf<K>, extensions: &[ExtensionName]) -> Result<Chain<K>> {
+    let layers = in_order(layers, extensions);
+    layers.inspect_err(|error| tracing::error!(code = %error.code(), "{}", error.report())).map(Chain::new)
+}
+
+type LayersOf<K> = Vec<(LayerInfo, Arc<dyn Middleware<K>>)>;
+
 /// The middlewares of each kind, in registration order.
 #[derive(Default)]
 struct Layers {
-    turn: Vec<(LayerInfo, Arc<dyn Middleware<Turn>>)>,
-    step: Vec<(LayerInfo, Arc<dyn Middleware<Step>>)>,
-    tool_call: Vec<(LayerInfo, Arc<dyn Middleware<ToolCall>>)>,
+    turn: LayersOf<Turn>,
+    step: LayersOf<Step>,
+    tool_call: LayersOf<ToolCall>,
 }
 
 impl Layers {
     fn push(&mut self, extension: &ExtensionName, middleware: AnyMiddleware, options: Options) {
-        let Options { priority, name } = options;
-        let info = LayerInfo { extension: extension.clone(), kind: middleware.kind(), function: name, priority };
+        let info = LayerInfo::new(extension.clone(), middleware.kind(), options);
         match middleware {
             AnyMiddleware::Turn(middleware) => self.turn.push((info, middleware)),
             AnyMiddleware::Step(middleware) => self.step.push((info, middleware)),

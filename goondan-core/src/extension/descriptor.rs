@@ -59,6 +59,10 @@ pub struct MiddlewareDescriptor {
     pub function: &'static str,
     /// The priority.
     pub priority: i32,
+    /// The extensions that it must be outside of; a `?` at the end marks one that may be missing.
+    pub before: &'static [&'static str],
+    /// The extensions that it must be inside of.
+    pub after: &'static [&'static str],
 }
 
 /// A tool that an attribute declares.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::panic::catch_panics;
-use super::{Frame, Kind, Middleware, MiddlewareKind, Next};
+use super::{Frame, Kind, Middleware, MiddlewareKind, Next, Options};
 use crate::error::Result;
 use crate::name::ExtensionName;
 
@@ -29,9 +29,27 @@ pub struct LayerInfo {
     pub function: Cow<'static, str>,
     /// The priority that it was registered with.
     pub priority: i32,
+    /// The extensions that it must be outside of; a `?` at the end marks one that may be missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Cow<'static, str>>,
+    /// The extensions that it must be inside of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<Cow<'static, str>>,
 }
 
 impl LayerInfo {
+    /// The layer that `extension` registered with `options`.
+    pub fn new(extension: ExtensionName, kind: MiddlewareKind, options: Options) -> Self {
+        let Options { priority, name, before, after } = options;
+        Self { extension, kind, function: name, priority, before, after }
+    }
+
+    /// The constraints as they were written: the option, and the extension.
+    pub(super) fn constraints(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let before = self.before.iter().map(|name| ("before", &**name));
+        before.chain(self.after.iter().map(|name| ("after", &**name)))
+    }
+
     /// The layer as errors name it.
     pub(super) fn hook(&self) -> String {
         match self.function.as_ref() {

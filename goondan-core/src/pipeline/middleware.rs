@@ -179,6 +179,11 @@ pub struct Options {
     pub priority: i32,
     /// What errors and `order` call the middleware; `#[middleware]` takes the function's name.
     pub name: Cow<'static, str>,
+    /// The extensions whose layers of this kind are to lie inside of this one, whatever the priorities (ORDER-11). An agent
+    /// without such an extension is refused, unless the name ends in `?`.
+    pub before: Vec<Cow<'static, str>>,
+    /// The extensions whose layers of this kind are to lie outside of this one, in the same way.
+    pub after: Vec<Cow<'static, str>>,
 }
 
 impl Options {
@@ -191,6 +196,20 @@ impl Options {
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// The same, further out than `extension`: see [`Options::before`](field@Options::before).
+    #[must_use]
+    pub fn before(mut self, extension: impl Into<Cow<'static, str>>) -> Self {
+        self.before.push(extension.into());
+        self
+    }
+
+    /// The same, further in than `extension`: see [`Options::after`](field@Options::after).
+    #[must_use]
+    pub fn after(mut self, extension: impl Into<Cow<'static, str>>) -> Self {
+        self.after.push(extension.into());
         self
     }
 }

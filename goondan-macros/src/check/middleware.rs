@@ -1,15 +1,21 @@
 //! Owns the rules for the arguments of `#[middleware]`.
 
+use syn::LitStr;
+
 use super::arguments::are_known;
 use super::plan::{Kind, Layer};
 use super::signature;
-use super::words::listed;
+use super::words::{is_kebab, kebab, listed};
 use crate::attr::Args;
 use crate::fault::Faults;
 use crate::model::{Block, Function, Helper};
 
+/// What can be said of a middleware beside its kind.
+const OPTIONS: [&str; 3] = ["priority", "before", "after"];
+
 pub(super) fn layer<'m>(
     block: &Block,
+    extension: Option<&LitStr>,
     helper: &Helper,
     function: &'m Function,
     faults: &mut Faults,
@@ -17,14 +23,18 @@ pub(super) fn layer<'m>(
     let kind = kind(helper, &function.name(), faults);
     options(helper, faults);
     let priority = priority(helper, faults);
+    let own = extension.map(LitStr::value);
+    let before = neighbours(helper, "before", own.as_deref(), faults);
+    let after = neighbours(helper, "after", own.as_deref(), faults);
     signature::check_middleware(block, function, kind, faults);
-    Some(Layer { function, kind: kind?, priority: priority? })
+    Some(Layer { function, kind: kind?, priority: priority?, before: before?, after: after? })
 }
 
 /// There are three kinds and no others (API-05): what older drafts called `llmCall`, or cut into `pre` and `post`, is
 /// said in terms of them.
 fn kind(helper: &Helper, function: &str, faults: &mut Faults) -> Option<Kind> {
-    let words: Vec<_> = helper.args.list.iter().filter(|arg| arg.value.is_none() && arg.name() != "priority").collect();
+    let words: Vec<_> =
+        helper.args.list.iter().filter(|arg| arg.value.is_none() && !OPTIONS.contains(&&*arg.name())).collect();
     let kinds = Kind::ALL.map(Kind::word);
     if words.is_empty() {
         let kinds = listed(&kinds, "or");
@@ -61,16 +71,35 @@ fn cure(kind: &str) -> String {
     }
 }
 
-/// Options beside the kind; the order relative to other extensions comes later.
+/// Options beside the kind.
 fn options(helper: &Helper, faults: &mut Faults) {
-    let options = helper.args.list.iter().filter(|arg| arg.value.is_some() || arg.name() == "priority");
-    let (later, now): (Vec<_>, Vec<_>) = options.partition(|arg| ["before", "after"].contains(&&*arg.name()));
-    for arg in later {
-        let name = arg.name();
-        faults.at(arg, format!("option `{name}` is not in this version of goondan; order with `priority = -5`"));
+    let options = helper.args.list.iter().filter(|arg| arg.value.is_some() || OPTIONS.contains(&&*arg.name()));
+    are_known("middleware", &Args { list: options.cloned().collect() }, &OPTIONS, faults);
+}
+
+/// Names are known here, as the priority is. Within one extension the order of the source decides (ORDER-09).
+fn neighbours(helper: &Helper, option: &str, own: Option<&str>, faults: &mut Faults) -> Option<Vec<LitStr>> {
+    let Some(arg) = helper.args.get(option) else { return Some(Vec::new()) };
+    let Some(names) = arg.text().map(|name| vec![name]).or_else(|| arg.texts()) else {
+        faults
+            .at(arg, format!("option `{option}` takes names of extensions; write `{option} = \"logging\"`, or a list"));
+        return None;
+    };
+    for literal in &names {
+        let text = literal.value();
+        let name = text.strip_suffix('?').unwrap_or(&text);
+        if own == Some(name) {
+            faults.at(
+                literal,
+                format!("`{name}` is this extension; put its functions in the order that they shall have"),
+            );
+        } else if !is_kebab(name) {
+            let kebab = kebab(name);
+            let cure = if is_kebab(&kebab) { format!("write `{kebab}`") } else { "use lower-case words".to_owned() };
+            faults.at(literal, format!("`{name}` is not a legal extension name; {cure}"));
+        }
     }
-    let now = Args { list: now.into_iter().cloned().collect() };
-    are_known("middleware", &now, &["priority"], faults);
+    Some(names)
 }
 
 /// The record in the binary carries the priority, so it must be known here: a literal, not a constant.

@@ -29,6 +29,9 @@ pub(crate) struct Layer<'m> {
     pub(crate) function: &'m Function,
     pub(crate) kind: Kind,
     pub(crate) priority: i32,
+    /// The extensions that it must be outside of, and those that it must be inside of.
+    pub(crate) before: Vec<LitStr>,
+    pub(crate) after: Vec<LitStr>,
 }
 
 /// A function that is a tool.

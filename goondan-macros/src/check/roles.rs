@@ -90,7 +90,7 @@ fn part<'m>(
 ) -> Option<Part<'m>> {
     match helper.role {
         Role::Init => None,
-        Role::Middleware => middleware::layer(block, helper, function, faults).map(Part::Layer),
+        Role::Middleware => middleware::layer(block, extension, helper, function, faults).map(Part::Layer),
         Role::Tool => {
             let tool = tool::tool(block, helper, function, extension, faults)?;
             tool::is_new(&tool, helper, tools, faults);

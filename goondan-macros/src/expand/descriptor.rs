@@ -23,12 +23,15 @@ pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
     let middlewares = plan.layers().map(|layer| {
         let (kind, function, priority) = (middleware::kind(layer), layer.function.name(), layer.priority);
         let conditions = conditions(layer.function);
+        let (before, after) = (&layer.before, &layer.after);
         quote_spanned! {Span::mixed_site()=>
             #conditions
             __goondan::MiddlewareDescriptor {
                 kind: __goondan::MiddlewareKind::#kind,
                 function: #function,
                 priority: #priority,
+                before: &[#(#before),*],
+                after: &[#(#after),*],
             }
         }
     });

@@ -69,14 +69,14 @@ pub(super) fn middleware(plan: &Plan<'_>, layer: &Layer<'_>) -> TokenStream {
 /// ```
 pub(super) fn registration(layer: &Layer<'_>) -> TokenStream {
     let (kind, wrapper) = (kind(layer), wrapper("layer", &layer.function.sig));
-    let (name, priority) = (layer.function.name(), layer.priority);
+    let (name, priority, before, after) = (layer.function.name(), layer.priority, &layer.before, &layer.after);
     let conditions = conditions(layer.function);
     quote_spanned! {Span::mixed_site()=>
         #conditions
         api.pipeline().register(
             __goondan::#kind,
             #wrapper(__goondan::Clone::clone(&bound)),
-            __goondan::Options::priority(#priority).named(#name),
+            __goondan::Options::priority(#priority).named(#name) #(.before(#before))* #(.after(#after))*,
         )?;
     }
 }

@@ -65,7 +65,9 @@ fn member(function: &Function, json: &str) -> TokenStream {
 
 fn middleware(layer: &Layer<'_>) -> String {
     let (kind, function) = (text(layer.kind.word()), text(&layer.function.name()));
-    format!("{{\"kind\":{kind},\"function\":{function},\"priority\":{}}}", layer.priority)
+    let priority = layer.priority;
+    let [before, after] = [&layer.before, &layer.after].map(|names| list(names.iter().map(|name| text(&name.value()))));
+    format!("{{\"kind\":{kind},\"function\":{function},\"priority\":{priority},\"before\":{before},\"after\":{after}}}")
 }
 
 fn tool(tool: &Tool<'_>) -> String {

@@ -64,10 +64,25 @@ fn unknown_middleware_kind() {
 fn unknown_option_of_middleware() {
     let error = |option: TokenStream| error_of_attribute(quote!(#[middleware(turn, #option)]));
     assert_eq!(error(quote!(prority = 1)), "unknown option `prority` of `#[middleware]`; write `priority`");
-    assert_eq!(error(quote!(order = 1)), "unknown option `order` of `#[middleware]`; `priority` can be given");
     assert_eq!(
-        error(quote!(before = "logging")),
-        "option `before` is not in this version of goondan; order with `priority = -5`"
+        error(quote!(order = 1)),
+        "unknown option `order` of `#[middleware]`; `priority`, `before` and `after` can be given"
+    );
+    assert_eq!(error(quote!(befor = "x")), "unknown option `befor` of `#[middleware]`; write `before`");
+    assert_eq!(error(quote!(after = "a", after = "b")), "option `after` of `#[middleware]` is given twice; keep one");
+}
+
+#[test]
+fn neighbours_that_are_no_names_of_extensions() {
+    let error = |option: TokenStream| error_of_attribute(quote!(#[middleware(turn, #option)]));
+    for option in [quote!(before = LOGGING), quote!(before = 1), quote!(before = ["a", 1]), quote!(before)] {
+        assert_eq!(error(option), "option `before` takes names of extensions; write `before = \"logging\"`, or a list");
+    }
+    assert_eq!(error(quote!(after = "MessageLog")), "`MessageLog` is not a legal extension name; write `message-log`");
+    assert_eq!(error(quote!(after = ["a?", "?"])), "`` is not a legal extension name; use lower-case words");
+    assert_eq!(
+        error(quote!(after = "window")),
+        "`window` is this extension; put its functions in the order that they shall have"
     );
 }
 
