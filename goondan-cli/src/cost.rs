@@ -132,3 +132,32 @@ impl fmt::Display for Cost {
 fn counted(count: u32, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str, members: &str) -> RuntimeEvent {
+        let scope = r#""agentName":"a","instanceKey":"k","timestamp":"2026-01-31T12:00:00.000Z","turnId":"turn-1","traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","stepId":"turn-1-step-0","stepIndex":0"#;
+        serde_json::from_str(&format!("{{\"type\":\"{kind}\",{scope}{members}}}")).unwrap()
+    }
+
+    #[test]
+    fn tokens_and_times_are_told_when_they_are_known() {
+        let mut running = HashMap::new();
+        let tokens = r#","tokenUsage":{"promptTokens":9,"completionTokens":2,"totalTokens":11}"#;
+        let step = format!(r#","toolCallCount":2,"duration":5{tokens}"#);
+        assert_eq!(add(&mut running, event("step.completed", &step)), None, "its beginning is not known");
+        assert_eq!(add(&mut running, event("turn.started", "")), None);
+        assert_eq!(add(&mut running, event("step.completed", &step)), None);
+        let end = format!(r#","stepCount":1,"duration":12345{tokens}"#);
+        let cost = add(&mut running, event("turn.completed", &end)).unwrap();
+        assert_eq!(cost.to_string(), "(turn-1: 12.3 s, 1 step, 2 tool calls, 9 tokens in and 2 out)");
+
+        add(&mut running, event("turn.started", ""));
+        add(&mut running, event("step.completed", &step));
+        add(&mut running, event("step.failed", r#","duration":5,"errorMessage":"no""#));
+        let cost = add(&mut running, event("turn.failed", r#","duration":999,"errorMessage":"no""#)).unwrap();
+        assert_eq!(cost.to_string(), "(turn-1: 999 ms, 2 steps, 2 tool calls, 9 tokens in and 2 out, failed)");
+    }
+}

@@ -21,6 +21,7 @@ pub(crate) fn page(faults: &Faults, in_colour: bool) -> String {
             // A file that changed meanwhile may not have the place any more.
             _ = writeln!(page, "{fault}");
         }
+        page.push('\n');
     }
     page
 }

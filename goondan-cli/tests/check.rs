@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use goondan_covers::covers;
+use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -76,4 +78,54 @@ fn the_schema_knows_the_configs_of_linked_extensions() {
     let schema: Value = serde_json::from_str(stdout(&output)).unwrap();
     assert!(schema["$schema"].is_string());
     assert!(stdout(&output).contains("maxMessages"), "the config of message-window is part of it");
+}
+
+/// What a terminal gets to see, and the exit code.
+fn on_a_terminal(arguments: &[&str], no_colour: Option<&str>) -> (String, u32) {
+    let terminal = native_pty_system().openpty(PtySize::default()).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_goondan"));
+    command.args(arguments);
+    command.env_remove("NO_COLOR");
+    no_colour.into_iter().for_each(|value| command.env("NO_COLOR", value));
+    let mut child = terminal.slave.spawn_command(command).unwrap();
+    drop(terminal.slave);
+    let mut shown = Vec::new();
+    // The end of the program is an error to some terminals.
+    _ = terminal.master.try_clone_reader().unwrap().read_to_end(&mut shown);
+    (String::from_utf8(shown).unwrap().replace("\r\n", "\n"), child.wait().unwrap().exit_code())
+}
+
+#[test]
+fn people_see_the_lines_that_are_meant() {
+    let bundle = TempDir::new().unwrap();
+    let file = bundle.path().join("goondan.yaml");
+    fs::write(
+        &file,
+        "apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: { name: größe }\nspec:\n  modle: \"x\u{1b}[31m\"\n",
+    )
+    .unwrap();
+    let path = file.to_str().unwrap();
+    let (page, code) = on_a_terminal(&["check", path], Some("1"));
+    assert_eq!(code, 2, "{page}");
+    assert!(!page.contains('\x1b'), "neither colours nor what the file holds of them: {page}");
+    for part in [
+        &format!(
+            "╭─ {path}:3:19\n2 │ kind: Agent\n3 │ metadata: {{ name: größe }}\n  ·                   ^^^^^\n  ╰─ help: "
+        ),
+        &format!("╭─ {path}:5:3\n4 │ spec:\n5 │   modle: \"x [31m\"\n  ·   ^^^^^\n  ╰─ help: write `model`\n"),
+        "error[E_CONFIG_INVALID_NAME]: ",
+        "error[E_CONFIG_SCHEMA_INVALID]: unknown field `modle`",
+        "2 faults\n",
+    ] {
+        assert!(page.contains(part), "{part}\nis not in\n{page}");
+    }
+    let (coloured, _) = on_a_terminal(&["check", path], None);
+    assert!(
+        coloured.contains("\x1b[1;31merror[E_CONFIG_INVALID_NAME]\x1b[0m") && !coloured.contains("x\x1b[31m"),
+        "{coloured}"
+    );
+    let (missing, code) = on_a_terminal(&["check", bundle.path().join("nowhere").to_str().unwrap()], Some("1"));
+    assert!(code == 2 && missing.contains("no such file or directory") && missing.contains("nowhere\n"), "{missing}");
+    // Programs read a line a fault.
+    assert!(stdout(&goondan(&["check", path])).starts_with(&format!("{path}:3:19: error[E_CONFIG_INVALID_NAME]: ")));
 }

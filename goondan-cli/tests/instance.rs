@@ -72,3 +72,70 @@ fn a_conversation_is_deleted_when_that_is_said_twice() {
     assert_eq!(done(state.path(), &["instance", "list"]).lines().count(), 2, "the title and the other one");
     assert_eq!(refused(state.path(), &["instance", "delete", "guide:user:1", "--yes"]).0, Some(1));
 }
+
+/// Holds three turns: one that calls a tool, one that fails, and one that is answered.
+fn three_turns() -> (TempDir, std::path::PathBuf) {
+    let place = TempDir::new().unwrap();
+    let bundle = r#"
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: main }
+spec: { provider: scripted, script: ./script.yaml }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: main }
+spec: { model: Model/main }
+"#;
+    let script = "- { call: { tool: no__tool }, when: call }\n- { say: called, when: E_TOOL }\n\
+                  - { fail: { message: overloaded }, when: fail }\n- { say: fine, when: fine }\n";
+    std::fs::write(place.path().join("goondan.yaml"), bundle).unwrap();
+    std::fs::write(place.path().join("script.yaml"), script).unwrap();
+    let state = place.path().join("state");
+    for input in ["call", "fail", "fine"] {
+        goondan(&state, &["run", place.path().to_str().unwrap(), "--input", input]);
+    }
+    (place, state)
+}
+
+#[test]
+fn what_each_turn_cost_stands_after_its_last_message() {
+    let (_place, state) = three_turns();
+    let lines = done(&state, &["instance", "show", "main:default", "--json"]);
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let shape: Vec<_> = lines.iter().map(|line| line["data"]["role"].as_str().unwrap_or("turn")).collect();
+    assert_eq!(shape, ["user", "assistant", "tool", "assistant", "turn", "user", "turn", "user", "assistant", "turn"]);
+    let [first, failed, last] = [4, 6, 9].map(|index| &lines[index]["turn"]);
+    assert_eq!(
+        (&first["steps"], &first["toolCalls"], &first["error"]),
+        (&Value::from(2), &Value::from(1), &Value::Null)
+    );
+    assert!(first["durationMs"].is_u64() && first["turnId"].is_string(), "{first}");
+    assert!(failed["error"].as_str().unwrap().contains("overloaded"), "{failed}");
+    assert_eq!((&last["steps"], &last["toolCalls"]), (&Value::from(1), &Value::from(0)));
+
+    let page = done(&state, &["instance", "show", "main:default"]);
+    assert!(page.contains(" 2 steps, 1 tool call") && page.contains(" failed)"), "{page}");
+    assert!(page.ends_with(" 1 step, 0 tool calls)\n"), "{page}");
+}
+
+#[test]
+fn without_runtime_events_the_costs_are_left_out() {
+    let (_place, state) = three_turns();
+    let messages = state.join("workspaces/main/instances/main:default/messages");
+    let whole = std::fs::read(messages.join("runtime-events.jsonl")).unwrap();
+    // Only the end of the second turn and the third turn are left, and something that a crash tore.
+    let ends: Vec<_> = (0..whole.len()).filter(|at| whole[*at] == b'\n').collect();
+    let failed = whole.windows(11).position(|bytes| bytes == b"turn.failed").unwrap();
+    let start = ends.iter().rfind(|end| **end < failed).unwrap() + 1;
+    std::fs::write(messages.join("runtime-events.jsonl"), [&whole[start..], b"{\"type\":\"turn.st"].concat()).unwrap();
+    let page = done(&state, &["instance", "show", "main:default"]);
+    assert_eq!(page.matches("(turn-").count(), 1, "{page}");
+    std::fs::write(messages.join("runtime-events.1.jsonl"), &whole[..start]).unwrap();
+    assert_eq!(done(&state, &["instance", "show", "main:default"]).matches("(turn-").count(), 3);
+    for file in ["runtime-events.jsonl", "runtime-events.1.jsonl"] {
+        std::fs::remove_file(messages.join(file)).unwrap();
+    }
+    let page = done(&state, &["instance", "show", "main:default"]);
+    assert!(page.contains("called") && !page.contains("(turn-"), "{page}");
+}

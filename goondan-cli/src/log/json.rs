@@ -108,3 +108,58 @@ impl Visit for Members {
         self.add(field, value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    use tracing_subscriber::prelude::*;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Out(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Out {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn fields_keep_their_types_and_spans_their_fields() {
+        let out = Out::default();
+        let writer = {
+            let out = out.clone();
+            move || out.clone()
+        };
+        let layer = tracing_subscriber::fmt::layer().with_writer(writer).fmt_fields(Fields).event_format(Line);
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            let outer = tracing::info_span!("turn", id = "a\"b", steps = tracing::field::Empty).entered();
+            outer.record("steps", 3);
+            let _inner = tracing::info_span!("step").entered();
+            tracing::warn!(target: "x::y", count = -1, ratio = 0.5, open = true, name = %"n", "two\nlines {}", 1);
+        });
+        let text = String::from_utf8(out.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let mut line: Value = serde_json::from_str(&text).unwrap();
+        line["timestamp"].take();
+        let expected = json!({
+            "timestamp": null,
+            "level": "WARN",
+            "target": "x::y",
+            "message": "two\nlines 1",
+            "fields": { "count": -1, "ratio": 0.5, "open": true, "name": "n" },
+            "spans": [
+                { "name": "turn", "fields": { "id": "a\"b", "steps": 3 } },
+                { "name": "step", "fields": {} },
+            ],
+        });
+        assert_eq!(line, expected);
+    }
+}

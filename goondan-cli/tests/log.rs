@@ -1,0 +1,48 @@
+//! The log: which lines of it are written, and in which form.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// One turn of the quickstart, whose extension `logging` logs.
+fn run(arguments: &[&str], log: Option<&str>) -> Output {
+    let state = TempDir::new().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).arg("run").args(arguments);
+    command.args(["examples/quickstart", "--input", "hello", "--state-root"]).arg(state.path());
+    command.env_remove("RUST_LOG").envs(log.map(|log| ("RUST_LOG", log))).output().unwrap()
+}
+
+fn log(output: &Output) -> &str {
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stdout.starts_with(b"Hello!"), "the answer, and nothing else: {output:?}");
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+#[test]
+fn the_option_goes_before_the_variable_and_that_before_the_default() {
+    assert!(log(&run(&[], None)).contains("turn completed"));
+    assert_eq!(log(&run(&[], Some("warn"))), "");
+    assert!(log(&run(&[], Some(""))).contains("turn completed"), "an empty variable is none");
+    assert!(log(&run(&["--log-level", "info"], Some("warn"))).contains("turn completed"));
+    assert_eq!(log(&run(&["--log-level", "off"], Some("trace"))), "");
+    assert_eq!(log(&run(&["--log-level", "error"], Some("no filter=at=all"))), "", "the variable is not looked at");
+    assert_eq!(run(&["--log-level", "loud"], None).status.code(), Some(2));
+}
+
+#[test]
+fn json_is_one_object_a_line() {
+    let output = run(&["--log-format", "json"], None);
+    let lines: Vec<Value> = log(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let completed = lines.iter().find(|line| line["message"] == "turn completed").unwrap();
+    let members: Vec<_> = completed.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(members, ["timestamp", "level", "target", "message", "fields", "spans"]);
+    assert_eq!((completed["level"].as_str(), completed["target"].as_str()), (Some("INFO"), Some("goondan::extension")));
+    assert!(completed["timestamp"].as_str().unwrap().ends_with('Z'), "{completed}");
+    assert_eq!(completed["fields"]["extension"], "logging");
+    assert!(completed["spans"].is_array());
+}
