@@ -220,6 +220,19 @@ fn files_below(place: &Path) -> BTreeSet<PathBuf> {
 }
 
 #[test]
+fn the_page_for_operators_lists_the_files_of_an_instance() {
+    let place = Place::new(SCRIPT, 40);
+    assert!(place.run(&["--input", "one"]).status.success());
+    let instance = place.instance("main:default");
+    let files = files_below(&instance);
+    let files: BTreeSet<_> = files.iter().map(|file| file.strip_prefix(&instance).unwrap().to_str().unwrap()).collect();
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operating.md")).unwrap();
+    let table = page.split("<!-- files -->").nth(1).unwrap().split("<!-- end -->").next().unwrap();
+    let listed = table.lines().filter_map(|row| row.strip_prefix("| `")?.split('`').next());
+    assert_eq!(listed.collect::<BTreeSet<_>>(), files);
+}
+
+#[test]
 fn json_tells_everything_about_a_turn() {
     let script = "- { call: { tool: no__tool, args: { a: 1 } }, when: call }\n- { say: called, when: E_TOOL }\n\
                   - { fail: { message: overloaded }, when: fail }\n";
