@@ -2,24 +2,42 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::path::Path;
+use std::fs;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// One turn of the quickstart, whose extension `logging` logs.
+const BUNDLE: &str = r#"
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: main }
+spec: { provider: scripted, script: ./script.yaml }
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: logging }
+spec: { entry: "linked:logging", config: { level: info } }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: main }
+spec: { model: Model/main, extensions: [ { ref: Extension/logging } ] }
+"#;
+
+/// One turn with the extension `logging`.
 fn run(arguments: &[&str], log: Option<&str>) -> Output {
-    let state = TempDir::new().unwrap();
+    let place = TempDir::new().unwrap();
+    fs::write(place.path().join("goondan.yaml"), BUNDLE).unwrap();
+    fs::write(place.path().join("script.yaml"), "- say: Hello!\n").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).arg("run").args(arguments);
-    command.args(["examples/quickstart", "--input", "hello", "--state-root"]).arg(state.path());
+    command.current_dir(place.path()).arg("run").args(arguments).args(["--input", "hello", "--state-root", "state"]);
     command.env_remove("RUST_LOG").envs(log.map(|log| ("RUST_LOG", log))).output().unwrap()
 }
 
 fn log(output: &Output) -> &str {
     assert!(output.status.success(), "{output:?}");
-    assert!(output.stdout.starts_with(b"Hello!"), "the answer, and nothing else: {output:?}");
+    assert_eq!(output.stdout, b"Hello!\n", "the answer, and nothing else");
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
@@ -45,4 +63,8 @@ fn json_is_one_object_a_line() {
     assert!(completed["timestamp"].as_str().unwrap().ends_with('Z'), "{completed}");
     assert_eq!(completed["fields"]["extension"], "logging");
     assert!(completed["spans"].is_array());
+    // Turns and steps are spans of the level `info`, which the default leaves out.
+    let output = run(&["--log-format", "json", "--log-level", "info"], None);
+    let in_turn = |line: &str| serde_json::from_str::<Value>(line).unwrap()["spans"][0]["name"] == "turn";
+    assert!(log(&output).lines().any(in_turn), "{output:?}");
 }
