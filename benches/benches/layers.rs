@@ -1,4 +1,5 @@
 //! What a layer costs: the slope between 16 and 64 layers that do nothing, beside a chain by hand.
+#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -10,9 +11,12 @@ use goondan_benches::{Pair, head, row, runtime, side_by_side, time};
 
 const TURNS: u32 = 500;
 
+/// So many layers of one kind.
+type Around = fn(usize) -> Layers;
+
 fn main() {
     head("One more layer (slope between 16 and 64)", "by hand");
-    let kinds: [(&str, fn(usize) -> Layers); 3] = [
+    let kinds: [(&str, Around); 3] = [
         ("turn", |depth| Layers { turn: depth, ..Layers::default() }),
         ("step", |depth| Layers { step: depth, ..Layers::default() }),
         ("tool call", |depth| Layers { tool_call: depth, ..Layers::default() }),

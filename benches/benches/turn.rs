@@ -1,4 +1,5 @@
 //! What a turn costs: 3 steps and 2 tool calls with 10 layers of each kind, beside a plain loop that makes the same calls.
+#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
 
 use std::sync::Arc;
 

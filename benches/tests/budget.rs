@@ -1,4 +1,5 @@
 //! The budgets that can be counted instead of timed, so that they hold on every machine: allocations.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use allocation_counter::measure;
 use goondan::Instance;
@@ -8,12 +9,15 @@ use goondan_benches::runtime;
 /// A turn of 3 steps and 2 tool calls with 10 layers of each kind allocates no more often than this.
 const TURN: u64 = 300;
 
-/// How often `instance` allocates in a turn, once it has had some.
+/// So many layers of one kind.
+type Around = fn(usize) -> Layers;
+
+/// How often an instance allocates in a turn, once it has had some.
 fn allocations(layers: Layers, calls: usize, warm_up: usize) -> u64 {
     let runtime = runtime();
     let instance = runtime.block_on(agents::instance(layers, calls));
     let turn = |instance: &Instance| {
-        runtime.block_on(instance.run("hi")).expect("a turn");
+        runtime.block_on(instance.run("hi")).unwrap();
     };
     (0..warm_up).for_each(|_| turn(&instance));
     // Tables grow now and then; most turns do not.
@@ -34,7 +38,7 @@ fn a_turn_allocates_rarely_and_the_same_over_a_long_history() {
 
 #[test]
 fn a_layer_allocates_its_own_future_and_nothing_else() {
-    let kinds: [(&str, fn(usize) -> Layers, usize); 3] = [
+    let kinds: [(&str, Around, usize); 3] = [
         ("turn", |depth| Layers { turn: depth, keep: 20, ..Layers::default() }, 0),
         ("step", |depth| Layers { step: depth, keep: 20, ..Layers::default() }, 0),
         ("tool call", |depth| Layers { tool_call: depth, keep: 20, ..Layers::default() }, 1),

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
+use syn::LitStr;
 
 use super::tokens::conditions;
 use crate::attr::doc_comment;
@@ -66,8 +67,11 @@ fn member(function: &Function, json: &str) -> TokenStream {
 fn middleware(layer: &Layer<'_>) -> String {
     let (kind, function) = (text(layer.kind.word()), text(&layer.function.name()));
     let priority = layer.priority;
-    let [before, after] = [&layer.before, &layer.after].map(|names| list(names.iter().map(|name| text(&name.value()))));
-    format!("{{\"kind\":{kind},\"function\":{function},\"priority\":{priority},\"before\":{before},\"after\":{after}}}")
+    let list = |names: &[LitStr]| names.iter().map(|name| text(&name.value())).collect::<Vec<_>>().join(",");
+    let (before, after) = (list(&layer.before), list(&layer.after));
+    format!(
+        "{{\"kind\":{kind},\"function\":{function},\"priority\":{priority},\"before\":[{before}],\"after\":[{after}]}}"
+    )
 }
 
 fn tool(tool: &Tool<'_>) -> String {
