@@ -2,8 +2,9 @@
 
 use syn::{LitStr, Meta, Path};
 
+use super::plan::Effect;
 use super::words::{is_kebab, kebab, listed, nearest, written};
-use crate::attr::Args;
+use crate::attr::{Arg, Args};
 use crate::fault::Faults;
 use crate::model::{Block, Helper};
 
@@ -13,6 +14,7 @@ pub(super) fn are_known(attribute: &str, args: &Args, legal: &[&str], faults: &m
         let name = arg.name();
         if !legal.contains(&&*name) {
             let cure = match nearest(&name, legal) {
+                _ if let Some(cure) = misplaced(attribute, arg, legal) => cure,
                 _ if name == "description" => "write the text as a doc comment, `/// …`".to_owned(),
                 Some(near) => format!("write `{near}`"),
                 None => format!("{} can be given", listed(legal, "and")),
@@ -24,10 +26,26 @@ pub(super) fn are_known(attribute: &str, args: &Args, legal: &[&str], faults: &m
     }
 }
 
+/// What was meant by a value without its key, or by another sign between the two.
+fn misplaced(attribute: &str, arg: &Arg, legal: &[&str]) -> Option<String> {
+    let written = arg.name();
+    if arg.text_alone().is_some() && legal.contains(&"name") {
+        return Some(format!("write `name = {written}`"));
+    }
+    if let Some((key, value)) = written.split_once(':').filter(|(key, _)| legal.contains(key)) {
+        return Some(format!("write `{key} = {value}`"));
+    }
+    let effect = attribute == "tool" && Effect::ALL.iter().any(|effect| effect.word() == written);
+    effect.then(|| format!("write `effect = {written}`"))
+}
+
 /// The name is the identity: bundles, state files and logs carry it, so it has the grammar of resource names.
 pub(super) fn name(args: &Args, block: &Block, faults: &mut Faults) -> Option<LitStr> {
     let suggestion = kebab(&block.name());
     let Some(arg) = args.get("name") else {
+        if args.list.iter().any(|arg| misplaced("extension", arg, &["name"]).is_some()) {
+            return None;
+        }
         let name = block.name();
         faults
             .at_the_attribute(format!("extension `{name}` has no name; write `#[extension(name = \"{suggestion}\")]`"));

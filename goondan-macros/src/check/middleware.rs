@@ -33,6 +33,11 @@ pub(super) fn layer<'m>(
 /// There are three kinds and no others (API-05): what older drafts called `llmCall`, or cut into `pre` and `post`, is
 /// said in terms of them.
 fn kind(helper: &Helper, function: &str, faults: &mut Faults) -> Option<Kind> {
+    if let Some(arg) = helper.args.get("kind") {
+        let meant = arg.text().map_or_else(|| "turn".to_owned(), |text| text.value());
+        faults.at(arg, format!("the kind is a word of its own; write `#[middleware({meant})]`"));
+        return None;
+    }
     let words: Vec<_> =
         helper.args.list.iter().filter(|arg| arg.value.is_none() && !OPTIONS.contains(&&*arg.name())).collect();
     let kinds = Kind::ALL.map(Kind::word);
@@ -44,7 +49,13 @@ fn kind(helper: &Helper, function: &str, faults: &mut Faults) -> Option<Kind> {
         );
     }
     for second in words.iter().skip(1) {
-        faults.at(second, format!("middleware `{function}` has a second kind, `{}`; keep one", second.name()));
+        let name = second.name();
+        match name.parse::<i32>() {
+            Ok(_) => {
+                faults.at(second, format!("unknown option `{name}` of `#[middleware]`; write `priority = {name}`"))
+            }
+            Err(_) => faults.at(second, format!("middleware `{function}` has a second kind, `{name}`; keep one")),
+        }
     }
     let word = words.first()?;
     let name = word.name();
@@ -74,6 +85,8 @@ fn cure(kind: &str) -> String {
 /// Options beside the kind.
 fn options(helper: &Helper, faults: &mut Faults) {
     let options = helper.args.list.iter().filter(|arg| arg.value.is_some() || OPTIONS.contains(&&*arg.name()));
+    // A kind that was given like an option is judged as one.
+    let options = options.filter(|arg| arg.name() != "kind");
     are_known("middleware", &Args { list: options.cloned().collect() }, &OPTIONS, faults);
 }
 

@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
-use super::tokens::{Parameter, ours_at, parameters, reads, returned, takes};
+use super::tokens::{ours_at, parameters, reads, returned, schema, takes};
 use super::{cleanup, middleware, subscription, this, tool};
 use crate::check::{Part, Plan};
 use crate::model::Function;
@@ -21,7 +21,7 @@ use crate::model::Function;
 ///         let (p1, slots) = slots.take::<Config, _, _>();
 ///         let mut given = Given::new(Clone::clone(&api), config);
 ///         let this = Made::<Window>::into_result(
-///             <Window>::new((p0.read)(&mut given)?, (p1.read)(&mut given)?).await,
+///             <Window>::new(p0(&mut given)?, p1(&mut given)?).await,
 ///         )?;
 ///         let bound = __Bound { this: Arc::new(this), api: Clone::clone(&api) };
 ///         api.pipeline().register(Turn, __layer_trim(Clone::clone(&bound)), Options::priority(0).named("trim"))?;
@@ -31,7 +31,7 @@ use crate::model::Function;
 /// ```
 /// In a module, which has no instance, the second half begins with
 /// ```text
-///         Done::into_result(new((p0.read)(&mut given)?, (p1.read)(&mut given)?).await)?;
+///         Done::into_result(new(p0(&mut given)?, p1(&mut given)?).await)?;
 ///         let bound = __Bound { api: Clone::clone(&api) };
 /// ```
 pub(super) fn register(plan: &Plan<'_>) -> TokenStream {
@@ -88,25 +88,13 @@ fn init(plan: &Plan<'_>, init: &Function) -> TokenStream {
     }
 }
 
-/// ```text
-/// fn __config_schema() -> Value {
-///     let slots = InitSlots::all();
-///     let (p0, slots) = slots.take::<ExtensionApi, _, _>();
-///     let (p1, slots) = slots.take::<Config, _, _>();
-///     Option::None.or_else(p0.schema).or_else(p1.schema).unwrap_or_else(nothing)
-/// }
-/// ```
-/// A wrong parameter makes both functions wrong. Being the same tokens in both, it is one error.
+/// `fn __config_schema() -> Value { … }`
 pub(super) fn config_schema(plan: &Plan<'_>) -> TokenStream {
     let parameters = plan.init.map(|init| parameters(plan, &init.sig)).unwrap_or_default();
-    let takes = takes(&parameters, "take", 2);
-    let schemas = parameters.iter().map(|Parameter { name, .. }| name);
+    let schema = schema(&parameters, "config");
     quote_spanned! {Span::mixed_site()=>
-        #[allow(unused_variables)]
         fn __config_schema() -> __goondan::Value {
-            let slots = __goondan::params::InitSlots::all();
-            #takes
-            __goondan::Option::None #(.or_else(#schemas.schema))* .unwrap_or_else(__goondan::params::nothing)
+            #schema
         }
     }
 }

@@ -79,12 +79,31 @@ pub(super) fn names(parameters: &[Parameter<'_>]) -> TokenStream {
     quote!(#(#names),*)
 }
 
-/// `(p0.read)(&mut given)?, (p1.read)(&mut given)?`
+/// `p0(&mut given)?, p1(&mut given)?`
 pub(super) fn reads(parameters: &[Parameter<'_>]) -> TokenStream {
-    let reads = parameters
-        .iter()
-        .map(|Parameter { name, written, .. }| quote_spanned!(ours_at(*written)=> (#name.read)(&mut given)?));
+    let reads =
+        parameters.iter().map(|Parameter { name, written, .. }| quote_spanned!(ours_at(*written)=> #name(&mut given)?));
     quote!(#(#reads),*)
+}
+
+/// The schema of the parameter that has one, of the sort that `which` is: `config` or `input`.
+/// ```text
+/// use params::NoSchema as _;
+/// Option::None
+///     .or_else(|| SchemaOf::<StatusInput>::new().input())
+///     .or_else(|| SchemaOf::<&ToolContext<'_>>::new().input())
+///     .unwrap_or_else(nothing)
+/// ```
+pub(super) fn schema(parameters: &[Parameter<'_>], which: &str) -> TokenStream {
+    let which = Ident::new(which, Span::mixed_site());
+    let types = parameters.iter().map(|parameter| &parameter.ty);
+    quote_spanned! {Span::mixed_site()=>
+        #[allow(unused_imports)]
+        use __goondan::params::NoSchema as _;
+        __goondan::Option::None
+            #(.or_else(|| __goondan::params::SchemaOf::<#types>::new().#which()))*
+            .unwrap_or_else(__goondan::params::nothing)
+    }
 }
 
 /// `<Window>::trim(&bound.this, p0, p1).await`; in a module, which has no instance, `trim(p0, p1).await`.

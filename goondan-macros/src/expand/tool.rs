@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote_spanned};
 
-use super::tokens::{Parameter, call, conditions, ours_at, parameters, reads, returned, takes, wrapper};
+use super::tokens::{call, conditions, ours_at, parameters, reads, returned, schema, takes, wrapper};
 use crate::attr::doc_comment;
 use crate::check::{Plan, Tool};
 
@@ -19,12 +19,7 @@ use crate::check::{Plan, Tool};
 /// impl __tool_status {
 ///     const DESCRIPTOR: ToolDescriptor = ToolDescriptor { name: "window__status", … };
 ///
-///     fn parameters() -> Value {
-///         let slots = ToolSlots::all();
-///         let (p0, slots) = slots.take::<StatusInput, _>();
-///         let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
-///         Option::None.or_else(p0.schema).or_else(p1.schema).unwrap_or_else(nothing)
-///     }
+///     fn parameters() -> Value { … }                                              // see `tokens::schema`
 /// }
 /// ```
 pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
@@ -35,9 +30,7 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
         None => quote_spanned!(Span::mixed_site()=> None),
         Some(time) => quote_spanned!(Span::mixed_site()=> Some(__goondan::Duration::from_millis(#time))),
     };
-    let parameters = parameters(plan, &tool.function.sig);
-    let (slots, takes) = (slots(tool), takes(&parameters, "take", 1));
-    let schemas = parameters.iter().map(|Parameter { name, .. }| name);
+    let schema = schema(&parameters(plan, &tool.function.sig), "input");
     let handler = if tool.blocking { blocking(plan, tool) } else { handler(plan, tool) };
     let conditions = conditions(tool.function);
 
@@ -56,11 +49,8 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
                 parameters: Self::parameters,
             };
 
-            #[allow(unused_variables)]
             fn parameters() -> __goondan::Value {
-                let slots = #slots;
-                #takes
-                __goondan::Option::None #(.or_else(#schemas.schema))* .unwrap_or_else(__goondan::params::nothing)
+                #schema
             }
         }
 
@@ -79,7 +69,7 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 ///             let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
 ///             let mut given = ToolGiven::new(ctx, input, &bound.api);
 ///             ToolOutcome::into_json(
-///                 <Window>::status(&bound.this, (p0.read)(&mut given)?, (p1.read)(&mut given)?).await,
+///                 <Window>::status(&bound.this, p0(&mut given)?, p1(&mut given)?).await,
 ///             )
 ///         })
 ///     }
@@ -110,7 +100,7 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 ///             let slots = ToolSlots::blocking();
 ///             let (p0, slots) = slots.take::<ScanInput, _>();
 ///             let mut given = ToolGiven::blocking(input, &bound.api);
-///             ToolOutcome::into_json(<Window>::scan(&bound.this, (p0.read)(&mut given)?))
+///             ToolOutcome::into_json(<Window>::scan(&bound.this, p0(&mut given)?))
 ///         }))
 /// ```
 fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {

@@ -89,9 +89,7 @@ const _: () = {
             );
             let this = __goondan::params::Made::<
                 Window,
-            >::into_result(
-                <Window>::new((p0.read)(&mut given)?, (p1.read)(&mut given)?).await,
-            )?;
+            >::into_result(<Window>::new(p0(&mut given)?, p1(&mut given)?).await)?;
             let bound = __Bound {
                 this: __goondan::Arc::new(this),
                 api: __goondan::Clone::clone(&api),
@@ -125,14 +123,12 @@ const _: () = {
             __goondan::Ok(())
         })
     }
-    #[allow(unused_variables)]
     fn __config_schema() -> __goondan::Value {
-        let slots = __goondan::params::InitSlots::all();
-        let (p0, slots) = slots.take::<ExtensionApi, _, _>();
-        let (p1, slots) = slots.take::<Config, _, _>();
+        #[allow(unused_imports)]
+        use __goondan::params::NoSchema as _;
         __goondan::Option::None
-            .or_else(p0.schema)
-            .or_else(p1.schema)
+            .or_else(|| __goondan::params::SchemaOf::<ExtensionApi>::new().config())
+            .or_else(|| __goondan::params::SchemaOf::<Config>::new().config())
             .unwrap_or_else(__goondan::params::nothing)
     }
     #[allow(non_camel_case_types)]
@@ -171,14 +167,14 @@ const _: () = {
             timeout: __goondan::Option::Some(__goondan::Duration::from_millis(5000u64)),
             parameters: Self::parameters,
         };
-        #[allow(unused_variables)]
         fn parameters() -> __goondan::Value {
-            let slots = __goondan::params::ToolSlots::all();
-            let (p0, slots) = slots.take::<StatusInput, _>();
-            let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
+            #[allow(unused_imports)]
+            use __goondan::params::NoSchema as _;
             __goondan::Option::None
-                .or_else(p0.schema)
-                .or_else(p1.schema)
+                .or_else(|| __goondan::params::SchemaOf::<StatusInput>::new().input())
+                .or_else(|| {
+                    __goondan::params::SchemaOf::<&ToolContext<'_>>::new().input()
+                })
                 .unwrap_or_else(__goondan::params::nothing)
         }
     }
@@ -201,12 +197,7 @@ const _: () = {
                     &bound.api,
                 );
                 __goondan::params::ToolOutcome::into_json(
-                    <Window>::status(
-                            &bound.this,
-                            (p0.read)(&mut given)?,
-                            (p1.read)(&mut given)?,
-                        )
-                        .await,
+                    <Window>::status(&bound.this, p0(&mut given)?, p1(&mut given)?).await,
                 )
             })
         }

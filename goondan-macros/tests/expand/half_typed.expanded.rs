@@ -97,9 +97,9 @@ const _: () = {
             __goondan::Ok(())
         })
     }
-    #[allow(unused_variables)]
     fn __config_schema() -> __goondan::Value {
-        let slots = __goondan::params::InitSlots::all();
+        #[allow(unused_imports)]
+        use __goondan::params::NoSchema as _;
         __goondan::Option::None.unwrap_or_else(__goondan::params::nothing)
     }
     #[allow(non_camel_case_types)]
@@ -138,9 +138,9 @@ const _: () = {
             timeout: __goondan::Option::None,
             parameters: Self::parameters,
         };
-        #[allow(unused_variables)]
         fn parameters() -> __goondan::Value {
-            let slots = __goondan::params::ToolSlots::all();
+            #[allow(unused_imports)]
+            use __goondan::params::NoSchema as _;
             __goondan::Option::None.unwrap_or_else(__goondan::params::nothing)
         }
     }

@@ -78,7 +78,7 @@ pub mod hello {
                     __goondan::Clone::clone(&api),
                     config,
                 );
-                __goondan::params::Done::into_result(start((p0.read)(&mut given)?))?;
+                __goondan::params::Done::into_result(start(p0(&mut given)?))?;
                 let bound = __Bound {
                     api: __goondan::Clone::clone(&api),
                 };
@@ -97,12 +97,11 @@ pub mod hello {
                 __goondan::Ok(())
             })
         }
-        #[allow(unused_variables)]
         fn __config_schema() -> __goondan::Value {
-            let slots = __goondan::params::InitSlots::all();
-            let (p0, slots) = slots.take::<Config, _, _>();
+            #[allow(unused_imports)]
+            use __goondan::params::NoSchema as _;
             __goondan::Option::None
-                .or_else(p0.schema)
+                .or_else(|| __goondan::params::SchemaOf::<Config>::new().config())
                 .unwrap_or_else(__goondan::params::nothing)
         }
         #[allow(non_camel_case_types)]
@@ -115,14 +114,14 @@ pub mod hello {
                 timeout: __goondan::Option::None,
                 parameters: Self::parameters,
             };
-            #[allow(unused_variables)]
             fn parameters() -> __goondan::Value {
-                let slots = __goondan::params::ToolSlots::blocking();
-                let (p0, slots) = slots.take::<Path, _>();
-                let (p1, slots) = slots.take::<&ExtensionApi, _>();
+                #[allow(unused_imports)]
+                use __goondan::params::NoSchema as _;
                 __goondan::Option::None
-                    .or_else(p0.schema)
-                    .or_else(p1.schema)
+                    .or_else(|| __goondan::params::SchemaOf::<Path>::new().input())
+                    .or_else(|| {
+                        __goondan::params::SchemaOf::<&ExtensionApi>::new().input()
+                    })
                     .unwrap_or_else(__goondan::params::nothing)
             }
         }
@@ -147,7 +146,7 @@ pub mod hello {
                                 &bound.api,
                             );
                             __goondan::params::ToolOutcome::into_json(
-                                read((p0.read)(&mut given)?, (p1.read)(&mut given)?),
+                                read(p0(&mut given)?, p1(&mut given)?),
                             )
                         },
                     ),

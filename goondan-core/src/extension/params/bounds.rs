@@ -56,7 +56,7 @@ impl<E: Into<Error>> IntoError for E {}
 /// Holds for nothing: what is read from JSON comes once.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is one parameter too many: what comes as JSON was taken before",
-    label = "put its fields into the type that was taken before",
+    label = "write one type that holds both, and derives `Deserialize` and `JsonSchema`",
     note = "a tool has one input, and `#[init]` one config"
 )]
 pub trait SecondFromJson {}

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use serde_json::Value;
 
-use super::{Found, FromJson, HasSchema, SecondFromJson, Taken};
+use super::{FromJson, HasSchema, SecondFromJson, Taken};
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::ExtensionApi;
 
@@ -26,8 +26,8 @@ impl Given {
 #[derive(Clone, Copy, Debug)]
 pub struct RawConfig;
 
-/// What `#[init]` can be given, as types: the handle and the config. The values come later, because the schema of the
-/// config is asked for without them.
+/// What `#[init]` can be given, as types: the handle and the config. The values come later, because reading the config can
+/// fail.
 #[derive(Debug)]
 pub struct InitSlots<A, C>(PhantomData<fn() -> (A, C)>);
 
@@ -41,11 +41,11 @@ impl InitSlots<ExtensionApi, RawConfig> {
 impl<A, C> InitSlots<A, C> {
     /// Takes a parameter of `#[init]`.
     #[doc(hidden)]
-    pub fn take<P, A2, C2>(self) -> (Found<Given, P>, InitSlots<A2, C2>)
+    pub fn take<P, A2, C2>(self) -> (fn(&mut Given) -> Result<P>, InitSlots<A2, C2>)
     where
         Self: GivesToInit<P, InitSlots<A2, C2>>,
     {
-        (Found { read: Self::read, schema: Self::schema }, InitSlots(PhantomData))
+        (Self::read, InitSlots(PhantomData))
     }
 }
 
@@ -63,10 +63,6 @@ pub trait GivesToInit<P, Rest> {
     /// # Errors
     /// `E_EXT_CONFIG` when the config cannot be read as the type.
     fn read(given: &mut Given) -> Result<P>;
-    /// The JSON Schema of the config, if this parameter is it.
-    fn schema() -> Option<Value> {
-        None
-    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -80,10 +76,6 @@ impl<P: FromJson + HasSchema, A> GivesToInit<P, InitSlots<A, Taken>> for InitSlo
     fn read(given: &mut Given) -> Result<P> {
         serde_json::from_value(given.config.take())
             .map_err(|error| Error::new(ErrorCode::EXT_CONFIG, format!("the config cannot be read: {error}")))
-    }
-
-    fn schema() -> Option<Value> {
-        Some(schemars::schema_for!(P).to_value())
     }
 }
 

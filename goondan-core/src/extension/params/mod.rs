@@ -8,7 +8,7 @@
 //! type: in that form the compiler knows the slots when it looks for the implementation, and reports a fault once.
 //!
 //! Where everything is at hand, slots hold the values. `#[init]` and tools have a parameter that is read from JSON and
-//! has a schema, which is asked for without a value: their slots are types only, and give a [`Found`] for each parameter.
+//! can fail to be: their slots are types only, and give a function for each parameter that reads its value.
 //! There the slots implement the trait, for each parameter that they give. If the parameter did, the compiler would speak
 //! of that trait alone, and not of the derive that the parameter lacks.
 
@@ -19,6 +19,7 @@ mod event;
 mod init;
 mod middleware;
 mod outcome;
+mod schema;
 mod tool;
 
 pub use blocking::run_blocking;
@@ -28,28 +29,9 @@ pub use event::{EventParam, EventSlots};
 pub use init::{Given, GivesToInit, InitSlots, RawConfig};
 pub use middleware::{MiddlewareParam, MiddlewareSlots, TakesNext, all_taken};
 pub use outcome::{Done, Made, Outcome, ToolOutcome};
+pub use schema::{NoSchema, SchemaOf, nothing};
 pub use tool::{Full, GivesToTool, OffThread, ToolGiven, ToolSlots, tool_item};
-
-use serde_json::Value;
-
-use crate::error::Result;
 
 /// An empty slot: the parameter was taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken;
-
-/// A parameter that was found by its type, to be read from a `Given`.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Found<Given, P> {
-    /// Reads the value.
-    pub read: fn(&mut Given) -> Result<P>,
-    /// Its JSON Schema, if it is the parameter that has one.
-    pub schema: fn() -> Option<Value>,
-}
-
-/// The schema of what nobody takes, a config or an input: an object without members.
-#[doc(hidden)]
-pub fn nothing() -> Value {
-    serde_json::json!({ "type": "object", "additionalProperties": false })
-}

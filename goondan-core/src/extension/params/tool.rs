@@ -2,10 +2,9 @@
 
 use std::marker::PhantomData;
 
-use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{Found, FromJson, HasSchema, SecondFromJson, Taken};
+use super::{FromJson, HasSchema, SecondFromJson, Taken};
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{ExtensionApi, ToolDescriptor};
 use crate::tool::{ToolContext, ToolItem};
@@ -61,11 +60,11 @@ impl ToolSlots<ToolGiven<'_, OffThread>, (Taken, Full, Full)> {
 impl<G, S> ToolSlots<G, S> {
     /// Takes a parameter of a tool.
     #[doc(hidden)]
-    pub fn take<P, Rest>(self) -> (Found<G, P>, ToolSlots<G, Rest>)
+    pub fn take<P, Rest>(self) -> (fn(&mut G) -> Result<P>, ToolSlots<G, Rest>)
     where
         Self: GivesToTool<P, Rest, Given = G>,
     {
-        (Found { read: Self::read, schema: Self::schema }, ToolSlots(PhantomData))
+        (Self::read, ToolSlots(PhantomData))
     }
 }
 
@@ -87,10 +86,6 @@ pub trait GivesToTool<P, Rest> {
     /// # Errors
     /// `E_TOOL_INVALID_ARGS` when the arguments cannot be read as the type.
     fn read(given: &mut Self::Given) -> Result<P>;
-    /// The JSON Schema of the input, if this parameter is it.
-    fn schema() -> Option<Value> {
-        None
-    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -124,12 +119,6 @@ where
             Error::new(ErrorCode::TOOL_INVALID_ARGS, format!("the arguments do not fit: {error}"))
                 .suggest("call the tool again with arguments that fit its parameters")
         })
-    }
-
-    /// Without the address of the meta schema: models read this at every step, and it tells them nothing.
-    fn schema() -> Option<Value> {
-        let settings = SchemaSettings::default().with(|settings| settings.meta_schema = None);
-        Some(settings.into_generator().into_root_schema_for::<P>().to_value())
     }
 }
 

@@ -2,6 +2,7 @@
 
 use syn::{ReturnType, Safety, Type};
 
+use super::lent::HANDLE;
 use super::{Case, types};
 use crate::check::words::written;
 use crate::fault::Faults;
@@ -67,7 +68,12 @@ pub(super) fn takes_nothing_twice(case: &Case<'_>, faults: &mut Faults) {
     for ty in types(case) {
         let written = written(ty);
         if earlier.contains(&written) {
-            case.fault(faults, ty, &format!("takes `{written}` twice; remove the second"));
+            let json = case.legal.contains("Config") || case.legal.contains("Input");
+            let cure = match json && !matches!(ty, Type::Reference(_)) && !written.ends_with(HANDLE) {
+                true => "write one type that holds both, and derives `Deserialize` and `JsonSchema`",
+                false => "remove the second",
+            };
+            case.fault(faults, ty, &format!("takes `{written}` twice; {cure}"));
         }
         earlier.push(written);
     }

@@ -11,7 +11,7 @@ use quote::ToTokens;
 use syn::{FnArg, Type};
 
 use self::common::{is_async, is_not_generic, is_plain, is_unconditional, returns, takes_nothing_twice};
-use self::lent::{borrows_from_the_call, owns_the_handle};
+use self::lent::{borrows_from_the_call, owns_everything};
 use self::receiver::{borrows_self, has_no_receiver_in_a_module, has_no_receiver_yet};
 use self::tool::{has_no_tool_context, is_async_or_blocking, is_not_async, owns_its_input};
 
@@ -45,8 +45,8 @@ impl Case<'_> {
 pub(super) fn check_init(block: &Block, function: &Function, faults: &mut Faults) {
     let name = function.name();
     let (made, rules): (_, &[Rule]) = match block.is_module() {
-        true => ("()", &[has_no_receiver_in_a_module, is_unconditional, owns_the_handle]),
-        false => ("Self", &[has_no_receiver_yet, is_unconditional, owns_the_handle, returns]),
+        true => ("()", &[has_no_receiver_in_a_module, is_unconditional, owns_everything]),
+        false => ("Self", &[has_no_receiver_yet, is_unconditional, owns_everything, returns]),
     };
     let what = format!("initializer `{name}`");
     let legal = format!("async fn {name}(api: ExtensionApi, config: Config) -> Result<{made}>");

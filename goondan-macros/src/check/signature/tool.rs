@@ -2,6 +2,7 @@
 
 use syn::Type;
 
+use super::lent::known;
 use super::{Case, types};
 use crate::check::words::written;
 use crate::fault::Faults;
@@ -31,6 +32,9 @@ pub(super) fn is_not_async(case: &Case<'_>, faults: &mut Faults) {
 pub(super) fn owns_its_input(case: &Case<'_>, faults: &mut Faults) {
     for ty in types(case) {
         let Type::Reference(reference) = ty else { continue };
+        if known(ty).is_some() {
+            continue;
+        }
         let target = written(&reference.elem);
         let cure = match &*reference.elem {
             Type::Path(_) if target == "str" => "`String`".to_owned(),

@@ -152,3 +152,15 @@ fn empty_requirement() {
         "option `requires` holds an empty string; name what the host must offer, or remove it"
     );
 }
+
+#[test]
+fn name_without_its_key() {
+    assert_eq!(
+        error_of_args(quote!("notes")),
+        "unknown option `\"notes\"` of `#[extension]`; write `name = \"notes\"`"
+    );
+    assert_eq!(
+        error_of_args(quote!(name: "notes")),
+        "unknown option `name:\"notes\"` of `#[extension]`; write `name = \"notes\"`"
+    );
+}

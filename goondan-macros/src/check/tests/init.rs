@@ -65,7 +65,11 @@ fn what_init_is_not_lent() {
     let error = |ty: proc_macro2::TokenStream| error_of_init(quote!(#[init] fn new(it: #ty) -> Self {}));
     assert_eq!(
         error(quote!(&ExtensionApi)),
-        "initializer `new` must own its handle; take `ExtensionApi` in the place of `&ExtensionApi`"
+        "initializer `new` must own what it takes; take `ExtensionApi` in the place of `&ExtensionApi`"
+    );
+    assert_eq!(
+        error(quote!(&Config)),
+        "initializer `new` must own what it takes; take `Config` in the place of `&Config`"
     );
     assert_eq!(error(quote!(&TurnContext<'_>)), "initializer `new` is given no `TurnContext`; remove this parameter");
 }

@@ -163,3 +163,15 @@ fn the_same_parameter_twice() {
         "middleware `trim` takes `Next<'_, Turn>` twice; remove the second"
     );
 }
+
+#[test]
+fn words_without_their_keys_and_keys_without_need() {
+    assert_eq!(
+        error_of_attribute(quote!(#[middleware(kind = "step")])),
+        "the kind is a word of its own; write `#[middleware(step)]`"
+    );
+    assert_eq!(
+        error_of_attribute(quote!(#[middleware(turn, -5)])),
+        "unknown option `-5` of `#[middleware]`; write `priority = -5`"
+    );
+}

@@ -245,3 +245,33 @@ fn what_a_tool_is_not_lent() {
     assert_eq!(error(quote!(ExtensionApi)), "tool `search` must borrow the handle; take `&ExtensionApi`");
     assert_eq!(error(quote!(ToolContext<'_>)), "tool `search` must borrow its context; take `&ToolContext<'_>`");
 }
+
+#[test]
+fn values_without_their_keys() {
+    assert_eq!(
+        error_of_options(quote!("window__search")),
+        "unknown option `\"window__search\"` of `#[tool]`; write `name = \"window__search\"`"
+    );
+    assert_eq!(error_of_options(quote!(read)), "unknown option `read` of `#[tool]`; write `effect = read`");
+}
+
+#[test]
+fn the_same_input_twice() {
+    let error = |ty: TokenStream| error_of(quote!(#[tool] async fn search(&self, a: #ty, b: #ty) -> Result<()> {}));
+    assert_eq!(
+        error(quote!(i32)),
+        "tool `search` takes `i32` twice; write one type that holds both, and derives `Deserialize` and `JsonSchema`"
+    );
+    assert_eq!(error(quote!(&Handle)), "tool `search` takes `&Handle` twice; remove the second");
+}
+
+#[test]
+fn mutable_context() {
+    assert_eq!(
+        error_of(quote!(
+            #[tool]
+            async fn search(&self, ctx: &mut ToolContext<'_>) -> Result<()> {}
+        )),
+        "tool `search` must borrow its context; take `&ToolContext<'_>`"
+    );
+}

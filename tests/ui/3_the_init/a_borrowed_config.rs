@@ -1,0 +1,20 @@
+//! A config is read for `#[init]`, which owns it.
+#![allow(unused)]
+use goondan::prelude::*;
+
+#[derive(Deserialize, JsonSchema)]
+struct Config {
+    lines: usize,
+}
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new(config: &Config) -> Self {
+        Self
+    }
+}
+
+fn main() {}

@@ -1,0 +1,20 @@
+//! The kind is a word of its own.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(kind = "turn")]
+    async fn pass(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        next.run(ctx).await
+    }
+}
+
+fn main() {}

@@ -1,0 +1,20 @@
+//! Options are written as `key = value`.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(turn, -5)]
+    async fn pass(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        next.run(ctx).await
+    }
+}
+
+fn main() {}

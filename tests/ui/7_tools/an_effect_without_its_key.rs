@@ -1,0 +1,20 @@
+//! Options are written as `key = value`.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[tool(read)]
+    async fn count(&self) -> Result<usize> {
+        Ok(0)
+    }
+}
+
+fn main() {}
