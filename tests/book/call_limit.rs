@@ -49,7 +49,7 @@ mod tests {
     use goondan::testing::Chat;
 
     use super::CallLimit;
-    use crate::notes::notes;
+    use crate::first::notes;
 
     #[tokio::test]
     async fn the_second_call_is_refused() -> goondan::Result<()> {

@@ -5,8 +5,8 @@
 
 mod attributes;
 mod call_limit;
+mod first;
 mod helpful;
-mod notes;
 
 use std::fs;
 use std::path::{Path, PathBuf};

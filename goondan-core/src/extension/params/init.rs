@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use serde_json::Value;
 
-use super::{FromJson, HasSchema, SecondFromJson, Taken};
+use super::{FromJson, HasSchema, Read, SecondFromJson, Taken};
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::ExtensionApi;
 
@@ -41,7 +41,7 @@ impl InitSlots<ExtensionApi, RawConfig> {
 impl<A, C> InitSlots<A, C> {
     /// Takes a parameter of `#[init]`.
     #[doc(hidden)]
-    pub fn take<P, A2, C2>(self) -> (fn(&mut Given) -> Result<P>, InitSlots<A2, C2>)
+    pub fn take<P, A2, C2>(self) -> (Read<Given, P>, InitSlots<A2, C2>)
     where
         Self: GivesToInit<P, InitSlots<A2, C2>>,
     {

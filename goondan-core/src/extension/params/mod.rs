@@ -32,6 +32,12 @@ pub use outcome::{Done, Made, Outcome, ToolOutcome};
 pub use schema::{NoSchema, SchemaOf, nothing};
 pub use tool::{Full, GivesToTool, OffThread, ToolGiven, ToolSlots, tool_item};
 
+use crate::error::Result;
+
 /// An empty slot: the parameter was taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken;
+
+/// Reads a parameter that was found by its type from what the runtime gives.
+#[doc(hidden)]
+pub type Read<Given, P> = fn(&mut Given) -> Result<P>;

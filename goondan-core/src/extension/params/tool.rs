@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use serde_json::Value;
 
-use super::{FromJson, HasSchema, SecondFromJson, Taken};
+use super::{FromJson, HasSchema, Read, SecondFromJson, Taken};
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{ExtensionApi, ToolDescriptor};
 use crate::tool::{ToolContext, ToolItem};
@@ -60,7 +60,7 @@ impl ToolSlots<ToolGiven<'_, OffThread>, (Taken, Full, Full)> {
 impl<G, S> ToolSlots<G, S> {
     /// Takes a parameter of a tool.
     #[doc(hidden)]
-    pub fn take<P, Rest>(self) -> (fn(&mut G) -> Result<P>, ToolSlots<G, Rest>)
+    pub fn take<P, Rest>(self) -> (Read<G, P>, ToolSlots<G, Rest>)
     where
         Self: GivesToTool<P, Rest, Given = G>,
     {
