@@ -43,6 +43,8 @@ pub(super) struct Log {
     pub(super) begin: Option<Begin>,
     pub(super) events: Vec<MessageEvent>,
     pub(super) fold: Option<Fold<'static>>,
+    /// The lines with records of kinds that this version does not know.
+    pub(super) unknown: Vec<usize>,
     /// Whether the last line has its line end.
     pub(super) ended: bool,
 }
@@ -69,6 +71,7 @@ impl Log {
                     // F-CONV: events of different turns must not be mixed.
                     return Err(damaged(path, line.number, "this starts a turn before the one above is cleared"));
                 }
+                Some(Kind::Unknown) => log.unknown.push(line.number),
                 None => return Err(damaged(path, line.number, "this is no record of a turn")),
             }
         }
@@ -94,20 +97,26 @@ enum Kind {
     Begin,
     Event,
     Fold,
+    /// Of a later version.
+    Unknown,
 }
+
+/// The events of this version.
+const EVENTS: [&str; 4] = ["append", "replace", "remove", "truncate"];
 
 fn kind(line: Line<'_>) -> Option<Kind> {
     #[derive(Deserialize)]
     struct Shape {
-        r#type: Option<IgnoredAny>,
+        r#type: Option<Value>,
         turn: Option<IgnoredAny>,
         fold: Option<IgnoredAny>,
     }
     match serde_json::from_slice(line.text).ok()? {
+        Shape { r#type: Some(Value::String(name)), .. } if !EVENTS.contains(&name.as_str()) => Some(Kind::Unknown),
         Shape { r#type: Some(_), .. } => Some(Kind::Event),
         Shape { fold: Some(_), .. } => Some(Kind::Fold),
         Shape { turn: Some(_), .. } => Some(Kind::Begin),
-        Shape { .. } => None,
+        Shape { .. } => Some(Kind::Unknown),
     }
 }
 

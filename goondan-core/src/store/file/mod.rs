@@ -31,6 +31,8 @@
 //! that names file and line.
 
 mod atomic;
+mod base;
+mod disk;
 mod events;
 mod fold;
 mod journal;
@@ -45,13 +47,20 @@ mod runtime_events;
 mod state;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
+#[doc(hidden)]
+pub use disk::{Disk, DiskFile, How, RealDisk};
 pub use outside::{StoredConversation, StoredInstance};
 pub use place::{state_root, workspace_id};
 
 use super::{InstanceId, Opened, Store};
 use crate::BoxFuture;
 use crate::error::{Error, ErrorCode, Result};
+use atomic::Files;
+use disk::Unsynced;
 use place::Place;
 pub(super) use place::directory_name;
 
@@ -68,6 +77,22 @@ pub(super) use place::directory_name;
 #[derive(Clone, Debug)]
 pub struct FileStore {
     dir: PathBuf,
+    disk: Arc<dyn Disk>,
+    fsync: Fsync,
+}
+
+/// When what happens in an instance is brought to the medium, so that it outlives a failure of the machine. What a turn
+/// leaves outlives the process in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fsync {
+    /// At the end of each turn, and before each tool call that may act on the world.
+    #[default]
+    Turn,
+    /// Also before each request to the model.
+    Always,
+    /// Never: a machine that stops may take the newest turns with it, and damage files.
+    Never,
 }
 
 impl FileStore {
@@ -87,7 +112,7 @@ impl FileStore {
             let message = format!("{} is there, but is not a directory", absolute.display());
             return Err(Error::new(ErrorCode::STORE_IO, message).suggest("choose another place, or move the file away"));
         }
-        Ok(Self { dir: absolute })
+        Ok(Self { dir: absolute, disk: Arc::new(RealDisk), fsync: Fsync::default() })
     }
 
     /// A store over the directory of the workspace `name` below `state_root`; see [`workspace_id`].
@@ -98,14 +123,35 @@ impl FileStore {
         Self::open(state_root.join("workspaces").join(workspace_id(name)))
     }
 
+    /// When it syncs; at the end of each turn and before effectful tool calls unless said otherwise.
+    #[must_use]
+    pub fn fsync(mut self, fsync: Fsync) -> Self {
+        self.fsync = fsync;
+        self
+    }
+
+    /// Writes by way of `disk`.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn on_disk(mut self, disk: impl Disk) -> Self {
+        self.disk = Arc::new(disk);
+        self
+    }
+
+    fn place(&self, instance: &InstanceId) -> Place {
+        let disk = self.disk.clone();
+        let disk = if self.fsync == Fsync::Never { Arc::new(Unsynced(disk)) } else { disk };
+        Place::new(&self.dir, instance, Files::new(disk))
+    }
+
     /// The directory of an instance, whether it exists or not (D-05).
     pub fn instance_dir(&self, instance: &InstanceId) -> PathBuf {
-        Place::new(&self.dir, instance).dir().to_owned()
+        self.place(instance).dir().to_owned()
     }
 }
 
 impl Store for FileStore {
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
-        Box::pin(async move { atomic::blocking(|| journal::open(Place::new(&self.dir, instance), instance)) })
+        Box::pin(async move { atomic::blocking(|| journal::open(self.place(instance), instance, self.fsync)) })
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use super::super::InstanceId;
+use super::atomic::Files;
 use crate::error::{Error, ErrorCode, Result};
 
 /// The longest name of an instance directory in bytes (D-05); file systems stop at 255.
@@ -63,11 +64,17 @@ pub fn workspace_id(name: &str) -> String {
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     dir: PathBuf,
+    files: Files,
 }
 
 impl Place {
-    pub(super) fn new(workspace: &Path, instance: &InstanceId) -> Self {
-        Self { dir: workspace.join("instances").join(directory_name(&instance.to_string())) }
+    pub(super) fn new(workspace: &Path, instance: &InstanceId, files: Files) -> Self {
+        Self { dir: workspace.join("instances").join(directory_name(&instance.to_string())), files }
+    }
+
+    /// The way to write there.
+    pub(super) fn files(&self) -> &Files {
+        &self.files
     }
 
     pub(super) fn dir(&self) -> &Path {
