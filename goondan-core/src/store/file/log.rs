@@ -82,12 +82,9 @@ impl Log {
 /// Where the part of `events.jsonl` starts that a crash tore, if it did.
 pub(super) fn torn_part(bytes: &[u8]) -> Option<usize> {
     let is_fold = |line: &Line<'_>| matches!(kind(*line), Some(Kind::Fold));
-    // A machine that stops may leave pages that were never written, full of zeros, before pages that were. A whole fold
-    // record was synced with all that is before it, so that zeros there are damage of another kind.
-    let hole = lines(bytes).find(|line| line.text.contains(&0)).filter(|hole| {
-        let mut later = lines(bytes).filter(|line| line.start > hole.start);
-        !later.any(|line| line.ended && is_fold(&line))
-    });
+    // A machine that stops may leave pages that were never written, full of zeros, before pages that were. A fold record
+    // after them does not count: had it been synced, they had been too, so that nobody was told of the commit.
+    let hole = lines(bytes).find(|line| line.text.contains(&0));
     // A fold record without its end was not wholly written, and the commit may have been reported as failed.
     let half_commit = lines(bytes).last().filter(|last| !last.ended && is_fold(last));
     hole.or(half_commit).map(|line| line.start).or_else(|| torn_tail(bytes))

@@ -13,22 +13,27 @@
 //! 1. `{"turn": id, "baseBytes": n}` to the events. *Crash:* the turn was interrupted, without events.
 //! 2. Each event to the events, before the model sees it; synced before a tool acts on the world. *Crash:* the turn was
 //!    interrupted; its events are given out, and the turn can go on.
-//! 3. `{"fold": id, "pure": …, "baseBytesAfter": …, "crc": …, "state": {…}}` to the events, and one sync: **the commit**.
-//!    *Crash before the sync:* as after 2, or as after 3, and nobody was told. *Crash after it:* the base is neither of that
-//!    length and checksum, so it is cut to `baseBytes` and the events are folded into it again, and 4 to 6 are done.
-//! 4. The new base. A turn that only appended adds its lines and syncs; another one writes a new file, syncs it, and puts
-//!    it in the place of the old one. *Crash within:* as after 3. *Crash after it:* the base has that length and checksum,
-//!    so it is left alone, and 5 and 6 are done.
-//! 5. The state files, each replaced in one step. *Crash within or after it:* as after 4; the files are written again.
-//! 6. The events are emptied, without a sync. *Crash:* nothing is left to do, or the same as after 5.
+//! 3. A turn that did more than append: the new base beside the old one, as `base.jsonl.tmp`, synced. Lines that stay are
+//!    copied. *Crash:* as after 2; the file is overwritten by the next one.
+//! 4. `{"fold": id, "pure": …, "baseBytesAfter": …, "crc": …, "state": {…}}` to the events, and one sync: **the commit**.
+//!    *Crash before the sync:* as after 2, or as after 4, and nobody was told. *Crash after it:* the base is not of that
+//!    length and checksum, so it is cut to `baseBytes` and the events are folded into it again, and 5 to 7 are done.
+//! 5. The new base. A turn that only appended adds its lines and syncs; another one puts the new file in the place of the
+//!    old one, and syncs the directory. *Crash within:* as after 4. *Crash after it:* the base has that length and
+//!    checksum, so it is left alone, and 6 and 7 are done.
+//! 6. The state files, each replaced in one step. *Crash within or after it:* as after 5; the files are written again.
+//! 7. The events are emptied, without a sync. *Crash:* nothing is left to do, or the same as after 6.
 //!
-//! A failure up to 3 leaves the turn uncommitted, to be committed again; only a failed sync leaves it open, and says that
-//! the instance must be opened again. After 3 a commit does not fail: what is left is done before the next turn begins, and
+//! A failure up to 4 leaves the turn uncommitted, to be committed again; only a failed sync leaves it open, and says that
+//! the instance must be opened again. After 4 a commit does not fail: what is left is done before the next turn begins, and
 //! if that fails, the turn does not begin.
 //!
+//! All of it passes one seam, `disk.rs`, so that a test notes it and opens what each crash on the way leaves.
+//!
 //! # Damage
-//! A last line that a crash tore is cut off and kept as `<file>.corrupt-<n>`. Other damage stops the opening with an error
-//! that names file and line.
+//! A last line that a crash tore, and pages of the events that never came to the disk with all that follows them, are cut
+//! off and kept as `<file>.corrupt-<n>`; so are records of a later version. Other damage stops the opening with an error that
+//! names file and line.
 
 mod atomic;
 mod base;
@@ -89,7 +94,7 @@ pub enum Fsync {
     /// At the end of each turn, and before each tool call that may act on the world.
     #[default]
     Turn,
-    /// Also before each request to the model.
+    /// Also before each request to the model, and after its answer.
     Always,
     /// Never: a machine that stops may take the newest turns with it, and damage files.
     Never,
