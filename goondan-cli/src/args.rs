@@ -59,9 +59,24 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// When the conversation is synced to the disk [default: what the swarm says, or turn].
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) fsync: Option<Sync>,
+
     /// Where conversations are stored [default: $GOONDAN_STATE_ROOT, or ~/.goondan].
     #[arg(long, value_name = "DIR")]
     pub(crate) state_root: Option<PathBuf>,
+}
+
+/// When a conversation is synced to the disk.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Sync {
+    /// At the end of each turn, and before each tool call that may act on the world.
+    Turn,
+    /// Whenever something was said.
+    Always,
+    /// Never: a machine that stops may take the newest turns with it, and damage files.
+    Never,
 }
 
 /// Find everything that is wrong with a bundle, without running anything.

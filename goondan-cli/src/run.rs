@@ -3,11 +3,11 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use goondan::bundle::AgentResource;
-use goondan::store::state_root;
+use goondan::store::{Fsync, state_root};
 use goondan::{Bundle, Error, ErrorCode, FileStore, Instance, Result};
 
 use crate::answer::{self, Format};
-use crate::args::RunArgs;
+use crate::args::{RunArgs, Sync};
 
 /// How a command ended that did what it was asked for.
 pub(crate) enum Outcome {
@@ -23,6 +23,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
     let bundle = Bundle::load(&args.bundle)?;
     let entry = agent_of(&bundle, args.agent.as_deref())?;
     let store = FileStore::in_workspace(&state_root(args.state_root.as_deref())?, bundle.workspace_name()?)?;
+    let store = store.fsync(args.fsync.map_or_else(|| bundle.fsync(), Fsync::from));
     // One conversation needs one thread: turns are driven where their events are read.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -40,6 +41,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
         let outcome = outcome?;
         closed.map(|()| outcome)
     })
+}
+
+impl From<Sync> for Fsync {
+    fn from(when: Sync) -> Self {
+        match when {
+            Sync::Turn => Self::Turn,
+            Sync::Always => Self::Always,
+            Sync::Never => Self::Never,
+        }
+    }
 }
 
 /// The agent that the user means.

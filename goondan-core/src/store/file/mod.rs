@@ -54,8 +54,6 @@ mod state;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 #[doc(hidden)]
 pub use disk::{Disk, DiskFile, How, RealDisk};
 pub use outside::{StoredConversation, StoredInstance};
@@ -88,8 +86,7 @@ pub struct FileStore {
 
 /// When what happens in an instance is brought to the medium, so that it outlives a failure of the machine. What a turn
 /// leaves outlives the process in any case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Fsync {
     /// At the end of each turn, and before each tool call that may act on the world.
     #[default]
@@ -98,6 +95,17 @@ pub enum Fsync {
     Always,
     /// Never: a machine that stops may take the newest turns with it, and damage files.
     Never,
+}
+
+impl Fsync {
+    /// The name, as bundles and the command line have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Turn => "turn",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
 }
 
 impl FileStore {
