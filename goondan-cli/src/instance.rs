@@ -1,5 +1,8 @@
 //! Owns `goondan instance`: the conversations that are stored, shown and deleted from outside.
 
+mod repair;
+mod transfer;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write as _};
@@ -8,6 +11,9 @@ use std::path::{Path, PathBuf};
 use goondan::store::{StoredConversation, StoredInstance, state_root, workspace_id};
 use goondan::{AgentName, Error, ErrorCode, FileStore, InstanceId, InstanceKey, Message, Part, Result, ToolOutput};
 use serde::Serialize;
+
+pub(crate) use repair::repair;
+pub(crate) use transfer::{export, import};
 
 use crate::args::{DeleteArgs, ListArgs, Place, ShowArgs};
 

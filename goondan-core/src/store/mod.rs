@@ -19,7 +19,7 @@ use crate::name::{AgentName, ExtensionName, InstanceKey, TurnId};
 
 #[doc(hidden)]
 pub use file::{Disk, DiskFile, How, RealDisk};
-pub use file::{FileStore, Fsync, StoredConversation, StoredInstance, state_root, workspace_id};
+pub use file::{FileStore, Fsync, StoredConversation, StoredFault, StoredInstance, state_root, workspace_id};
 pub use memory::MemoryStore;
 
 /// One conversation of one agent (D-05).

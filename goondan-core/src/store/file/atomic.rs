@@ -155,6 +155,13 @@ impl Files {
         Ok(aside)
     }
 
+    /// Gives the file at `path` the name `<file>.corrupt-<n>`.
+    pub(super) fn move_aside(&self, path: &Path) -> Result<()> {
+        let (aside, _) = self.new_aside(path)?;
+        self.disk.rename(path, &aside).map_err(|error| io_error("move aside", path, error))?;
+        path.parent().map_or(Ok(()), |dir| self.sync_dir(dir))
+    }
+
     fn new_aside(&self, path: &Path) -> Result<(PathBuf, Box<dyn DiskFile>)> {
         let mut n = 1_u32;
         loop {

@@ -14,7 +14,7 @@ use super::disk::DiskFile;
 use super::lines::{damaged, ends_line};
 use super::place::Place;
 use crate::conversation::{Conversation, Message};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// How much is read or written at once.
 const PIECE: usize = 1 << 18;
@@ -77,6 +77,15 @@ pub(super) struct Loaded {
 
 /// Reads all of the file at `path`, whose last line may be torn, or the first `end` bytes of it, which must be whole.
 pub(super) fn load(path: &Path, end: Option<u64>) -> Result<Loaded> {
+    scan(path, end, &mut |_, error| Err(error))
+}
+
+/// Like [`load`], and asks `refuse` about lines that are no messages.
+pub(super) fn scan(
+    path: &Path,
+    end: Option<u64>,
+    refuse: &mut dyn FnMut(usize, Error) -> Result<()>,
+) -> Result<Loaded> {
     let failed = |error| io_error("read", path, error);
     let file = File::open(path).map_err(failed)?;
     let mut file = BufReader::with_capacity(PIECE, file.take(end.unwrap_or(u64::MAX)));
@@ -93,11 +102,15 @@ pub(super) fn load(path: &Path, end: Option<u64>) -> Result<Loaded> {
             break;
         }
         loaded.base.mark.add(&line);
-        if !blank {
-            let message = serde_json::from_slice(&line);
-            let message = message.map_err(|error| damaged(path, number, "this is no message").caused_by(error))?;
-            loaded.messages.push(Arc::new(message));
-            loaded.base.ends.push(loaded.base.mark.bytes);
+        if blank {
+            continue;
+        }
+        match serde_json::from_slice(&line) {
+            Ok(message) => {
+                loaded.messages.push(Arc::new(message));
+                loaded.base.ends.push(loaded.base.mark.bytes);
+            }
+            Err(error) => refuse(number, damaged(path, number, "this is no message").caused_by(error))?,
         }
     }
     Ok(loaded)
@@ -180,14 +193,29 @@ impl Rewrite {
         let length = ends.last().map_or(0, |end| end - start);
         let at = self.base.mark.bytes;
         source.seek(SeekFrom::Start(start))?;
-        if io::copy(&mut source.take(length), self)? != length {
-            return Err(io::Error::other("the base became shorter while it was read"));
-        }
+        self.take_in(source, length)?;
         self.base.ends.extend(ends.iter().map(|end| end - start + at));
         if !self.base.mark.ends_line {
             // The last line of a file of another implementation.
             self.base.ends.pop();
             self.end_line()?;
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, source: &mut File, mut length: u64) -> io::Result<()> {
+        while length > 0 {
+            if self.buffer.len() == PIECE {
+                self.flush()?;
+            }
+            let before = self.buffer.len();
+            let room = length.min((PIECE - before) as u64);
+            let read = Read::by_ref(source).take(room).read_to_end(&mut self.buffer)? as u64;
+            self.base.mark.add(&self.buffer[before..]);
+            if read < room {
+                return Err(io::Error::other("the base became shorter while it was read"));
+            }
+            length -= read;
         }
         Ok(())
     }

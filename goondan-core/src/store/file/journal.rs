@@ -26,6 +26,7 @@ use crate::name::TurnId;
 
 /// Opens the instance whose directory is `place`.
 pub(super) fn open(place: Place, instance: &InstanceId, fsync: Fsync) -> Result<Opened> {
+    place.refuse_links()?;
     place.files().create_dirs(&place.messages())?;
     let lock = Lock::take(&place.lock(), instance)?;
     let metadata = Metadata::read(&place, instance)?;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::lines::{Line, damaged, ends_line, lines, torn_tail};
 use crate::conversation::MessageEvent;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::name::{ExtensionName, TurnId};
 
 /// The first record of a turn.
@@ -43,6 +43,8 @@ pub(super) struct Log {
     pub(super) begin: Option<Begin>,
     pub(super) events: Vec<MessageEvent>,
     pub(super) fold: Option<Fold<'static>>,
+    /// The lines with the records of the turn itself.
+    pub(super) records: Vec<usize>,
     /// The lines with records of kinds that this version does not know.
     pub(super) unknown: Vec<usize>,
     /// Whether the last line has its line end.
@@ -53,29 +55,41 @@ impl Log {
     /// Reads the content of a file whose torn tail was cut.
     pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self> {
         let mut log = Self { ended: ends_line(bytes), ..Self::default() };
-        for line in lines(bytes) {
-            match kind(line) {
-                Some(Kind::Event) if log.fold.is_none() => log.events.push(record(line, path)?),
-                Some(Kind::Begin) if log.begin.is_none() && log.events.is_empty() && log.fold.is_none() => {
-                    log.begin = Some(record(line, path)?);
-                }
-                // Opening writes a second one when the base that it makes is not, to the byte, what the first one says.
-                Some(Kind::Fold) => {
-                    let fold: Fold<'static> = record(line, path)?;
-                    if log.begin.as_ref().is_none_or(|begin| begin.turn != *fold.fold) {
-                        return Err(damaged(path, line.number, "this ends a turn that does not start in this file"));
-                    }
-                    log.fold = Some(fold);
-                }
-                Some(Kind::Event | Kind::Begin) => {
-                    // F-CONV: events of different turns must not be mixed.
-                    return Err(damaged(path, line.number, "this starts a turn before the one above is cleared"));
-                }
-                Some(Kind::Unknown) => log.unknown.push(line.number),
-                None => return Err(damaged(path, line.number, "this is no record of a turn")),
-            }
-        }
+        lines(bytes).try_for_each(|line| log.take(line, path))?;
         Ok(log)
+    }
+
+    /// Reads what can be read, and says which lines cannot.
+    pub(super) fn survey(bytes: &[u8], path: &Path) -> (Self, Vec<(usize, Error)>) {
+        let mut log = Self { ended: ends_line(bytes), ..Self::default() };
+        let refused = lines(bytes).filter_map(|line| Some((line.number, log.take(line, path).err()?))).collect();
+        (log, refused)
+    }
+
+    fn take(&mut self, line: Line<'_>, path: &Path) -> Result<()> {
+        match kind(line) {
+            Some(Kind::Event) if self.fold.is_none() => self.events.push(record(line, path)?),
+            Some(Kind::Begin) if self.begin.is_none() && self.events.is_empty() && self.fold.is_none() => {
+                self.begin = Some(record(line, path)?);
+                self.records.push(line.number);
+            }
+            // Opening writes a second one when the base that it makes is not, to the byte, what the first one says.
+            Some(Kind::Fold) => {
+                let fold: Fold<'static> = record(line, path)?;
+                if self.begin.as_ref().is_none_or(|begin| begin.turn != *fold.fold) {
+                    return Err(damaged(path, line.number, "this ends a turn that does not start in this file"));
+                }
+                self.fold = Some(fold);
+                self.records.push(line.number);
+            }
+            Some(Kind::Event | Kind::Begin) => {
+                // F-CONV: events of different turns must not be mixed.
+                return Err(damaged(path, line.number, "this starts a turn before the one above is cleared"));
+            }
+            Some(Kind::Unknown) => self.unknown.push(line.number),
+            None => return Err(damaged(path, line.number, "this is no record of a turn")),
+        }
+        Ok(())
     }
 }
 

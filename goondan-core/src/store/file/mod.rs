@@ -48,8 +48,10 @@ mod metadata;
 mod outside;
 mod place;
 mod recovery;
+mod repair;
 mod runtime_events;
 mod state;
+mod transfer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -58,6 +60,7 @@ use std::sync::Arc;
 pub use disk::{Disk, DiskFile, How, RealDisk};
 pub use outside::{StoredConversation, StoredInstance};
 pub use place::{state_root, workspace_id};
+pub use repair::StoredFault;
 
 use super::{InstanceId, Opened, Store};
 use crate::BoxFuture;

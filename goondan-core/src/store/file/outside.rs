@@ -114,7 +114,7 @@ impl FileStore {
         fs::remove_dir_all(place.dir()).map_err(|error| io_error("delete", place.dir(), error))
     }
 
-    fn existing(&self, instance: &InstanceId) -> Result<Place> {
+    pub(super) fn existing(&self, instance: &InstanceId) -> Result<Place> {
         let place = self.place(instance);
         if place.dir().is_dir() {
             return Ok(place);
