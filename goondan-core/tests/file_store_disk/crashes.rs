@@ -8,6 +8,7 @@ use goondan_core::store::{FileStore, Fsync, Opened};
 use goondan_core::{
     AgentName, Conversation, Effect, InstanceId, InstanceKey, Message, MessageEvent, ScriptItem, ScriptedModel, Store,
 };
+use goondan_covers::covers;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -358,6 +359,7 @@ async fn enumerate(name: &str, fsync: Fsync, turns: std::ops::Range<usize>, deep
 }
 
 #[tokio::test]
+#[covers("CRASH-01")]
 async fn turns_survive_every_crash() {
     enumerate("turn", Fsync::Turn, 0..11, false).await;
 }

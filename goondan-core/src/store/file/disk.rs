@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// What the store asks of a file system. A test puts one in front of the real one that notes what is done, in which order.
+#[expect(clippy::missing_errors_doc, reason = "each fails as the file system says")]
 pub trait Disk: Debug + Send + Sync + 'static {
     /// Opens a file for writing.
     fn open(&self, path: &Path, how: How) -> Result<Box<dyn DiskFile>>;
@@ -28,6 +29,7 @@ pub trait Disk: Debug + Send + Sync + 'static {
 }
 
 /// A file that is open for writing.
+#[expect(clippy::missing_errors_doc, reason = "each fails as the file system says")]
 pub trait DiskFile: Debug + Send {
     /// Writes all of `bytes`, the first of them at `at`.
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<()>;
