@@ -113,6 +113,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// When the conversation is synced to the disk [default: what the swarm says, or turn].
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) fsync: Option<Sync>,
+
     /// Where conversations are stored [default: $GOONDAN_STATE_ROOT, or ~/.goondan].
     #[arg(long, value_name = "DIR")]
     pub(crate) state_root: Option<PathBuf>,
@@ -126,6 +130,17 @@ impl RunArgs {
     pub(crate) fn grace(&self) -> Duration {
         Duration::from_secs(self.grace)
     }
+}
+
+/// When a conversation is synced to the disk.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Sync {
+    /// At the end of each turn, and before each tool call that may act on the world.
+    Turn,
+    /// Whenever something was said.
+    Always,
+    /// Never: a machine that stops may take the newest turns with it, and damage files.
+    Never,
 }
 
 /// Find everything that is wrong with a bundle, without running anything.
@@ -173,7 +188,7 @@ pub(crate) struct OrderArgs {
     pub(crate) json: bool,
 }
 
-/// See, and delete, the conversations that are stored.
+/// See, move, repair and delete the conversations that are stored.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct InstanceArgs {
@@ -186,6 +201,9 @@ pub(crate) enum Instance {
     List(ListArgs),
     Show(ShowArgs),
     Delete(DeleteArgs),
+    Repair(RepairArgs),
+    Export(ExportArgs),
+    Import(ImportArgs),
 }
 
 /// Where conversations are looked for.
@@ -249,6 +267,66 @@ pub(crate) struct DeleteArgs {
     /// Do not ask.
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+/// Say what is wrong with the files of a conversation that does not open, and take it out of the way.
+///
+/// Without --yes, only what is wrong, and what would be done about it, is printed. Nothing is deleted: damaged lines and
+/// files are kept beside, as <file>.corrupt-<n>.
+///
+/// Exit status: 0 nothing is wrong, or all is repaired; 1 something is wrong.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct RepairArgs {
+    /// The conversation, as `<agent>:<key>`.
+    pub(crate) instance: String,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+
+    /// Do what the plan says.
+    #[arg(long)]
+    pub(crate) yes: bool,
+
+    /// Print one JSON array: file, line, what, remedy.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Write a conversation to one file: messages, state of extensions, and a turn that was interrupted.
+///
+/// The file holds lines of JSON, of which the last one is a checksum. The work directory is left out.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ExportArgs {
+    /// The conversation, as `<agent>:<key>`.
+    pub(crate) instance: String,
+
+    /// The file, which must not exist; `-` is standard output.
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
+/// Read a conversation from a file that `export` wrote. It is there as a whole or not at all.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct ImportArgs {
+    /// The file; `-` is standard input.
+    pub(crate) file: PathBuf,
+
+    /// The name that it gets, as `<agent>:<key>` [default: the one that it had].
+    #[arg(long = "as", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// The workspace that it goes to: the name, or instance key, of a swarm.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workspace: String,
+
+    /// Where conversations are stored [default: $GOONDAN_STATE_ROOT, or ~/.goondan].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_root: Option<PathBuf>,
 }
 
 /// Start something of your own.

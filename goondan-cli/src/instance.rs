@@ -1,5 +1,8 @@
 //! Owns `goondan instance`: the conversations that are stored, shown and deleted from outside.
 
+mod repair;
+mod transfer;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write as _};
@@ -11,6 +14,9 @@ use goondan::{
     AgentName, Error, ErrorCode, FileStore, InstanceId, InstanceKey, Message, Part, Result, Source, ToolOutput,
 };
 use serde::Serialize;
+
+pub(crate) use repair::repair;
+pub(crate) use transfer::{export, import};
 
 use crate::args::{DeleteArgs, ListArgs, Place, ShowArgs};
 use crate::cost::{self, Cost};

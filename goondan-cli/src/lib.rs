@@ -73,6 +73,9 @@ fn run(command: Command) -> Result<run::Outcome> {
             Instance::List(args) => instance::list(&args)?,
             Instance::Show(args) => instance::show(&args)?,
             Instance::Delete(args) => instance::delete(&args)?,
+            Instance::Repair(args) => return instance::repair(&args),
+            Instance::Export(args) => instance::export(&args)?,
+            Instance::Import(args) => instance::import(&args)?,
         },
         Command::New(args) => match args.what {
             New::Extension(args) => new::extension(&args)?,

@@ -139,3 +139,40 @@ fn without_runtime_events_the_costs_are_left_out() {
     let page = done(&state, &["instance", "show", "main:default"]);
     assert!(page.contains("called") && !page.contains("(turn-"), "{page}");
 }
+
+#[test]
+fn a_conversation_is_exported_and_imported() {
+    let state = two_conversations();
+    let file = state.path().join("export.jsonl");
+    let path = file.to_str().unwrap();
+    done(state.path(), &["instance", "export", "guide:user:1", path]);
+    assert_eq!(
+        done(state.path(), &["instance", "export", "guide:user:1", "-"]),
+        std::fs::read_to_string(&file).unwrap()
+    );
+    let (code, error) = refused(state.path(), &["instance", "import", path, "--workspace", "quickstart"]);
+    assert!(code == Some(1) && error.contains("E_STORE_EXISTS"), "{error}");
+    let imported = ["instance", "import", path, "--workspace", "quickstart", "--as", "guide:copy"];
+    assert_eq!(done(state.path(), &imported), "Imported `guide:copy`.\n");
+    let show = |name| done(state.path(), &["instance", "show", name, "--json"]);
+    assert_eq!(show("guide:copy"), show("guide:user:1"));
+}
+
+#[test]
+fn repair_says_what_it_would_do_and_does_it_when_told() {
+    let state = two_conversations();
+    let base = state.path().join("workspaces/quickstart/instances/guide:user:1/messages/base.jsonl");
+    let text = std::fs::read_to_string(&base).unwrap();
+    std::fs::write(&base, format!("rubbish\n{text}")).unwrap();
+    let run = ["run", "examples/quickstart", "--instance", "user:1", "--input", "hello"];
+    let (code, error) = refused(state.path(), &run);
+    assert!(code == Some(1) && error.contains("base.jsonl, line 1") && error.contains("instance repair"), "{error}");
+    let output = goondan(state.path(), &["instance", "repair", "guide:user:1"]);
+    let plan = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{plan}");
+    assert!(plan.contains("base.jsonl, line 1: this is no message") && plan.contains("Nothing was changed"), "{plan}");
+    done(state.path(), &["instance", "repair", "guide:user:1", "--yes"]);
+    assert_eq!(std::fs::read_to_string(&base).unwrap(), text);
+    assert_eq!(done(state.path(), &["instance", "repair", "guide:user:1"]), "Nothing is wrong.\n");
+    done(state.path(), &run);
+}

@@ -349,6 +349,8 @@ codes! {
     STORE_LOCKED = "E_STORE_LOCKED";
     /// There is no instance of that name.
     STORE_NOT_FOUND = "E_STORE_NOT_FOUND";
+    /// There is an instance of that name already.
+    STORE_EXISTS = "E_STORE_EXISTS";
     /// The instance was closed.
     INSTANCE_CLOSED = "E_INSTANCE_CLOSED";
     /// The stored state of an extension cannot be read (STATE-05).

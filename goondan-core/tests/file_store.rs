@@ -333,6 +333,35 @@ async fn a_torn_last_line_is_cut_off_and_kept_aside() {
 }
 
 #[tokio::test]
+async fn a_commit_of_which_pages_never_came_to_the_disk_is_none() {
+    let begin = r#"{"turn":"t","baseBytes":0}"#;
+    let event = format!("{{\"type\":\"append\",\"message\":{}}}", line("a"));
+    let fold = r#"{"fold":"t","pure":true,"baseBytesAfter":9,"crc":1,"state":{}}"#;
+    for (before, expected) in [(format!("{begin}\n{event}\n"), Some(1)), (String::new(), None)] {
+        let lost = format!("\0\0\0\n{fold}\n");
+        let (workspace, dir) = workspace(&[("messages/events.jsonl", &format!("{before}{lost}"))]).await;
+        let live = Live::open(workspace.path(), "k").await.unwrap();
+        assert_eq!(live.interrupted.map(|turn| turn.events.len()), expected);
+        assert_eq!(fs::read_to_string(dir.join("messages/events.jsonl.corrupt-1")).unwrap(), lost);
+    }
+}
+
+#[tokio::test]
+async fn records_of_a_later_version_are_kept_aside() {
+    let begin = r#"{"turn":"t","baseBytes":0}"#;
+    let event = format!("{{\"type\":\"append\",\"message\":{}}}", line("a"));
+    let unknown = "{\"type\":\"reorder\"}\n{\"note\":\"x\"}\n";
+    let events = format!("{begin}\n{unknown}{event}\n");
+    let (workspace, dir) = workspace(&[("messages/events.jsonl", &events)]).await;
+    for _ in 0..2 {
+        let live = Live::open(workspace.path(), "k").await.unwrap();
+        assert_eq!(live.interrupted.unwrap().events.len(), 1);
+        assert_eq!(fs::read_to_string(dir.join("messages/events.jsonl.corrupt-1")).unwrap(), unknown);
+        assert!(!dir.join("messages/events.jsonl.corrupt-2").exists());
+    }
+}
+
+#[tokio::test]
 async fn damage_in_the_middle_stops_with_file_and_line() {
     let begin = r#"{"turn":"t","baseBytes":0}"#;
     let event = format!("{{\"type\":\"append\",\"message\":{}}}", line("a"));
@@ -344,13 +373,12 @@ async fn damage_in_the_middle_stops_with_file_and_line() {
         ("base.jsonl", format!("{a}\n{{\"id\":\"b\"}}"), 2),
         ("base.jsonl", format!("{a}\nrubbish\n"), 2),
         ("events.jsonl", format!("{begin}\nrubbish\n{event}\n"), 2),
-        ("events.jsonl", format!("{begin}\n{{\"type\":\"reorder\"}}\n"), 2),
-        ("events.jsonl", format!("{begin}\n{{\"note\":\"x\"}}\n"), 2),
+        ("events.jsonl", format!("{begin}\n{{\"type\":\"append\"}}\n"), 2),
+        ("events.jsonl", format!("{begin}\n7\n"), 2),
         ("events.jsonl", format!("{begin}\n{event}\n{begin}\n"), 3),
         ("events.jsonl", format!("{begin}\n{fold}\n{event}\n"), 3),
         ("events.jsonl", format!("{event}\n{fold}\n"), 2),
         ("events.jsonl", format!("{begin}\n{{\"fold\":\"other\",\"pure\":true}}\n"), 2),
-        ("events.jsonl", format!("{begin}\n\0\0\0\n{fold}\n"), 2),
     ] {
         let (workspace, dir) = workspace(&[(&format!("messages/{file}"), &content)]).await;
         let error = refusal(workspace.path()).await;

@@ -7,6 +7,7 @@ mod load;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use goondan_core::store::Fsync;
 use goondan_core::{Error, ErrorCode, ExtensionName, Result};
 use serde_json::Value;
 
@@ -134,6 +135,11 @@ impl Bundle {
     pub fn policy_of(&self, agent: &AgentResource) -> Policy {
         let member = |swarm: &&SwarmResource| swarm.agents.iter().any(|member| member.name == agent.name);
         agent.policy.or(self.swarm().filter(member).map(|swarm| swarm.policy).unwrap_or_default())
+    }
+
+    /// When its conversations are synced to the disk: what the swarm says, else at the end of each turn.
+    pub fn fsync(&self) -> Fsync {
+        self.swarm().and_then(|swarm| swarm.fsync).unwrap_or_default()
     }
 
     /// The name of the bundle's workspace: the swarm's `instanceKey`, else its name, else the entry agent's name

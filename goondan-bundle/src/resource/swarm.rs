@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use goondan_core::ErrorCode;
+use goondan_core::store::Fsync;
 
 use super::{AgentResource, Policy};
 use crate::document::{Document, Kind};
@@ -22,6 +23,8 @@ pub struct SwarmResource {
     pub agents: Vec<Arc<AgentResource>>,
     /// The one of its agents that input goes to.
     pub entry_agent: Arc<AgentResource>,
+    /// `spec.fsync`: when its conversations are synced to the disk, if it says so.
+    pub fsync: Option<Fsync>,
     /// Limits for its agents that have none of their own (D-22).
     pub policy: Policy,
 }
@@ -38,6 +41,7 @@ impl SwarmResource {
     pub(crate) fn read(document: &Document<'_>, names: &Names<'_>, read: &[Arc<AgentResource>]) -> Option<Self> {
         let spec = document.spec.as_ref()?.table(&SWARM)?;
         let instance_key = spec.get("instanceKey").map(|field| read_instance_key(&field));
+        let fsync = spec.get("fsync").and_then(|field| read_fsync(&field));
         let list = spec.need("agents");
         let agents = list.and_then(|list| read_agents(&list, names, read));
         let entry = spec.need("entryAgent");
@@ -52,7 +56,7 @@ impl SwarmResource {
             );
         }
         let instance_key = instance_key.unwrap_or_default();
-        Some(Self { name: document.name()?.to_owned(), instance_key, agents, entry_agent, policy: policy? })
+        Some(Self { name: document.name()?.to_owned(), instance_key, agents, entry_agent, fsync, policy: policy? })
     }
 }
 
@@ -62,6 +66,12 @@ fn read_instance_key(field: &Field<'_>) -> Option<String> {
         field.expected("text that is not empty");
     }
     Some(text.to_owned())
+}
+
+fn read_fsync(field: &Field<'_>) -> Option<Fsync> {
+    let levels = [Fsync::Turn, Fsync::Always, Fsync::Never];
+    let word = field.word(&levels.map(Fsync::as_str))?;
+    levels.into_iter().find(|level| level.as_str() == word)
 }
 
 /// The agents of the list; `None` if one of them is not known, so that nothing more is said about the list.

@@ -136,6 +136,13 @@ pub(crate) static SWARM: Shape = Shape {
             takes: Takes::Reference(Kind::Agent),
         },
         FieldShape {
+            name: "fsync",
+            required: false,
+            example: "fsync: turn",
+            about: "When conversations are synced to the disk: `turn` at the end of each turn and before each tool call that may act on the world, `always` whenever something was said, `never` not at all.",
+            takes: Takes::Word(&["turn", "always", "never"]),
+        },
+        FieldShape {
             name: "policy",
             required: false,
             example: "policy: { maxStepsPerTurn: 32 }",

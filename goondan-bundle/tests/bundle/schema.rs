@@ -14,6 +14,7 @@ kind: Swarm
 metadata: { name: team }
 spec:
   instanceKey: desk
+  fsync: always
   agents: [ { ref: Agent/main } ]
   entryAgent: { kind: Agent, name: main }
   policy: { maxStepsPerTurn: 5, toolTimeoutMs: 100 }
@@ -84,6 +85,7 @@ fn documents_of_a_wrong_shape_do_not_fit() {
         (EXTENSION, "team: core", "team: 5"),
         (SWARM, "[ { ref: Agent/main } ]", "[]"),
         (SWARM, "instanceKey: desk", "instanceKey: ' '"),
+        (SWARM, "fsync: always", "fsync: sometimes"),
         (SWARM, "entryAgent", "entry"),
     ] {
         let right_one = fits(&schema, document);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use goondan::bundle::{AgentResource, Agents};
-use goondan::store::state_root;
+use goondan::store::{Fsync, state_root};
 use goondan::{AgentName, Bundle, Error, FileStore, Instance, InstanceId, InstanceKey, Result};
 
-use crate::args::RunArgs;
+use crate::args::{RunArgs, Sync};
 
 /// A conversation with all that it needs.
 pub(crate) struct Opened {
@@ -23,7 +23,8 @@ impl Opened {
         let bundle = Bundle::load(&args.bundle)?;
         let agent = agent_of(&bundle, args.agent.as_deref())?.name.clone();
         let root = state_root(args.state_root.as_deref())?;
-        let store = Arc::new(FileStore::in_workspace(&root, bundle.workspace_name()?)?);
+        let fsync = args.fsync.map_or_else(|| bundle.fsync(), Fsync::from);
+        let store = Arc::new(FileStore::in_workspace(&root, bundle.workspace_name()?)?.fsync(fsync));
         let agents = bundle.build(Arc::clone(&store)).await?;
         let instance = instance(&agents, &agent, &args.instance).await?;
         Ok(Self { args: args.clone(), store, agent, agents, instance })
@@ -75,6 +76,16 @@ impl Opened {
 async fn instance(agents: &Agents, agent: &AgentName, key: &str) -> Result<Instance> {
     let agent = agents.get(agent.as_str()).ok_or_else(|| Error::msg("a built bundle has its agents"))?;
     agent.instance(key).await
+}
+
+impl From<Sync> for Fsync {
+    fn from(when: Sync) -> Self {
+        match when {
+            Sync::Turn => Self::Turn,
+            Sync::Always => Self::Always,
+            Sync::Never => Self::Never,
+        }
+    }
 }
 
 /// The agent that the user means.

@@ -151,6 +151,25 @@ impl Conversation {
         (self.start.max(self.first)..self.slots.len()).filter_map(|slot| self.message(slot))
     }
 
+    /// The messages as they are now, each with its place in the base if it stands there as it is.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn messages_of_base(&self) -> impl Iterator<Item = (Option<usize>, &Arc<Message>)> {
+        let mut of_base = 0;
+        (self.first..self.slots.len()).filter_map(move |slot| {
+            let in_base = slot < self.base_end && self.slots[slot].is_some();
+            let place = of_base;
+            of_base += usize::from(in_base);
+            let message = if slot < self.start { None } else { self.message(slot) }?;
+            Some(((in_base && !self.overlay.contains_key(&slot)).then_some(place), message))
+        })
+    }
+
+    /// How many messages the base has.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn base_len(&self) -> usize {
+        self.base_count
+    }
+
     /// The newest message.
     pub fn newest(&self) -> Option<&Arc<Message>> {
         (self.start..self.slots.len()).rev().find_map(|slot| self.message(slot))

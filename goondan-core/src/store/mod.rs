@@ -17,7 +17,9 @@ use crate::error::Result;
 use crate::event::RuntimeEvent;
 use crate::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, TurnId};
 
-pub use file::{FileStore, StoredConversation, StoredInstance, state_root, workspace_id};
+#[doc(hidden)]
+pub use file::{Disk, DiskFile, How, RealDisk};
+pub use file::{FileStore, Fsync, StoredConversation, StoredFault, StoredInstance, state_root, workspace_id};
 pub use memory::MemoryStore;
 
 /// One conversation of one agent (D-05).

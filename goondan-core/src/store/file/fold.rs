@@ -2,13 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{Error as IoError, Result as IoResult, Seek, SeekFrom, Write};
 
-use crc32fast::Hasher;
 use serde_json::Value;
 
-use super::atomic::{self, io_error};
+use super::base::{self, Base, Mark};
 use super::events::Events;
 use super::lines;
 use super::log::Fold;
@@ -18,81 +15,46 @@ use crate::conversation::{Conversation, MessageEvent};
 use crate::error::Result;
 use crate::name::{ExtensionName, TurnId};
 
-/// What one must know of `base.jsonl` to add to it without reading it, so that a turn costs what it adds.
-#[derive(Clone, Debug)]
-pub(super) struct Mark {
-    bytes: u64,
-    hasher: Hasher,
-    ends_line: bool,
-}
-
-impl Mark {
-    pub(super) fn of(base: &[u8]) -> Self {
-        Self { bytes: 0, hasher: Hasher::new(), ends_line: true }.extended(base)
-    }
-
-    fn extended(&self, more: &[u8]) -> Self {
-        let mut hasher = self.hasher.clone();
-        hasher.update(more);
-        let ends_line = if more.is_empty() { self.ends_line } else { lines::ends_line(more) };
-        Self { bytes: self.bytes + more.len() as u64, hasher, ends_line }
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    pub(super) fn crc(&self) -> u32 {
-        self.hasher.clone().finalize()
-    }
-}
-
 /// The way from the files before a turn to those after it: made when the turn is committed, and again by an opening that
 /// finds it unfinished.
 #[derive(Debug)]
 pub(super) struct Folding<'a> {
     pub(super) record: Fold<'a>,
-    base: Base,
-    pub(super) after: Mark,
+    change: Change,
+    after: Mark,
 }
 
 #[derive(Debug)]
-enum Base {
+enum Change {
     /// The base is the new one already.
-    Stays,
+    Nothing,
     Append {
         at: u64,
         lines: Vec<u8>,
+        ends: Vec<u64>,
     },
-    Rewrite(Vec<u8>),
+    /// The new one is written beside it.
+    Exchange {
+        ends: Vec<u64>,
+    },
 }
 
 impl<'a> Folding<'a> {
-    /// Folds the events of `conversation` into the base that `before` marks.
+    /// Folds the events of `conversation` into the base `before`. A base that must be written anew is written beside the old
+    /// one here, before the commit: what a disk may refuse is done before the turn is promised.
     pub(super) fn of(
         place: &Place,
-        before: &Mark,
+        before: &Base,
         turn: &'a TurnId,
         conversation: &Conversation,
         state: &'a BTreeMap<ExtensionName, Value>,
     ) -> Result<Self> {
-        let path = place.base();
-        let mut new = Vec::new();
         let pure = conversation.only_appends();
-        let (base, after) = if pure {
-            let mut appended = conversation.events().iter().filter_map(MessageEvent::appended).peekable();
-            // A file of another implementation may lack its last line end.
-            if appended.peek().is_some() && !before.ends_line {
-                new.push(b'\n');
-            }
-            appended.try_for_each(|message| lines::push(&mut new, message, &path))?;
-            let after = before.extended(&new);
-            let nothing = new.is_empty();
-            (if nothing { Base::Stays } else { Base::Append { at: before.bytes, lines: new } }, after)
+        let (change, after) = if pure {
+            append(place, &before.mark, conversation)?
         } else {
-            conversation.messages().try_for_each(|message| lines::push(&mut new, message, &path))?;
-            let after = Mark::of(&new);
-            (Base::Rewrite(new), after)
+            let Base { mark, ends } = base::write_beside(place, before, conversation)?;
+            (Change::Exchange { ends }, mark)
         };
         let record = Fold {
             fold: Cow::Borrowed(turn),
@@ -101,50 +63,62 @@ impl<'a> Folding<'a> {
             crc: after.crc(),
             state: Cow::Borrowed(state),
         };
-        Ok(Self { record, base, after })
+        Ok(Self { record, change, after })
     }
 
     /// The rest of a fold whose base is done.
     pub(super) fn after_base(record: Fold<'a>, base: Mark) -> Self {
-        Self { record, base: Base::Stays, after: base }
+        Self { record, change: Change::Nothing, after: base }
     }
 
     /// What comes after the commit. It may be done again after a failure or a crash in it, but only from the start.
     pub(super) fn finish(&self, place: &Place, events: &mut Events) -> Result<()> {
-        let path = place.base();
-        match &self.base {
-            Base::Stays => {}
-            Base::Append { at, lines } => {
-                append(place, *at, lines).map_err(|error| io_error("write", &path, error))?;
-            }
-            Base::Rewrite(bytes) => {
-                atomic::replace(&path, bytes)?;
-                atomic::sync_dir(&place.messages())?;
+        match &self.change {
+            Change::Nothing => {}
+            Change::Append { at, lines, .. } => base::append(place, *at, lines)?,
+            Change::Exchange { .. } => {
+                place.files().put_in_place(&place.base())?;
+                place.files().sync_dir(&place.messages())?;
             }
         }
-        state::write(&place.extensions(), &self.record.state)?;
+        state::write(place, &self.record.state)?;
         // Only now, when all that the events and the record say is on the disk elsewhere. It need not be synced: an
         // opening that still finds them finds the base as the record says, and clears them again.
         events.cut(0)
     }
 
-    /// Whether `tail`, which stands beyond the old base, is the part of the new one that was written before a crash.
-    pub(super) fn explains(&self, tail: &[u8]) -> bool {
-        match &self.base {
-            Base::Append { lines, .. } => lines.starts_with(tail),
-            Base::Stays | Base::Rewrite(_) => tail.is_empty(),
+    /// Makes `base` what it is after the fold.
+    pub(super) fn settle(self, base: &mut Base) {
+        base.mark = self.after;
+        match self.change {
+            Change::Nothing => {}
+            Change::Append { ends, .. } => base.ends.extend(ends),
+            Change::Exchange { ends } => base.ends = ends,
+        }
+    }
+
+    /// How many bytes the part of the new base has that comes after the old one, if it is the old one and more.
+    pub(super) fn appended(&self) -> &[u8] {
+        match &self.change {
+            Change::Append { lines, .. } => lines,
+            Change::Nothing | Change::Exchange { .. } => &[],
         }
     }
 }
 
-fn append(place: &Place, at: u64, lines: &[u8]) -> IoResult<()> {
-    let mut file = OpenOptions::new().write(true).open(place.base())?;
-    // An attempt before this one may have written some of the lines. Anything else is not ours to write over, and beyond
-    // the end of a shorter file writing would leave a hole.
-    if !(at..=at + lines.len() as u64).contains(&file.metadata()?.len()) {
-        return Err(IoError::other("another program has changed its length"));
+fn append(place: &Place, before: &Mark, conversation: &Conversation) -> Result<(Change, Mark)> {
+    let (mut new, mut ends) = (Vec::new(), Vec::new());
+    let mut appended = conversation.events().iter().filter_map(MessageEvent::appended).peekable();
+    // A file of another implementation may lack its last line end.
+    if appended.peek().is_some() && !before.ends_line {
+        new.push(b'\n');
     }
-    file.seek(SeekFrom::Start(at))?;
-    file.write_all(lines)?;
-    file.sync_data()
+    for message in appended {
+        lines::push(&mut new, message, &place.base())?;
+        ends.push(before.bytes + new.len() as u64);
+    }
+    let mut after = before.clone();
+    after.add(&new);
+    let change = if new.is_empty() { Change::Nothing } else { Change::Append { at: before.bytes, lines: new, ends } };
+    Ok((change, after))
 }

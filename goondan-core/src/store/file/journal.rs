@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::super::{Commit, InstanceId, Interrupted, Journal, Opened, Reach};
-use super::atomic::{self, blocking};
+use super::Fsync;
+use super::atomic::blocking;
+use super::base::Base;
 use super::events::Events;
-use super::fold::{Folding, Mark};
+use super::fold::Folding;
 use super::lines;
 use super::lock::Lock;
 use super::log::{Begin, Started};
@@ -24,11 +26,12 @@ use crate::event::RuntimeEvent;
 use crate::name::{ToolCallId, TurnId};
 
 /// Opens the instance whose directory is `place`.
-pub(super) fn open(place: Place, instance: &InstanceId) -> Result<Opened> {
-    atomic::create_dirs(&place.messages())?;
+pub(super) fn open(place: Place, instance: &InstanceId, fsync: Fsync) -> Result<Opened> {
+    place.refuse_links()?;
+    place.files().create_dirs(&place.messages())?;
     let lock = Lock::take(&place.lock(), instance)?;
-    let metadata = Metadata::read(place.metadata(), instance)?;
-    let Recovered { base, mark, interrupted, events, ends_line } = recover(&place)?;
+    let metadata = Metadata::read(&place, instance)?;
+    let Recovered { messages, base, interrupted, events, ends_line } = recover(&place)?;
     let state: BTreeMap<_, Value> = state::read(&place.extensions())?;
     let metadata = match metadata {
         Some(metadata) => metadata,
@@ -41,24 +44,25 @@ pub(super) fn open(place: Place, instance: &InstanceId) -> Result<Opened> {
         events,
         // What the next record is glued to must not be another one.
         buffer: if ends_line { Vec::new() } else { vec![b'\n'] },
-        base: mark,
+        base,
         running: interrupted.as_ref().map(|Interrupted { turn, events, .. }| Running::new(turn, events.len())),
         health: Health::Good,
+        fsync,
         metadata,
         runtime_log,
         _lock: lock,
     };
-    journal.metadata.note(if journal.running.is_some() { Status::Processing } else { Status::Idle });
-    Ok(Opened { base, interrupted, state, workdir, journal: Box::new(journal) })
+    journal.metadata.note(&journal.place, if journal.running.is_some() { Status::Processing } else { Status::Idle });
+    Ok(Opened { base: messages, interrupted, state, workdir, journal: Box::new(journal) })
 }
 
 /// Makes the metadata of a new directory. Until it is there, nobody knows whether an earlier process came so far as to
 /// bring the names of the directories to the disk, without which a commit would not outlive the machine.
 fn found(place: &Place, instance: &InstanceId) -> Result<Metadata> {
-    let metadata = Metadata::new(place.metadata(), instance);
-    metadata.write()?;
-    atomic::sync_dir(&place.messages())?;
-    place.dir().ancestors().take(3).try_for_each(atomic::sync_dir)?;
+    let metadata = Metadata::new(instance);
+    metadata.write(place)?;
+    place.files().sync_dir(&place.messages())?;
+    place.dir().ancestors().take(3).try_for_each(|dir| place.files().sync_dir(dir))?;
     Ok(metadata)
 }
 
@@ -68,9 +72,10 @@ struct FileJournal {
     /// Records that are not in the file yet.
     buffer: Vec<u8>,
     /// The base as it is without the running turn.
-    base: Mark,
+    base: Base,
     running: Option<Running>,
     health: Health,
+    fsync: Fsync,
     metadata: Metadata,
     runtime_log: RuntimeLog,
     /// Declared last, to be given back last.
@@ -121,7 +126,7 @@ impl FileJournal {
             if recovered.interrupted.is_some() {
                 return Err(self.lose(misuse("the record of the last commit is gone".to_owned())));
             }
-            (self.events, self.base, self.health) = (recovered.events, recovered.mark, Health::Good);
+            (self.events, self.base, self.health) = (recovered.events, recovered.base, Health::Good);
         }
         Ok(())
     }
@@ -133,10 +138,10 @@ impl FileJournal {
             return Err(misuse(format!("the turn `{turn}` is not committed: commit it before another begins")));
         }
         self.finish_last_turn()?;
-        let begin = Begin { turn: turn.clone(), base_bytes: self.base.bytes() };
+        let begin = Begin { turn: turn.clone(), base_bytes: self.base.mark.bytes };
         lines::push(&mut self.buffer, &begin, &self.place.events())?;
         self.running = Some(Running::new(turn, 0));
-        self.metadata.note(Status::Processing);
+        self.metadata.note(&self.place, Status::Processing);
         Ok(())
     }
 
@@ -147,8 +152,8 @@ impl FileJournal {
             self.buffer.clear();
         }
         match reach {
-            Reach::Process => Ok(()),
-            Reach::Machine => self.events.sync().map_err(|error| self.lose(error)),
+            Reach::Process if self.fsync != Fsync::Always => Ok(()),
+            Reach::Process | Reach::Machine => self.events.sync().map_err(|error| self.lose(error)),
         }
     }
 
@@ -161,8 +166,8 @@ impl FileJournal {
             // An event that is not recorded would be there or not, depending on whether the fold is done again.
             return Err(misuse(format!("the conversation has events of the turn `{turn}` that were not recorded")));
         }
-        let folding = Folding::of(&self.place, &self.base, commit.turn, commit.conversation, commit.state)?;
         self.flush_now(Reach::Process)?;
+        let folding = Folding::of(&self.place, &self.base, commit.turn, commit.conversation, commit.state)?;
         let before = self.events.len();
         let mut record = Vec::new();
         lines::push(&mut record, &folding.record, &self.place.events())?;
@@ -176,7 +181,7 @@ impl FileJournal {
         // From here on the turn is committed, and no failure may say otherwise.
         self.running = None;
         match folding.finish(&self.place, &mut self.events) {
-            Ok(()) => self.base = folding.after,
+            Ok(()) => folding.settle(&mut self.base),
             Err(error) => {
                 tracing::warn!(
                     turn = %commit.turn, error = %error.report(),
@@ -185,7 +190,7 @@ impl FileJournal {
                 self.health = Health::Unfinished;
             }
         }
-        self.metadata.note(Status::Idle);
+        self.metadata.note(&self.place, Status::Idle);
         Ok(())
     }
 

@@ -1,13 +1,12 @@
 //! Owns the lines of the files that hold one record a line: taking them apart, and telling a torn one from a damaged one.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::IgnoredAny;
 
-use super::atomic::{self, io_error};
-use crate::conversation::Message;
+use super::atomic::io_error;
+use super::place::Place;
 use crate::error::{Error, ErrorCode, Result};
 
 /// One line that is not blank.
@@ -58,36 +57,22 @@ pub(super) fn push(bytes: &mut Vec<u8>, record: &impl Serialize, path: &Path) ->
     Ok(())
 }
 
-/// The messages of a base file.
-pub(super) fn messages(bytes: &[u8], path: &Path) -> Result<Vec<Arc<Message>>> {
-    let message = |line: Line<'_>| {
-        serde_json::from_slice(line.text)
-            .map(Arc::new)
-            .map_err(|error| damaged(path, line.number, "this is no message").caused_by(error))
-    };
-    lines(bytes).map(message).collect()
-}
-
-/// The content of a file without a torn last line, which is cut off and kept aside.
-pub(super) fn read_whole_lines(path: &Path, tear: impl FnOnce(&[u8]) -> Option<usize>) -> Result<Vec<u8>> {
-    let mut bytes = atomic::read(path)?;
-    if let Some(tear) = tear(&bytes) {
-        cut(path, &mut bytes, tear)?;
+/// Takes the lines with these numbers out of the file at `path`, whose content is `bytes`, and keeps them aside. Gives what
+/// is left.
+pub(super) fn take_out(place: &Place, path: &Path, bytes: &[u8], numbers: &[usize]) -> Result<Vec<u8>> {
+    let (mut out, mut rest) = (Vec::new(), Vec::new());
+    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        if numbers.contains(&(index + 1)) { &mut out } else { &mut rest }.extend_from_slice(line);
     }
-    Ok(bytes)
-}
-
-/// Cuts the file, whose content is `bytes`, to `end` bytes, and keeps the rest aside.
-pub(super) fn cut(path: &Path, bytes: &mut Vec<u8>, end: usize) -> Result<()> {
-    atomic::keep_aside(path, &bytes[end..])?;
-    bytes.truncate(end);
-    let file = std::fs::OpenOptions::new().write(true).open(path);
-    let cut = file.and_then(|file| file.set_len(end as u64).and_then(|()| file.sync_data()));
-    cut.map_err(|error| io_error("cut the damaged end off", path, error))
+    place.files().keep_aside(path, &*out)?;
+    place.files().replace(path, &rest)?;
+    path.parent().map_or(Ok(()), |dir| place.files().sync_dir(dir))?;
+    Ok(rest)
 }
 
 /// Damage that opening cannot repair.
 pub(super) fn damaged(path: &Path, line: usize, what: &str) -> Error {
-    Error::new(ErrorCode::STORE_DAMAGED, format!("{}, line {line}: {what}", path.display()))
-        .suggest("restore the file from a backup, or repair the line, or take it out and lose what it holds")
+    Error::new(ErrorCode::STORE_DAMAGED, format!("{}, line {line}: {what}", path.display())).suggest(
+        "restore the file from a backup, or repair the line, or have it taken out by `goondan instance repair`",
+    )
 }

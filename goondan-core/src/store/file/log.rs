@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::lines::{Line, damaged, ends_line, lines, torn_tail};
 use crate::conversation::MessageEvent;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::name::{ExtensionName, ToolCallId, TurnId};
 
 /// The first record of a turn.
@@ -50,6 +50,10 @@ pub(super) struct Log {
     pub(super) events: Vec<MessageEvent>,
     pub(super) started: Vec<ToolCallId>,
     pub(super) fold: Option<Fold<'static>>,
+    /// The lines with the records of the turn itself.
+    pub(super) records: Vec<usize>,
+    /// The lines with records of kinds that this version does not know.
+    pub(super) unknown: Vec<usize>,
     /// Whether the last line has its line end.
     pub(super) ended: bool,
 }
@@ -58,43 +62,54 @@ impl Log {
     /// Reads the content of a file whose torn tail was cut.
     pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self> {
         let mut log = Self { ended: ends_line(bytes), ..Self::default() };
-        for line in lines(bytes) {
-            match kind(line) {
-                Some(Kind::Event) if log.fold.is_none() => log.events.push(record(line, path)?),
-                Some(Kind::Begin) if log.begin.is_none() && log.events.is_empty() && log.fold.is_none() => {
-                    log.begin = Some(record(line, path)?);
-                }
-                Some(Kind::Started) if log.begin.is_some() && log.fold.is_none() => {
-                    log.started.push(record::<Started<'_>>(line, path)?.started.into_owned());
-                }
-                // Opening writes a second one when the base that it makes is not, to the byte, what the first one says.
-                Some(Kind::Fold) => {
-                    let fold: Fold<'static> = record(line, path)?;
-                    if log.begin.as_ref().is_none_or(|begin| begin.turn != *fold.fold) {
-                        return Err(damaged(path, line.number, "this ends a turn that does not start in this file"));
-                    }
-                    log.fold = Some(fold);
-                }
-                Some(Kind::Event | Kind::Started | Kind::Begin) => {
-                    // F-CONV: events of different turns must not be mixed.
-                    return Err(damaged(path, line.number, "this starts a turn before the one above is cleared"));
-                }
-                None => return Err(damaged(path, line.number, "this is no record of a turn")),
-            }
-        }
+        lines(bytes).try_for_each(|line| log.take(line, path))?;
         Ok(log)
+    }
+
+    /// Reads what can be read, and says which lines cannot.
+    pub(super) fn survey(bytes: &[u8], path: &Path) -> (Self, Vec<(usize, Error)>) {
+        let mut log = Self { ended: ends_line(bytes), ..Self::default() };
+        let refused = lines(bytes).filter_map(|line| Some((line.number, log.take(line, path).err()?))).collect();
+        (log, refused)
+    }
+
+    fn take(&mut self, line: Line<'_>, path: &Path) -> Result<()> {
+        match kind(line) {
+            Some(Kind::Event) if self.fold.is_none() => self.events.push(record(line, path)?),
+            Some(Kind::Begin) if self.begin.is_none() && self.events.is_empty() && self.fold.is_none() => {
+                self.begin = Some(record(line, path)?);
+                self.records.push(line.number);
+            }
+            Some(Kind::Started) if self.begin.is_some() && self.fold.is_none() => {
+                self.started.push(record::<Started<'_>>(line, path)?.started.into_owned());
+                self.records.push(line.number);
+            }
+            // Opening writes a second one when the base that it makes is not, to the byte, what the first one says.
+            Some(Kind::Fold) => {
+                let fold: Fold<'static> = record(line, path)?;
+                if self.begin.as_ref().is_none_or(|begin| begin.turn != *fold.fold) {
+                    return Err(damaged(path, line.number, "this ends a turn that does not start in this file"));
+                }
+                self.fold = Some(fold);
+                self.records.push(line.number);
+            }
+            Some(Kind::Event | Kind::Started | Kind::Begin) => {
+                // F-CONV: events of different turns must not be mixed.
+                return Err(damaged(path, line.number, "this starts a turn before the one above is cleared"));
+            }
+            Some(Kind::Unknown) => self.unknown.push(line.number),
+            None => return Err(damaged(path, line.number, "this is no record of a turn")),
+        }
+        Ok(())
     }
 }
 
 /// Where the part of `events.jsonl` starts that a crash tore, if it did.
 pub(super) fn torn_part(bytes: &[u8]) -> Option<usize> {
     let is_fold = |line: &Line<'_>| matches!(kind(*line), Some(Kind::Fold));
-    // A machine that stops may leave pages that were never written, full of zeros, before pages that were. A whole fold
-    // record was synced with all that is before it, so that zeros there are damage of another kind.
-    let hole = lines(bytes).find(|line| line.text.contains(&0)).filter(|hole| {
-        let mut later = lines(bytes).filter(|line| line.start > hole.start);
-        !later.any(|line| line.ended && is_fold(&line))
-    });
+    // A machine that stops may leave pages that were never written, full of zeros, before pages that were. A fold record
+    // after them does not count: had it been synced, they had been too, so that nobody was told of the commit.
+    let hole = lines(bytes).find(|line| line.text.contains(&0));
     // A fold record without its end was not wholly written, and the commit may have been reported as failed.
     let half_commit = lines(bytes).last().filter(|last| !last.ended && is_fold(last));
     hole.or(half_commit).map(|line| line.start).or_else(|| torn_tail(bytes))
@@ -105,22 +120,28 @@ enum Kind {
     Event,
     Started,
     Fold,
+    /// Of a later version.
+    Unknown,
 }
+
+/// The events of this version.
+const EVENTS: [&str; 4] = ["append", "replace", "remove", "truncate"];
 
 fn kind(line: Line<'_>) -> Option<Kind> {
     #[derive(Deserialize)]
     struct Shape {
-        r#type: Option<IgnoredAny>,
+        r#type: Option<Value>,
         turn: Option<IgnoredAny>,
         started: Option<IgnoredAny>,
         fold: Option<IgnoredAny>,
     }
     match serde_json::from_slice(line.text).ok()? {
+        Shape { r#type: Some(Value::String(name)), .. } if !EVENTS.contains(&name.as_str()) => Some(Kind::Unknown),
         Shape { r#type: Some(_), .. } => Some(Kind::Event),
         Shape { fold: Some(_), .. } => Some(Kind::Fold),
         Shape { started: Some(_), .. } => Some(Kind::Started),
         Shape { turn: Some(_), .. } => Some(Kind::Begin),
-        Shape { .. } => None,
+        Shape { .. } => Some(Kind::Unknown),
     }
 }
 

@@ -1,12 +1,11 @@
 //! Owns `metadata.json`: whose directory this is, and whether a turn runs in it.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::InstanceId;
 use super::atomic::{self, io_error};
+use super::place::Place;
 use crate::conversation::Timestamp;
 use crate::error::{Error, ErrorCode, Result};
 
@@ -24,8 +23,6 @@ pub(super) struct Metadata {
     /// Members of other implementations: kept.
     #[serde(flatten)]
     other: Map<String, Value>,
-    #[serde(skip)]
-    path: PathBuf,
 }
 
 /// What the instance does, for people and tools that look from outside.
@@ -40,30 +37,30 @@ pub(super) enum Status {
 impl Metadata {
     /// Reads the file; none if there is none, or only one that a crash of the machine left without sense: its content is
     /// not synced when it changes.
-    pub(super) fn read(path: PathBuf, instance: &InstanceId) -> Result<Option<Self>> {
+    pub(super) fn read(place: &Place, instance: &InstanceId) -> Result<Option<Self>> {
+        let path = place.metadata();
         let bytes = atomic::read(&path)?;
         let mut metadata: Self = match serde_json::from_slice(&bytes) {
             Ok(metadata) => metadata,
             Err(_) if bytes.is_empty() => return Ok(None),
             Err(_) => {
-                atomic::keep_aside(&path, &bytes)?;
+                place.files().keep_aside(&path, &*bytes)?;
                 return Ok(None);
             }
         };
         // Serde counts a member that is not read among the unknown ones.
         metadata.other.remove("status");
-        metadata.path = path;
         if metadata.agent_name == instance.agent.as_str() && metadata.instance_key == instance.key.as_str() {
             return Ok(Some(metadata));
         }
-        let Self { agent_name, instance_key, path, .. } = metadata;
+        let Self { agent_name, instance_key, .. } = metadata;
         let what =
             format!("{} belongs to the instance `{agent_name}:{instance_key}`, not `{instance}`", path.display());
         Err(Error::new(ErrorCode::STORE_DAMAGED, what).suggest("use another instance key, or move the directory away"))
     }
 
     /// The first content of a new directory.
-    pub(super) fn new(path: PathBuf, instance: &InstanceId) -> Self {
+    pub(super) fn new(instance: &InstanceId) -> Self {
         let now = Timestamp::now();
         Self {
             status: Status::Idle,
@@ -72,29 +69,29 @@ impl Metadata {
             created_at: now,
             updated_at: now,
             other: Map::new(),
-            path,
         }
     }
 
     /// Writes the file so that it outlives the machine, once its directory is synced.
-    pub(super) fn write(&self) -> Result<()> {
-        atomic::replace(&self.path, &self.encode()?)
+    pub(super) fn write(&self, place: &Place) -> Result<()> {
+        place.files().replace(&place.metadata(), &self.encode(place)?)
     }
 
     /// Notes what the instance does now. A failure is only reported: nothing depends on this file, and a turn must not
     /// fail for it.
-    pub(super) fn note(&mut self, status: Status) {
+    pub(super) fn note(&mut self, place: &Place, status: Status) {
         self.status = status;
         self.updated_at = Timestamp::now();
-        let written = self.encode().and_then(|bytes| atomic::replace_unsynced(&self.path, &bytes));
+        let bytes = self.encode(place);
+        let written = bytes.and_then(|bytes| place.files().replace_unsynced(&place.metadata(), &bytes));
         if let Err(error) = written {
             tracing::warn!(error = %error.report(), "the status of an instance could not be noted");
         }
     }
 
-    fn encode(&self) -> Result<Vec<u8>> {
-        let mut bytes =
-            serde_json::to_vec(self).map_err(|error| io_error("encode", &self.path, std::io::Error::other(error)))?;
+    fn encode(&self, place: &Place) -> Result<Vec<u8>> {
+        let failed = |error| io_error("encode", &place.metadata(), std::io::Error::other(error));
+        let mut bytes = serde_json::to_vec(self).map_err(failed)?;
         bytes.push(b'\n');
         Ok(bytes)
     }

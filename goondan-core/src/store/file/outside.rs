@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::super::InstanceId;
 use super::FileStore;
 use super::atomic::{self, io_error};
-use super::lines;
 use super::lock::Lock;
 use super::log::{Log, torn_part};
 use super::place::Place;
 use super::recovery::replay;
+use super::{base, events};
 use crate::conversation::{Message, Timestamp};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, InstanceKey, TurnId};
@@ -85,27 +85,22 @@ impl FileStore {
     pub fn read(&self, instance: &InstanceId) -> Result<StoredConversation> {
         let place = self.existing(instance)?;
         let (base_path, events_path) = (place.base(), place.events());
-        let mut events = atomic::read(&events_path)?;
+        let mut events = events::read(&events_path)?;
         events.truncate(torn_part(&events).unwrap_or(events.len()));
         let log = Log::parse(&events, &events_path)?;
-        let mut base = atomic::read(&base_path)?;
-        base.truncate(lines::torn_tail(&base).unwrap_or(base.len()));
-        match (log.begin, log.fold) {
+        let length = atomic::len(&base_path)?;
+        let read = |end| base::load(&base_path, end).map(|loaded| loaded.messages);
+        let (messages, open_turn) = match (log.begin, log.fold) {
+            _ if !base_path.exists() => (Vec::new(), None),
             // Committed and already in the base.
-            (_, Some(fold)) if base.len() as u64 == fold.base_bytes_after => {
-                Ok(StoredConversation { messages: lines::messages(&base, &base_path)?, open_turn: None })
+            (_, Some(fold)) if length == fold.base_bytes_after => {
+                return Ok(StoredConversation { messages: read(None)?, open_turn: None });
             }
-            (Some(begin), fold) => {
-                let old = usize::try_from(begin.base_bytes).unwrap_or(usize::MAX).min(base.len());
-                let conversation = replay(&lines::messages(&base[..old], &base_path)?, log.events);
-                let open_turn = fold.is_none().then_some(begin.turn);
-                Ok(StoredConversation { messages: conversation.messages().cloned().collect(), open_turn })
-            }
-            (None, _) => {
-                let conversation = replay(&lines::messages(&base, &base_path)?, log.events);
-                Ok(StoredConversation { messages: conversation.messages().cloned().collect(), open_turn: None })
-            }
-        }
+            (Some(begin), fold) => (read(Some(begin.base_bytes.min(length)))?, fold.is_none().then_some(begin.turn)),
+            (None, _) => (read(None)?, None),
+        };
+        let conversation = replay(messages, log.events);
+        Ok(StoredConversation { messages: conversation.messages().cloned().collect(), open_turn })
     }
 
     /// Deletes an instance: its messages, the state of its extensions, its work directory. Nothing brings it back.
@@ -119,8 +114,8 @@ impl FileStore {
         fs::remove_dir_all(place.dir()).map_err(|error| io_error("delete", place.dir(), error))
     }
 
-    fn existing(&self, instance: &InstanceId) -> Result<Place> {
-        let place = Place::new(&self.dir, instance);
+    pub(super) fn existing(&self, instance: &InstanceId) -> Result<Place> {
+        let place = self.place(instance);
         if place.dir().is_dir() {
             return Ok(place);
         }

@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::super::InstanceId;
+use super::atomic::Files;
+use super::disk::RealDisk;
 use crate::error::{Error, ErrorCode, Result};
 
 /// The longest name of an instance directory in bytes (D-05); file systems stop at 255.
@@ -63,11 +66,33 @@ pub fn workspace_id(name: &str) -> String {
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     dir: PathBuf,
+    files: Files,
 }
 
 impl Place {
-    pub(super) fn new(workspace: &Path, instance: &InstanceId) -> Self {
-        Self { dir: workspace.join("instances").join(directory_name(&instance.to_string())) }
+    pub(super) fn new(workspace: &Path, instance: &InstanceId, files: Files) -> Self {
+        Self { dir: workspace.join("instances").join(directory_name(&instance.to_string())), files }
+    }
+
+    /// The directory `dir`, on the disk of the system.
+    pub(super) fn at(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), files: Files::new(Arc::new(RealDisk)) }
+    }
+
+    /// Refuses what leads out of the state root: the directory and what is written in it must not be symbolic links.
+    pub(super) fn refuse_links(&self) -> Result<()> {
+        let written = [self.messages(), self.base(), self.events(), self.extensions(), self.metadata(), self.lock()];
+        let is_link = |path: &&PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+        match [self.dir.clone()].iter().chain(&written).find(is_link) {
+            None => Ok(()),
+            Some(link) => Err(Error::new(ErrorCode::STORE_IO, format!("{} is a symbolic link", link.display()))
+                .suggest("put what it leads to in its place: nothing is written outside of the state root")),
+        }
+    }
+
+    /// The way to write there.
+    pub(super) fn files(&self) -> &Files {
+        &self.files
     }
 
     pub(super) fn dir(&self) -> &Path {

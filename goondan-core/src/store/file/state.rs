@@ -8,7 +8,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::atomic::{self, io_error};
+use super::atomic::io_error;
+use super::place::Place;
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::ExtensionName;
 
@@ -34,16 +35,17 @@ pub(super) fn read(dir: &Path) -> Result<BTreeMap<ExtensionName, Value>> {
 }
 
 /// Replaces the files of the extensions in `changed` (STATE-06); others are left alone.
-pub(super) fn write(dir: &Path, changed: &BTreeMap<ExtensionName, Value>) -> Result<()> {
+pub(super) fn write(place: &Place, changed: &BTreeMap<ExtensionName, Value>) -> Result<()> {
     if changed.is_empty() {
         return Ok(());
     }
-    atomic::create_dirs(dir)?;
+    let (dir, files) = (place.extensions(), place.files());
+    files.create_dirs(&dir)?;
     for (name, value) in changed {
         let path = dir.join(format!("{name}.json"));
-        atomic::replace(&path, format!("{value}\n").as_bytes())?;
+        files.replace(&path, format!("{value}\n").as_bytes())?;
     }
-    atomic::sync_dir(dir)
+    files.sync_dir(&dir)
 }
 
 /// Never reset silently: the user decides.

@@ -1,0 +1,143 @@
+//! Owns the agent of the scenarios: tools of each effect, and a middleware that changes what was said.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex};
+
+use goondan_core::{
+    API_VERSION, Agent, BoxFuture, Effect, Error, Extension, ExtensionApi, ExtensionDescriptor, FileStore, Message,
+    MessageEvent, Middleware, Model, ModelRequest, ModelResponse, Next, Options, Part, Result, ScriptItem,
+    ScriptedModel, ToolContext, ToolHandler, ToolItem, Turn, TurnContext, TurnResult,
+};
+use serde_json::{Value, json};
+
+use crate::recorder::{Op, Recorder};
+
+/// Extensions are made from their config, so that what they write down goes by name.
+static RECORDERS: LazyLock<Mutex<HashMap<String, Recorder>>> = LazyLock::new(Mutex::default);
+
+/// The turns of the scenario: what is said to the agent, and what its model answers.
+pub(crate) fn scenario() -> Vec<(&'static str, Vec<ScriptItem>)> {
+    let call = |tool: &str| ScriptItem::call(tool, json!({}));
+    let say = ScriptItem::say;
+    vec![
+        ("hello é漢", vec![say("hello")]),
+        ("count", vec![say("counted")]),
+        ("look twice", vec![ScriptItem::calls([("world__look", json!({})), ("world__look", json!({}))]), say("seen")]),
+        ("set", vec![call("world__set"), say("set")]),
+        ("pay count", vec![call("world__pay"), call("world__pay"), say("paid")]),
+        ("replace", vec![say("replaced")]),
+        ("pay and look", vec![ScriptItem::calls([("world__pay", json!({})), ("world__look", json!({}))]), say("done")]),
+        ("remove", vec![call("world__break"), say("broken")]),
+        ("fail count", vec![ScriptItem::fail("the model is away", false)]),
+        ("truncate count", vec![call("world__pay"), say("all is forgotten")]),
+        ("afterwards", vec![say("yes")]),
+    ]
+}
+
+pub(crate) async fn agent(store: FileStore, recorder: &Recorder, model: impl Model) -> Agent {
+    let name = recorder.root.display().to_string();
+    RECORDERS.lock().unwrap().insert(name.clone(), recorder.clone());
+    let model = Asked { model, recorder: recorder.clone() };
+    let agent = Agent::builder("bot").store(store).model(model).extension::<World>(json!({ "record": name }));
+    agent.build().await.unwrap()
+}
+
+pub(crate) fn scripted(turns: &[(&str, Vec<ScriptItem>)]) -> ScriptedModel {
+    ScriptedModel::new(turns.iter().flat_map(|(_, items)| items.clone()))
+}
+
+/// A model that notes what it is asked, and minds that calls and results belong together (PAIR-01).
+struct Asked<M> {
+    model: M,
+    recorder: Recorder,
+}
+
+impl<M: Model> Model for Asked<M> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        let (mut open, mut newest) = (Vec::new(), String::new());
+        for message in request.messages() {
+            newest = serde_json::to_string(&message.content).unwrap();
+            for part in message.content.parts() {
+                match part {
+                    Part::ToolCall(call) => open.push(call.tool_call_id.clone()),
+                    Part::ToolResult(result) => {
+                        let at = open.iter().position(|call| *call == result.tool_call_id);
+                        open.remove(at.expect("a result without its call reached the model"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        assert!(open.is_empty(), "calls without their results reached the model: {open:?}");
+        self.recorder.note(Op::Asked(newest));
+        self.model.generate(request)
+    }
+}
+
+pub(crate) struct World;
+
+impl Extension for World {
+    const DESCRIPTOR: &'static ExtensionDescriptor = &ExtensionDescriptor {
+        name: "world",
+        description: "",
+        package: "",
+        version: "",
+        api_version: API_VERSION,
+        middlewares: &[],
+        tools: &[],
+        subscriptions: &[],
+        requires: &[],
+        config_schema: || json!({}),
+        register: |api, config| Box::pin(async move { register(&api, &config) }),
+    };
+}
+
+fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
+    let recorder = RECORDERS.lock().unwrap()[config["record"].as_str().unwrap()].clone();
+    let tools = [("look", Effect::Read), ("set", Effect::Idempotent), ("pay", Effect::Once), ("break", Effect::Once)];
+    for (name, effect) in tools {
+        let item = ToolItem::new(&format!("world__{name}"))?.effect(effect);
+        api.tools().register(item, Act { effect, fails: name == "break", recorder: recorder.clone() })?;
+    }
+    api.pipeline().register(Turn, Obey(api.clone()), Options::default())
+}
+
+struct Act {
+    effect: Effect,
+    fails: bool,
+    recorder: Recorder,
+}
+
+impl ToolHandler for Act {
+    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
+        self.recorder.note(Op::Started { call: ctx.call_id().to_string(), effect: self.effect });
+        let answer = if self.fails { Err(Error::msg("it broke")) } else { Ok(json!({ "done": true })) };
+        Box::pin(std::future::ready(answer))
+    }
+}
+
+/// Does to the conversation and the state what the input says.
+struct Obey(ExtensionApi);
+
+impl Middleware<Turn> for Obey {
+    fn handle<'a>(&'a self, ctx: &'a mut TurnContext<'_>, next: Next<'a, Turn>) -> BoxFuture<'a, Result<TurnResult>> {
+        Box::pin(async move {
+            let input = ctx.input().input.clone().unwrap_or_default();
+            let oldest: Vec<_> = ctx.conversation().iter().take(2).map(|message| message.id().to_owned()).collect();
+            if input.contains("count") {
+                self.0.state().update(|count: &mut u32| *count += 1)?;
+            }
+            if input.contains("replace") {
+                ctx.emit(MessageEvent::replace(oldest[0].clone(), Message::user("another past")));
+            }
+            if input.contains("remove") {
+                oldest.into_iter().for_each(|id| ctx.emit(MessageEvent::remove(id)));
+            }
+            if input.contains("truncate") {
+                ctx.emit(MessageEvent::truncate());
+                ctx.emit(MessageEvent::append(Message::user("a new start")));
+            }
+            next.run(ctx).await
+        })
+    }
+}

@@ -1,0 +1,140 @@
+//! Owns the disk that notes what is done to it: writes pass through to the real one, so that the store reads them.
+
+use std::io::Result;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use goondan_core::Effect;
+use goondan_core::store::{Disk, DiskFile, How, RealDisk};
+
+/// One thing that happened, on the disk or around it.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    /// `file` numbers the files that were opened.
+    Open {
+        file: usize,
+        path: PathBuf,
+        how: How,
+    },
+    Write {
+        file: usize,
+        at: u64,
+        bytes: Vec<u8>,
+    },
+    SetLen {
+        file: usize,
+        len: u64,
+    },
+    Sync {
+        file: usize,
+    },
+    Rename {
+        from: PathBuf,
+        to: PathBuf,
+    },
+    Remove {
+        path: PathBuf,
+    },
+    CreateDir {
+        path: PathBuf,
+    },
+    SyncDir {
+        path: PathBuf,
+    },
+    /// The model was asked; the newest message that it saw says this.
+    Asked(String),
+    /// The handler of a tool call was entered.
+    Started {
+        call: String,
+        effect: Effect,
+    },
+    /// The caller was told how a turn ended.
+    Returned,
+}
+
+/// What happened, in order. Paths are relative to the workspace.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    pub(crate) root: PathBuf,
+    pub(crate) ops: Arc<Mutex<Vec<Op>>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), ops: Arc::default() }
+    }
+
+    pub(crate) fn note(&self, op: Op) {
+        self.ops.lock().unwrap().push(op);
+    }
+
+    pub(crate) fn take(&self) -> Vec<Op> {
+        std::mem::take(&mut self.ops.lock().unwrap())
+    }
+
+    fn path(&self, path: &Path) -> PathBuf {
+        // Directories above the workspace are not part of any image.
+        path.strip_prefix(&self.root).map_or_else(|_| PathBuf::from("/above"), Path::to_owned)
+    }
+}
+
+#[derive(Debug)]
+struct RecordedFile {
+    number: usize,
+    file: Box<dyn DiskFile>,
+    recorder: Recorder,
+}
+
+impl Disk for Recorder {
+    fn open(&self, path: &Path, how: How) -> Result<Box<dyn DiskFile>> {
+        let file = RealDisk.open(path, how)?;
+        let mut ops = self.ops.lock().unwrap();
+        let number = ops.len();
+        ops.push(Op::Open { file: number, path: self.path(path), how });
+        Ok(Box::new(RecordedFile { number, file, recorder: self.clone() }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        RealDisk.rename(from, to)?;
+        self.note(Op::Rename { from: self.path(from), to: self.path(to) });
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        RealDisk.remove(path)?;
+        self.note(Op::Remove { path: self.path(path) });
+        Ok(())
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<()> {
+        RealDisk.create_dir(path)?;
+        self.note(Op::CreateDir { path: self.path(path) });
+        Ok(())
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        RealDisk.sync_dir(path)?;
+        self.note(Op::SyncDir { path: self.path(path) });
+        Ok(())
+    }
+}
+
+impl DiskFile for RecordedFile {
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
+        self.file.write_at(at, bytes)?;
+        self.recorder.note(Op::Write { file: self.number, at, bytes: bytes.to_vec() });
+        Ok(())
+    }
+
+    fn set_len(&mut self, len: u64) -> Result<()> {
+        self.file.set_len(len)?;
+        self.recorder.note(Op::SetLen { file: self.number, len });
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync()?;
+        self.recorder.note(Op::Sync { file: self.number });
+        Ok(())
+    }
+}
