@@ -23,7 +23,13 @@ const UNSEEN: u32 = 3;
 /// Kills `kills` children, and fails at the first loss.
 pub(crate) async fn run(kills: u64, seed: u64) -> Result<()> {
     let dir = tempfile::tempdir()?;
-    let mut trial = Trial { random: fastrand::Rng::with_seed(seed), worlds: vec![World::empty()], next: 1, turns: 0 };
+    let mut trial = Trial {
+        random: fastrand::Rng::with_seed(seed),
+        worlds: vec![World::empty()],
+        next: 1,
+        turns: 0,
+        pace: Pace::default(),
+    };
     eprintln!("killing {kills} times with seed {seed}");
     let start = Instant::now();
     let mut unseen = 0;
@@ -58,6 +64,16 @@ struct Trial {
     next: u64,
     /// How many turns were acknowledged.
     turns: u64,
+    pace: Pace,
+}
+
+/// How quick children are, so that kills come at all places of what they do.
+#[derive(Default)]
+struct Pace {
+    /// From the start of a child to its first turn done.
+    first: Duration,
+    /// A turn.
+    turn: Duration,
 }
 
 impl Trial {
@@ -90,17 +106,20 @@ impl Trial {
     fn kill_at_some_moment(&mut self, child: &mut Child) -> Result<String> {
         let output = child.stdout.take().ok_or_else(|| Error::msg("the child has no output"))?;
         let mut output = BufReader::new(output);
-        let (turns, micros) = match self.random.u8(..4) {
-            // While it starts, opens the instance and repairs it.
-            0 => (0, self.random.u64(..40_000)),
-            _ => (self.random.u8(1..6), self.random.u64(..8_000)),
-        };
+        // One in four: while the child starts, opens the instance and repairs it.
+        let turns = if self.random.u8(..4) == 0 { 0 } else { self.random.u32(1..6) };
         let mut acknowledged = String::new();
-        for _ in 0..turns {
-            output.read_line(&mut acknowledged)?;
-        }
         let start = Instant::now();
-        while start.elapsed() < Duration::from_micros(micros) {
+        for turn in 0..turns {
+            output.read_line(&mut acknowledged)?;
+            match turn {
+                0 => self.pace.first = start.elapsed(),
+                _ => self.pace.turn = (start.elapsed() - self.pace.first) / turn,
+            }
+        }
+        let limit = if turns == 0 { self.pace.first } else { self.pace.turn.mul_f64(1.5) };
+        let (delay, start) = (limit.mul_f64(self.random.f64()), Instant::now());
+        while start.elapsed() < delay {
             std::hint::spin_loop();
         }
         child.kill()?;
