@@ -39,6 +39,8 @@ pub mod hello {
                     kind: __goondan::MiddlewareKind::ToolCall,
                     function: "guard",
                     priority: 0i32,
+                    before: &[],
+                    after: &[],
                 },
             ],
             tools: &[__tool_read::DESCRIPTOR],
@@ -190,7 +192,7 @@ pub mod hello {
                 __goondan::env!("CARGO_PKG_VERSION"),
                 "\",\"name\":\"hello\",\"description\":\"Says hello.\",\"middlewares\":[",
                 #[cfg(unix)]
-                ",{\"kind\":\"toolCall\",\"function\":\"guard\",\"priority\":0}",
+                ",{\"kind\":\"toolCall\",\"function\":\"guard\",\"priority\":0,\"before\":[],\"after\":[]}",
                 "],\"tools\":[",
                 ",{\"name\":\"hello__read\",\"description\":\"Reads a file.\",\"effect\":\"once\",\"timeoutMs\":null}",
                 "],\"subscriptions\":[",

@@ -45,7 +45,7 @@ fn a_turn_that_outlasts_the_grace_period_is_cancelled_and_stored() {
     drop(gate);
     let stored = place.stored();
     assert_eq!(stored.len(), 3);
-    assert!(stored[2].contains("E_TOOL_INTERRUPTED"), "{stored:?}");
+    assert!(stored[2].contains("E_TOOL_OUTCOME_UNKNOWN"), "{stored:?}");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn ctrl_c_cancels_the_turn_stores_it_and_the_next_run_goes_on() {
     kill("-INT", child.id());
     assert_eq!(end(child), (Some(130), String::new()));
     drop(gate);
-    assert!(place.stored()[2].contains("E_TOOL_INTERRUPTED"), "{:?}", place.stored());
+    assert!(place.stored()[2].contains("E_TOOL_OUTCOME_UNKNOWN"), "{:?}", place.stored());
     let next = place.run(&["--input", "hello"]);
     assert_eq!((next.status.code(), next.stdout.as_slice()), (Some(0), b"fine\n".as_slice()));
     assert_eq!(place.stored()[3..], ["hello", "fine"]);
@@ -93,6 +93,6 @@ fn a_second_signal_ends_at_once_what_the_first_cannot_cancel() {
         assert_eq!(end(child).0, Some(code), "{signal}");
         let next = place.run(&["--input", "hello"]);
         assert_eq!(next.stdout, b"fine\n", "what was left open is closed");
-        assert!(place.stored()[2].contains("E_TOOL_INTERRUPTED"), "{:?}", place.stored());
+        assert!(place.stored()[2].contains("E_TOOL_OUTCOME_UNKNOWN"), "{:?}", place.stored());
     }
 }

@@ -78,7 +78,7 @@ gate__fail   Cannot do it.
     assert_eq!(shown, transcript);
     let stored = place.stored();
     assert_eq!((stored[0].as_str(), stored[1].as_str(), stored[2].as_str()), ("hello", "fine", "wait"));
-    assert!(stored[4].contains("E_TOOL_INTERRUPTED"), "{stored:?}");
+    assert!(stored[4].contains("E_TOOL_OUTCOME_UNKNOWN"), "{stored:?}");
     assert_eq!(stored[5..7], ["hello", "fine"]);
 }
 
@@ -199,7 +199,7 @@ fn after_a_cancelled_turn_ctrl_c_leaves() {
     screen.send(CTRL_C);
     assert_eq!(screen.end().0.code(), Some(130));
     drop(gate);
-    assert!(place.stored()[2].contains("E_TOOL_INTERRUPTED"));
+    assert!(place.stored()[2].contains("E_TOOL_OUTCOME_UNKNOWN"));
 }
 
 #[test]
