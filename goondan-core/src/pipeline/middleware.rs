@@ -51,7 +51,7 @@ pub trait Kind: sealed::Sealed + Sized + Send + Sync + 'static {
     type Draft: Send;
     /// What stands behind a context of this kind.
     #[doc(hidden)]
-    type Host<'a>: ?Sized + 'a;
+    type Host<'a>: ?Sized + Send + 'a;
 
     /// The kind as a value.
     const KIND: MiddlewareKind;
