@@ -37,3 +37,6 @@ mod waker;
 
 #[cfg(feature = "host")]
 pub use host::{ExtensionRecord, Inspected, Library, Loaded, MiddlewareRecord, ToolRecord};
+#[cfg(feature = "host")]
+#[doc(hidden)]
+pub use host::host_table;

@@ -54,10 +54,13 @@ impl Inspected {
     /// `E_EXT_LOAD` when the system cannot load it, when it is not the file that was inspected, or when it does not keep to
     /// the contract.
     pub fn load(self) -> Result<Loaded> {
-        self.load_for(&HOST)
+        self.load_with(&HOST)
     }
 
-    fn load_for(self, host: &'static HostTable) -> Result<Loaded> {
+    /// The same with another table of the host, for the tests of the contract.
+    #[doc(hidden)]
+    #[expect(clippy::missing_errors_doc, reason = "it has those of `load`")]
+    pub fn load_with(self, host: &'static HostTable) -> Result<Loaded> {
         let failed = |what: String| Error::new(ErrorCode::EXT_LOAD, format!("`{}` {what}", self.path.display()));
         let declaration = open(&self)?;
         let mut plugin = std::ptr::null();
@@ -81,6 +84,12 @@ impl Inspected {
         }
         Ok(Loaded { path: self.path.into(), extensions })
     }
+}
+
+/// The table that libraries are given, for the tests of the contract.
+#[doc(hidden)]
+pub fn host_table() -> &'static HostTable {
+    &HOST
 }
 
 /// Maps the file, for ever, and finds its declaration.

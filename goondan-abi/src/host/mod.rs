@@ -14,5 +14,5 @@ mod runtime;
 mod table;
 
 pub use inspect::{Inspected, Library};
-pub use load::Loaded;
+pub use load::{Loaded, host_table};
 pub use record::{ExtensionRecord, MiddlewareRecord, ToolRecord};

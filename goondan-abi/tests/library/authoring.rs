@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use goondan_core::{FileStore, ScriptItem};
-use goondan_covers::covers;
 use serde_json::json;
 
 use crate::support::{Linkage, agent};
@@ -63,7 +62,6 @@ fn state(directory: &Path, name: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-#[covers("LINK-01")]
 async fn an_extension_acts_the_same_in_both_linkages() {
     let (linked, library) = (story(Linkage::Linked).await, story(Linkage::Library).await);
     assert_eq!(linked.text, "done and more and more");

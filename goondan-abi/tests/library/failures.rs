@@ -3,7 +3,7 @@
 use goondan_core::{Error, ScriptItem};
 use serde_json::json;
 
-use crate::support::{BOTH, Linkage, modes};
+use crate::support::{Linkage, modes};
 
 async fn fails(linkage: Linkage, mode: &str) -> Error {
     let agent = modes(linkage, json!({ "mode": mode }), [ScriptItem::say("hi")]).build().await.unwrap();

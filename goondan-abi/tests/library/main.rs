@@ -3,4 +3,7 @@
 
 mod authoring;
 mod failures;
+mod frozen;
+mod inspect;
+mod runtime;
 mod support;
