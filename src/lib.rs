@@ -87,8 +87,8 @@ pub use goondan_core::{
 
 pub use goondan_core::{
     API_VERSION, AnyRegistration, CleanupHandler, Deliveries, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
-    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, RegisterFn, SchemaFn, StateApi,
-    Subscription, ToolDescriptor, ToolsApi, linked, params,
+    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, RegisterFn, SchemaFn,
+    StateApi, Subscription, ToolDescriptor, ToolsApi, linked, params,
 };
 
 pub use goondan_macros::extension;

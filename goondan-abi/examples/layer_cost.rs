@@ -50,7 +50,8 @@ impl MessageHost for Bench {
 }
 
 fn result() -> StepResult {
-    let fields = json!({ "status": "completed", "hasToolCalls": true, "toolCalls": [], "toolResults": [], "metadata": {} });
+    let fields =
+        json!({ "status": "completed", "hasToolCalls": true, "toolCalls": [], "toolResults": [], "metadata": {} });
     StepResult::from_fields(fields.as_object().unwrap().clone()).unwrap()
 }
 
@@ -105,7 +106,12 @@ async fn chain(descriptor: &ExtensionDescriptor, depth: usize) -> Chain<Step> {
         (descriptor.register)(ExtensionApi::new(Arc::clone(&collect) as _), json!({})).await.unwrap();
         for registration in collect.1.lock().unwrap().drain(..) {
             if let AnyRegistration::Middleware(AnyMiddleware::Step(layer), options) = registration {
-                let info = LayerInfo { extension: name.clone(), kind: MiddlewareKind::Step, function: options.name, priority: 0 };
+                let info = LayerInfo {
+                    extension: name.clone(),
+                    kind: MiddlewareKind::Step,
+                    function: options.name,
+                    priority: 0,
+                };
                 layers.push((info, layer));
             }
         }
@@ -225,7 +231,10 @@ async fn main() {
             let hand = slope_by_hand(by_hand, messages).await;
             let linked = slope(linked, messages).await;
             let library = slope(library.extension(Some(name)).unwrap(), messages).await;
-            println!("{name:<8} {messages:>8}  {hand:>5.0} ns  {linked:>5.0} ns  {library:>5.0} ns  {:>5.1}×", library / hand);
+            println!(
+                "{name:<8} {messages:>8}  {hand:>5.0} ns  {linked:>5.0} ns  {library:>5.0} ns  {:>5.1}×",
+                library / hand
+            );
         }
     }
 }

@@ -31,8 +31,8 @@ impl Around for Nothing {
 
 struct Exported<A, F> {
     around: A,
-    /// Never moved: see `poll`.
-    future: F,
+    /// Never moved: see `poll`. Ends when it is ready, inside of `around`, which then need not be entered once more.
+    future: Option<F>,
 }
 
 /// A future for the other side, which polls it inside of `around`.
@@ -44,7 +44,7 @@ where
     A: Around,
     F: Future<Output = Result<Buffer>> + Send,
 {
-    let data = Box::into_raw(Box::new(Exported { around, future }));
+    let data = Box::into_raw(Box::new(Exported { around, future: Some(future) }));
     table::Future { data: data.cast(), table: Exported::<A, F>::TABLE }
 }
 
@@ -58,9 +58,16 @@ impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
             let this = unsafe { &mut *data.cast::<Self>() };
             let _inside = this.around.enter();
             // SAFETY: The box of `export` is never moved out of, only dropped in place.
-            let future = unsafe { Pin::new_unchecked(&mut this.future) };
+            let mut future = unsafe { Pin::new_unchecked(&mut this.future) };
+            let Some(running) = future.as_mut().as_pin_mut() else {
+                return Poll::Ready(Err(Error::msg("a future was polled after its end")));
+            };
             // SAFETY: The contract lends the waker for this call.
-            unsafe { with_context(waker, |cx| future.poll(cx)) }
+            let polled = unsafe { with_context(waker, |cx| running.poll(cx)) };
+            if polled.is_ready() {
+                future.set(None);
+            }
+            polled
         });
         let (status, buffer) = match polled {
             Ok(Poll::Pending) => return PENDING,
@@ -77,7 +84,7 @@ impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
         logged("dropping a future", || {
             // SAFETY: The contract gives back, once, the data that `export` made.
             let this = unsafe { Box::from_raw(data.cast::<Self>()) };
-            let _inside = this.around.enter();
+            let _inside = this.future.is_some().then(|| this.around.enter());
             // Before the guard, so that what the future holds ends inside.
             std::mem::drop(this);
         });

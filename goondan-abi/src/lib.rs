@@ -36,7 +36,7 @@ pub mod table;
 mod waker;
 
 #[cfg(feature = "host")]
-pub use host::{ExtensionRecord, Inspected, Library, Loaded, MiddlewareRecord, ToolRecord};
-#[cfg(feature = "host")]
 #[doc(hidden)]
 pub use host::host_table;
+#[cfg(feature = "host")]
+pub use host::{ExtensionRecord, Inspected, Library, Loaded, MiddlewareRecord, ToolRecord};

@@ -55,7 +55,8 @@ pub(crate) unsafe fn with_context<T>(waker: *const table::Waker, poll: impl FnOn
 }
 
 /// A waker of the other side, as one of this side. Its address says so: there is one for each binary.
-static FOREIGN: RawWakerVTable = RawWakerVTable::new(foreign::clone, foreign::wake, foreign::wake_by_ref, foreign::drop);
+static FOREIGN: RawWakerVTable =
+    RawWakerVTable::new(foreign::clone, foreign::wake, foreign::wake_by_ref, foreign::drop);
 
 mod foreign {
     use super::{FOREIGN, RawWaker, table};

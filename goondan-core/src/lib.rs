@@ -63,8 +63,8 @@ pub use pipeline::{
 
 pub use extension::{
     API_VERSION, AnyRegistration, CleanupHandler, Deliveries, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
-    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, RegisterFn, SchemaFn, StateApi,
-    Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked, params, record_len,
+    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, RegisterFn, SchemaFn,
+    StateApi, Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked, params, record_len,
 };
 
 #[cfg(feature = "runtime")]

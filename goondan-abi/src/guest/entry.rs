@@ -10,9 +10,7 @@ use super::runtime::InRuntime;
 use super::{HOST, log};
 use crate::bytes::answer;
 use crate::future::export;
-use crate::table::{
-    ABI_MAJOR, ABI_MINOR, Buffer, Declaration, Future, HostTable, MAGIC, NONE, OK, PluginTable, Text,
-};
+use crate::table::{ABI_MAJOR, ABI_MINOR, Buffer, Declaration, Future, HostTable, MAGIC, NONE, OK, PluginTable, Text};
 
 /// Lies in the library as data, and is read there before anything of it runs.
 #[unsafe(no_mangle)]
@@ -33,8 +31,7 @@ static goondan_extension_decl_v1: Declaration = Declaration {
     entry,
 };
 
-static PLUGIN: PluginTable =
-    PluginTable { size: size_of::<PluginTable>(), extension_count, describe, register };
+static PLUGIN: PluginTable = PluginTable { size: size_of::<PluginTable>(), extension_count, describe, register };
 
 /// `text` with zeros behind it, cut if it must be.
 const fn padded<const N: usize>(text: &str) -> [u8; N] {
@@ -85,8 +82,7 @@ unsafe extern "C" fn describe(number: usize, output: *mut Buffer) -> i32 {
     let describe = || {
         let descriptor = extension(number)?;
         let tools = descriptor.tools.iter();
-        let tools: Vec<_> =
-            tools.map(|tool| json!({ "name": tool.name, "parameters": (tool.parameters)() })).collect();
+        let tools: Vec<_> = tools.map(|tool| json!({ "name": tool.name, "parameters": (tool.parameters)() })).collect();
         let described = json!({
             "package": descriptor.package,
             "name": descriptor.name,

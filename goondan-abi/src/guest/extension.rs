@@ -3,12 +3,12 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use goondan_core::linkage::{Layer, WireToolItem};
+use goondan_core::pipeline::AnyMiddleware;
 use goondan_core::{
     AnyRegistration, Deliveries, Error, ErrorCode, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName,
     LayerInfo, LogHost, LogLevel, MiddlewareKind, Options, Result,
 };
-use goondan_core::linkage::{Layer, WireToolItem};
-use goondan_core::pipeline::AnyMiddleware;
 use serde_json::{Map, Value};
 
 use super::host;
@@ -51,12 +51,7 @@ pub(super) struct Named {
 
 impl Named {
     fn layer_info(&self, kind: MiddlewareKind, options: &Options) -> LayerInfo {
-        LayerInfo {
-            extension: self.name.clone(),
-            kind,
-            function: options.name.clone(),
-            priority: options.priority,
-        }
+        LayerInfo { extension: self.name.clone(), kind, function: options.name.clone(), priority: options.priority }
     }
 
     fn note(&self, kind: u32, priority: i32, text: &[u8], object: Object) -> Result<()> {
@@ -78,12 +73,8 @@ impl ExtensionHost for Named {
                 let (name, priority) = (options.name.as_bytes(), options.priority);
                 let info = self.layer_info(middleware.kind(), &options);
                 match middleware {
-                    AnyMiddleware::Turn(layer) => {
-                        self.note(TURN, priority, name, object(Layer::new(info, layer)))
-                    }
-                    AnyMiddleware::Step(layer) => {
-                        self.note(STEP, priority, name, object(Layer::new(info, layer)))
-                    }
+                    AnyMiddleware::Turn(layer) => self.note(TURN, priority, name, object(Layer::new(info, layer))),
+                    AnyMiddleware::Step(layer) => self.note(STEP, priority, name, object(Layer::new(info, layer))),
                     AnyMiddleware::ToolCall(layer) => {
                         self.note(TOOL_CALL, priority, name, object(Layer::new(info, layer)))
                     }

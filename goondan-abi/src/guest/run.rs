@@ -66,14 +66,7 @@ impl Link {
     }
 
     fn message(self, snapshot: Snapshot, cursor: usize, find: Find) -> Option<Message> {
-        let mut message = Message {
-            cursor: 0,
-            next: 0,
-            id: Text::EMPTY,
-            role: 0,
-            plain: 0,
-            text: Text::EMPTY,
-        };
+        let mut message = Message { cursor: 0, next: 0, id: Text::EMPTY, role: 0, plain: 0, text: Text::EMPTY };
         // SAFETY: The call lives; the message is a place for the output.
         let status = unsafe { find(self.0, number(snapshot), cursor, &raw mut message) };
         (status == table::OK).then_some(message)
@@ -133,10 +126,10 @@ impl RemoteConversation for Run {
         match message.filter(|message| message.plain == 1) {
             // SAFETY: The text lives as long as the id in `found`.
             Some(message) => Cow::Borrowed(unsafe { message.text.str() }),
-            None => Cow::Owned(RemoteConversation::read(self, snapshot, cursor, "text").map_or_else(
-                |_| String::new(),
-                |text| String::from_utf8_lossy(&text).into_owned(),
-            )),
+            None => Cow::Owned(
+                RemoteConversation::read(self, snapshot, cursor, "text")
+                    .map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned()),
+            ),
         }
     }
 

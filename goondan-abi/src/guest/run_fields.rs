@@ -15,8 +15,8 @@ pub(super) struct Run {
     pub(super) link: Link,
     scope: OnceLock<Box<TurnInfo>>,
     metadata: Copy<Map<String, Value>>,
-    /// What only steps and tool calls have.
-    inner: Inner,
+    /// What only steps and tool calls have, and few layers ask for.
+    inner: OnceLock<Box<Inner>>,
     events: OnceLock<Vec<MessageEvent>>,
 }
 
@@ -85,7 +85,7 @@ impl Run {
             link,
             scope: OnceLock::new(),
             metadata: Copy::default(),
-            inner: Inner::default(),
+            inner: OnceLock::new(),
             events: OnceLock::new(),
         }
     }
@@ -96,10 +96,11 @@ impl Run {
         if let Some(metadata) = self.metadata.take_changed() {
             self.link.write("metadata", &serde_json::to_vec(&metadata)?)?;
         }
-        if let Some(args) = self.inner.args.take_changed() {
+        let Some(inner) = self.inner.get_mut() else { return Ok(()) };
+        if let Some(args) = inner.args.take_changed() {
             self.link.write("args", &serde_json::to_vec(&args)?)?;
         }
-        if let Some(catalog) = self.inner.catalog.take_changed() {
+        if let Some(catalog) = inner.catalog.take_changed() {
             let items: Vec<_> = catalog.iter().map(WireToolItem::from).collect();
             self.link.write("toolCatalog", &serde_json::to_vec(&items)?)?;
         }
@@ -110,34 +111,44 @@ impl Run {
         self.events.get_or_init(|| read(self.link, "events"))
     }
 
+    fn inner(&self) -> &Inner {
+        self.inner.get_or_init(Box::default)
+    }
+
+    #[expect(clippy::expect_used, reason = "`inner` has just put it there")]
+    fn inner_mut(&mut self) -> &mut Inner {
+        self.inner();
+        self.inner.get_mut().expect("it is there")
+    }
+
     pub(super) fn index(&self) -> u32 {
-        *self.inner.index.get_or_init(|| read(self.link, "stepIndex"))
+        *self.inner().index.get_or_init(|| read(self.link, "stepIndex"))
     }
 
     pub(super) fn catalog(&self) -> &ToolCatalog {
-        self.inner.catalog.get(|| read_catalog(self.link))
+        self.inner().catalog.get(|| read_catalog(self.link))
     }
 
     pub(super) fn catalog_mut(&mut self) -> &mut ToolCatalog {
         let link = self.link;
-        self.inner.catalog.get_mut(|| read_catalog(link))
+        self.inner_mut().catalog.get_mut(|| read_catalog(link))
     }
 
     pub(super) fn tool_call(&self) -> &ToolCallId {
-        self.inner.call.get_or_init(|| read(self.link, "callId"))
+        self.inner().call.get_or_init(|| read(self.link, "callId"))
     }
 
     pub(super) fn tool(&self) -> &str {
-        self.inner.tool.get_or_init(|| read(self.link, "toolName"))
+        self.inner().tool.get_or_init(|| read(self.link, "toolName"))
     }
 
     pub(super) fn arguments(&self) -> &Map<String, Value> {
-        self.inner.args.get(|| read_map(self.link, "args"))
+        self.inner().args.get(|| read_map(self.link, "args"))
     }
 
     pub(super) fn arguments_mut(&mut self) -> &mut Map<String, Value> {
         let link = self.link;
-        self.inner.args.get_mut(|| read_map(link, "args"))
+        self.inner_mut().args.get_mut(|| read_map(link, "args"))
     }
 }
 

@@ -180,9 +180,13 @@ impl Call<'_> {
     pub(super) unsafe fn write(&self, field: &str, json: &[u8]) -> Result<()> {
         match (field, &self.subject) {
             // SAFETY: The caller keeps others away.
-            ("metadata", Subject::Turn(run)) => *unsafe { run.ctx_mut() }.metadata_mut() = serde_json::from_slice(json)?,
+            ("metadata", Subject::Turn(run)) => {
+                *unsafe { run.ctx_mut() }.metadata_mut() = serde_json::from_slice(json)?
+            }
             // SAFETY: As above.
-            ("metadata", Subject::Step(run)) => *unsafe { run.ctx_mut() }.metadata_mut() = serde_json::from_slice(json)?,
+            ("metadata", Subject::Step(run)) => {
+                *unsafe { run.ctx_mut() }.metadata_mut() = serde_json::from_slice(json)?
+            }
             ("metadata", Subject::ToolCall(run)) => {
                 // SAFETY: As above.
                 *unsafe { run.ctx_mut() }.metadata_mut() = serde_json::from_slice(json)?;

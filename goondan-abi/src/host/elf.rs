@@ -38,7 +38,8 @@ fn damaged(path: &Path, what: &str) -> Error {
 fn foreign(path: &Path, built_for: &str) -> Error {
     let host = std::env::consts::ARCH;
     let message = format!("`{}` was built for {built_for}; this program runs on {host}", path.display());
-    Error::new(ErrorCode::EXT_COMPAT, message).suggest("build the library for the target that the program was built for")
+    Error::new(ErrorCode::EXT_COMPAT, message)
+        .suggest("build the library for the target that the program was built for")
 }
 
 /// Reads the file at `path`.
@@ -80,7 +81,8 @@ fn check_identity(path: &Path, file: &mut File) -> Result<()> {
     let read = file.by_ref().take(6).read_to_end(&mut start).and_then(|_| file.rewind());
     read.map_err(|error| refused(path, format!("cannot be read: {error}")).caused_by(error))?;
     if !start.starts_with(&elf::ELFMAG) {
-        let suggestion = "name the library that `cargo build` made of a crate with `crate-type = [\"rlib\", \"cdylib\"]`";
+        let suggestion =
+            "name the library that `cargo build` made of a crate with `crate-type = [\"rlib\", \"cdylib\"]`";
         return Err(refused(path, "is not a library of this system (an ELF file)").suggest(suggestion));
     }
     match start.get(4).copied().map(elf::FileClass) {
@@ -108,7 +110,9 @@ fn check_machine(path: &Path, library: &Library<'_>) -> Result<()> {
         return Err(foreign(path, "a machine with the other byte order"));
     }
     if library.elf_header().e_type(library.endian()) != elf::ET_DYN {
-        return Err(refused(path, "is an ELF file, but no library").suggest("add `cdylib` to the `crate-type` of the crate"));
+        return Err(
+            refused(path, "is an ELF file, but no library").suggest("add `cdylib` to the `crate-type` of the crate")
+        );
     }
     Ok(())
 }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use goondan_core::linkage::WireToolItem;
 use goondan_core::pipeline::AnyMiddleware;
-use goondan_core::{
-    AnyRegistration, Deliveries, Error, Event, ExtensionApi, Logger, Options, Result, ToolItem,
-};
+use goondan_core::{AnyRegistration, Deliveries, Error, Event, ExtensionApi, Logger, Options, Result, ToolItem};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 

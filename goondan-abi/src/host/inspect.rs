@@ -30,10 +30,7 @@ impl Library {
 
 /// Splits `records` into those of the library's own crate and those of crates that it merely links. The linker lays the
 /// objects of the crate that it links for before those of other crates, so the first record tells which crate that is.
-fn own_package(
-    path: &Path,
-    records: Vec<ExtensionRecord>,
-) -> Result<(Vec<ExtensionRecord>, Vec<ExtensionRecord>)> {
+fn own_package(path: &Path, records: Vec<ExtensionRecord>) -> Result<(Vec<ExtensionRecord>, Vec<ExtensionRecord>)> {
     let Some(package) = records.first().map(|record| record.package.clone()) else {
         let message = format!("`{}` holds no extension", path.display());
         return Err(Error::new(ErrorCode::EXT_LOAD, message)

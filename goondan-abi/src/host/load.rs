@@ -164,7 +164,11 @@ fn descriptor(
         effect: tool.effect,
         timeout: tool.timeout_ms.map(Duration::from_millis),
         parameters: schema(
-            schemas.iter_mut().find(|schema| schema.name == tool.name).map(|schema| schema.parameters.take()).unwrap_or_default(),
+            schemas
+                .iter_mut()
+                .find(|schema| schema.name == tool.name)
+                .map(|schema| schema.parameters.take())
+                .unwrap_or_default(),
         ),
     };
     let tools = list(record.tools.iter().map(tool));

@@ -109,7 +109,8 @@ pub(super) unsafe extern "C" fn enabled(number: u64) -> u32 {
     let enabled = || {
         let Some(place) = find(number) else { return false };
         let metadata = place.metadata();
-        *metadata.level() <= LevelFilter::current() && dispatcher::get_default(|subscriber| subscriber.enabled(metadata))
+        *metadata.level() <= LevelFilter::current()
+            && dispatcher::get_default(|subscriber| subscriber.enabled(metadata))
     };
     logged("asking for a log line", enabled).unwrap_or_default().into()
 }

@@ -15,9 +15,7 @@ use super::runtime::InHost;
 use crate::bytes::answer;
 use crate::future::export;
 use crate::panic::logged;
-use crate::table::{
-    ABI_MAJOR, ABI_MINOR, BASE, Buffer, Future, HostTable, Message, NONE, OK, Text,
-};
+use crate::table::{ABI_MAJOR, ABI_MINOR, BASE, Buffer, Future, HostTable, Message, NONE, OK, Text};
 
 /// The table of this program.
 pub(super) static HOST: HostTable = HostTable {
@@ -121,12 +119,7 @@ unsafe fn found<'a>(
     OK
 }
 
-unsafe extern "C" fn run_message_from(
-    call: *const c_void,
-    number: u32,
-    cursor: usize,
-    output: *mut Message,
-) -> i32 {
+unsafe extern "C" fn run_message_from(call: *const c_void, number: u32, cursor: usize, output: *mut Message) -> i32 {
     // SAFETY: By the contract a call of ours.
     let call = unsafe { the(call) };
     let find = || {
@@ -137,12 +130,7 @@ unsafe extern "C" fn run_message_from(
     unsafe { found(output, find) }
 }
 
-unsafe extern "C" fn run_message_before(
-    call: *const c_void,
-    number: u32,
-    cursor: usize,
-    output: *mut Message,
-) -> i32 {
+unsafe extern "C" fn run_message_before(call: *const c_void, number: u32, cursor: usize, output: *mut Message) -> i32 {
     // SAFETY: By the contract a call of ours.
     let call = unsafe { the(call) };
     let find = || {

@@ -164,8 +164,7 @@ pub struct PluginTable {
     pub describe: unsafe extern "C" fn(extension: usize, output: *mut Buffer) -> i32,
     /// Makes an instance of an extension: its `#[init]` and its registrations. `handle` is for the functions
     /// `extension_…` of the host, and the library releases it. `name` is what the agent calls the extension.
-    pub register:
-        unsafe extern "C" fn(extension: usize, handle: *const c_void, name: Text, config: Text) -> Future,
+    pub register: unsafe extern "C" fn(extension: usize, handle: *const c_void, name: Text, config: Text) -> Future,
 }
 
 /// Something of the library that the host calls: a middleware, a tool's handler, an event handler, a clean-up.

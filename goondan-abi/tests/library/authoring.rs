@@ -34,7 +34,8 @@ async fn story(linkage: Linkage) -> Story {
         let calls = result.tool_calls().iter().enumerate();
         calls.fold(text, |text, (index, call)| text.replace(call.id.as_str(), &format!("call-{index}")))
     };
-    let messages = messages.iter().map(|message| same(format!("{} {}", message.role().as_str(), message.text()))).collect();
+    let messages =
+        messages.iter().map(|message| same(format!("{} {}", message.role().as_str(), message.text()))).collect();
     instance.close().await.unwrap();
     let notes = ["outer", "inner"].map(|name| {
         let mut notes: Vec<_> = state(directory.path(), name).into_iter().map(same).collect();

@@ -93,7 +93,10 @@ fn what_is_no_library_is_refused() {
         (write("empty.so", b""), "is empty"),
         (write("text.so", b"#!/bin/sh\n"), "is not a library of this system"),
         (write("short.so", b"\x7fELF"), "ends within its header"),
-        (write("junk.so", b"\x7fELF\x02\x01\x01 and then something else entirely, for quite a while, and more"), "damaged"),
+        (
+            write("junk.so", b"\x7fELF\x02\x01\x01 and then something else entirely, for quite a while, and more"),
+            "damaged",
+        ),
         (PathBuf::from("/dev/null"), "no ordinary file"),
         (std::env::current_exe().unwrap(), "exports no `goondan_extension_decl_v1`"),
     ] {

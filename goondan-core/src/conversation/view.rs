@@ -54,7 +54,9 @@ impl<'a> ConversationView<'a> {
 
     /// What a model is sent of the messages, in order (CONV-12).
     pub fn to_llm_messages(&self) -> Vec<MessageData> {
-        self.iter().map(|message| MessageData { role: message.role(), content: message.content().into_owned() }).collect()
+        self.iter()
+            .map(|message| MessageData { role: message.role(), content: message.content().into_owned() })
+            .collect()
     }
 }
 

@@ -7,6 +7,6 @@ mod wire;
 
 pub use crate::conversation::RemoteMessage;
 pub use crate::pipeline::Layer;
-pub(crate) use crossing::{Field, Origin, crossing, unknown};
 pub use crossing::{Crossing, RemoteResult, Returned};
+pub(crate) use crossing::{Field, Origin, crossing, unknown};
 pub use wire::{WireAgentRequest, WireAgentResponse, WireError, WireScope, WireToolItem};
