@@ -3,6 +3,8 @@
 //!
 //! `cargo run --release -p goondan-abi --features host --example layer_cost -- path/to/libabi_fixture.so`
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::unimplemented, reason = "a measurement ends by panicking")]
+
 use std::hint::black_box;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};

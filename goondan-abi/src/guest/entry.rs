@@ -45,8 +45,10 @@ const fn padded<const N: usize>(text: &str) -> [u8; N] {
 }
 
 unsafe extern "C" fn entry(host: *const HostTable, plugin: *mut *const PluginTable, error: *mut Buffer) -> i32 {
-    // SAFETY: By the contract a table that lives as long as the process, and a place for the error.
-    let status = unsafe { answer(error, || accept(&*host)) };
+    // SAFETY: By the contract a table that lives as long as the process.
+    let host: &'static HostTable = unsafe { &*host };
+    // SAFETY: By the contract a place for the error.
+    let status = unsafe { answer(error, || accept(host)) };
     if status != NONE {
         return status;
     }
@@ -57,7 +59,8 @@ unsafe extern "C" fn entry(host: *const HostTable, plugin: *mut *const PluginTab
 
 /// Gives nothing, or the reason why this host will not do.
 fn accept(host: &'static HostTable) -> Result<Option<Buffer>> {
-    if host.abi_major != ABI_MAJOR || host.abi_minor < ABI_MINOR || host.size < size_of::<HostTable>() {
+    // Every entry may be called, so the table must reach behind the last one that is known here.
+    if host.abi_major != ABI_MAJOR || host.size < size_of::<HostTable>() {
         let message = format!(
             "the library was built for ABI {ABI_MAJOR}.{ABI_MINOR}; the host speaks {}.{}",
             host.abi_major, host.abi_minor

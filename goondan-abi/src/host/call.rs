@@ -179,17 +179,20 @@ impl Call<'_> {
     /// Nothing else may use the call meanwhile.
     pub(super) unsafe fn write(&self, field: &str, json: &[u8]) -> Result<()> {
         match (field, &self.subject) {
-            // SAFETY: The caller keeps others away.
             ("metadata", Subject::Turn(run)) => {
-                *unsafe { run.ctx_mut() }.metadata_mut() = serde_json::from_slice(json)?
+                // SAFETY: The caller keeps others away.
+                let ctx = unsafe { run.ctx_mut() };
+                *ctx.metadata_mut() = serde_json::from_slice(json)?;
             }
-            // SAFETY: As above.
             ("metadata", Subject::Step(run)) => {
-                *unsafe { run.ctx_mut() }.metadata_mut() = serde_json::from_slice(json)?
+                // SAFETY: As above.
+                let ctx = unsafe { run.ctx_mut() };
+                *ctx.metadata_mut() = serde_json::from_slice(json)?;
             }
             ("metadata", Subject::ToolCall(run)) => {
                 // SAFETY: As above.
-                *unsafe { run.ctx_mut() }.metadata_mut() = serde_json::from_slice(json)?;
+                let ctx = unsafe { run.ctx_mut() };
+                *ctx.metadata_mut() = serde_json::from_slice(json)?;
             }
             ("toolCatalog", Subject::Step(run)) => {
                 let items: Vec<WireToolItem<'_>> = serde_json::from_slice(json)?;

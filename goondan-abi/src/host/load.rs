@@ -59,7 +59,6 @@ impl Inspected {
 
     /// The same with another table of the host, for the tests of the contract.
     #[doc(hidden)]
-    #[expect(clippy::missing_errors_doc, reason = "it has those of `load`")]
     pub fn load_with(self, host: &'static HostTable) -> Result<Loaded> {
         let failed = |what: String| Error::new(ErrorCode::EXT_LOAD, format!("`{}` {what}", self.path.display()));
         let declaration = open(&self)?;

@@ -174,9 +174,10 @@ unsafe extern "C" fn run_emit(call: *const c_void, event: Text, error: *mut Buff
 unsafe extern "C" fn run_next(call: *const c_void) -> Future {
     // SAFETY: By the contract a call of ours.
     let call = unsafe { the(call) };
-    // SAFETY: By the contract the library uses the call for nothing else until it drops the future, which it does before
-    // the call ends.
-    unsafe { export(InHost(call.runtime), call.next()) }
+    // SAFETY: By the contract the library uses the call for nothing else until it drops the future.
+    let next = unsafe { call.next() };
+    // SAFETY: It drops the future before the call ends.
+    unsafe { export(InHost(call.runtime), next) }
 }
 
 /// A request to another agent.

@@ -114,7 +114,7 @@ fn an_unreadable_file_is_refused_and_a_link_is_followed() {
     let link = directory.path().join("link.so");
     symlink(&path, &link).unwrap();
     assert_eq!(Library::inspect(&link).unwrap().package(), "frozen");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     // Some users may read everything.
     if fs::File::open(&path).is_err() {
         assert_eq!(refusal(&path).code(), &ErrorCode::EXT_LOAD);
