@@ -87,8 +87,8 @@ pub use goondan_core::{
 
 pub use goondan_core::{
     API_VERSION, AnyRegistration, CleanupHandler, Deliveries, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
-    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, StateApi,
-    Subscription, ToolDescriptor, ToolsApi, absent, linked, params,
+    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, RegisterFn, SchemaFn,
+    StateApi, Subscription, ToolDescriptor, ToolsApi, absent, linked, params,
 };
 
 pub use goondan_macros::{cleanup, extension, init, middleware, on, tool};
@@ -99,6 +99,12 @@ pub use goondan_core::{
     MemoryStore, Model, ModelFinish, ModelRequest, ModelResponse, Policy, Router, ScriptItem, ScriptedModel, Store,
     TurnStream, TurnUpdate, schema, store,
 };
+
+#[cfg(feature = "plugins")]
+pub use goondan_abi::{ExtensionRecord, Inspected, Library, Loaded, MiddlewareRecord, ToolRecord};
+// Without a name that leads to it, the crate would be left out, and with it the symbol that libraries export.
+#[cfg(not(feature = "plugins"))]
+use goondan_abi as _;
 
 #[cfg(feature = "testing")]
 pub use goondan_core::testing;

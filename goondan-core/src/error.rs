@@ -29,19 +29,20 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert_eq!(port("").unwrap_err().code(), "E_PORT_MISSING");
 /// assert_eq!(port("x").unwrap_err().code(), &ErrorCode::EXT_RUNTIME);
 /// ```
-pub struct Error(Box<Inner>);
+pub struct Error(Box<Parts>);
 
-struct Inner {
-    code: ErrorCode,
+/// What an error is made of.
+pub(crate) struct Parts {
+    pub(crate) code: ErrorCode,
     /// `None` when the error is exactly its source.
-    message: Option<Cow<'static, str>>,
-    suggestion: Option<Cow<'static, str>>,
-    extension: Option<ExtensionName>,
-    hook: Option<Cow<'static, str>>,
-    turn: Option<FailedTurn>,
-    retry_after: Option<Duration>,
-    retryable: bool,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    pub(crate) message: Option<Cow<'static, str>>,
+    pub(crate) suggestion: Option<Cow<'static, str>>,
+    pub(crate) extension: Option<ExtensionName>,
+    pub(crate) hook: Option<Cow<'static, str>>,
+    pub(crate) turn: Option<FailedTurn>,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) retryable: bool,
+    pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
@@ -68,7 +69,7 @@ impl Error {
         message: Option<Cow<'static, str>>,
         source: Option<Box<dyn StdError + Send + Sync>>,
     ) -> Self {
-        Self(Box::new(Inner {
+        Self(Box::new(Parts {
             code,
             message,
             suggestion: None,
@@ -79,6 +80,16 @@ impl Error {
             retryable: false,
             source,
         }))
+    }
+
+    /// The error that `parts` make, after they came from another binary.
+    pub(crate) fn from_parts(parts: Parts) -> Self {
+        Self(Box::new(parts))
+    }
+
+    /// What the error is made of, on its way to another binary.
+    pub(crate) fn parts(&self) -> &Parts {
+        &self.0
     }
 
     /// Adds what the reader can do about it.

@@ -12,6 +12,8 @@ mod conversation;
 mod error;
 mod event;
 mod extension;
+#[doc(hidden)]
+pub mod linkage;
 mod name;
 pub mod pipeline;
 mod tool;
@@ -62,8 +64,8 @@ pub use pipeline::{
 
 pub use extension::{
     API_VERSION, AnyRegistration, CleanupHandler, Deliveries, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
-    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, StateApi,
-    Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked, params, record_len,
+    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, RegisterFn, SchemaFn,
+    StateApi, Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked, params, record_len,
 };
 
 #[cfg(feature = "runtime")]

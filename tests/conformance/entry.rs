@@ -150,8 +150,8 @@ static FOREIGN: goondan::ExtensionDescriptor = goondan::ExtensionDescriptor {
     tools: &[],
     subscriptions: &[],
     requires: &[],
-    config_schema: || json!({}),
-    register: |_, _| Box::pin(async { Err(Error::msg("code of a foreign extension must not run")) }),
+    config_schema: &|| json!({}),
+    register: &|_, _| Box::pin(async { Err(Error::msg("code of a foreign extension must not run")) }),
 };
 
 struct Foreign;

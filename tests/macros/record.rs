@@ -107,7 +107,10 @@ fn module_has_a_record() {
 #[test]
 fn record_says_what_is_there_under_conditions() {
     let record = record("conditional");
-    assert_eq!(record["middlewares"], json!([{ "kind": "step", "function": "step", "priority": 0, "before": [], "after": [] }]));
+    assert_eq!(
+        record["middlewares"],
+        json!([{ "kind": "step", "function": "step", "priority": 0, "before": [], "after": [] }])
+    );
     let tool = &record["tools"][0];
     assert_eq!((&tool["description"], &tool["effect"]), (&json!("For us."), &json!("read")));
     assert_eq!(record["tools"].as_array().unwrap().len(), 1);

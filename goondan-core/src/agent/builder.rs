@@ -101,6 +101,18 @@ impl AgentBuilder {
         self
     }
 
+    /// Adds the extension that `descriptor` describes, for example one of a library, and calls it `name`: its state belongs
+    /// to that name (STATE-03).
+    pub fn described(
+        mut self,
+        name: impl Into<String>,
+        descriptor: &'static ExtensionDescriptor,
+        config: Value,
+    ) -> Self {
+        self.extensions.push(Wanted { name: Some(name.into()), code: Code::Known(descriptor), config });
+        self
+    }
+
     /// Where the conversations live; in memory unless said otherwise.
     pub fn store(mut self, store: impl Store) -> Self {
         self.store = Arc::new(store);

@@ -3,6 +3,7 @@
 //! The runtime implements these traits on its own state; a plugin's side implements them on a C table. Extensions never
 //! meet them, and therefore the facade does not show this module.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -32,8 +33,21 @@ pub trait ConversationHost: Send + Sync {
     fn message_count(&self, snapshot: Snapshot) -> usize;
     /// The first message of `snapshot` at or after `cursor`, and the cursor behind it. The first cursor is 0.
     fn message_from(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)>;
+    /// The last message of `snapshot` before `cursor`, and the cursor that leads to it. Behind all is `usize::MAX`.
+    fn message_before(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)>;
     /// The events of the turn so far.
     fn message_events(&self) -> &[MessageEvent];
+}
+
+/// Read access to messages that lie in another binary, each named by its cursor.
+pub trait RemoteConversation: Send + Sync {
+    /// All text of a message.
+    fn text(&self, snapshot: Snapshot, cursor: usize) -> Cow<'_, str>;
+    /// The JSON of a field of a message, or with the empty name of all of it.
+    ///
+    /// # Errors
+    /// When there is no such message or field.
+    fn read(&self, snapshot: Snapshot, cursor: usize, field: &'static str) -> Result<Vec<u8>>;
 }
 
 /// The running turn: what stays the same while it runs (CTX-14).
@@ -52,7 +66,7 @@ pub struct TurnInfo {
 }
 
 /// What every context offers.
-pub trait RunHost: Send {
+pub trait RunHost: Send + Sync {
     /// What stays the same during the turn.
     fn scope(&self) -> &TurnInfo;
     /// The map that the middlewares of a run share (CTX-09).

@@ -14,6 +14,12 @@ pub use turn::TurnContext;
 /// Writes the members that all three contexts have (CTX-01..03, LEGACY-CTX-01).
 macro_rules! shared_members {
     () => {
+        /// What stays the same during the turn, for a linkage.
+        #[doc(hidden)]
+        pub fn scope(&self) -> &crate::context::host::TurnInfo {
+            self.host.scope()
+        }
+
         /// The agent that runs.
         pub fn agent_name(&self) -> &AgentName {
             &self.host.scope().agent

@@ -15,7 +15,7 @@ pub use message::{
     Content, Message, MessageData, Part, Role, Source, TextPart, ToolCallPart, ToolOutput, ToolResultPart,
 };
 pub use timestamp::Timestamp;
-pub use view::{ConversationView, MessageRef, Messages};
+pub use view::{ConversationView, MessageRef, Messages, RemoteMessage};
 
 use crate::context::host::{ConversationHost, Snapshot};
 use crate::error::{Error, ErrorCode, Result};
@@ -278,6 +278,20 @@ impl ConversationHost for Conversation {
             }
         };
         Some((MessageRef::from(&**message), slot + 1))
+    }
+
+    fn message_before(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)> {
+        let (message, slot) = match snapshot {
+            Snapshot::Base => {
+                let mut slots = (self.first..self.base_end.min(cursor)).rev();
+                slots.find_map(|slot| Some((self.slots[slot].as_ref()?, slot)))?
+            }
+            Snapshot::Next => {
+                let mut slots = (self.start.max(self.first)..self.slots.len().min(cursor)).rev();
+                slots.find_map(|slot| Some((self.message(slot)?, slot)))?
+            }
+        };
+        Some((MessageRef::from(&**message), slot))
     }
 
     fn message_events(&self) -> &[MessageEvent] {

@@ -1,5 +1,6 @@
 //! Owns the descriptor: what is known of an extension before any code of it runs.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -23,8 +24,13 @@ pub trait Extension: Send + Sync + 'static {
     const DESCRIPTOR: &'static ExtensionDescriptor;
 }
 
+/// Computes a JSON Schema. A reference, so that it can be a function of this program or lead into a library.
+pub type SchemaFn = &'static (dyn Fn() -> Value + Send + Sync);
+
+/// Makes an instance of an extension.
+pub type RegisterFn = &'static (dyn Fn(ExtensionApi, Value) -> BoxFuture<'static, Result<()>> + Send + Sync);
+
 /// What is known of an extension before any code of it runs. `#[goondan::extension]` writes it.
-#[derive(Debug)]
 pub struct ExtensionDescriptor {
     /// The name, which is the identity.
     pub name: &'static str,
@@ -45,9 +51,9 @@ pub struct ExtensionDescriptor {
     /// What the host must offer for it to run (COMPAT-02, COMPAT-03).
     pub requires: &'static [&'static str],
     /// The JSON Schema of its config.
-    pub config_schema: fn() -> Value,
+    pub config_schema: SchemaFn,
     /// Makes an instance of the extension and registers what it has.
-    pub register: fn(ExtensionApi, Value) -> BoxFuture<'static, Result<()>>,
+    pub register: RegisterFn,
 }
 
 /// A middleware that an attribute declares.
@@ -65,8 +71,22 @@ pub struct MiddlewareDescriptor {
     pub after: &'static [&'static str],
 }
 
+impl fmt::Debug for ExtensionDescriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, package, version, middlewares, tools, subscriptions, requires, .. } = self;
+        f.debug_struct("ExtensionDescriptor")
+            .field("name", name)
+            .field("package", &format_args!("{package} {version}"))
+            .field("middlewares", middlewares)
+            .field("tools", tools)
+            .field("subscriptions", subscriptions)
+            .field("requires", requires)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A tool that an attribute declares.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ToolDescriptor {
     /// The full name.
     pub name: &'static str,
@@ -77,7 +97,18 @@ pub struct ToolDescriptor {
     /// How long a call may take, if the attribute says so.
     pub timeout: Option<Duration>,
     /// The JSON Schema of the arguments.
-    pub parameters: fn() -> Value,
+    pub parameters: SchemaFn,
+}
+
+impl fmt::Debug for ToolDescriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, effect, timeout, .. } = self;
+        f.debug_struct("ToolDescriptor")
+            .field("name", name)
+            .field("effect", effect)
+            .field("timeout", timeout)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The entry of an extension in the list of those that are linked into this program.

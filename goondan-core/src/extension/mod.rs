@@ -10,7 +10,8 @@ mod state;
 
 pub use api::{AnyRegistration, CleanupHandler, Deliveries, ExtensionApi, ExtensionHost, PipelineApi, ToolsApi};
 pub use descriptor::{
-    API_VERSION, Extension, ExtensionDescriptor, LinkedExtension, MiddlewareDescriptor, ToolDescriptor, linked,
+    API_VERSION, Extension, ExtensionDescriptor, LinkedExtension, MiddlewareDescriptor, RegisterFn, SchemaFn,
+    ToolDescriptor, linked,
 };
 pub use events::{EventsApi, Subscription};
 pub use logger::{LogHost, LogLevel, Logger};

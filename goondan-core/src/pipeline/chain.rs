@@ -86,3 +86,27 @@ impl<K: Kind> Chain<K> {
         }
     }
 }
+
+/// One layer on the far side of a linkage: its `next` is the core of the host that it is given. The near side frames it
+/// like any other layer, and is the border of its panics.
+#[doc(hidden)]
+pub struct Layer<K: Kind> {
+    middleware: Arc<dyn Middleware<K>>,
+    info: [LayerInfo; 1],
+}
+
+impl<K: Kind> Layer<K> {
+    /// The layer that `middleware` is.
+    pub fn new(info: LayerInfo, middleware: Arc<dyn Middleware<K>>) -> Self {
+        Self { middleware, info: [info] }
+    }
+
+    /// Runs the layer around the core of `host`.
+    ///
+    /// # Errors
+    /// The error of the layer.
+    pub async fn run<'a>(&'a self, host: &'a mut K::Host<'a>) -> Result<K::Output> {
+        let mut ctx = K::context(host, Frame::inside(&self.info));
+        self.middleware.handle(&mut ctx, Next::new(&[], self.info.len())).await
+    }
+}

@@ -30,6 +30,11 @@ impl<'a> Frame<'a> {
         Self { layers, running: usize::MAX, fresh: 0, left: usize::MAX, failed: false, panicked: None }
     }
 
+    /// The frame of a run that has come to the one layer `layers`.
+    pub(super) fn inside(layers: &'a [LayerInfo; 1]) -> Self {
+        Self { running: 0, fresh: 1, ..Self::new(layers) }
+    }
+
     /// The extension whose layer runs; none in the core.
     pub(crate) fn extension(&self) -> Option<&ExtensionName> {
         Some(&self.layers.get(self.running)?.extension)

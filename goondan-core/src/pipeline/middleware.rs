@@ -51,7 +51,7 @@ pub trait Kind: sealed::Sealed + Sized + Send + Sync + 'static {
     type Draft: Send;
     /// What stands behind a context of this kind.
     #[doc(hidden)]
-    type Host<'a>: ?Sized + 'a;
+    type Host<'a>: ?Sized + Send + 'a;
 
     /// The kind as a value.
     const KIND: MiddlewareKind;
@@ -172,10 +172,12 @@ pub trait Middleware<K: Kind>: Send + Sync + 'static {
 }
 
 /// How a middleware is registered.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct Options {
     /// The lower, the further out; 0 unless said otherwise (API-09, ORDER-06).
+    #[serde(skip)]
     pub priority: i32,
     /// What errors and `order` call the middleware; `#[middleware]` takes the function's name.
     pub name: Cow<'static, str>,

@@ -9,7 +9,7 @@ mod order;
 mod panic;
 mod result;
 
-pub use chain::{Chain, LayerInfo};
+pub use chain::{Chain, Layer, LayerInfo};
 pub use failure::{Failure, StepDraft, ToolCallDraft, TurnDraft};
 pub use frame::Frame;
 pub use middleware::{AnyMiddleware, Kind, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn};

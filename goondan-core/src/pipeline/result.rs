@@ -1,6 +1,7 @@
 //! Owns the results of turns, steps and tool calls.
 //!
-//! A middleware gets one from `next` and may transform it; it can neither make nor copy one (NEXT-01).
+//! A middleware gets one from `next` and may transform it; it can neither make nor copy one (NEXT-01). In a library the
+//! fields of a result stay with the host until they are asked for: see `linkage`.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use super::{StepDraft, ToolCallDraft, TurnDraft};
 use crate::context::{StepContext, ToolCallContext, TurnContext};
 use crate::conversation::{Message, Role, Source, ToolOutput};
 use crate::error::Error;
+use crate::linkage::{Crossing, Field, Origin, WireError, crossing};
 use crate::name::{ToolCallId, TurnId};
 
 /// Why a turn ended.
@@ -34,13 +36,23 @@ pub struct TurnResult {
 
 #[derive(Debug)]
 struct TurnData {
-    turn: TurnId,
-    finish_reason: FinishReason,
-    response: Option<Arc<Message>>,
-    error: Option<Error>,
-    steps: u32,
-    tool_calls: Vec<ToolCallSummary>,
+    turn: Field<TurnId>,
+    finish_reason: Field<FinishReason>,
+    response: Field<Option<Arc<Message>>>,
+    error: Field<Option<WireError>>,
+    steps: Field<u32>,
+    tool_calls: Field<Vec<ToolCallSummary>>,
+    origin: Origin,
 }
+
+crossing!(TurnResult(TurnData) {
+    turn: "turnId",
+    finish_reason: "finishReason",
+    response: "response",
+    error: "error",
+    steps: "steps",
+    tool_calls: "toolCalls",
+} here {});
 
 /// One tool call of a turn, in the turn's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,14 +80,22 @@ impl TurnResult {
     #[cfg(feature = "runtime")]
     pub(crate) fn new(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self {
         Self {
-            data: Box::new(TurnData { turn, finish_reason, response, error: None, steps: 0, tool_calls: Vec::new() }),
+            data: Box::new(TurnData {
+                turn: turn.into(),
+                finish_reason: finish_reason.into(),
+                response: response.into(),
+                error: None.into(),
+                steps: 0.into(),
+                tool_calls: Vec::new().into(),
+                origin: Origin::HERE,
+            }),
         }
     }
 
     #[cfg(feature = "runtime")]
     pub(crate) fn set_account(&mut self, steps: u32, tool_calls: Vec<ToolCallSummary>) {
-        self.data.steps = steps;
-        self.data.tool_calls = tool_calls;
+        self.data.steps = steps.into();
+        self.data.tool_calls = tool_calls.into();
     }
 
     pub(super) fn recovered(error: Error, draft: TurnDraft, ctx: &TurnContext<'_>) -> Self {
@@ -83,29 +103,30 @@ impl TurnResult {
         let response = Message::new(Role::Assistant, draft.text, source);
         Self {
             data: Box::new(TurnData {
-                turn: ctx.turn_id().clone(),
-                finish_reason: FinishReason::Error,
-                response: Some(Arc::new(response)),
-                error: Some(error),
-                steps: 0,
-                tool_calls: Vec::new(),
+                turn: ctx.turn_id().clone().into(),
+                finish_reason: FinishReason::Error.into(),
+                response: Some(Arc::new(response)).into(),
+                error: Some(WireError(error)).into(),
+                steps: 0.into(),
+                tool_calls: Vec::new().into(),
+                origin: Origin::HERE,
             }),
         }
     }
 
     /// The turn.
     pub fn turn_id(&self) -> &TurnId {
-        &self.data.turn
+        self.data.turn.get(&self.data.origin)
     }
 
     /// Why the turn ended.
     pub fn finish_reason(&self) -> FinishReason {
-        self.data.finish_reason
+        *self.data.finish_reason.get(&self.data.origin)
     }
 
     /// The answer.
     pub fn response(&self) -> Option<&Message> {
-        self.data.response.as_deref()
+        self.data.response.get(&self.data.origin).as_deref()
     }
 
     /// The text of the answer; empty when there is none.
@@ -116,7 +137,8 @@ impl TurnResult {
     /// Puts `text` in the place of the answer's text, for the caller. The conversation keeps what the model said.
     pub fn set_text(&mut self, text: impl Into<String>) {
         let text = text.into();
-        self.data.response = Some(Arc::new(match self.data.response.take() {
+        let response = self.data.response.get_mut(&self.data.origin);
+        *response = Some(Arc::new(match response.take() {
             Some(message) => Arc::unwrap_or_clone(message).with_content(text),
             None => Message::new(Role::Assistant, text, Source::System),
         }));
@@ -124,17 +146,17 @@ impl TurnResult {
 
     /// What failed, when a middleware answered in the place of a failed turn.
     pub fn error(&self) -> Option<&Error> {
-        self.data.error.as_ref()
+        self.data.error.get(&self.data.origin).as_ref().map(|WireError(error)| error)
     }
 
     /// How many steps were run; complete once the turn is over.
     pub fn steps(&self) -> u32 {
-        self.data.steps
+        *self.data.steps.get(&self.data.origin)
     }
 
     /// The tool calls of all steps, in request order; complete once the turn is over.
     pub fn tool_calls(&self) -> &[ToolCallSummary] {
-        &self.data.tool_calls
+        self.data.tool_calls.get(&self.data.origin)
     }
 }
 
@@ -168,38 +190,54 @@ pub struct StepResult {
 
 #[derive(Debug)]
 struct StepData {
-    status: StepStatus,
-    has_tool_calls: bool,
-    tool_calls: Vec<ToolRequest>,
-    tool_results: Vec<ToolCallResult>,
-    metadata: Map<String, Value>,
+    status: Field<StepStatus>,
+    has_tool_calls: Field<bool>,
+    tool_calls: Field<Vec<ToolRequest>>,
+    tool_results: Field<ToolCallResults>,
+    metadata: Field<Map<String, Value>>,
+    origin: Origin,
     /// Whether the model's answer was none, and the model was told so (F-TURN).
     #[cfg(feature = "runtime")]
     repair: bool,
 }
 
+crossing!(StepResult(StepData) {
+    status: "status",
+    has_tool_calls: "hasToolCalls",
+    tool_calls: "toolCalls",
+    tool_results: "toolResults",
+    metadata: "metadata",
+} here { #[cfg(feature = "runtime")] repair });
+
 impl StepResult {
     #[cfg(feature = "runtime")]
     pub(crate) fn new(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>) -> Self {
-        let has_tool_calls = !tool_calls.is_empty();
-        let status = StepStatus::Completed;
-        let metadata = Map::new();
-        Self { data: Box::new(StepData { status, has_tool_calls, tool_calls, tool_results, metadata, repair: false }) }
+        Self {
+            data: Box::new(StepData {
+                status: StepStatus::Completed.into(),
+                has_tool_calls: (!tool_calls.is_empty()).into(),
+                tool_calls: tool_calls.into(),
+                tool_results: ToolCallResults(tool_results).into(),
+                metadata: Map::new().into(),
+                origin: Origin::HERE,
+                repair: false,
+            }),
+        }
     }
 
     /// The result of a step whose answer was none: the model was told so, and another step is wanted.
     #[cfg(feature = "runtime")]
     pub(crate) fn repair(problem: &str) -> Self {
         let mut result = Self::new(Vec::new(), Vec::new());
-        result.data.has_tool_calls = true;
+        result.set_has_tool_calls(true);
         result.data.repair = true;
-        result.data.metadata.insert("malformed".to_owned(), problem.into());
+        result.metadata_mut().insert("malformed".to_owned(), problem.into());
         result
     }
 
     #[cfg(feature = "runtime")]
     pub(crate) fn wants_repair(&self) -> bool {
-        self.data.repair && self.data.has_tool_calls
+        self.data.repair && self.has_tool_calls()
     }
 
     pub(super) fn recovered(error: Error, draft: StepDraft, _: &StepContext<'_>) -> Self {
@@ -207,11 +245,12 @@ impl StepResult {
         metadata.insert("error".to_owned(), error.to_string().into());
         Self {
             data: Box::new(StepData {
-                status: StepStatus::Failed,
-                has_tool_calls: draft.run_another,
-                tool_calls: Vec::new(),
-                tool_results: Vec::new(),
-                metadata,
+                status: StepStatus::Failed.into(),
+                has_tool_calls: draft.run_another.into(),
+                tool_calls: Vec::new().into(),
+                tool_results: ToolCallResults(Vec::new()).into(),
+                metadata: metadata.into(),
+                origin: Origin::HERE,
                 #[cfg(feature = "runtime")]
                 repair: false,
             }),
@@ -220,37 +259,37 @@ impl StepResult {
 
     /// How the step ended.
     pub fn status(&self) -> StepStatus {
-        self.data.status
+        *self.data.status.get(&self.data.origin)
     }
 
     /// Whether the turn goes on with another step (PIPE-11).
     pub fn has_tool_calls(&self) -> bool {
-        self.data.has_tool_calls
+        *self.data.has_tool_calls.get(&self.data.origin)
     }
 
     /// Makes the turn go on with another step, or end with this one (D-07).
     pub fn set_has_tool_calls(&mut self, has_tool_calls: bool) {
-        self.data.has_tool_calls = has_tool_calls;
+        self.data.has_tool_calls.set(has_tool_calls);
     }
 
     /// The calls that the model asked for, in its order.
     pub fn tool_calls(&self) -> &[ToolRequest] {
-        &self.data.tool_calls
+        self.data.tool_calls.get(&self.data.origin)
     }
 
     /// The results of the calls, in the same order.
     pub fn tool_results(&self) -> &[ToolCallResult] {
-        &self.data.tool_results
+        &self.data.tool_results.get(&self.data.origin).0
     }
 
     /// Values for the outer layers.
     pub fn metadata(&self) -> &Map<String, Value> {
-        &self.data.metadata
+        self.data.metadata.get(&self.data.origin)
     }
 
     /// Values for the outer layers, to change them.
     pub fn metadata_mut(&mut self) -> &mut Map<String, Value> {
-        &mut self.data.metadata
+        self.data.metadata.get_mut(&self.data.origin)
     }
 }
 
@@ -321,72 +360,129 @@ pub struct ToolCallResult {
 
 #[derive(Debug)]
 struct ToolCallData {
-    call_id: ToolCallId,
-    tool_name: String,
-    outcome: Result<Value, ToolError>,
+    call_id: Field<ToolCallId>,
+    tool_name: Field<String>,
+    outcome: Field<Outcome>,
+    origin: Origin,
+}
+
+crossing!(ToolCallResult(ToolCallData) {
+    call_id: "toolCallId",
+    tool_name: "toolName",
+    outcome: "outcome",
+} here {});
+
+/// How a call ended: `{"output": …}` or `{"error": …}`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Outcome {
+    Output(Value),
+    Error(ToolError),
+}
+
+impl From<Result<Value, ToolError>> for Outcome {
+    fn from(outcome: Result<Value, ToolError>) -> Self {
+        outcome.map_or_else(Self::Error, Self::Output)
+    }
+}
+
+/// The results of a step's calls. Alone they are no value that could be read from JSON: see NEXT-01.
+#[derive(Debug)]
+struct ToolCallResults(Vec<ToolCallResult>);
+
+impl Serialize for ToolCallResults {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(Crossing::fields))
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolCallResults {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let results = Vec::<Map<String, Value>>::deserialize(deserializer)?;
+        let results = results.into_iter().map(|fields| ToolCallResult::from_fields(fields).map_err(Error::into_std));
+        results.collect::<Result<_, _>>().map(Self).map_err(serde::de::Error::custom)
+    }
 }
 
 impl ToolCallResult {
     #[cfg(feature = "runtime")]
     pub(crate) fn new(call_id: ToolCallId, tool_name: String, outcome: Result<Value, ToolError>) -> Self {
-        Self { data: Box::new(ToolCallData { call_id, tool_name, outcome }) }
+        Self {
+            data: Box::new(ToolCallData {
+                call_id: call_id.into(),
+                tool_name: tool_name.into(),
+                outcome: Outcome::from(outcome).into(),
+                origin: Origin::HERE,
+            }),
+        }
     }
 
     pub(super) fn recovered(_: Error, draft: ToolCallDraft, ctx: &ToolCallContext<'_>) -> Self {
         Self {
             data: Box::new(ToolCallData {
-                call_id: ctx.call_id().clone(),
-                tool_name: ctx.tool_name().to_owned(),
-                outcome: draft.outcome,
+                call_id: ctx.call_id().clone().into(),
+                tool_name: ctx.tool_name().to_owned().into(),
+                outcome: Outcome::from(draft.outcome).into(),
+                origin: Origin::HERE,
             }),
         }
     }
 
     /// The call.
     pub fn call_id(&self) -> &ToolCallId {
-        &self.data.call_id
+        self.data.call_id.get(&self.data.origin)
     }
 
     /// The tool's name as the model wrote it.
     pub fn tool_name(&self) -> &str {
-        &self.data.tool_name
+        self.data.tool_name.get(&self.data.origin)
     }
 
     /// How the call ended.
     pub fn status(&self) -> ToolCallStatus {
-        match self.data.outcome {
-            Ok(_) => ToolCallStatus::Ok,
-            Err(_) => ToolCallStatus::Error,
+        match self.outcome() {
+            Outcome::Output(_) => ToolCallStatus::Ok,
+            Outcome::Error(_) => ToolCallStatus::Error,
         }
     }
 
     /// The answer, when the call ended with one.
     pub fn output(&self) -> Option<&Value> {
-        self.data.outcome.as_ref().ok()
+        match self.outcome() {
+            Outcome::Output(output) => Some(output),
+            Outcome::Error(_) => None,
+        }
     }
 
     /// The error, when the call ended with one.
     pub fn error(&self) -> Option<&ToolError> {
-        self.data.outcome.as_ref().err()
+        match self.outcome() {
+            Outcome::Output(_) => None,
+            Outcome::Error(error) => Some(error),
+        }
     }
 
     /// Makes the call end with `output`.
     pub fn set_output(&mut self, output: impl Into<Value>) {
-        self.data.outcome = Ok(output.into());
+        self.data.outcome.set(Outcome::Output(output.into()));
     }
 
     /// Makes the call end with `error`.
     pub fn set_error(&mut self, error: impl Into<ToolError>) {
-        self.data.outcome = Err(error.into());
+        self.data.outcome.set(Outcome::Error(error.into()));
     }
 
     /// What the model is sent: text as text, anything else as JSON, an error with its code, remedy and help page.
     pub fn to_tool_output(&self) -> ToolOutput {
-        match &self.data.outcome {
-            Ok(Value::String(text)) => ToolOutput::Text(text.clone()),
-            Ok(value) => ToolOutput::Json(value.clone()),
-            Err(error) => ToolOutput::Text(error.to_string()),
+        match self.outcome() {
+            Outcome::Output(Value::String(text)) => ToolOutput::Text(text.clone()),
+            Outcome::Output(value) => ToolOutput::Json(value.clone()),
+            Outcome::Error(error) => ToolOutput::Text(error.to_string()),
         }
+    }
+
+    fn outcome(&self) -> &Outcome {
+        self.data.outcome.get(&self.data.origin)
     }
 }
 

@@ -71,7 +71,7 @@ pub struct Interrupted {
 }
 
 /// Takes in what happens to one instance. A turn is `begin`, any number of `record` and `flush`, and `commit`.
-pub trait Journal: Send {
+pub trait Journal: Send + Sync {
     /// Starts a turn.
     ///
     /// # Errors

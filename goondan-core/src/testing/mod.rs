@@ -10,8 +10,8 @@
 //! # impl Extension for Notes {
 //! #     const DESCRIPTOR: &'static ExtensionDescriptor = &ExtensionDescriptor {
 //! #         name: "notes", description: "", package: "", version: "", api_version: API_VERSION, middlewares: &[],
-//! #         tools: &[], subscriptions: &[], requires: &[], config_schema: || true.into(),
-//! #         register: |api, _| Box::pin(async move { api.logger().info("ready"); Ok(()) }),
+//! #         tools: &[], subscriptions: &[], requires: &[], config_schema: &|| true.into(),
+//! #         register: &|api, _| Box::pin(async move { api.logger().info("ready"); Ok(()) }),
 //! #     };
 //! # }
 //! use goondan_core::ScriptItem;

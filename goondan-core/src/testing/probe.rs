@@ -30,8 +30,8 @@ impl Extension for Probe {
         tools: &[],
         subscriptions: &[],
         requires: &[],
-        config_schema: || json!({ "type": "integer" }),
-        register: |api, config| Box::pin(async move { register(&api, &config) }),
+        config_schema: &|| json!({ "type": "integer" }),
+        register: &|api, config| Box::pin(async move { register(&api, &config) }),
     };
 }
 

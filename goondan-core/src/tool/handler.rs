@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::BoxFuture;
 use crate::agents::AgentsApi;
-use crate::context::host::ToolHost;
+use crate::context::host::{ToolHost, TurnInfo};
 use crate::conversation::Message;
 use crate::error::Result;
 use crate::extension::Logger;
@@ -30,6 +30,12 @@ impl<'a> ToolContext<'a> {
     #[doc(hidden)]
     pub fn new(host: &'a dyn ToolHost) -> Self {
         Self { host }
+    }
+
+    /// What stays the same during the turn, for a linkage.
+    #[doc(hidden)]
+    pub fn scope(&self) -> &'a TurnInfo {
+        self.host.scope()
     }
 
     /// The agent that runs.

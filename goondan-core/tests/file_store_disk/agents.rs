@@ -87,8 +87,8 @@ impl Extension for World {
         tools: &[],
         subscriptions: &[],
         requires: &[],
-        config_schema: || json!({}),
-        register: |api, config| Box::pin(async move { register(&api, &config) }),
+        config_schema: &|| json!({}),
+        register: &|api, config| Box::pin(async move { register(&api, &config) }),
     };
 }
 

@@ -54,8 +54,8 @@ pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
             tools: &[#(#tools),*],
             subscriptions: &[#(#patterns),*],
             requires: &[#(#requires),*],
-            config_schema: __config_schema,
-            register: __register,
+            config_schema: &__config_schema,
+            register: &__register,
         };
 
         #[automatically_derived]

@@ -46,7 +46,7 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
                 description: #description,
                 effect: __goondan::Effect::#effect,
                 timeout: __goondan::Option::#timeout,
-                parameters: Self::parameters,
+                parameters: &Self::parameters,
             };
 
             fn parameters() -> __goondan::Value {

@@ -30,7 +30,7 @@ pub trait Disk: Debug + Send + Sync + 'static {
 
 /// A file that is open for writing.
 #[expect(clippy::missing_errors_doc, reason = "each fails as the file system says")]
-pub trait DiskFile: Debug + Send {
+pub trait DiskFile: Debug + Send + Sync {
     /// Writes all of `bytes`, the first of them at `at`.
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<()>;
 

@@ -21,8 +21,8 @@ impl Extension for Notes {
         tools: &[],
         subscriptions: &[],
         requires: &[],
-        config_schema: || json!({ "type": "object", "properties": { "limit": { "type": "integer" } } }),
-        register: |api, _| Box::pin(async move { register(&api) }),
+        config_schema: &|| json!({ "type": "object", "properties": { "limit": { "type": "integer" } } }),
+        register: &|api, _| Box::pin(async move { register(&api) }),
     };
 }
 

@@ -1,0 +1,149 @@
+//! Owns futures on their way: one of this side for the other to poll, and one of the other side as one of this side.
+
+use std::ffi::c_void;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use goondan_core::{Error, Result};
+
+use crate::bytes::{Owned, error_buffer};
+use crate::panic::{caught, logged};
+use crate::table::{self, Buffer, FAILED, FutureTable, OK, PANICKED, PENDING};
+use crate::waker::{lend, with_context};
+
+/// What has to be entered around every poll and drop: the runtime of this side, or a mark.
+pub(crate) trait Around: Send {
+    /// Leaves when it is dropped.
+    type Guard;
+    /// Enters.
+    fn enter(&self) -> Self::Guard;
+}
+
+/// Nothing to enter.
+pub(crate) struct Nothing;
+
+impl Around for Nothing {
+    type Guard = ();
+
+    fn enter(&self) {}
+}
+
+struct Exported<A, F> {
+    around: A,
+    /// Never moved: see `poll`. Ends when it is ready, inside of `around`, which then need not be entered once more.
+    future: Option<F>,
+}
+
+/// A future for the other side, which polls it inside of `around`.
+///
+/// # Safety
+/// The other side must end it, by the contract, before what `future` and `around` borrow ends.
+pub(crate) unsafe fn export<A, F>(around: A, future: F) -> table::Future
+where
+    A: Around,
+    F: Future<Output = Result<Buffer>> + Send,
+{
+    let data = Box::into_raw(Box::new(Exported { around, future: Some(future) }));
+    table::Future { data: data.cast(), table: Exported::<A, F>::TABLE }
+}
+
+impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
+    const TABLE: &'static FutureTable =
+        &FutureTable { size: size_of::<FutureTable>(), poll: Self::poll, drop: Self::drop };
+
+    unsafe extern "C" fn poll(data: *mut c_void, waker: *const table::Waker, output: *mut Buffer) -> i32 {
+        let polled = caught(|| {
+            // SAFETY: The contract gives back the data that `export` made, not ended yet and not polled by anyone else.
+            let this = unsafe { &mut *data.cast::<Self>() };
+            let _inside = this.around.enter();
+            // SAFETY: The box of `export` is never moved out of, only dropped in place.
+            let mut future = unsafe { Pin::new_unchecked(&mut this.future) };
+            let Some(running) = future.as_mut().as_pin_mut() else {
+                return Poll::Ready(Err(Error::msg("a future was polled after its end")));
+            };
+            // SAFETY: The contract lends the waker for this call.
+            let polled = unsafe { with_context(waker, |cx| running.poll(cx)) };
+            if polled.is_ready() {
+                future.set(None);
+            }
+            polled
+        });
+        let (status, buffer) = match polled {
+            Ok(Poll::Pending) => return PENDING,
+            Ok(Poll::Ready(Ok(buffer))) => (OK, buffer),
+            Ok(Poll::Ready(Err(error))) => (FAILED, error_buffer(error)),
+            Err(text) => (PANICKED, Buffer::bytes(text.into_bytes())),
+        };
+        // SAFETY: The contract makes `output` writable.
+        unsafe { output.write(buffer) };
+        status
+    }
+
+    unsafe extern "C" fn drop(data: *mut c_void) {
+        logged("dropping a future", || {
+            // SAFETY: The contract gives back, once, the data that `export` made.
+            let this = unsafe { Box::from_raw(data.cast::<Self>()) };
+            let _inside = this.future.is_some().then(|| this.around.enter());
+            // Before the guard, so that what the future holds ends inside.
+            std::mem::drop(this);
+        });
+    }
+}
+
+/// A future of the other side. Its panics go on here as panics, so that whoever would meet them without the border does.
+pub(crate) struct Imported<A: Around> {
+    raw: table::Future,
+    around: A,
+    over: bool,
+}
+
+// SAFETY: The contract lets a future be polled and ended on any thread, though never at the same time.
+unsafe impl<A: Around> Send for Imported<A> {}
+
+impl<A: Around + Unpin> Imported<A> {
+    /// # Safety
+    /// `raw` must come from the other side, and nobody else may hold it.
+    pub(crate) unsafe fn new(raw: table::Future, around: A) -> Self {
+        Self { raw, around, over: false }
+    }
+}
+
+impl<A: Around + Unpin> Future for Imported<A> {
+    type Output = Result<Owned>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Owned>> {
+        if self.over {
+            return Poll::Ready(Err(Error::msg("a future was polled after its end")));
+        }
+        let mut output = Buffer::EMPTY;
+        let status = {
+            let _inside = self.around.enter();
+            // SAFETY: Tables live as long as the process.
+            let table = unsafe { &*self.raw.table };
+            // SAFETY: The data came with the table, the future is not over, and `&mut self` keeps others away.
+            lend(cx.waker(), |waker| unsafe { (table.poll)(self.raw.data, waker, &raw mut output) })
+        };
+        if status == PENDING {
+            return Poll::Pending;
+        }
+        self.over = true;
+        // SAFETY: By the contract the other side has written a buffer for us to own.
+        let output = unsafe { Owned::new(output) };
+        match status {
+            OK => Poll::Ready(Ok(output)),
+            FAILED => Poll::Ready(Err(output.into_error())),
+            _ => resume_unwind(Box::new(output.text())),
+        }
+    }
+}
+
+impl<A: Around> Drop for Imported<A> {
+    fn drop(&mut self) {
+        let _inside = self.around.enter();
+        // SAFETY: Tables live as long as the process.
+        let table = unsafe { &*self.raw.table };
+        // SAFETY: The data came with the table, and this is the one end of the future.
+        unsafe { (table.drop)(self.raw.data) };
+    }
+}

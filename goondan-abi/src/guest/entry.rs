@@ -1,0 +1,115 @@
+//! Owns the one symbol that a library exports, and what the host calls through it.
+
+use std::ffi::c_void;
+
+use goondan_core::{API_VERSION, Error, ErrorCode, ExtensionApi, ExtensionDescriptor, ExtensionName, Result, linked};
+use serde_json::json;
+
+use super::extension::Guest;
+use super::runtime::InRuntime;
+use super::{HOST, log};
+use crate::bytes::answer;
+use crate::future::export;
+use crate::table::{ABI_MAJOR, ABI_MINOR, Buffer, Declaration, Future, HostTable, MAGIC, NONE, OK, PluginTable, Text};
+
+/// Lies in the library as data, and is read there before anything of it runs.
+#[unsafe(no_mangle)]
+static goondan_extension_decl_v1: Declaration = Declaration {
+    magic: MAGIC,
+    size: size_of::<Declaration>() as u32,
+    abi_major: ABI_MAJOR,
+    abi_minor: ABI_MINOR,
+    pointer_width: usize::BITS,
+    panic_unwind: cfg!(panic = "unwind") as u32,
+    host_table_size: size_of::<HostTable>() as u32,
+    plugin_table_size: size_of::<PluginTable>() as u32,
+    reserved: [0; 5],
+    api_version: padded(API_VERSION),
+    rustc: padded(env!("GOONDAN_RUSTC")),
+    target: padded(env!("GOONDAN_TARGET")),
+    sdk_version: padded(env!("CARGO_PKG_VERSION")),
+    entry,
+};
+
+static PLUGIN: PluginTable = PluginTable { size: size_of::<PluginTable>(), extension_count, describe, register };
+
+/// `text` with zeros behind it, cut if it must be.
+const fn padded<const N: usize>(text: &str) -> [u8; N] {
+    let mut padded = [0; N];
+    let mut at = 0;
+    while at < text.len() && at < N - 1 {
+        padded[at] = text.as_bytes()[at];
+        at += 1;
+    }
+    padded
+}
+
+unsafe extern "C" fn entry(host: *const HostTable, plugin: *mut *const PluginTable, error: *mut Buffer) -> i32 {
+    // SAFETY: By the contract a table that lives as long as the process.
+    let host: &'static HostTable = unsafe { &*host };
+    // SAFETY: By the contract a place for the error.
+    let status = unsafe { answer(error, || accept(host)) };
+    if status != NONE {
+        return status;
+    }
+    // SAFETY: By the contract a place for the table.
+    unsafe { plugin.write(&PLUGIN) };
+    OK
+}
+
+/// Gives nothing, or the reason why this host will not do.
+fn accept(host: &'static HostTable) -> Result<Option<Buffer>> {
+    // Every entry may be called, so the table must reach behind the last one that is known here.
+    if host.abi_major != ABI_MAJOR || host.size < size_of::<HostTable>() {
+        let message = format!(
+            "the library was built for ABI {ABI_MAJOR}.{ABI_MINOR}; the host speaks {}.{}",
+            host.abi_major, host.abi_minor
+        );
+        return Err(Error::new(ErrorCode::EXT_COMPAT, message)
+            .suggest("build the library and the host with the same version of goondan"));
+    }
+    HOST.get_or_init(|| host);
+    log::install();
+    Ok(None)
+}
+
+unsafe extern "C" fn extension_count() -> usize {
+    linked().len()
+}
+
+fn extension(number: usize) -> Result<&'static ExtensionDescriptor> {
+    linked().get(number).copied().ok_or_else(|| Error::msg(format!("the library has no extension number {number}")))
+}
+
+unsafe extern "C" fn describe(number: usize, output: *mut Buffer) -> i32 {
+    let describe = || {
+        let descriptor = extension(number)?;
+        let tools = descriptor.tools.iter();
+        let tools: Vec<_> = tools.map(|tool| json!({ "name": tool.name, "parameters": (tool.parameters)() })).collect();
+        let described = json!({
+            "package": descriptor.package,
+            "name": descriptor.name,
+            "configSchema": (descriptor.config_schema)(),
+            "tools": tools,
+        });
+        Buffer::json(&described).map(Some)
+    };
+    // SAFETY: By the contract a place for the output.
+    unsafe { answer(output, describe) }
+}
+
+unsafe extern "C" fn register(number: usize, handle: *const c_void, name: Text, config: Text) -> Future {
+    // SAFETY: The handle is ours from now on, by the contract.
+    let guest = unsafe { Guest::new(handle) };
+    // SAFETY: Text is borrowed for this call, within which it is copied.
+    let name = ExtensionName::new(unsafe { name.str() });
+    // SAFETY: As above.
+    let config = serde_json::from_slice(unsafe { config.bytes() });
+    let register = async move {
+        let api = ExtensionApi::new(guest.named(name?));
+        (extension(number)?.register)(api, config?).await?;
+        Ok(Buffer::EMPTY)
+    };
+    // SAFETY: The future borrows nothing.
+    unsafe { export(InRuntime, register) }
+}

@@ -1,0 +1,194 @@
+//! Owns the fields of a run that were asked for: copies of what the host has, which go back when they were changed.
+
+use std::sync::OnceLock;
+
+use goondan_core::host::{ConversationHost, MessageHost, RunHost};
+use goondan_core::linkage::{WireScope, WireToolItem};
+use goondan_core::{AgentsHost, MessageEvent, Result, ToolCallId, ToolCatalog, ToolItem, TurnInfo};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::run::Link;
+
+/// One run of a middleware.
+pub(super) struct Run {
+    pub(super) link: Link,
+    scope: OnceLock<Box<TurnInfo>>,
+    metadata: Copy<Map<String, Value>>,
+    /// What only steps and tool calls have, and few layers ask for.
+    inner: OnceLock<Box<Inner>>,
+    events: OnceLock<Vec<MessageEvent>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    index: OnceLock<u32>,
+    catalog: Copy<ToolCatalog>,
+    args: Copy<Map<String, Value>>,
+    call: OnceLock<ToolCallId>,
+    tool: OnceLock<String>,
+}
+
+/// A copy of a field that the host has.
+struct Copy<T> {
+    value: OnceLock<T>,
+    changed: bool,
+}
+
+impl<T> Default for Copy<T> {
+    fn default() -> Self {
+        Self { value: OnceLock::new(), changed: false }
+    }
+}
+
+impl<T> Copy<T> {
+    fn get(&self, read: impl FnOnce() -> T) -> &T {
+        self.value.get_or_init(read)
+    }
+
+    #[expect(clippy::expect_used, reason = "`get` has just put it there")]
+    fn get_mut(&mut self, read: impl FnOnce() -> T) -> &mut T {
+        self.get(read);
+        self.changed = true;
+        self.value.get_mut().expect("the value is there")
+    }
+
+    /// Forgets the copy, and gives it if it was changed.
+    fn take_changed(&mut self) -> Option<T> {
+        let value = self.value.take();
+        if std::mem::take(&mut self.changed) { value } else { None }
+    }
+}
+
+/// A field of the run.
+///
+/// # Panics
+/// When the host does not keep to the contract. The panic stops at the border of the extension.
+#[expect(clippy::panic, reason = "there is no value to go on with")]
+fn read<T: DeserializeOwned>(link: Link, field: &str) -> T {
+    let value = link.read(field).and_then(|json| json.parse());
+    value.unwrap_or_else(|error| panic!("the host gave no `{field}`: {error}"))
+}
+
+/// The same for a map, which is empty most of the time.
+fn read_map(link: Link, field: &str) -> Map<String, Value> {
+    read(link, field)
+}
+
+fn read_catalog(link: Link) -> ToolCatalog {
+    read::<Vec<WireToolItem<'_>>>(link, "toolCatalog").into_iter().map(ToolItem::from).collect()
+}
+
+impl Run {
+    pub(super) fn new(link: Link) -> Self {
+        Self {
+            link,
+            scope: OnceLock::new(),
+            metadata: Copy::default(),
+            inner: OnceLock::new(),
+            events: OnceLock::new(),
+        }
+    }
+
+    /// Writes what was changed to the host, and forgets what may be another when `next` has run.
+    pub(super) fn hand_over(&mut self) -> Result<()> {
+        self.events.take();
+        if let Some(metadata) = self.metadata.take_changed() {
+            self.link.write("metadata", &serde_json::to_vec(&metadata)?)?;
+        }
+        let Some(inner) = self.inner.get_mut() else { return Ok(()) };
+        if let Some(args) = inner.args.take_changed() {
+            self.link.write("args", &serde_json::to_vec(&args)?)?;
+        }
+        if let Some(catalog) = inner.catalog.take_changed() {
+            let items: Vec<_> = catalog.iter().map(WireToolItem::from).collect();
+            self.link.write("toolCatalog", &serde_json::to_vec(&items)?)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn events(&self) -> &[MessageEvent] {
+        self.events.get_or_init(|| read(self.link, "events"))
+    }
+
+    fn inner(&self) -> &Inner {
+        self.inner.get_or_init(Box::default)
+    }
+
+    #[expect(clippy::expect_used, reason = "`inner` has just put it there")]
+    fn inner_mut(&mut self) -> &mut Inner {
+        self.inner();
+        self.inner.get_mut().expect("it is there")
+    }
+
+    pub(super) fn index(&self) -> u32 {
+        *self.inner().index.get_or_init(|| read(self.link, "stepIndex"))
+    }
+
+    pub(super) fn catalog(&self) -> &ToolCatalog {
+        self.inner().catalog.get(|| read_catalog(self.link))
+    }
+
+    pub(super) fn catalog_mut(&mut self) -> &mut ToolCatalog {
+        let link = self.link;
+        self.inner_mut().catalog.get_mut(|| read_catalog(link))
+    }
+
+    pub(super) fn tool_call(&self) -> &ToolCallId {
+        self.inner().call.get_or_init(|| read(self.link, "callId"))
+    }
+
+    pub(super) fn tool(&self) -> &str {
+        self.inner().tool.get_or_init(|| read(self.link, "toolName"))
+    }
+
+    pub(super) fn arguments(&self) -> &Map<String, Value> {
+        self.inner().args.get(|| read_map(self.link, "args"))
+    }
+
+    pub(super) fn arguments_mut(&mut self) -> &mut Map<String, Value> {
+        let link = self.link;
+        self.inner_mut().args.get_mut(|| read_map(link, "args"))
+    }
+}
+
+impl Drop for Run {
+    /// At the end of the run, and when it is cancelled: what the layer changed until then stays changed.
+    fn drop(&mut self) {
+        if let Err(error) = self.hand_over() {
+            tracing::error!("what a middleware changed was lost: {error}");
+        }
+    }
+}
+
+impl RunHost for Run {
+    fn scope(&self) -> &TurnInfo {
+        self.scope.get_or_init(|| Box::new(read::<WireScope<'_>>(self.link, "scope").into()))
+    }
+
+    fn metadata(&self) -> &Map<String, Value> {
+        self.metadata.get(|| read_map(self.link, "metadata"))
+    }
+
+    fn metadata_mut(&mut self) -> &mut Map<String, Value> {
+        let link = self.link;
+        self.metadata.get_mut(|| read_map(link, "metadata"))
+    }
+}
+
+impl MessageHost for Run {
+    fn conversation(&self) -> &dyn ConversationHost {
+        self
+    }
+
+    fn agents(&self) -> &dyn AgentsHost {
+        &self.link
+    }
+
+    fn emit(&mut self, event: MessageEvent) {
+        self.events.take();
+        if let Err(error) = self.link.emit(&event) {
+            tracing::error!("a message event was lost: {error}");
+        }
+    }
+}

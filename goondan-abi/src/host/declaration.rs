@@ -1,0 +1,117 @@
+//! Owns the declaration of a library, read from bytes that may be anything, and whether this program can live with it.
+
+use std::path::Path;
+
+use goondan_core::{API_VERSION, Error, ErrorCode, Result};
+
+use crate::table::{ABI_MAJOR, ABI_MINOR, Declaration, MAGIC, PluginTable};
+
+/// What a library says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Declared {
+    pub(super) abi_major: u32,
+    pub(super) abi_minor: u32,
+    pointer_width: u32,
+    panic_unwind: bool,
+    plugin_table_size: u32,
+    pub(super) api_version: String,
+    pub(super) rustc: String,
+    pub(super) target: String,
+    pub(super) sdk_version: String,
+}
+
+/// Up to here the form is the same in all versions.
+const FROZEN: usize = 64;
+
+impl Declared {
+    /// Reads a declaration.
+    ///
+    /// # Errors
+    /// `E_EXT_LOAD` when it is none.
+    pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Self> {
+        let none = |what: &str| {
+            Error::new(ErrorCode::EXT_LOAD, format!("the declaration in `{}` {what}", path.display()))
+                .suggest("build or copy the library again")
+        };
+        let number = |offset: usize| {
+            let bytes = bytes.get(offset..offset + 4).and_then(|bytes| bytes.try_into().ok());
+            bytes.map(u32::from_ne_bytes).unwrap_or_default()
+        };
+        if bytes.len() < FROZEN {
+            return Err(none(&format!("is cut off after {} bytes", bytes.len())));
+        }
+        if !bytes.starts_with(&MAGIC) {
+            return Err(none("does not start as one"));
+        }
+        let size = number(std::mem::offset_of!(Declaration, size));
+        if size < FROZEN as u32 || size as usize > bytes.len() {
+            return Err(none(&format!("claims {size} bytes and has {}", bytes.len())));
+        }
+        // What a longer or shorter one of another version would have there, nobody knows.
+        let complete = size as usize >= size_of::<Declaration>();
+        let text = |offset: usize, length: usize| {
+            let bytes = bytes.get(offset..offset + length).filter(|_| complete).unwrap_or_default();
+            let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+            String::from_utf8_lossy(&bytes[..end]).into_owned()
+        };
+        Ok(Self {
+            abi_major: number(std::mem::offset_of!(Declaration, abi_major)),
+            abi_minor: number(std::mem::offset_of!(Declaration, abi_minor)),
+            pointer_width: number(std::mem::offset_of!(Declaration, pointer_width)),
+            panic_unwind: number(std::mem::offset_of!(Declaration, panic_unwind)) == 1,
+            plugin_table_size: number(std::mem::offset_of!(Declaration, plugin_table_size)),
+            api_version: text(std::mem::offset_of!(Declaration, api_version), 32),
+            rustc: text(std::mem::offset_of!(Declaration, rustc), 64),
+            target: text(std::mem::offset_of!(Declaration, target), 64),
+            sdk_version: text(std::mem::offset_of!(Declaration, sdk_version), 32),
+        })
+    }
+
+    /// Whether this program can load the library (COMPAT-01).
+    ///
+    /// # Errors
+    /// `E_EXT_COMPAT` with what the library has, what this program has, and the remedy.
+    pub(super) fn check(&self, path: &Path) -> Result<()> {
+        let refused = |theirs: String, ours: String, remedy: &'static str| {
+            let message = format!("`{}` {theirs}; this program {ours}", path.display());
+            Err(Error::new(ErrorCode::EXT_COMPAT, message).suggest(remedy))
+        };
+        let same = "build the library and the program with the same version of goondan";
+        if self.abi_major != ABI_MAJOR || self.abi_minor > ABI_MINOR {
+            return refused(
+                format!("was built for ABI {}.{}{}", self.abi_major, self.abi_minor, self.by()),
+                format!("speaks ABI {ABI_MAJOR}.{ABI_MINOR} (goondan {})", env!("CARGO_PKG_VERSION")),
+                same,
+            );
+        }
+        if self.pointer_width != usize::BITS {
+            let theirs = format!("has pointers of {} bits", self.pointer_width);
+            let remedy = "build the library for the target that the program was built for";
+            return refused(theirs, format!("of {}", usize::BITS), remedy);
+        }
+        if !self.panic_unwind {
+            return refused(
+                "was built with `panic = \"abort\"`: one panic of an extension would end the program".to_owned(),
+                "needs panics that unwind".to_owned(),
+                "remove `panic = \"abort\"` from the profile that the library is built with",
+            );
+        }
+        // Entries are only ever added: what is shorter than version 1.0 is none.
+        if (self.plugin_table_size as usize) < std::mem::offset_of!(PluginTable, register) + size_of::<usize>() {
+            let theirs = format!("has a table of {} bytes", self.plugin_table_size);
+            return refused(theirs, format!("needs {}", size_of::<PluginTable>()), same);
+        }
+        if self.api_version != API_VERSION {
+            return refused(
+                format!("was built for `{}`{}", self.api_version, self.by()),
+                format!("speaks `{API_VERSION}`"),
+                same,
+            );
+        }
+        Ok(())
+    }
+
+    fn by(&self) -> String {
+        if self.sdk_version.is_empty() { String::new() } else { format!(" (goondan {})", self.sdk_version) }
+    }
+}

@@ -1,0 +1,176 @@
+//! Owns the functions `extension_…`: what a library's extension does in one conversation.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use goondan_core::linkage::WireToolItem;
+use goondan_core::pipeline::AnyMiddleware;
+use goondan_core::{AnyRegistration, Deliveries, Error, Event, ExtensionApi, Logger, Options, Result, ToolItem};
+use serde_json::{Map, Value};
+use tokio::runtime::Handle;
+
+use super::object::Remote;
+use crate::bytes::{answer, ask};
+use crate::panic::logged;
+use crate::table::{self, Buffer, Object, Registration, Text};
+
+/// What a handle of a library leads to.
+pub(super) struct Extension {
+    pub(super) api: ExtensionApi,
+    /// The runtime that the extension was registered in.
+    pub(super) runtime: Option<Handle>,
+}
+
+impl Extension {
+    pub(super) fn into_handle(self) -> *const c_void {
+        Box::into_raw(Box::new(self)).cast()
+    }
+
+    fn remote(&self, object: Object) -> Remote {
+        Remote::new(object, self.runtime.clone())
+    }
+
+    fn note(&self, registration: &Registration, text: &str) -> Result<()> {
+        let Registration { kind, priority, object: Object { data, table }, .. } = *registration;
+        // First, so that it ends also when it is refused.
+        let object = self.remote(Object { data, table });
+        let options = || {
+            let mut options: Options = serde_json::from_str(text)?;
+            options.priority = priority;
+            Ok::<_, Error>(options)
+        };
+        self.api.host().register(match kind {
+            table::TURN => AnyRegistration::Middleware(AnyMiddleware::Turn(Arc::new(object)), options()?),
+            table::STEP => AnyRegistration::Middleware(AnyMiddleware::Step(Arc::new(object)), options()?),
+            table::TOOL_CALL => AnyRegistration::Middleware(AnyMiddleware::ToolCall(Arc::new(object)), options()?),
+            table::TOOL => {
+                let item: WireToolItem<'_> = serde_json::from_str(text)?;
+                AnyRegistration::Tool(ToolItem::from(item), Arc::new(object))
+            }
+            table::SUBSCRIPTION => AnyRegistration::Subscription(text.parse()?, Arc::new(object)),
+            table::CLEANUP => AnyRegistration::Cleanup(Arc::new(object)),
+            other => return Err(Error::msg(format!("this host knows no registration of the kind {other}"))),
+        })
+    }
+}
+
+/// # Safety
+/// `handle` must be one that the library was given and has not released.
+unsafe fn the<'a>(handle: *const c_void) -> &'a Extension {
+    // SAFETY: The caller guarantees the box of `into_handle`.
+    unsafe { &*handle.cast::<Extension>() }
+}
+
+/// Writes one line to `logger`.
+pub(super) fn write(mut logger: Logger<'_>, level: u32, text: &str, fields: &[u8]) {
+    for (key, value) in serde_json::from_slice::<Map<String, Value>>(fields).unwrap_or_default() {
+        logger = logger.with(key, value);
+    }
+    match level {
+        1 => logger.error(text),
+        2 => logger.warn(text),
+        3 => logger.info(text),
+        _ => logger.debug(text),
+    }
+}
+
+pub(super) unsafe extern "C" fn log(handle: *const c_void, level: u32, text: Text, fields: Text) {
+    // SAFETY: By the contract a handle of ours.
+    let extension = unsafe { the(handle) };
+    // SAFETY: The text is borrowed for this function.
+    let text = unsafe { text.str() };
+    // SAFETY: As above.
+    let fields = unsafe { fields.bytes() };
+    logged("a log line", || write(extension.api.logger(), level, text, fields));
+}
+
+pub(super) unsafe extern "C" fn register(
+    handle: *const c_void,
+    registration: *const Registration,
+    error: *mut Buffer,
+) -> i32 {
+    // SAFETY: By the contract a handle of ours.
+    let extension = unsafe { the(handle) };
+    // SAFETY: The registration is borrowed for this function; its object is ours from now on.
+    let registration = unsafe { &*registration };
+    // SAFETY: As above.
+    let text = unsafe { registration.text.str() };
+    // SAFETY: By the contract a place for the error.
+    unsafe { answer(error, || extension.note(registration, text).map(|()| Some(Buffer::EMPTY))) }
+}
+
+pub(super) unsafe extern "C" fn state(handle: *const c_void, output: *mut Buffer) -> i32 {
+    // SAFETY: By the contract a handle of ours.
+    let extension = unsafe { the(handle) };
+    let state = || extension.api.host().state().map(|state| Buffer::json(&state)).transpose();
+    // SAFETY: By the contract a place for the output.
+    unsafe { answer(output, state) }
+}
+
+pub(super) unsafe extern "C" fn update_state(
+    handle: *const c_void,
+    data: *mut c_void,
+    change: unsafe extern "C" fn(*mut c_void, Text, *mut Buffer) -> i32,
+    error: *mut Buffer,
+) -> i32 {
+    // SAFETY: By the contract a handle of ours.
+    let extension = unsafe { the(handle) };
+    let update = || {
+        extension.api.host().update_state(&mut |state| {
+            let state = state.map(|state| serde_json::to_vec(&state)).transpose()?;
+            let state = state.as_deref().map_or(Text::EMPTY, Text::new);
+            // SAFETY: The library gave `data` for this function; the text is borrowed for it.
+            let changed = ask(|output| unsafe { change(data, state, output) })?;
+            changed.ok_or_else(|| Error::msg("the library gave no state"))?.parse()
+        })?;
+        Ok(Some(Buffer::EMPTY))
+    };
+    // SAFETY: By the contract a place for the error.
+    unsafe { answer(error, update) }
+}
+
+pub(super) unsafe extern "C" fn subscribe(handle: *const c_void, pattern: Text, once: u32, handler: Object) -> u64 {
+    // SAFETY: By the contract a handle of ours.
+    let extension = unsafe { the(handle) };
+    // SAFETY: The text is borrowed for this function.
+    let pattern = unsafe { pattern.str() };
+    let handler = Arc::new(extension.remote(handler));
+    let limit = if once == 1 { Deliveries::One } else { Deliveries::All };
+    logged("subscribing", || match pattern.parse() {
+        Ok(pattern) => extension.api.host().subscribe(pattern, limit, handler),
+        Err(error) => {
+            tracing::error!(pattern, "a library subscribed to what is no pattern: {error}");
+            0
+        }
+    })
+    .unwrap_or_default()
+}
+
+pub(super) unsafe extern "C" fn unsubscribe(handle: *const c_void, subscription: u64) {
+    // SAFETY: By the contract a handle of ours.
+    let extension = unsafe { the(handle) };
+    logged("unsubscribing", || extension.api.host().unsubscribe(subscription));
+}
+
+pub(super) unsafe extern "C" fn emit(handle: *const c_void, name: Text, args: Text) {
+    // SAFETY: By the contract a handle of ours.
+    let extension = unsafe { the(handle) };
+    // SAFETY: The text is borrowed for this function.
+    let name = unsafe { name.str() };
+    // SAFETY: As above.
+    let args = unsafe { args.bytes() };
+    logged("emitting an event", || {
+        let args = serde_json::from_slice::<Vec<Value>>(args).map_err(Error::from);
+        match args.and_then(|args| Event::new(name, args)) {
+            Ok(event) => extension.api.host().emit(event),
+            Err(error) => tracing::error!(event = name, "an event of a library was lost: {error}"),
+        }
+    });
+}
+
+pub(super) unsafe extern "C" fn release(handle: *const c_void) {
+    logged("releasing a handle", || {
+        // SAFETY: By the contract a handle of ours, which the library gives up.
+        drop(unsafe { Box::from_raw(handle.cast_mut().cast::<Extension>()) });
+    });
+}

@@ -1,0 +1,18 @@
+//! Owns the side of the program: reading libraries, loading them, and what they may call.
+
+mod call;
+mod declaration;
+mod elf;
+mod extension;
+mod inspect;
+mod load;
+mod log;
+mod object;
+mod record;
+mod result;
+mod runtime;
+mod table;
+
+pub use inspect::{Inspected, Library};
+pub use load::{Loaded, host_table};
+pub use record::{ExtensionRecord, MiddlewareRecord, ToolRecord};

@@ -1,0 +1,175 @@
+//! Owns a library that knows nothing of goondan but the frozen tables: one extension with a step middleware and a tool.
+//! With `--cfg grown` its table has one more entry than version 1; with `--cfg exits` loading it ends the process.
+#![allow(unsafe_op_in_unsafe_fn)]
+
+#[path = "v1.rs"]
+mod v1;
+
+use std::ffi::c_void;
+use std::sync::OnceLock;
+
+use v1::*;
+
+const RECORD: &str = concat!(
+    r#"{"apiVersion":"goondan.ai/v1","package":"frozen","version":"1.0.0","name":"frozen","description":"By hand.","#,
+    r#""middlewares":[{"kind":"step","function":"pass","priority":0}],"#,
+    r#""tools":[{"name":"frozen__echo","description":"Says it again.","effect":"read","timeoutMs":null}],"#,
+    r#""subscriptions":[],"requires":[]}"#,
+);
+const TOOL_ITEM: &str = r#"{"name":"frozen__echo","description":"Says it again.","effect":"read"}"#;
+const DESCRIBED: &str = r#"{"package":"frozen","name":"frozen","configSchema":{"type":"object"},
+    "tools":[{"name":"frozen__echo","parameters":{"type":"object"}}]}"#;
+
+#[used]
+#[unsafe(link_section = ".goondan")]
+static LENGTH_AND_RECORD: [u8; RECORD.len() + 4] = {
+    let mut bytes = [0; RECORD.len() + 4];
+    let length = (RECORD.len() as u32).to_le_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        bytes[at] = if at < 4 { length[at] } else { RECORD.as_bytes()[at - 4] };
+        at += 1;
+    }
+    bytes
+};
+
+#[cfg(exits)]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static EXIT: extern "C" fn() = {
+    extern "C" fn exit() {
+        std::process::exit(3)
+    }
+    exit
+};
+
+const fn padded<const N: usize>(text: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    let mut at = 0;
+    while at < text.len() {
+        bytes[at] = text.as_bytes()[at];
+        at += 1;
+    }
+    bytes
+}
+
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)]
+pub static goondan_extension_decl_v1: Declaration = Declaration {
+    magic: MAGIC,
+    size: size_of::<Declaration>() as u32,
+    abi_major: 1,
+    abi_minor: 0,
+    pointer_width: usize::BITS,
+    panic_unwind: 1,
+    host_table_size: size_of::<HostTable>() as u32,
+    plugin_table_size: size_of::<Table>() as u32,
+    reserved: [0; 5],
+    api_version: padded("goondan.ai/v1"),
+    rustc: padded("by hand"),
+    target: padded("x86_64-unknown-linux-gnu"),
+    sdk_version: padded("1.0.0"),
+    entry,
+};
+
+#[repr(C)]
+struct Table {
+    v1: PluginTable,
+    #[cfg(grown)]
+    added: extern "C" fn() -> u32,
+}
+
+#[cfg(grown)]
+extern "C" fn added() -> u32 {
+    7
+}
+
+static TABLE: Table = Table {
+    v1: PluginTable { size: size_of::<Table>(), extension_count, describe, register },
+    #[cfg(grown)]
+    added,
+};
+
+static HOST: OnceLock<&'static HostTable> = OnceLock::new();
+
+fn host() -> &'static HostTable {
+    HOST.get().unwrap()
+}
+
+fn text(text: &'static str) -> Text {
+    Text { data: text.as_ptr(), len: text.len() }
+}
+
+/// Bytes that need no freeing.
+fn fixed(text: &'static str) -> Buffer {
+    Buffer { data: text.as_ptr().cast_mut().cast(), len: text.len(), extra: 0, free: None }
+}
+
+unsafe extern "C" fn entry(table: *const HostTable, plugin: *mut *const PluginTable, _: *mut Buffer) -> i32 {
+    HOST.get_or_init(|| &*table);
+    plugin.write(&raw const TABLE.v1);
+    OK
+}
+
+unsafe extern "C" fn extension_count() -> usize {
+    1
+}
+
+unsafe extern "C" fn describe(_: usize, output: *mut Buffer) -> i32 {
+    output.write(fixed(DESCRIBED));
+    OK
+}
+
+unsafe extern "C" fn register(_: usize, handle: *const c_void, _: Text, _: Text) -> Future {
+    let note = |kind, what, table| {
+        let object = Object { data: std::ptr::null_mut(), table };
+        let registration =
+            Registration { size: size_of::<Registration>(), kind, priority: 0, text: text(what), object };
+        let mut error = fixed("");
+        assert_eq!((host().extension_register)(handle, &registration, &mut error), OK);
+    };
+    note(STEP, r#"{"name":"pass"}"#, &raw const PASS);
+    note(TOOL, TOOL_ITEM, &raw const ECHO);
+    (host().extension_log)(handle, 3, text("registered"), text("{}"));
+    (host().extension_release)(handle);
+    ready(Vec::new())
+}
+
+static PASS: ObjectTable = ObjectTable { size: size_of::<ObjectTable>(), call: pass, drop: nothing };
+static ECHO: ObjectTable = ObjectTable { size: size_of::<ObjectTable>(), call: echo, drop: nothing };
+
+unsafe extern "C" fn nothing(_: *mut c_void) {}
+
+unsafe extern "C" fn pass(_: *mut c_void, call: *const c_void, _: Text) -> Future {
+    let count = (host().run_message_count)(call, NOW);
+    let json = format!("{{\"frozen\":{count}}}");
+    let json = Text { data: json.as_ptr(), len: json.len() };
+    let mut error = fixed("");
+    (host().run_write)(call, text("metadata"), json, &mut error);
+    (host().run_next)(call)
+}
+
+unsafe extern "C" fn echo(_: *mut c_void, _: *const c_void, input: Text) -> Future {
+    ready(std::slice::from_raw_parts(input.data, input.len).to_vec())
+}
+
+static READY: FutureTable = FutureTable { size: size_of::<FutureTable>(), poll, drop };
+
+/// A future that gives `bytes` at once.
+fn ready(bytes: Vec<u8>) -> Future {
+    Future { data: Box::into_raw(Box::new(bytes)).cast(), table: &READY }
+}
+
+unsafe extern "C" fn poll(data: *mut c_void, _: *const Waker, output: *mut Buffer) -> i32 {
+    unsafe extern "C" fn free(data: *mut c_void, len: usize, extra: usize) {
+        std::mem::drop(Vec::from_raw_parts(data.cast::<u8>(), len, extra));
+    }
+    let mut bytes = std::mem::ManuallyDrop::new(std::mem::take(&mut *data.cast::<Vec<u8>>()));
+    let (data, len, extra) = (bytes.as_mut_ptr().cast(), bytes.len(), bytes.capacity());
+    output.write(Buffer { data, len, extra, free: Some(free) });
+    OK
+}
+
+unsafe extern "C" fn drop(data: *mut c_void) {
+    std::mem::drop(Box::from_raw(data.cast::<Vec<u8>>()));
+}

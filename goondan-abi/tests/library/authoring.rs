@@ -1,0 +1,71 @@
+//! Everything that authors may use, the same in both linkages (LINK-01).
+
+use std::path::Path;
+
+use goondan_core::{FileStore, ScriptItem};
+use serde_json::json;
+
+use crate::support::{Linkage, agent};
+
+/// What comes of a conversation with two tool calls and two extensions `everything`, one around the other.
+#[derive(Debug, PartialEq)]
+struct Story {
+    text: String,
+    tool_calls: usize,
+    messages: Vec<String>,
+    /// What the extensions wrote down, which is their state. Sorted, because events come when they come.
+    notes: [Vec<String>; 2],
+}
+
+async fn story(linkage: Linkage) -> Story {
+    let directory = tempfile::tempdir().unwrap();
+    let call = |word: &str, tool: &str| ScriptItem::call(tool, json!({ "word": word }));
+    let script = [call("one", "everything__declared"), call("two", "everything__dynamic"), ScriptItem::say("done")];
+    let everything = linkage.extension("everything");
+    let agent = agent(script)
+        .described("outer", everything, json!({ "tag": "A" }))
+        .described("inner", everything, json!({ "tag": "B" }))
+        .store(FileStore::open(directory.path()).unwrap());
+    let instance = agent.build().await.unwrap().instance("user:1").await.unwrap();
+    let result = instance.run("hello").await.unwrap();
+    let messages = instance.messages().await;
+    let same = |text: String| {
+        // Calls have random ids.
+        let calls = result.tool_calls().iter().enumerate();
+        calls.fold(text, |text, (index, call)| text.replace(call.id.as_str(), &format!("call-{index}")))
+    };
+    let messages =
+        messages.iter().map(|message| same(format!("{} {}", message.role().as_str(), message.text()))).collect();
+    instance.close().await.unwrap();
+    let notes = ["outer", "inner"].map(|name| {
+        let mut notes: Vec<_> = state(directory.path(), name).into_iter().map(same).collect();
+        notes.sort();
+        notes
+    });
+    Story { text: result.text().into_owned(), tool_calls: result.tool_calls().len(), messages, notes }
+}
+
+/// The stored state of the extension `name`, wherever below `directory` it lies.
+fn state(directory: &Path, name: &str) -> Vec<String> {
+    let name = format!("{name}.json");
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.ends_with(&name) {
+                return serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+            }
+        }
+    }
+    panic!("there is no state of {name}");
+}
+
+#[tokio::test]
+async fn an_extension_acts_the_same_in_both_linkages() {
+    let (linked, library) = (story(Linkage::Linked).await, story(Linkage::Library).await);
+    assert_eq!(linked.text, "done and more and more");
+    assert!(linked.notes.iter().all(|notes| notes.len() > 8), "{linked:#?}");
+    assert_eq!(library, linked);
+}

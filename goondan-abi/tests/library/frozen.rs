@@ -1,0 +1,122 @@
+//! Libraries that were built against version 1 of the tables go on working, whatever is added (LINK-03).
+
+use std::collections::BTreeMap;
+use std::mem::offset_of;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use goondan_abi::{Library, Loaded, table};
+use goondan_core::ScriptItem;
+use serde_json::json;
+
+use crate::support::agent;
+
+#[path = "../frozen/v1.rs"]
+mod v1;
+
+/// Every entry of version 1 lies where it lay, and nothing has shrunk.
+macro_rules! unmoved {
+    ($($table:ident { $($entry:ident)* })*) => {
+        $(
+            $(assert_eq!(offset_of!(table::$table, $entry), offset_of!(v1::$table, $entry), stringify!($table, $entry));)*
+            assert!(size_of::<table::$table>() >= size_of::<v1::$table>());
+        )*
+    };
+}
+
+#[test]
+fn the_entries_of_version_1_lie_where_they_lay() {
+    unmoved! {
+        Declaration {
+            magic size abi_major abi_minor pointer_width panic_unwind host_table_size plugin_table_size reserved
+            api_version rustc target sdk_version entry
+        }
+        Text { data len }
+        Buffer { data len extra free }
+        Future { data table }
+        FutureTable { size poll drop }
+        Waker { table }
+        WakerTable { size clone wake wake_by_ref drop }
+        PluginTable { size extension_count describe register }
+        Object { data table }
+        ObjectTable { size call drop }
+        Registration { size kind priority text object }
+        HostTable {
+            size abi_major abi_minor log_place log_enabled log_line extension_log extension_register extension_state
+            extension_update_state extension_subscribe extension_unsubscribe extension_emit extension_release run_read
+            run_write run_message_count run_message_from run_message_before run_message_read run_emit run_next
+            run_request run_request_later run_send run_agents run_log result_read result_write
+        }
+        Message { cursor next id role plain text }
+        LogPlace { size name target file line level fields field_count }
+        LogValue { kind bits text }
+    }
+    // What is passed by value or written by the other side must not even grow.
+    assert_eq!(size_of::<table::Text>(), size_of::<v1::Text>());
+    assert_eq!(size_of::<table::Buffer>(), size_of::<v1::Buffer>());
+    assert_eq!(size_of::<table::Future>(), size_of::<v1::Future>());
+    assert_eq!(size_of::<table::Object>(), size_of::<v1::Object>());
+    assert_eq!(size_of::<table::Message>(), size_of::<v1::Message>());
+    assert_eq!(size_of::<table::LogValue>(), size_of::<v1::LogValue>());
+    assert_eq!(table::DECLARATION_SYMBOL, v1::DECLARATION_SYMBOL);
+    assert_eq!(table::MAGIC, v1::MAGIC);
+}
+
+/// The hand-made library, compiled with `cfg`, once.
+pub(crate) fn build(cfg: &'static str) -> PathBuf {
+    static BUILT: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
+    BUILT.lock().unwrap().entry(cfg).or_insert_with(|| compile(cfg)).clone()
+}
+
+fn compile(cfg: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frozen/plugin.rs");
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("libfrozen_{cfg}.so"));
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--cfg", cfg]).arg("-o").arg(&library).arg(source);
+    let built = rustc.args(["-A", "unexpected_cfgs"]).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    library
+}
+
+async fn works(library: Loaded) {
+    let script = [ScriptItem::call("frozen__echo", json!({ "say": "it" })), ScriptItem::say("done")];
+    let extension = library.extension(None).unwrap();
+    let instance = agent(script).described("old", extension, json!({})).build().await.unwrap().instance("one").await;
+    let instance = instance.unwrap();
+    assert_eq!(instance.run("hello").await.unwrap().text(), "done");
+    assert_eq!(instance.messages().await[2].text(), r#"{"say":"it"}"#);
+    instance.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_library_that_was_built_against_version_1_works() {
+    works(Library::inspect(build("plain")).unwrap().load().unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_library_whose_table_has_one_more_entry_works() {
+    works(Library::inspect(build("grown")).unwrap().load().unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_library_works_in_a_host_whose_table_has_one_more_entry() {
+    #[repr(C)]
+    struct Grown {
+        v1: table::HostTable,
+        added: extern "C" fn() -> u32,
+    }
+
+    extern "C" fn added() -> u32 {
+        7
+    }
+
+    // SAFETY: A table is numbers and function pointers, which can be copied.
+    let mut v1 = unsafe { std::ptr::read(goondan_abi::host_table()) };
+    v1.size = size_of::<Grown>();
+    v1.abi_minor += 1;
+    let grown: &'static Grown = Box::leak(Box::new(Grown { v1, added }));
+    let library = Library::inspect(build("older")).unwrap().load_with(&grown.v1).unwrap();
+    assert_eq!((grown.added)(), 7);
+    works(library).await;
+}

@@ -1,0 +1,63 @@
+//! What the tests share: the library, built once, and its extensions in both linkages.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use abi_fixture::{Everything, Modes};
+use goondan_abi::{Library, Loaded};
+use goondan_core::{Agent, AgentBuilder, Extension, ExtensionDescriptor, ScriptItem, ScriptedModel};
+use serde_json::Value;
+
+/// Where a program finds an extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Linkage {
+    Linked,
+    Library,
+}
+
+pub(crate) const BOTH: [Linkage; 2] = [Linkage::Linked, Linkage::Library];
+
+impl Linkage {
+    pub(crate) fn extension(self, name: &str) -> &'static ExtensionDescriptor {
+        match (self, name) {
+            (Self::Linked, "everything") => Everything::DESCRIPTOR,
+            (Self::Linked, "modes") => Modes::DESCRIPTOR,
+            (Self::Linked, _) => panic!("the tests do not link `{name}`"),
+            (Self::Library, name) => loaded().extension(Some(name)).unwrap(),
+        }
+    }
+}
+
+/// The library of the fixture, built by cargo.
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| build("abi-fixture", "dev"))
+}
+
+/// Builds the library of `package`. Libraries have a target directory of their own: the one in use holds builds with other
+/// features.
+pub(crate) fn build(package: &str, profile: &str) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libraries");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--package", package, "--profile", profile]).arg("--target-dir").arg(&target);
+    let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let directory = if profile == "dev" { "debug" } else { profile };
+    target.join(directory).join(format!("lib{}.so", package.replace('-', "_")))
+}
+
+pub(crate) fn loaded() -> &'static Loaded {
+    static LOADED: OnceLock<Loaded> = OnceLock::new();
+    LOADED.get_or_init(|| Library::inspect(library()).unwrap().load().unwrap())
+}
+
+/// An agent whose model plays `script`.
+pub(crate) fn agent(script: impl IntoIterator<Item = ScriptItem>) -> AgentBuilder {
+    Agent::builder("assistant").model(ScriptedModel::new(script))
+}
+
+/// The same with the extension `modes`, doing what `config` says.
+pub(crate) fn modes(linkage: Linkage, config: Value, script: impl IntoIterator<Item = ScriptItem>) -> AgentBuilder {
+    agent(script).described("modes", linkage.extension("modes"), config)
+}
