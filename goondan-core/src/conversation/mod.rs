@@ -206,7 +206,8 @@ impl Conversation {
 
     /// The tool calls without a result and the results without a call, which a model is not sent (PAIR-01).
     pub(crate) fn orphans(&self) -> Orphans<'_> {
-        self.pairs.orphans(self.messages().map(|message| &**message))
+        let find = |id: &MessageId| self.message(self.slot_of(id)?).map(|message| &**message);
+        self.pairs.orphans(find, || self.messages().map(|message| &**message))
     }
 
     fn push(&mut self, message: Arc<Message>) {

@@ -6,67 +6,104 @@ use std::collections::{HashMap, HashSet};
 use super::{Content, Message, MessageData, Part};
 use crate::name::{MessageId, ToolCallId};
 
-/// How often each call id stands in the conversation as a call and as a result. Kept up to date with every event, so that
-/// a step over a long history, in which as a rule every call has its result, need not look for those that have none.
+/// Where each call id stands in the conversation, as a call and as a result. Kept up to date with every event, so that a
+/// step over a long history need not look for those that stand alone.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
-    counts: HashMap<ToolCallId, Sides>,
-    /// How many ids of `counts` do not show by their numbers alone that they are whole.
-    doubtful: usize,
+    ids: HashMap<ToolCallId, Sides>,
+    /// The ids of which one half is there, and the other is not.
+    halves: HashSet<ToolCallId>,
+    /// How many ids need a look at the messages to know which halves belong together.
+    odd: usize,
     /// Whether results may stand before their calls: a message was put in the place of one that had other calls or results,
     /// or one has both.
     disordered: bool,
 }
 
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default)]
 struct Sides {
-    calls: u32,
-    results: u32,
-    /// Whether the id was used for more than one call, so that what is removed may be of either, or a result was there
-    /// without a call, so that a call now comes too late.
+    calls: Count,
+    results: Count,
+    /// Whether the id was used more than once, so that what is removed may be of either, or the call came after its result.
     odd: bool,
 }
 
+#[derive(Debug, Default)]
+struct Count {
+    number: u32,
+    /// The message that it stood in last.
+    message: Option<MessageId>,
+}
+
 impl Sides {
-    fn is_doubtful(self) -> bool {
-        self.calls != self.results || self.odd
+    fn is_empty(&self) -> bool {
+        self.calls.number == 0 && self.results.number == 0
+    }
+
+    fn is_half(&self) -> bool {
+        self.calls.number != self.results.number && !self.odd
+    }
+
+    fn of(&mut self, side: Side) -> &mut Count {
+        match side {
+            Side::Call => &mut self.calls,
+            Side::Result => &mut self.results,
+        }
     }
 }
 
 impl Pairs {
     pub(super) fn add(&mut self, message: &Message) {
-        self.each_side(message, |side| *side += 1);
+        for (id, side) in sides(message) {
+            self.change(id, |sides| {
+                let count = sides.of(side);
+                count.number += 1;
+                count.message = Some(message.id().clone());
+                let twice = count.number > 1;
+                sides.odd |= twice || side == Side::Call && sides.results.number > 0;
+            });
+        }
         self.disordered |=
             sides(message).any(|(_, side)| side != Side::Call) && sides(message).any(|(_, side)| side == Side::Call);
     }
 
     pub(super) fn subtract(&mut self, message: &Message) {
-        self.each_side(message, |side| *side = side.saturating_sub(1));
+        for (id, side) in sides(message) {
+            self.change(id, |sides| {
+                let count = sides.of(side);
+                count.number = count.number.saturating_sub(1);
+            });
+        }
     }
 
-    /// Takes note that `new` stands where `old` stood. With the same calls and results, shortened ones for example, nothing
-    /// changes.
+    /// Takes note that `new` stands where `old` stood. With the same calls and results, shortened ones for example, the
+    /// order stays.
     pub(super) fn replace(&mut self, old: &Message, new: &Message) {
-        if !sides(old).eq(sides(new)) {
+        if sides(old).eq(sides(new)) {
+            for (id, side) in sides(new) {
+                self.change(id, |sides| sides.of(side).message = Some(new.id().clone()));
+            }
+        } else {
             self.subtract(old);
             self.add(new);
             self.disordered = true;
         }
     }
 
-    fn each_side(&mut self, message: &Message, change: impl Fn(&mut u32)) {
-        for (id, side) in sides(message) {
-            let sides = self.counts.entry(id.clone()).or_default();
-            self.doubtful -= usize::from(sides.is_doubtful());
-            change(match side {
-                Side::Call => &mut sides.calls,
-                Side::Result => &mut sides.results,
-            });
-            sides.odd |= sides.calls > 1 || sides.results > sides.calls;
-            self.doubtful += usize::from(sides.is_doubtful() && (sides.calls, sides.results) != (0, 0));
-            if (sides.calls, sides.results) == (0, 0) {
-                self.counts.remove(id);
-            }
+    fn change(&mut self, id: &ToolCallId, change: impl FnOnce(&mut Sides)) {
+        let sides = self.ids.entry(id.clone()).or_default();
+        let (was_half, was_odd) = (sides.is_half(), sides.odd);
+        change(sides);
+        if sides.is_half() && !was_half {
+            self.halves.insert(id.clone());
+        }
+        if !sides.is_half() && was_half {
+            self.halves.remove(id);
+        }
+        let is_odd = sides.odd && !sides.is_empty();
+        self.odd = self.odd + usize::from(is_odd) - usize::from(was_odd);
+        if sides.is_empty() {
+            self.ids.remove(id);
         }
     }
 
@@ -74,33 +111,55 @@ impl Pairs {
         *self = Self::default();
     }
 
-    /// The calls of `messages` without a result behind them, and the results without a call before them. Of calls with
-    /// the same id the newest message is answered first, as models have it.
-    pub(super) fn orphans<'a>(&self, messages: impl Iterator<Item = &'a Message>) -> Orphans<'a> {
-        let mut orphans = Orphans::default();
-        if self.doubtful == 0 && !self.disordered {
-            return orphans;
+    /// The calls without a result behind them, and the results without a call before them. `message` finds a message,
+    /// `messages` are all of them.
+    pub(super) fn orphans<'a, M: Iterator<Item = &'a Message>>(
+        &self,
+        message: impl Fn(&MessageId) -> Option<&'a Message>,
+        messages: impl FnOnce() -> M,
+    ) -> Orphans<'a> {
+        if self.odd > 0 || self.disordered {
+            return matched(messages());
         }
-        let mut open: HashMap<&ToolCallId, Vec<Vec<Place<'_>>>> = HashMap::new();
-        for message in messages {
-            let mut asked: HashMap<&ToolCallId, Vec<Place<'_>>> = HashMap::new();
-            for (part, (id, side)) in
-                message.content().parts().iter().enumerate().filter_map(|(at, part)| Some((at, side(part)?)))
-            {
-                let place = Place { message: message.id(), part };
-                match side {
-                    Side::Call => asked.entry(id).or_default().push(place),
-                    Side::Result if answer(&mut open, id) => {}
-                    Side::Result => orphans.insert(id, place),
+        let mut orphans = Orphans::default();
+        for id in &self.halves {
+            let sides = self.ids.get(id);
+            let stands = sides.map(|sides| if sides.calls.number > 0 { &sides.calls } else { &sides.results });
+            let Some(message) = stands.and_then(|count| message(count.message.as_ref()?)) else { continue };
+            for (part, it) in message.content().parts().iter().enumerate() {
+                if let Some((found, _)) = side(it)
+                    && found == id
+                {
+                    orphans.insert(found, Place { message: message.id(), part });
                 }
             }
-            asked.into_iter().for_each(|(id, places)| open.entry(id).or_default().push(places));
-        }
-        for (id, places) in open {
-            places.into_iter().flatten().for_each(|place| orphans.insert(id, place));
         }
         orphans
     }
+}
+
+/// Matches calls and results one by one. Of calls with the same id the newest message is answered first, as models have
+/// it.
+fn matched<'a>(messages: impl Iterator<Item = &'a Message>) -> Orphans<'a> {
+    let mut orphans = Orphans::default();
+    let mut open: HashMap<&ToolCallId, Vec<Vec<Place<'_>>>> = HashMap::new();
+    for message in messages {
+        let mut asked: HashMap<&ToolCallId, Vec<Place<'_>>> = HashMap::new();
+        let parts = message.content().parts().iter().enumerate();
+        for (part, (id, side)) in parts.filter_map(|(at, part)| Some((at, side(part)?))) {
+            let place = Place { message: message.id(), part };
+            match side {
+                Side::Call => asked.entry(id).or_default().push(place),
+                Side::Result if answer(&mut open, id) => {}
+                Side::Result => orphans.insert(id, place),
+            }
+        }
+        asked.into_iter().for_each(|(id, places)| open.entry(id).or_default().push(places));
+    }
+    for (id, places) in open {
+        places.into_iter().flatten().for_each(|place| orphans.insert(id, place));
+    }
+    orphans
 }
 
 /// Takes out the call that a result with this id answers, if there is one.
