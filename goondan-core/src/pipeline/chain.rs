@@ -77,7 +77,7 @@ impl<K: Kind> Chain<K> {
     /// The error of the outermost layer, or of the core when there is no layer (PIPE-24).
     pub async fn run<'a>(&'a self, host: &'a mut K::Host<'a>) -> Result<K::Output> {
         let mut ctx = K::context(host, Frame::new(&self.infos));
-        match catch_panics(Next::<K>::new(&self.layers, 0).run(&mut ctx)).await {
+        match catch_panics(Next::<K>::new(&self.layers).run(&mut ctx)).await {
             Ok(result) => result,
             Err(panic) => Err(match K::frame(&mut ctx).panicking() {
                 Some(layer) => panic.at(&layer.extension, layer.hook()),
@@ -107,6 +107,6 @@ impl<K: Kind> Layer<K> {
     /// The error of the layer.
     pub async fn run<'a>(&'a self, host: &'a mut K::Host<'a>) -> Result<K::Output> {
         let mut ctx = K::context(host, Frame::inside(&self.info));
-        self.middleware.handle(&mut ctx, Next::new(&[], self.info.len())).await
+        self.middleware.handle(&mut ctx, Next::new(&[])).await
     }
 }

@@ -118,14 +118,17 @@ macro_rules! kind {
 
             const KIND: MiddlewareKind = MiddlewareKind::$kind;
 
+            #[inline]
             fn context<'a>(host: &'a mut (dyn $host + 'a), frame: Frame<'a>) -> $context<'a> {
                 $context { host, frame }
             }
 
+            #[inline]
             fn frame<'c, 'a>(ctx: &'c mut Self::Context<'a>) -> &'c mut Frame<'a> {
                 &mut ctx.frame
             }
 
+            #[inline]
             fn run_core<'c>(ctx: &'c mut $context<'_>) -> BoxFuture<'c, Result<$output>> {
                 ctx.host.run_core()
             }
