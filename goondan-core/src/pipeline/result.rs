@@ -13,6 +13,7 @@ use crate::context::{StepContext, ToolCallContext, TurnContext};
 use crate::conversation::{Message, Role, Source, ToolOutput};
 use crate::error::Error;
 use crate::name::{ToolCallId, TurnId};
+use crate::secret::mask_text;
 
 /// Why a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -293,6 +294,13 @@ impl From<&Error> for ToolError {
 }
 
 impl ToolError {
+    /// The same error without secrets: a middleware writes its fields as it likes.
+    fn masked(mut self) -> Self {
+        mask_text(&mut self.message);
+        self.suggestion.as_mut().into_iter().for_each(mask_text);
+        self
+    }
+
     /// The same error with a message of at most `limit` characters (F-TOOL).
     #[cfg(feature = "runtime")]
     #[must_use]
@@ -337,7 +345,7 @@ impl ToolCallResult {
             data: Box::new(ToolCallData {
                 call_id: ctx.call_id().clone(),
                 tool_name: ctx.tool_name().to_owned(),
-                outcome: draft.outcome,
+                outcome: draft.outcome.map_err(ToolError::masked),
             }),
         }
     }
@@ -377,7 +385,7 @@ impl ToolCallResult {
 
     /// Makes the call end with `error`.
     pub fn set_error(&mut self, error: impl Into<ToolError>) {
-        self.data.outcome = Err(error.into());
+        self.data.outcome = Err(error.into().masked());
     }
 
     /// What the model is sent: text as text, anything else as JSON, an error with its code, remedy and help page.
