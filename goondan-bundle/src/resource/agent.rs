@@ -107,7 +107,8 @@ fn read_uses(
             let message = format!("the extension `{}` is listed twice", used.target.name);
             item.field.refuse(ErrorCode::CONFIG_SCHEMA, message, "keep one of the two");
         }
-        uses.push((used, item.field));
+        let place = item.get("ref").unwrap_or(item.field);
+        uses.push((used, place));
     }
     // Who is missing may be among those that could not be read.
     if uses.len() == count && list.items().is_some_and(|items| items.len() == count) {

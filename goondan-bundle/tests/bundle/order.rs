@@ -52,7 +52,7 @@ fn extensions_that_can_be_ordered_are_no_fault() {
 fn circle_is_told_at_the_extension_that_closes_it() {
     assert_eq!(
         faults(&["inner", "outer", "stubborn", "lenient"]),
-        ["9:7 spec.extensions[2] E_EXT_ORDER: the step middlewares cannot be ordered: \
+        ["9:12 spec.extensions[2].ref E_EXT_ORDER: the step middlewares cannot be ordered: \
              inner → stubborn → outer → inner (`wrap` of `stubborn` says `after = \"inner\"`; \
              `wrap` of `stubborn` says `before = \"outer\"`; `wrap` of `outer` says `before = \"inner\"`)"]
     );
@@ -64,9 +64,9 @@ fn missing_neighbours_are_told_at_each_extension_that_names_one() {
     assert_eq!(
         faults(&["outer", "stubborn"]),
         [
-            "7:7 spec.extensions[0] E_EXT_ORDER: extension `outer`, step middleware `wrap`: \
+            "7:12 spec.extensions[0].ref E_EXT_ORDER: extension `outer`, step middleware `wrap`: \
              `before = \"inner\"` names no extension of the agent",
-            "8:7 spec.extensions[1] E_EXT_ORDER: extension `stubborn`, step middleware `wrap`: \
+            "8:12 spec.extensions[1].ref E_EXT_ORDER: extension `stubborn`, step middleware `wrap`: \
              `after = \"inner\"` names no extension of the agent"
         ]
     );
