@@ -38,10 +38,10 @@ pub struct SourcedValue {
 
 impl ValueSource {
     /// The value as it is now; the error says what is wrong with the source. A variable that is empty is as good as none.
-    fn fetch(&self) -> Result<Secret, (String, String)> {
+    fn fetch(&self) -> Result<String, (String, String)> {
         let Self::Env(name) = self;
         let wrong = match env::var(name) {
-            Ok(value) if !value.is_empty() => return Ok(Secret::new(value)),
+            Ok(value) if !value.is_empty() => return Ok(value),
             Ok(_) => "is empty",
             Err(env::VarError::NotPresent) => "is not set",
             Err(env::VarError::NotUnicode(_)) => "is not UTF-8 text",
@@ -51,18 +51,23 @@ impl ValueSource {
 }
 
 impl SourcedValue {
-    /// Puts the value into `config`, which is the one that this was read from.
-    pub(crate) fn put_into(&self, config: &mut Json) -> Result<(), Fault> {
-        let value = self.source.fetch().map_err(|(wrong, suggestion)| Fault {
+    /// Puts the value into `config`, which is the one that this was read from. Gives what is wrong if there is none.
+    pub(crate) fn put_into(&self, config: &mut Json) -> Option<Fault> {
+        let (wrong, suggestion) = match self.source.fetch() {
+            Ok(value) => {
+                self.replace(config, Secret::new(value).expose());
+                return None;
+            }
+            Err(told) => told,
+        };
+        Some(Fault {
             file: self.file.clone(),
             place: Some(self.place),
             path: self.path.clone(),
             code: ErrorCode::CONFIG_VALUE_NOT_FOUND,
             message: format!("`{}` takes its value from {wrong}", self.path),
             suggestion,
-        })?;
-        self.replace(config, value.expose());
-        Ok(())
+        })
     }
 
     /// Puts a text into `config` that stands for the value.

@@ -34,7 +34,6 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
-use goondan::secret::mask;
 use goondan::{Error, Result};
 
 // The extensions that every `goondan` has. Nothing else names these crates, and the linker would leave them out.
@@ -100,7 +99,7 @@ fn report(error: &Error) {
 
 /// Says something that was not asked for. Where that cannot be said nobody wants to know.
 fn say(text: &str) {
-    _ = io::stderr().lock().write_all(mask(text).as_bytes());
+    _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Whether people look at `stream` and did not refuse colours, as <https://no-color.org> says.

@@ -112,8 +112,8 @@ fn forms(text: &str) -> Vec<Box<str>> {
     let within = |quoted: String| quoted.get(1..quoted.len() - 1).map(Box::from);
     let mut forms: Vec<Box<str>> = vec![text.into()];
     for _ in 0..2 {
-        let escaped = |form: &Box<str>| [within(format!("{form:?}")), within(Value::from(&**form).to_string())];
-        let more: Vec<_> = forms.iter().flat_map(escaped).flatten().collect();
+        let escaped = |form: &str| [within(format!("{form:?}")), within(Value::from(form).to_string())];
+        let more: Vec<_> = forms.iter().flat_map(|form| escaped(form)).flatten().collect();
         forms.extend(more);
     }
     forms.sort();

@@ -177,6 +177,6 @@ impl Bundle {
 /// The settings with which an agent uses an extension, with all values in them; or which are not there.
 pub(crate) fn config(used: &ExtensionRef) -> Result<Value, Faults> {
     let mut config = used.merged_config();
-    let faults = used.merged_sources().filter_map(|value| value.put_into(&mut config).err()).collect();
+    let faults = used.merged_sources().filter_map(|value| value.put_into(&mut config)).collect();
     Faults::of(faults).map_or(Ok(config), Err)
 }
