@@ -60,6 +60,8 @@ pub use goondan_core::{
     AgentName, EventId, ExtensionName, InstanceKey, MessageId, ToolCallId, ToolName, TraceId, TurnId,
 };
 
+pub use goondan_core::{Secret, secret};
+
 pub use goondan_core::{Error, ErrorCode, Result, StdErr};
 
 pub use goondan_core::{

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use goondan_core::{Agent, AgentBuilder, AgentName, LocalRouter, Result, ScriptItem, ScriptedModel, Store};
 
-use crate::{AgentResource, Bundle, Entry, ModelResource, Provider, read_yaml};
+use crate::bundle::config;
+use crate::{AgentResource, Bundle, Entry, Faults, ModelResource, Provider, read_yaml};
 
 /// The agents of a bundle, built: they share a store and reach one another.
 #[derive(Debug)]
@@ -38,22 +39,24 @@ impl Bundle {
     /// Builds all agents of the bundle over one store.
     ///
     /// # Errors
-    /// What [`AgentBuilder::build`] says of an agent, and what [`read_yaml`] says of the script of a model.
+    /// `E_CONFIG_VALUE_NOT_FOUND` for the first value that is not where the bundle takes it from; what
+    /// [`AgentBuilder::build`] says of an agent, and what [`read_yaml`] says of the script of a model.
     pub async fn build(&self, store: impl Store) -> Result<Agents> {
+        self.check_values().map_err(Faults::into_error)?;
         let store: Arc<dyn Store> = Arc::new(store);
         let router = LocalRouter::new();
         let scripts = self.models().map(|model| Ok((model.name.as_str(), script(model)?))).collect::<Result<_>>()?;
         let mut agents = BTreeMap::new();
         for resource in self.agents() {
             let agent =
-                self.builder_of(resource, &scripts).store(Arc::clone(&store)).router(router.clone()).build().await?;
+                self.builder_of(resource, &scripts)?.store(Arc::clone(&store)).router(router.clone()).build().await?;
             router.add(&agent);
             agents.insert(resource.name.clone(), agent);
         }
         Ok(Agents { agents, router })
     }
 
-    fn builder_of(&self, agent: &AgentResource, scripts: &Scripts<'_>) -> AgentBuilder {
+    fn builder_of(&self, agent: &AgentResource, scripts: &Scripts<'_>) -> Result<AgentBuilder> {
         let own = self.model_of(agent);
         let mut builder = Agent::builder(agent.name.as_str()).model(model(own, scripts));
         // API-11: a step middleware may ask for any other model of the bundle by name.
@@ -70,11 +73,12 @@ impl Bundle {
         if let Some(timeout) = limits.tool_timeout {
             builder = builder.tool_timeout(timeout);
         }
-        for (name, entry, config) in self.extensions_of(agent) {
-            let Entry::Linked(entry) = entry;
-            builder = builder.linked(name.as_str(), entry.as_str(), config);
+        for used in &agent.extensions {
+            let Entry::Linked(entry) = &used.target.entry;
+            let config = config(used).map_err(Faults::into_error)?;
+            builder = builder.linked(used.target.name.as_str(), entry.as_str(), config);
         }
-        builder
+        Ok(builder)
     }
 }
 

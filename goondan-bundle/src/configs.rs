@@ -4,31 +4,50 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use goondan_core::schema::{Schema, Violation};
-use goondan_core::{ErrorCode, Result};
+use goondan_core::{ErrorCode, MiddlewareDescriptor, Result};
 use serde_json::Value;
 
 use crate::field::{Field, meant};
+use crate::known::KnownExtension;
 use crate::nearest::{nearest, one_of};
 use crate::resource::{Entry, ExtensionRef, ExtensionResource};
+use crate::value::SourcedValue;
 
 /// The extensions that are known, by the names of their entries.
-pub(crate) struct Configs {
+pub(crate) struct Configs<'a> {
     /// `None` when it is not known which extensions there are.
-    known: Option<BTreeMap<String, Result<Schema>>>,
+    known: Option<BTreeMap<&'a str, Known<'a>>>,
     /// The extensions whose settings were checked as an agent uses them.
     used: RefCell<BTreeSet<String>>,
 }
 
-impl Configs {
-    pub(crate) fn new(known: Option<&[(&str, Value)]>) -> Self {
-        let compile = |(name, schema): &(&str, Value)| ((*name).to_owned(), Schema::compile(schema));
+struct Known<'a> {
+    schema: Result<Schema>,
+    middlewares: &'a [MiddlewareDescriptor],
+}
+
+impl<'a> Configs<'a> {
+    pub(crate) fn new(known: Option<&'a [KnownExtension<'a>]>) -> Self {
+        let compile = |known: &'a KnownExtension<'a>| {
+            (known.name, Known { schema: Schema::compile(&known.config_schema), middlewares: known.middlewares })
+        };
         Self { known: known.map(|known| known.iter().map(compile).collect()), used: RefCell::default() }
+    }
+
+    fn of(&self, extension: &ExtensionResource) -> Option<&Known<'a>> {
+        let Entry::Linked(name) = &extension.entry;
+        self.known.as_ref()?.get(name.as_str())
+    }
+
+    /// The middlewares that an extension is known to declare.
+    pub(crate) fn middlewares(&self, used: &ExtensionRef) -> &'a [MiddlewareDescriptor] {
+        self.of(&used.target).map(|known| known.middlewares).unwrap_or_default()
     }
 
     /// Reports an entry that names an extension which is not known.
     pub(crate) fn check_entry(&self, field: &Field<'_>, name: &str) {
         let Some(known) = &self.known else { return };
-        match known.get(name) {
+        match known.get(name).map(|known| &known.schema) {
             Some(Ok(_)) => {}
             Some(Err(error)) => field.refuse(
                 ErrorCode::SCHEMA_INVALID,
@@ -36,8 +55,8 @@ impl Configs {
                 "correct the extension",
             ),
             None => {
-                let guess = nearest(name, known.keys().map(String::as_str));
-                let names = one_of(known.keys().map(String::as_str));
+                let guess = nearest(name, known.keys().copied());
+                let names = one_of(known.keys().copied());
                 field.refuse(
                     ErrorCode::EXT_LOAD,
                     format!("no extension `{name}` is linked into this program; it has {names}{}", meant(guess)),
@@ -58,7 +77,7 @@ impl Configs {
     pub(crate) fn check_use(&self, used: &ExtensionRef, item: &Field<'_>, spec: Option<&Field<'_>>) {
         self.used.borrow_mut().insert(used.target.name.to_string());
         let (own, base) = (item.follow(["config"]), spec.and_then(|spec| spec.follow(["config"])));
-        for violation in self.violations(&used.target, &used.merged_config()) {
+        for violation in self.violations(&used.target, used.merged_config(), used.merged_sources()) {
             let keys = keys(&violation);
             let of_agent = keys.first().is_some_and(|key| used.config.contains_key(key));
             // What is missing can be added by the agent or the extension; the agent is where it shows.
@@ -71,18 +90,48 @@ impl Configs {
     pub(crate) fn check_unused(&self, extension: &ExtensionResource, spec: &Field<'_>) {
         if !self.used.borrow().contains(extension.name.as_str()) {
             let config = spec.follow(["config"]);
-            for violation in self.violations(extension, &extension.config) {
+            for violation in self.violations(extension, extension.config.clone(), extension.sources.iter()) {
                 report(config.as_ref().unwrap_or(spec), &keys(&violation), &violation, extension);
             }
         }
     }
 
-    fn violations(&self, extension: &ExtensionResource, config: &Value) -> Vec<Violation> {
-        let Entry::Linked(name) = &extension.entry;
-        match self.known.as_ref().and_then(|known| known.get(name)) {
-            Some(Ok(schema)) => schema.violations(config),
-            _ => Vec::new(),
+    /// What is wrong with `config`, whatever the values of its `sources` may be.
+    fn violations<'s>(
+        &self,
+        extension: &ExtensionResource,
+        mut config: Value,
+        sources: impl Iterator<Item = &'s SourcedValue>,
+    ) -> Vec<Violation> {
+        let Some(Known { schema: Ok(schema), .. }) = self.of(extension) else { return Vec::new() };
+        let pointers: Vec<_> = sources
+            .map(|value| {
+                value.stand_in(&mut config);
+                pointer(&value.keys)
+            })
+            .collect();
+        let mut violations = schema.violations(&config);
+        violations.retain(|violation| !pointers.iter().any(|pointer| may_fit(violation, pointer)));
+        violations
+    }
+}
+
+fn pointer(keys: &[String]) -> String {
+    keys.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
+}
+
+/// Whether `violation` may not be one with another text at `pointer`.
+fn may_fit(violation: &Violation, pointer: &str) -> bool {
+    let below = pointer.strip_prefix(violation.path.as_str());
+    match below {
+        Some("") => violation.keyword != "type",
+        Some(below) if below.starts_with('/') => {
+            matches!(
+                violation.keyword.as_str(),
+                "anyOf" | "oneOf" | "not" | "enum" | "const" | "contains" | "uniqueItems"
+            )
         }
+        _ => false,
     }
 }
 

@@ -33,7 +33,12 @@ impl Faults {
         elsewhere.dedup();
         elsewhere.retain(|fault| !all.contains(fault));
         all.extend(elsewhere);
-        let mut faults = all.into_iter();
+        Self::of(all)
+    }
+
+    /// Faults that were found after reading, in their order.
+    pub(crate) fn of(faults: Vec<Fault>) -> Option<Self> {
+        let mut faults = faults.into_iter();
         Some(Self { first: Box::new(faults.next()?), rest: faults.collect() })
     }
 

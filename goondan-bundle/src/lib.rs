@@ -4,8 +4,9 @@
 //! In the order in which data passes: `scan`: from a path to files · `source`: from a file to text · `yaml`: from text
 //! to trees whose every node knows its place · `plain`: from text to data of the caller · `shape`: which fields there
 //! are · `schema`: the same for editors · `field` and `table`: reading a node and saying what is wrong with it ·
-//! `document`: what each document declares · `reference`: who means whom · `configs`: settings of extensions that are
-//! known · `resource`: the typed kinds · `bundle`: all of it together · `build`: the agents. `fault`, `faults` and
+//! `document`: what each document declares · `reference`: who means whom · `value`: what comes from elsewhere · `known`:
+//! the extensions of the program · `configs`: whether settings fit them · `order`: whether they can wrap an agent
+//! together · `resource`: the typed kinds · `bundle`: all of it together · `build`: the agents. `fault`, `faults` and
 //! `hint` are what is said of a bundle; `nearest` and `legacy` help to word it.
 
 mod fault;
@@ -43,7 +44,15 @@ pub use schema::schema;
 
 mod reference;
 
+mod value;
+pub use value::{SourcedValue, ValueSource};
+
+mod known;
+pub use known::KnownExtension;
+
 mod configs;
+
+mod order;
 
 mod resource;
 pub use resource::{

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::document::Kind;
-use crate::shape::{DOCUMENT, FieldShape, REFERENCE, Shape, Takes};
+use crate::shape::{DOCUMENT, FieldShape, REFERENCE, Shape, Takes, VALUE};
 
 /// The grammar of the names of resources, of at most 63 characters (F-REF).
 const NAME: &str = "[a-z][a-z0-9]*(-[a-z0-9]+)*";
@@ -77,6 +77,7 @@ fn takes(takes: &Takes, kind: Kind) -> Map<String, Value> {
             json!({ "type": "string", "pattern": format!("^linked:{NAME}$"), "maxLength": 63 + "linked:".len() })
         }
         Takes::Positive => json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
+        Takes::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
         Takes::Object => json!({ "type": "object" }),
         Takes::Labels => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         Takes::Reference(kind) => reference(*kind),
@@ -112,8 +113,9 @@ fn config_by_entry(name: &str) -> Value {
 }
 
 /// The schema of a config as a definition of ours, so that it can be found from anywhere in ours.
-fn config_of(name: &str, config: &Value) -> Value {
-    let mut config = config.clone();
+fn config_of(name: &str, schema: &Value) -> Value {
+    let mut config = schema.clone();
+    take_values(&mut config, schema);
     rebase(&mut config, &format!("#/$defs/{name}"));
     if let Value::Object(fields) = &mut config {
         // It is part of a schema now, and agents may add what the extension does not set.
@@ -142,4 +144,57 @@ fn rebase(schema: &mut Value, root: &str) {
         }
         _ => {}
     }
+}
+
+/// How deep references are followed to see what a setting takes.
+const FOLLOWED: usize = 8;
+
+/// Lets every setting below `schema` that takes text take a `valueFrom` as well. `root` is the schema that references
+/// within mean.
+fn take_values(schema: &mut Value, root: &Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(|item| take_values(item, root)),
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                match (key.as_str(), value) {
+                    ("const" | "enum" | "default" | "examples", _) => {}
+                    ("properties" | "patternProperties", Value::Object(settings)) => {
+                        settings.values_mut().for_each(|setting| take_value(setting, root));
+                    }
+                    ("items" | "additionalProperties", setting) => take_value(setting, root),
+                    ("prefixItems", Value::Array(settings)) => {
+                        settings.iter_mut().for_each(|setting| take_value(setting, root));
+                    }
+                    ("$defs" | "definitions" | "dependentSchemas", Value::Object(schemas)) => {
+                        schemas.values_mut().for_each(|schema| take_values(schema, root));
+                    }
+                    (_, value) => take_values(value, root),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn take_value(setting: &mut Value, root: &Value) {
+    let takes = takes_text(setting, root, FOLLOWED);
+    take_values(setting, root);
+    if takes {
+        let written = setting.take();
+        // Editors show the description of what they are at.
+        let about = written.get("description").cloned();
+        *setting = json!({ "anyOf": [written, table(&VALUE, Kind::Extension)] });
+        about.into_iter().for_each(|about| setting["description"] = about);
+    }
+}
+
+fn takes_text(schema: &Value, root: &Value, follow: usize) -> bool {
+    let of = |key| schema.get(key).and_then(Value::as_array).into_iter().flatten();
+    let is_text = |value: Option<&Value>| value.is_some_and(|value| value == "string");
+    let target = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
+    is_text(schema.get("type"))
+        || of("type").any(|one| is_text(Some(one)))
+        || of("enum").chain(schema.get("const")).any(Value::is_string)
+        || of("anyOf").chain(of("oneOf")).any(|one| follow > 0 && takes_text(one, root, follow - 1))
+        || target.and_then(|to| root.pointer(to)).is_some_and(|one| follow > 0 && takes_text(one, root, follow - 1))
 }

@@ -1,37 +1,25 @@
 //! Owns `goondan check` and `goondan schema`: what is wrong with a bundle, and what a right one looks like.
 
-use std::io::{self, IsTerminal};
+use std::io;
 
-use goondan::bundle::{Faults, Hint, schema as bundle_schema};
-use goondan::{Bundle, Result, Value, json, linked};
+use goondan::bundle::{Hint, schema as bundle_schema};
+use goondan::{Bundle, Result, json, linked};
 
 use crate::args::CheckArgs;
-use crate::excerpt;
+use crate::faults;
 use crate::run::Outcome;
 
 /// Checks everything that can be checked without running anything. Faults go where the answer goes: they are what was asked
 /// for.
 pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
-    let (text, outcome) = match Bundle::check_with(&args.bundle, &extensions()) {
+    let (text, outcome) = match faults::read(&args.bundle) {
         Ok(bundle) if args.json => (json!({ "faults": [], "hints": bundle.hints() }).to_string() + "\n", Outcome::Done),
         Ok(bundle) => (summary(&bundle), Outcome::Done),
-        Err(faults) if args.json => {
-            (json!({ "faults": faults, "hints": [] }).to_string() + "\n", Outcome::Misconfigured)
-        }
-        Err(faults) => {
-            let count = faults.len();
-            let what = if count == 1 { "fault" } else { "faults" };
-            (format!("{}\n{count} {what}\n", told(&faults).trim_end()), Outcome::Misconfigured)
-        }
+        Err(found) if args.json => (faults::object(&found), Outcome::Misconfigured),
+        Err(found) => (faults::page(&found, &io::stdout()), Outcome::Misconfigured),
     };
     crate::print(&text)?;
     Ok(outcome)
-}
-
-/// People see the lines that are meant; programs read one line a fault.
-fn told(faults: &Faults) -> String {
-    let out = io::stdout();
-    if out.is_terminal() { excerpt::page(faults, crate::in_colour(&out)) } else { faults.to_string() }
 }
 
 fn summary(bundle: &Bundle) -> String {
@@ -42,10 +30,7 @@ fn summary(bundle: &Bundle) -> String {
 
 /// The JSON Schema of bundle documents, with the configs of the extensions of this program.
 pub(crate) fn schema() -> Result<()> {
-    crate::print(&(serde_json::to_string_pretty(&bundle_schema(&extensions()))? + "\n"))
-}
-
-/// The extensions of this program, and the schemas of their configs.
-fn extensions() -> Vec<(&'static str, Value)> {
-    linked().into_iter().map(|descriptor| (descriptor.name, (descriptor.config_schema)())).collect()
+    let configs: Vec<_> =
+        linked().into_iter().map(|descriptor| (descriptor.name, (descriptor.config_schema)())).collect();
+    crate::print(&(serde_json::to_string_pretty(&bundle_schema(&configs))? + "\n"))
 }

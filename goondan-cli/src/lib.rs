@@ -9,7 +9,8 @@
 //!
 //! # Layout
 //! `args`: what the user asks for · `log`: what is told beside the answers · `run`: the conversation · `answer`: what a
-//! turn prints · `check`: what is wrong with a bundle · `excerpt`: the same beside the lines that are meant · `order`: who wraps
+//! turn prints · `check`: what is wrong with a bundle · `faults`: how that is told, and `excerpt`: the same beside the lines that are meant ·
+//! `panics`: what a panic prints · `order`: who wraps
 //! whom · `instance` and `cost`: what is stored, and what turns cost · `new`: a crate for an extension · `plugin`: the
 //! extensions of this program · `shell`: completions and manual pages.
 
@@ -18,10 +19,12 @@ mod args;
 mod check;
 mod cost;
 mod excerpt;
+mod faults;
 mod instance;
 mod log;
 mod new;
 mod order;
+mod panics;
 mod plugin;
 mod run;
 mod shell;
@@ -51,6 +54,7 @@ const INTERRUPTED: u8 = 130;
 /// 130 interrupted.
 pub fn main() -> ExitCode {
     let Args { log, command } = Args::parse();
+    panics::hide_secrets();
     match log::to_stderr(&log).and_then(|()| run(command)) {
         Ok(run::Outcome::Done) => ExitCode::SUCCESS,
         Ok(run::Outcome::SomeFailed) => ExitCode::from(FAILED),
@@ -67,7 +71,7 @@ fn run(command: Command) -> Result<run::Outcome> {
     match command {
         Command::Run(args) => return run::run(&args),
         Command::Check(args) => return check::check(&args),
-        Command::Order(args) => order::order(&args)?,
+        Command::Order(args) => return order::order(&args),
         Command::Schema(_) => check::schema()?,
         Command::Instance(args) => match args.what {
             Instance::List(args) => instance::list(&args)?,
@@ -90,7 +94,12 @@ fn run(command: Command) -> Result<run::Outcome> {
 }
 
 fn report(error: &Error) {
-    eprintln!("error: {}", error.report());
+    say(&format!("error: {}\n", error.report()));
+}
+
+/// Says something that was not asked for. Where that cannot be said nobody wants to know.
+fn say(text: &str) {
+    _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Whether people look at `stream` and did not refuse colours, as <https://no-color.org> says.

@@ -3,8 +3,9 @@
 mod json;
 
 use std::env;
-use std::io;
+use std::io::{self, Write};
 
+use goondan::secret::mask;
 use goondan::{Error, ErrorCode, Result};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
@@ -23,17 +24,37 @@ pub(crate) fn to_stderr(args: &LogArgs) -> Result<()> {
         Some(level) => Targets::new().with_default(LevelFilter::from(level)),
         None => from_environment()?,
     };
-    let lines = fmt::layer().with_writer(io::stderr);
     let registry = tracing_subscriber::registry();
     match args.format {
         LogFormat::Pretty => {
+            let lines = fmt::layer().with_writer(|| Lines { mask: true });
             registry.with(lines.with_ansi(crate::in_colour(&io::stderr()))).with(filter).init();
         }
         LogFormat::Json => {
+            // A mask over numbers and braces would leave no JSON: the values are masked before.
+            let lines = fmt::layer().with_writer(|| Lines { mask: false });
             registry.with(lines.fmt_fields(json::Fields).event_format(json::Line)).with(filter).init();
         }
     }
     Ok(())
+}
+
+/// The lines of the log, each in one piece, on standard error. Where they cannot be written nobody wants to read them.
+struct Lines {
+    mask: bool,
+}
+
+impl Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let text = if self.mask { mask(&text) } else { text.as_ref().into() };
+        _ = io::stderr().lock().write_all(text.as_bytes());
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn from_environment() -> Result<Targets> {

@@ -3,10 +3,12 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use goondan::{Bundle, Error, Instance, LayerInfo, MemoryStore, MiddlewareKind, Result};
+use goondan::{Error, Instance, LayerInfo, MemoryStore, MiddlewareKind, Result};
 use serde::Serialize;
 
 use crate::args::OrderArgs;
+use crate::faults::{self, Refusal};
+use crate::run::Outcome;
 
 const KINDS: [MiddlewareKind; 3] = [MiddlewareKind::Turn, MiddlewareKind::Step, MiddlewareKind::ToolCall];
 
@@ -20,10 +22,18 @@ struct Shown<'a> {
 
 /// Registers the extensions of an agent over an empty store, and shows what came of it: what `#[init]` registers by hand is
 /// among it, and nothing of a conversation is touched.
-pub(crate) fn order(args: &OrderArgs) -> Result<()> {
-    let bundle = Bundle::load(&args.bundle)?;
+pub(crate) fn order(args: &OrderArgs) -> Result<Outcome> {
+    match text(args) {
+        Ok(text) => crate::print(&text).map(|()| Outcome::Done),
+        Err(refusal) => refusal.outcome(args.json),
+    }
+}
+
+fn text(args: &OrderArgs) -> Result<String, Refusal> {
+    let bundle = faults::read(&args.bundle)?;
+    bundle.check_values()?;
     let entry = crate::run::agent_of(&bundle, args.agent.as_deref())?.name.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::from)?;
     let text = runtime.block_on(async {
         let agents = bundle.build(MemoryStore::new()).await?;
         let agent = agents.get(entry.as_str()).ok_or_else(|| Error::msg("a built bundle has its agents"))?;
@@ -32,7 +42,7 @@ pub(crate) fn order(args: &OrderArgs) -> Result<()> {
         instance.close().await?;
         Ok::<_, Error>(text)
     })?;
-    crate::print(&text)
+    Ok(text)
 }
 
 /// The onion of each kind around a conversation, for people.

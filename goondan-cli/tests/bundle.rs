@@ -75,6 +75,18 @@ fn six_faults_of_five_documents_are_six_lines() {
         text(&output.stdout)
     );
     assert!(text(&output.stdout).ends_with("6 faults\n"));
+    // Whoever needs the bundle says the same.
+    for command in ["run", "order"] {
+        let other = goondan(place.path(), command, &[]).output().unwrap();
+        assert_eq!(other.status.code(), Some(2), "{command}");
+        assert_eq!((text(&other.stdout), text(&other.stderr)), ("", text(&output.stdout)), "{command}");
+    }
+    let output = goondan(place.path(), "check", &["--json"]).output().unwrap();
+    for command in ["run", "order"] {
+        let other = goondan(place.path(), command, &["--json"]).output().unwrap();
+        assert_eq!(other.status.code(), Some(2), "{command}");
+        assert_eq!((text(&other.stdout), text(&other.stderr)), (text(&output.stdout), ""), "{command}");
+    }
 }
 
 #[test]

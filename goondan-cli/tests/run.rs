@@ -306,3 +306,43 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
 }
+
+#[test]
+fn conversations_are_synced_as_the_swarm_or_the_command_line_says() {
+    let place = Place::new(SCRIPT, 40);
+    for level in ["turn", "always", "never"] {
+        let output = place.run(&["--fsync", level, "--input", level]);
+        assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
+    }
+    let requests = place.requests();
+    assert_eq!(texts(&requests[2]), ["turn", "fine", "always", "fine", "never"], "each went on from the last");
+    let output = place.run(&["--fsync", "sometimes", "--input", "x"]);
+    assert_eq!(output.status.code(), Some(2));
+    for part in ["sometimes", "--fsync", "turn, always, never"] {
+        assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
+    }
+    let manifest = place.bundle().join("goondan.yaml");
+    let bundle = fs::read_to_string(&manifest).unwrap();
+    let with = |level| bundle.replace("entryAgent: Agent/main", &format!("entryAgent: Agent/main, fsync: {level}"));
+    fs::write(&manifest, with("always")).unwrap();
+    assert_eq!(place.run(&["--input", "x"]).status.code(), Some(0));
+    fs::write(&manifest, with("sometimes")).unwrap();
+    let output = place.run(&["--fsync", "never", "--input", "x"]);
+    assert_eq!(output.status.code(), Some(2));
+    let fault = "`spec.fsync` must be `turn`, `always` or `never`, but is `sometimes`";
+    assert!(stderr(&output).contains(fault), "{}", stderr(&output));
+    assert_eq!(place.requests().len(), 4, "what is refused asks no model");
+}
+
+#[test]
+fn a_reader_of_standard_error_that_goes_away_is_no_failure() {
+    let place = Place::new("- { say: fine, when: hello, repeat: true }\n", 40);
+    // Log lines and the error of a turn that nobody hears, then an answer.
+    let (reader, nobody) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = place.command(&["--log-level", "trace"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(nobody).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"unknown\nhello\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output)), (Some(1), "fine\n"));
+}

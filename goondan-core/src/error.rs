@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::name::ExtensionName;
 use crate::pipeline::FailedTurn;
+use crate::secret::{mask, masked};
 
 /// The result of everything that can fail in goondan.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -16,6 +17,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// Any standard error becomes one through `?`, with the code `E_EXT_RUNTIME` (D-10). For that reason this type does not
 /// implement [`std::error::Error`] itself; [`Error::into_std`] gives a value that does.
+///
+/// What it says holds no [`Secret`](crate::Secret); only [`source`](Error::source) gives the cause as it is.
 ///
 /// ```
 /// use goondan_core::{Error, ErrorCode, Result};
@@ -48,7 +51,7 @@ pub(crate) struct Parts {
 impl Error {
     /// An error with a code of the caller's choice.
     pub fn new(code: impl Into<ErrorCode>, message: impl Into<Cow<'static, str>>) -> Self {
-        Self::build(code.into(), Some(message.into()), None)
+        Self::build(code.into(), Some(masked(message.into())), None)
     }
 
     /// An error of an extension that needs no code of its own: `E_EXT_RUNTIME` (D-10).
@@ -95,7 +98,7 @@ impl Error {
     /// Adds what the reader can do about it.
     #[must_use]
     pub fn suggest(mut self, suggestion: impl Into<Cow<'static, str>>) -> Self {
-        self.0.suggestion = Some(suggestion.into());
+        self.0.suggestion = Some(masked(suggestion.into()));
         self
     }
 
@@ -141,7 +144,7 @@ impl Error {
     pub fn message(&self) -> Cow<'_, str> {
         match (&self.0.message, &self.0.source) {
             (Some(message), _) => Cow::Borrowed(message),
-            (None, Some(source)) => Cow::Owned(source.to_string()),
+            (None, Some(source)) => Cow::Owned(mask(&source.to_string()).into_owned()),
             (None, None) => Cow::Borrowed(self.0.code.as_str()),
         }
     }
@@ -226,7 +229,7 @@ impl fmt::Display for Report<'_> {
         write!(f, "{}: {error}", error.code())?;
         let mut cause = error.source();
         while let Some(error) = cause {
-            write!(f, "\n  caused by: {error}")?;
+            write!(f, "\n  caused by: {}", mask(&error.to_string()))?;
             cause = error.source();
         }
         if let Some(suggestion) = error.suggestion() {
@@ -398,6 +401,8 @@ codes! {
     CONFIG_SCHEMA = "E_CONFIG_SCHEMA_INVALID";
     /// A file that a document names does not exist (F-REF).
     CONFIG_ENTRY_NOT_FOUND = "E_CONFIG_ENTRY_NOT_FOUND";
+    /// A value that a document takes from elsewhere is not there (F-REF).
+    CONFIG_VALUE_NOT_FOUND = "E_CONFIG_VALUE_NOT_FOUND";
 }
 
 impl ErrorCode {

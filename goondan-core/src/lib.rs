@@ -1,7 +1,7 @@
 //! The contract and the runtime of goondan. Programs and extensions import the facade crate `goondan` instead.
 //!
 //! # Layout
-//! In the order in which data passes: `name`, `error` · `conversation`, `event`: what is said · `tool` · `context`,
+//! In the order in which data passes: `name`, `secret`, `error` · `conversation`, `event`: what is said · `tool` · `context`,
 //! `pipeline`: what wraps it · `extension`: who wraps it · and with the feature `runtime`: `schema`, `model`, `store`,
 //! `agent`: what runs it.
 
@@ -16,6 +16,7 @@ mod extension;
 pub mod linkage;
 mod name;
 pub mod pipeline;
+pub mod secret;
 mod tool;
 
 #[cfg(feature = "runtime")]
@@ -35,6 +36,8 @@ pub mod testing;
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 pub use name::{AgentName, EventId, ExtensionName, InstanceKey, MessageId, ToolCallId, ToolName, TraceId, TurnId};
+
+pub use secret::Secret;
 
 pub use error::{Error, ErrorCode, Result, StdErr};
 

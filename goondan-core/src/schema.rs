@@ -17,6 +17,8 @@ pub struct Violation {
     pub path: String,
     /// What is wrong there.
     pub message: String,
+    /// The keyword of the schema that the value breaks, such as `type`.
+    pub keyword: String,
 }
 
 impl Schema {
@@ -36,6 +38,7 @@ impl Schema {
         let violation = |error: jsonschema::ValidationError<'_>| Violation {
             path: error.instance_path().to_string(),
             message: error.to_string(),
+            keyword: error.kind().keyword().to_owned(),
         };
         self.0.iter_errors(value).map(violation).collect()
     }

@@ -4,6 +4,8 @@ use super::load::Read;
 use crate::document::{Document, Kind};
 use crate::hint::Hint;
 use crate::reference::Resource;
+use crate::resource::ExtensionRef;
+use crate::value::SourcedValue;
 
 /// The hints of a bundle, in the order of its files and their lines.
 pub(super) fn hints(documents: &[Document<'_>], read: &Read) -> Vec<Hint> {
@@ -17,7 +19,22 @@ pub(super) fn hints(documents: &[Document<'_>], read: &Read) -> Vec<Hint> {
         }?;
         Some(Hint::new(field, message, suggestion))
     };
-    documents.iter().filter_map(hint).collect()
+    let mut hints: Vec<_> = documents.iter().filter_map(hint).collect();
+    for hint in missing_values(read) {
+        // Several agents can use one extension.
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    let files: Vec<_> = documents.iter().filter_map(|document| Some(document.name.as_ref()?.faults().file())).collect();
+    hints.sort_by_key(|hint| (files.iter().position(|file| *file == hint.file), hint.place));
+    hints
+}
+
+/// A check needs no secrets, but a run does.
+fn missing_values(read: &Read) -> impl Iterator<Item = Hint> {
+    let uses = read.agents.iter().flat_map(|agent| &agent.extensions);
+    uses.flat_map(ExtensionRef::merged_sources).filter_map(SourcedValue::hint)
 }
 
 /// What is wrong, and the remedy.

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use goondan_core::{ErrorCode, Result};
-use serde_json::Value;
 
 use super::Bundle;
 use super::files::{Files, Opened};
@@ -13,6 +12,7 @@ use crate::configs::Configs;
 use crate::document::{Document, Kind};
 use crate::faults::Faults;
 use crate::hint::Hint;
+use crate::known::KnownExtension;
 use crate::reference::{Names, Resource};
 use crate::resource::{AgentResource, ExtensionResource, ModelResource, SwarmResource};
 
@@ -45,16 +45,16 @@ impl Bundle {
         Self::open(path.as_ref(), &Configs::new(None))
     }
 
-    /// As [`Bundle::check`], in a program that has these extensions: each is the name of an entry and the schema of its
-    /// config. An entry that is none of them is a fault, and so is a config that does not fit.
+    /// As [`Bundle::check`], in a program that has these extensions. An entry that is none of them is a fault, and so are a
+    /// config that does not fit, and extensions of an agent that cannot be brought into an order (ORDER-11).
     ///
     /// # Errors
     /// Everything that is wrong, at once (RULE-02).
-    pub fn check_with(path: impl AsRef<Path>, extensions: &[(&str, Value)]) -> Result<Self, Faults> {
+    pub fn check_with(path: impl AsRef<Path>, extensions: &[KnownExtension<'_>]) -> Result<Self, Faults> {
         Self::open(path.as_ref(), &Configs::new(Some(extensions)))
     }
 
-    fn open(path: &Path, configs: &Configs) -> Result<Self, Faults> {
+    fn open(path: &Path, configs: &Configs<'_>) -> Result<Self, Faults> {
         let Files { root, opened, complete } = Files::open(path)?;
         let read = read(&opened, &root, complete, configs);
         let files = opened.iter().map(|opened| opened.faults.file().to_owned()).collect();
@@ -80,7 +80,7 @@ pub(super) struct Read {
 }
 
 /// Reads what all files declare; what is wrong goes to the collector of its file.
-fn read(opened: &[Opened], root: &Path, mut complete: bool, configs: &Configs) -> Read {
+fn read(opened: &[Opened], root: &Path, mut complete: bool, configs: &Configs<'_>) -> Read {
     let nodes = || opened.iter().flat_map(|file| file.nodes.iter().map(|node| (node, &file.faults)));
     let documents: Vec<_> = nodes().filter_map(|(node, faults)| Document::read(node, faults)).collect();
     let kinds = nodes().filter(|(node, _)| node.get("kind").is_some()).count();

@@ -11,10 +11,11 @@ use goondan_core::store::Fsync;
 use goondan_core::{Error, ErrorCode, ExtensionName, Result};
 use serde_json::Value;
 
+use crate::faults::Faults;
 use crate::field::meant;
 use crate::hint::Hint;
 use crate::nearest::{nearest, one_of};
-use crate::resource::{AgentResource, Entry, ExtensionResource, ModelResource, Policy, SwarmResource};
+use crate::resource::{AgentResource, Entry, ExtensionRef, ExtensionResource, ModelResource, Policy, SwarmResource};
 
 /// Agents, and what they need, read from YAML. Every reference in it leads somewhere.
 ///
@@ -123,12 +124,30 @@ impl Bundle {
     }
 
     /// What wraps an agent, in the order in which it is loaded (LOAD-01): the name, the code, and the settings of the
-    /// extension with those of the agent laid over them, key by key (F-REF).
+    /// extension with those of the agent laid over them, key by key (F-REF). Values that come from elsewhere stand in them
+    /// as they are written.
     pub fn extensions_of<'a>(
         &self,
         agent: &'a AgentResource,
     ) -> impl ExactSizeIterator<Item = (&'a ExtensionName, &'a Entry, Value)> + use<'a> {
         agent.extensions.iter().map(|used| (&used.target.name, &used.target.entry, used.merged_config()))
+    }
+
+    /// Whether all values are there that its agents take from elsewhere; [`Bundle::build`] needs them.
+    ///
+    /// # Errors
+    /// Those that are not, each with its place: `E_CONFIG_VALUE_NOT_FOUND`.
+    pub fn check_values(&self) -> Result<(), Faults> {
+        let uses = self.agents().flat_map(|agent| &agent.extensions);
+        let mut faults = Vec::new();
+        for fault in uses.filter_map(|used| config(used).err()).flatten() {
+            // Several agents can use one extension.
+            if !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
+        faults.sort_by_key(|fault| (self.files.iter().position(|file| *file == fault.file), fault.place));
+        Faults::of(faults).map_or(Ok(()), Err)
     }
 
     /// The limits of an agent: its own, else its swarm's (D-22). What neither sets is for the runtime to say.
@@ -153,4 +172,11 @@ impl Bundle {
             None => Ok(self.entry_agent()?.name.as_str()),
         }
     }
+}
+
+/// The settings with which an agent uses an extension, with all values in them; or which are not there.
+pub(crate) fn config(used: &ExtensionRef) -> Result<Value, Faults> {
+    let mut config = used.merged_config();
+    let faults = used.merged_sources().filter_map(|value| value.put_into(&mut config)).collect();
+    Faults::of(faults).map_or(Ok(config), Err)
 }

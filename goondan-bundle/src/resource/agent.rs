@@ -9,9 +9,11 @@ use super::{ExtensionResource, ModelResource, Policy};
 use crate::configs::Configs;
 use crate::document::{Document, Kind};
 use crate::field::Field;
+use crate::order::check_order;
 use crate::reference::{Names, Resource, items};
 use crate::shape::{AGENT, USE};
 use crate::table::Table;
+use crate::value::{SourcedValue, read_sources};
 
 /// An agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +39,8 @@ pub struct ExtensionRef {
     pub target: Arc<ExtensionResource>,
     /// The settings of this use, which go before those of the extension key by key (F-REF).
     pub config: Map<String, Value>,
+    /// The settings in [`config`](Self::config) whose values come from elsewhere.
+    pub sources: Vec<SourcedValue>,
 }
 
 impl ExtensionRef {
@@ -45,6 +49,12 @@ impl ExtensionRef {
         let mut merged = self.target.config.as_object().cloned().unwrap_or_default();
         merged.extend(self.config.clone());
         Value::Object(merged)
+    }
+
+    /// The settings in [`merged_config`](Self::merged_config) whose values come from elsewhere.
+    pub fn merged_sources(&self) -> impl Iterator<Item = &SourcedValue> {
+        let laid_over = |value: &&SourcedValue| value.keys.first().is_some_and(|key| self.config.contains_key(key));
+        self.target.sources.iter().filter(move |value| !laid_over(value)).chain(&self.sources)
     }
 }
 
@@ -62,7 +72,7 @@ impl AgentResource {
         names: &Names<'_>,
         models: &[Arc<ModelResource>],
         extensions: &[Arc<ExtensionResource>],
-        configs: &Configs,
+        configs: &Configs<'_>,
     ) -> Option<Self> {
         let spec = document.spec.as_ref()?.table(&AGENT)?;
         let model = spec.need("model").and_then(|field| names.resolve(&field, models));
@@ -83,21 +93,28 @@ fn read_uses(
     list: &Field<'_>,
     names: &Names<'_>,
     read: &[Arc<ExtensionResource>],
-    configs: &Configs,
+    configs: &Configs<'_>,
 ) -> Vec<ExtensionRef> {
-    let mut uses: Vec<ExtensionRef> = Vec::new();
-    for item in items(list, &USE) {
+    let listed = items(list, &USE);
+    let count = listed.len();
+    let mut uses: Vec<(ExtensionRef, Field<'_>)> = Vec::new();
+    for item in listed {
         let Some(used) = read_use(&item, names, read) else { continue };
         let declared = names.document(Kind::Extension, used.target.name.as_str());
         configs.check_use(&used, &item.field, declared.and_then(|document| document.spec.as_ref()));
         // The name of an extension is its identity, so an agent cannot hold it twice.
-        if uses.iter().any(|earlier| earlier.target.name == used.target.name) {
+        if uses.iter().any(|(earlier, _)| earlier.target.name == used.target.name) {
             let message = format!("the extension `{}` is listed twice", used.target.name);
             item.field.refuse(ErrorCode::CONFIG_SCHEMA, message, "keep one of the two");
         }
-        uses.push(used);
+        let place = item.get("ref").unwrap_or(item.field);
+        uses.push((used, place));
     }
-    uses
+    // Who is missing may be among those that could not be read.
+    if uses.len() == count && list.items().is_some_and(|items| items.len() == count) {
+        check_order(&uses, configs);
+    }
+    uses.into_iter().map(|(used, _)| used).collect()
 }
 
 fn read_use(item: &Table<'_>, names: &Names<'_>, read: &[Arc<ExtensionResource>]) -> Option<ExtensionRef> {
@@ -112,5 +129,6 @@ fn read_use(item: &Table<'_>, names: &Names<'_>, read: &[Arc<ExtensionResource>]
             "write `onError: abort`, or remove it: a failure of the extension ends the turn",
         );
     }
-    Some(ExtensionRef { target: target?, config: config? })
+    let sources = item.get("config").map(|field| read_sources(&field)).unwrap_or_default();
+    Some(ExtensionRef { target: target?, config: config?, sources })
 }

@@ -8,6 +8,7 @@ use crate::document::{Document, Kind};
 use crate::field::Field;
 use crate::reference::Resource;
 use crate::shape::EXTENSION;
+use crate::value::{SourcedValue, read_sources};
 
 /// An extension that agents can use.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,8 +18,11 @@ pub struct ExtensionResource {
     pub name: ExtensionName,
     /// `spec.entry`: where its code is (LOAD-03).
     pub entry: Entry,
-    /// `spec.config`: an object, empty if none is written (LOAD-06).
+    /// `spec.config`: an object, empty if none is written (LOAD-06). Values that come from elsewhere stand in it as they are
+    /// written: `{"valueFrom": …}`.
     pub config: Value,
+    /// The settings in [`config`](Self::config) whose values come from elsewhere.
+    pub sources: Vec<SourcedValue>,
 }
 
 /// Where the code of an extension is.
@@ -38,16 +42,17 @@ impl Resource for ExtensionResource {
 }
 
 impl ExtensionResource {
-    pub(crate) fn read(document: &Document<'_>, configs: &Configs) -> Option<Self> {
+    pub(crate) fn read(document: &Document<'_>, configs: &Configs<'_>) -> Option<Self> {
         let spec = document.spec.as_ref()?.table(&EXTENSION)?;
         let entry = spec.need("entry").and_then(|field| entry(&field, configs));
         let config = spec.get("config").map_or_else(|| Some(Map::new()), |field| field.object());
+        let sources = spec.get("config").map(|field| read_sources(&field)).unwrap_or_default();
         let name = ExtensionName::new(document.name()?).ok()?;
-        Some(Self { name, entry: entry?, config: Value::Object(config?) })
+        Some(Self { name, entry: entry?, config: Value::Object(config?), sources })
     }
 }
 
-fn entry(field: &Field<'_>, configs: &Configs) -> Option<Entry> {
+fn entry(field: &Field<'_>, configs: &Configs<'_>) -> Option<Entry> {
     let text = field.text()?;
     let Some(linked) = text.strip_prefix("linked:") else {
         field.refuse(

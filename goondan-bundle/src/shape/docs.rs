@@ -60,6 +60,7 @@ fn said(takes: &Takes) -> String {
         Takes::Path => "a path".to_owned(),
         Takes::Entry => "`linked:` and a name".to_owned(),
         Takes::Positive => format!("a whole number from 1 to {}", u32::MAX),
+        Takes::Variable => "the name of a variable".to_owned(),
         Takes::Object => "a mapping of anything".to_owned(),
         Takes::Labels => "a mapping of text".to_owned(),
         Takes::Reference(kind) => format!("a reference to a resource of the kind {kind}"),

@@ -59,6 +59,28 @@ pub(crate) static METADATA: Shape = Shape {
     ],
 };
 
+pub(crate) static VALUE: Shape = Shape {
+    about: "A value that comes from elsewhere.",
+    fields: &[FieldShape {
+        name: "valueFrom",
+        required: true,
+        example: "valueFrom: { env: <NAME> }",
+        about: "Where the value comes from.",
+        takes: Takes::Table(&VALUE_FROM),
+    }],
+};
+
+pub(crate) static VALUE_FROM: Shape = Shape {
+    about: "Where a value comes from.",
+    fields: &[FieldShape {
+        name: "env",
+        required: true,
+        example: "env: <NAME>",
+        about: "The variable of the environment that holds the value. It is read when the agents are built.",
+        takes: Takes::Variable,
+    }],
+};
+
 pub(crate) static REFERENCE: Shape = Shape {
     about: "A reference that is written out.",
     fields: &[

@@ -2,7 +2,7 @@
 //! Schema and `docs/bundles.md` all take it from here.
 
 mod document;
-pub(crate) use document::{API_VERSION, DOCUMENT, METADATA, REFERENCE};
+pub(crate) use document::{API_VERSION, DOCUMENT, METADATA, REFERENCE, VALUE, VALUE_FROM};
 
 mod kinds;
 pub(crate) use kinds::{AGENT, EXTENSION, MEMBER, MODEL, POLICY, SWARM, USE};
@@ -49,6 +49,8 @@ pub(crate) enum Takes {
     Entry,
     /// A whole number from 1 to `u32::MAX`.
     Positive,
+    /// The name of a variable of the environment.
+    Variable,
     /// A mapping of anything.
     Object,
     /// A mapping of text.

@@ -1,6 +1,6 @@
 //! All faults of a bundle at once, and how they are told.
 
-use goondan_bundle::Bundle;
+use goondan_bundle::{Bundle, KnownExtension};
 use goondan_covers::covers;
 use serde_json::json;
 
@@ -63,7 +63,8 @@ fn faults_of_all_checks_are_told_together() {
         // A config that does not fit.
         ("window.yaml", &EXTENSION.replace("name: message-window", "name: window")),
     ]);
-    let known = [("message-window", json!({ "properties": { "maxMessages": { "maximum": 9 } } }))];
+    let config_schema = json!({ "properties": { "maxMessages": { "maximum": 9 } } });
+    let known = [KnownExtension { name: "message-window", config_schema, middlewares: &[] }];
     let faults = Bundle::check_with(directory.path(), &known).unwrap_err();
     let told: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap().to_string(), fault.code.as_str())).collect();
     assert_eq!(

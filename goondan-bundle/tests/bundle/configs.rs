@@ -1,20 +1,27 @@
 //! Settings of extensions that the program knows: told with the place where each is written.
 
-use goondan_bundle::Bundle;
+use goondan_bundle::{Bundle, KnownExtension};
 use goondan_covers::covers;
 use serde_json::{Value, json};
 
 use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of};
 
-fn known() -> [(&'static str, Value); 1] {
-    let schema = json!({
+fn known() -> [KnownExtension<'static>; 1] {
+    [window(schema())]
+}
+
+fn window(config_schema: Value) -> KnownExtension<'static> {
+    KnownExtension { name: "message-window", config_schema, middlewares: &[] }
+}
+
+fn schema() -> Value {
+    json!({
         "type": "object",
         "properties": { "maxMessages": { "type": "integer", "minimum": 1 }, "nested": {
             "type": "object", "additionalProperties": { "type": "integer" }
         } },
         "required": ["maxMessages"],
-    });
-    [("message-window", schema)]
+    })
 }
 
 /// The faults of an extension with `config`, used by an agent whose use is `used`.

@@ -1,8 +1,7 @@
-//! Files that are no bundle: each a clear error, soon.
+//! Files that are no bundle: each a clear error, before it costs much.
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use goondan_bundle::Bundle;
 use goondan_core::Error;
@@ -11,9 +10,7 @@ use crate::fixture::{AGENT, EXTENSION, MODEL, assert_fault, load};
 
 #[track_caller]
 fn assert_refused(path: &Path, words: &[&str]) -> Error {
-    let start = Instant::now();
     let error = Bundle::load(path).unwrap_err();
-    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     assert_eq!(error.code(), "E_CONFIG_PARSE_ERROR", "{error:?}");
     assert!(error.message().starts_with(&path.display().to_string()), "{error:?}");
     assert!(error.suggestion().is_some(), "{error:?}");
@@ -74,7 +71,9 @@ fn too_many_documents() {
 
 #[test]
 fn too_many_values() {
-    assert_content_refused(format!("a:\n{}", "- x\n".repeat(200_000)), &["more than 50000 values"]);
+    // The mapping, its key and the list are values, too; the 150,000 that follow are not read.
+    let words = [":49999:3: ", "more than 50000 values"];
+    assert_content_refused(format!("a:\n{}", "- x\n".repeat(200_000)), &words);
 }
 
 #[test]

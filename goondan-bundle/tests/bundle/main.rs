@@ -27,4 +27,8 @@ mod configs;
 
 mod hints;
 
+mod values;
+
+mod order;
+
 mod schema;

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Debug};
 
+use goondan::secret::mask_json;
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
@@ -28,6 +29,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> FormatEvent<S, Fields> for Line {
         SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
         let mut fields = Members::default();
         event.record(&mut fields);
+        fields.hide_secrets();
         let message = fields.0.shift_remove("message").unwrap_or_default();
         // The outermost first, as they were entered.
         let spans: Vec<_> = context
@@ -36,8 +38,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> FormatEvent<S, Fields> for Line {
             .flat_map(|scope| scope.from_root())
             .map(|span| {
                 let extensions = span.extensions();
-                let fields = extensions.get::<FormattedFields<Fields>>().map(members).unwrap_or_default();
-                json!({ "name": span.name(), "fields": fields })
+                let mut fields = Members(extensions.get::<FormattedFields<Fields>>().map(members).unwrap_or_default());
+                fields.hide_secrets();
+                json!({ "name": span.name(), "fields": fields.0 })
             })
             .collect();
         let metadata = event.metadata();
@@ -78,6 +81,10 @@ fn members(kept: &FormattedFields<Fields>) -> Map<String, Value> {
 struct Members(Map<String, Value>);
 
 impl Members {
+    fn hide_secrets(&mut self) {
+        self.0.values_mut().for_each(mask_json);
+    }
+
     fn add(&mut self, field: &Field, value: impl Into<Value>) {
         self.0.insert(field.name().to_owned(), value.into());
     }

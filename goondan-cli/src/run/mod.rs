@@ -25,7 +25,7 @@ pub(crate) enum Outcome {
     Done,
     /// At least one turn failed; the others went on.
     SomeFailed,
-    /// The bundle that was to be checked has faults.
+    /// The bundle has faults.
     Misconfigured,
     /// Ctrl-C ended it.
     Interrupted,
@@ -41,7 +41,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
 }
 
 async fn converse(args: &RunArgs) -> Result<Outcome> {
-    let mut opened = Opened::open(args).await?;
+    let mut opened = match Opened::open(args).await {
+        Ok(opened) => opened,
+        Err(refusal) => return refusal.outcome(args.json),
+    };
     let outcome = match &args.input {
         Some(input) => Lines::new(&opened, args, Signals::watch(|| ())?).one(input).await,
         None if is_conversation(args) => {

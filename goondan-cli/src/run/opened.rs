@@ -7,6 +7,7 @@ use goondan::store::{Fsync, state_root};
 use goondan::{AgentName, Bundle, Error, FileStore, Instance, InstanceId, InstanceKey, Result};
 
 use crate::args::{RunArgs, Sync};
+use crate::faults::{self, Refusal};
 
 /// A conversation with all that it needs.
 pub(crate) struct Opened {
@@ -19,8 +20,9 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    pub(crate) async fn open(args: &RunArgs) -> Result<Self> {
-        let bundle = Bundle::load(&args.bundle)?;
+    pub(crate) async fn open(args: &RunArgs) -> Result<Self, Refusal> {
+        let bundle = faults::read(&args.bundle)?;
+        bundle.check_values()?;
         let agent = agent_of(&bundle, args.agent.as_deref())?.name.clone();
         let root = state_root(args.state_root.as_deref())?;
         let fsync = args.fsync.map_or_else(|| bundle.fsync(), Fsync::from);
@@ -48,8 +50,9 @@ impl Opened {
     ///
     /// # Errors
     /// The faults; or that the conversation could not be opened again, after which it is closed and every turn says so.
-    pub(crate) async fn reload(&mut self) -> Result<()> {
-        let bundle = Bundle::load(&self.args.bundle)?;
+    pub(crate) async fn reload(&mut self) -> Result<(), Refusal> {
+        let bundle = faults::read(&self.args.bundle)?;
+        bundle.check_values()?;
         bundle.agent(self.agent.as_str())?;
         let agents = bundle.build(Arc::clone(&self.store)).await?;
         // Two cannot have a conversation open: the old one goes first.
@@ -62,7 +65,7 @@ impl Opened {
             }
             Err(error) => {
                 self.instance = instance(&self.agents, &self.agent, &self.args.instance).await?;
-                Err(error)
+                Err(error.into())
             }
         }
     }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Timestamp;
 use crate::name::{ExtensionName, MessageId, ToolCallId};
+use crate::secret::{self, mask_json, mask_text};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -131,6 +132,20 @@ pub enum ToolOutput {
     Json(Value),
 }
 
+impl Part {
+    fn mask(&mut self) {
+        match self {
+            Self::Text(part) => mask_text(&mut part.text),
+            Self::ToolCall(call) => mask_json(&mut call.input),
+            Self::ToolResult(result) => match &mut result.output {
+                ToolOutput::Text(text) => mask_text(text),
+                ToolOutput::Json(value) => mask_json(value),
+            },
+            Self::Other(members) => members.values_mut().for_each(mask_json),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         /// Reads `map` as `T`, whatever of its accepted spellings the type has.
@@ -172,6 +187,19 @@ impl From<Vec<Part>> for Content {
 }
 
 impl Content {
+    /// The same without secrets, for records and events.
+    pub(crate) fn masked(&self) -> Cow<'_, Self> {
+        if !secret::any() {
+            return Cow::Borrowed(self);
+        }
+        let mut said = self.clone();
+        match &mut said {
+            Self::Text(text) => mask_text(text),
+            Self::Parts(parts) => parts.iter_mut().for_each(Part::mask),
+        }
+        Cow::Owned(said)
+    }
+
     /// The parts; none for plain text.
     pub fn parts(&self) -> &[Part] {
         match self {

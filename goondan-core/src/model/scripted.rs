@@ -1,5 +1,6 @@
 //! Owns the scripted model: it plays prepared answers, without key or network, the same every time.
 
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::conversation::{MessageData, Role};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::ToolCallId;
 use crate::pipeline::ToolRequest;
+use crate::secret::mask;
 use crate::tool::ToolItem;
 
 /// Plays a list of prepared answers.
@@ -213,20 +215,28 @@ struct Record {
     file: Mutex<Option<File>>,
 }
 
-/// A request as it is recorded.
+/// A request as it is recorded: without secrets.
 #[derive(Serialize)]
 struct RecordedRequest<'a> {
-    system: Option<&'a str>,
-    messages: Vec<std::borrow::Cow<'a, MessageData>>,
-    tools: Vec<&'a ToolItem>,
+    system: Option<Cow<'a, str>>,
+    messages: Vec<Cow<'a, MessageData>>,
+    tools: Vec<Cow<'a, ToolItem>>,
+}
+
+fn without_secrets(message: Cow<'_, MessageData>) -> Cow<'_, MessageData> {
+    let masked = match message.content.masked() {
+        Cow::Owned(content) => MessageData { role: message.role, content },
+        Cow::Borrowed(_) => return message,
+    };
+    Cow::Owned(masked)
 }
 
 impl Record {
     fn write(&self, request: &ModelRequest<'_>) -> Result<()> {
         let recorded = RecordedRequest {
-            system: request.system(),
-            messages: request.messages().collect(),
-            tools: request.tools().collect(),
+            system: request.system().map(mask),
+            messages: request.messages().map(without_secrets).collect(),
+            tools: request.tools().map(ToolItem::masked).collect(),
         };
         let mut line = serde_json::to_vec(&recorded)?;
         line.push(b'\n');

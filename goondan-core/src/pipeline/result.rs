@@ -15,6 +15,7 @@ use crate::conversation::{Message, Role, Source, ToolOutput};
 use crate::error::Error;
 use crate::linkage::{Crossing, Field, Origin, WireError, crossing};
 use crate::name::{ToolCallId, TurnId};
+use crate::secret::mask_text;
 
 /// Why a turn ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -332,6 +333,13 @@ impl From<&Error> for ToolError {
 }
 
 impl ToolError {
+    /// The same error without secrets: a middleware writes its fields as it likes.
+    fn masked(mut self) -> Self {
+        mask_text(&mut self.message);
+        self.suggestion.as_mut().into_iter().for_each(mask_text);
+        self
+    }
+
     /// The same error with a message of at most `limit` characters (F-TOOL).
     #[cfg(feature = "runtime")]
     #[must_use]
@@ -422,7 +430,7 @@ impl ToolCallResult {
             data: Box::new(ToolCallData {
                 call_id: ctx.call_id().clone().into(),
                 tool_name: ctx.tool_name().to_owned().into(),
-                outcome: Outcome::from(draft.outcome).into(),
+                outcome: Outcome::from(draft.outcome.map_err(ToolError::masked)).into(),
                 origin: Origin::HERE,
             }),
         }
@@ -469,7 +477,7 @@ impl ToolCallResult {
 
     /// Makes the call end with `error`.
     pub fn set_error(&mut self, error: impl Into<ToolError>) {
-        self.data.outcome.set(Outcome::Error(error.into()));
+        self.data.outcome.set(Outcome::Error(error.into().masked()));
     }
 
     /// What the model is sent: text as text, anything else as JSON, an error with its code, remedy and help page.

@@ -1,5 +1,7 @@
 //! Owns the catalog: the tools that one step shows the model.
 
+#[cfg(feature = "runtime")]
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::name::ToolName;
+#[cfg(feature = "runtime")]
+use crate::secret::{self, mask_json, mask_text};
 
 /// A tool as the model sees it (F-TOOL).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,6 +70,18 @@ pub enum ToolSource {
 }
 
 impl ToolItem {
+    /// The same without secrets, for records.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn masked(&self) -> Cow<'_, Self> {
+        if !secret::any() {
+            return Cow::Borrowed(self);
+        }
+        let mut tool = self.clone();
+        tool.description.as_mut().into_iter().for_each(mask_text);
+        tool.parameters.as_mut().into_iter().for_each(mask_json);
+        Cow::Owned(tool)
+    }
+
     /// A tool without description and parameters.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Owns a `goondan` command with an extension whose tools wait for whoever tests it.
+//! Owns a `goondan` command with an extension whose tools wait for whoever tests it, and one that wants to lie inside of it.
 
 /// Tools that wait until a named pipe is opened for writing, and closed again.
 #[goondan::extension(name = "gate")]
@@ -32,6 +32,17 @@ mod gate {
     #[tool]
     async fn fail() -> Result<String> {
         Err(Error::msg("no such gate"))
+    }
+}
+
+/// Lies inside of the gate.
+#[goondan::extension(name = "guarded")]
+mod guarded {
+    use goondan::prelude::*;
+
+    #[middleware(step, after = "gate")]
+    async fn inside(ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        next.run(ctx).await
     }
 }
 

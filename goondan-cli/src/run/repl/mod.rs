@@ -167,7 +167,7 @@ impl<'a> Repl<'a> {
             Wish::Order => print(&crate::order::onion(instance))?,
             Wish::Reload => match self.opened.reload().await {
                 Ok(()) => self.tell("reloaded"),
-                Err(error) => crate::report(&error),
+                Err(refusal) => refusal.tell(),
             },
             Wish::Unknown(word, nearest) => {
                 let meant = nearest.map(|name| format!(" Did you mean {name}?")).unwrap_or_default();

@@ -83,13 +83,15 @@ pub enum ContentSource {
     Summary,
 }
 
+/// Without secrets: events are for those who watch, not for the model.
 impl From<&MessageData> for LlmInputMessage {
     fn from(message: &MessageData) -> Self {
-        let (source, parts) = match &message.content {
+        let said = message.content.masked();
+        let content = said.text().into_owned();
+        let (source, parts) = match said.into_owned() {
             Content::Text(_) => (ContentSource::Verbatim, None),
-            Content::Parts(parts) => (ContentSource::Summary, Some(parts.clone())),
+            Content::Parts(parts) => (ContentSource::Summary, Some(parts)),
         };
-        let content = message.content.text().into_owned();
         Self { role: message.role, content, content_source: Some(source), parts }
     }
 }

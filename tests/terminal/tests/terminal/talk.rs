@@ -156,7 +156,8 @@ fn reload_goes_on_with_the_bundle_as_it_is_now() {
     let good = fs::read_to_string(place.manifest()).unwrap();
     fs::write(place.manifest(), good.replace("linked:gate", "linked:gaet")).unwrap();
     screen.send("/reload\r");
-    screen.contains("gaet");
+    screen.contains("linked:gaet");
+    screen.contains("1 fault");
     screen.send("still there?\r");
     screen.shows("> still there?\nfine\n>");
     fs::write(place.manifest(), good.replace(", extensions: [ { ref: Extension/gate } ]", "")).unwrap();

@@ -1,0 +1,29 @@
+//! Owns what is known of the extensions of a program, so that a bundle can be checked against them.
+
+use goondan_core::{ExtensionDescriptor, MiddlewareDescriptor, linked};
+use serde_json::Value;
+
+/// An extension that a program has, as far as a bundle is checked against it.
+#[derive(Clone, Debug)]
+pub struct KnownExtension<'a> {
+    /// The name by which an entry means it.
+    pub name: &'a str,
+    /// The JSON Schema of its config.
+    pub config_schema: Value,
+    /// The middlewares that it declares.
+    pub middlewares: &'a [MiddlewareDescriptor],
+}
+
+impl KnownExtension<'static> {
+    /// The extensions that are linked into this program.
+    pub fn linked() -> Vec<Self> {
+        linked().into_iter().map(Self::from).collect()
+    }
+}
+
+impl From<&'static ExtensionDescriptor> for KnownExtension<'static> {
+    fn from(descriptor: &'static ExtensionDescriptor) -> Self {
+        let ExtensionDescriptor { name, config_schema, middlewares, .. } = descriptor;
+        Self { name, config_schema: config_schema(), middlewares }
+    }
+}

@@ -1,0 +1,76 @@
+//! Extensions of an agent that cannot be brought into an order: told before anything runs.
+
+use goondan_bundle::{Bundle, KnownExtension};
+use goondan_core::{MiddlewareDescriptor, MiddlewareKind};
+use goondan_covers::covers;
+use serde_json::json;
+
+use crate::fixture::{MODEL, bundle_of};
+
+const fn layer(before: &'static [&'static str], after: &'static [&'static str]) -> MiddlewareDescriptor {
+    MiddlewareDescriptor { kind: MiddlewareKind::Step, function: "wrap", priority: 0, before, after }
+}
+
+const OUTER: &[MiddlewareDescriptor] = &[layer(&["inner"], &[])];
+const INNER: &[MiddlewareDescriptor] = &[layer(&[], &[])];
+const STUBBORN: &[MiddlewareDescriptor] = &[layer(&["outer"], &["inner"])];
+const LENIENT: &[MiddlewareDescriptor] = &[layer(&["nobody?"], &[])];
+
+/// What is said of an agent that uses these extensions, in this order.
+#[cfg(test)]
+fn faults(uses: &[&str]) -> Vec<String> {
+    let known = [("outer", OUTER), ("inner", INNER), ("stubborn", STUBBORN), ("lenient", LENIENT)]
+        .map(|(name, middlewares)| KnownExtension { name, config_schema: json!({}), middlewares });
+    let head = "apiVersion: goondan.ai/v1\nkind: ";
+    let mut documents: Vec<_> = known
+        .iter()
+        .map(|KnownExtension { name, .. }| {
+            format!("{head}Extension\nmetadata: {{ name: {name} }}\nspec: {{ entry: \"linked:{name}\" }}\n")
+        })
+        .collect();
+    let list: String = uses.iter().map(|name| format!("    - ref: Extension/{name}\n")).collect();
+    let agent = format!("{head}Agent\nmetadata: {{ name: main }}\nspec:\n  model: Model/main\n  extensions:\n{list}");
+    documents.insert(0, agent);
+    documents.push(MODEL.to_owned());
+    let documents: Vec<_> = documents.iter().map(String::as_str).collect();
+    match Bundle::check_with(bundle_of(&documents).path(), &known) {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults
+            .iter()
+            .map(|fault| format!("{} {} {}: {}", fault.place.unwrap(), fault.path, fault.code, fault.message))
+            .collect(),
+    }
+}
+
+#[test]
+fn extensions_that_can_be_ordered_are_no_fault() {
+    assert_eq!(faults(&["inner", "outer", "lenient"]), [""; 0]);
+}
+
+#[test]
+#[covers("ORDER-11")]
+fn circle_is_told_at_the_extension_that_closes_it() {
+    assert_eq!(
+        faults(&["inner", "outer", "stubborn", "lenient"]),
+        ["9:12 spec.extensions[2].ref E_EXT_ORDER: the step middlewares cannot be ordered: \
+             inner → stubborn → outer → inner (`wrap` of `stubborn` says `after = \"inner\"`; \
+             `wrap` of `stubborn` says `before = \"outer\"`; `wrap` of `outer` says `before = \"inner\"`)"]
+    );
+}
+
+#[test]
+#[covers("ORDER-11")]
+fn missing_neighbours_are_told_at_each_extension_that_names_one() {
+    assert_eq!(
+        faults(&["outer", "stubborn"]),
+        [
+            "7:12 spec.extensions[0].ref E_EXT_ORDER: extension `outer`, step middleware `wrap`: \
+             `before = \"inner\"` names no extension of the agent",
+            "8:12 spec.extensions[1].ref E_EXT_ORDER: extension `stubborn`, step middleware `wrap`: \
+             `after = \"inner\"` names no extension of the agent"
+        ]
+    );
+    // Who is missing may be the one that cannot be read.
+    let told = faults(&["outer", "inner-one"]);
+    assert!(told.len() == 1 && told[0].contains("E_CONFIG_REF_NOT_FOUND"), "{told:?}");
+}

@@ -1,0 +1,188 @@
+//! A key comes in by the environment, and leaves by none of the ways that goondan tells something.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// With characters that logs, JSON and `{:?}` escape.
+const KEY: &str = "sk-plänted \"4711\"\n-key\\end";
+
+/// What must not be left of [`KEY`] anywhere, however it is escaped or cut.
+const PARTS: [&str; 3] = ["sk-pl", "4711", "-key"];
+
+const BUNDLE: &str = r#"
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: main }
+spec: { provider: scripted, script: ./script.yaml, record: ./requests.jsonl }
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: leaky }
+spec:
+  entry: "linked:leaky"
+  config: CONFIG
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: main }
+spec: { model: Model/main, extensions: [ { ref: Extension/leaky } ] }
+"#;
+
+const SCRIPT: &str = "\
+- calls: [ { tool: leaky__fail }, { tool: leaky__fail_at_length }, { tool: leaky__panic } ]
+- { say: done, repeat: true }
+";
+
+struct Place(TempDir);
+
+impl Place {
+    fn new(config: &str, script: &str) -> Self {
+        let place = Self(TempDir::new().unwrap());
+        fs::write(place.path("goondan.yaml"), BUNDLE.replace("CONFIG", config)).unwrap();
+        fs::write(place.path("script.yaml"), script).unwrap();
+        place
+    }
+
+    fn leaking(leak: &str, script: &str) -> Self {
+        Self::new(&format!("{{ key: {FROM}, typed: {FROM}, leak: {leak} }}"), script)
+    }
+
+    fn path(&self, file: &str) -> PathBuf {
+        self.0.path().join(file)
+    }
+
+    fn goondan(&self, arguments: &[&str], key: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan-leaky"));
+        command.current_dir(self.0.path()).args(arguments).args(["--log-level", "trace"]);
+        command.env("LEAKY_KEY", key).env("RUST_BACKTRACE", "0").output().unwrap()
+    }
+
+    fn run(&self, more: &[&str]) -> Output {
+        let output = self.goondan(&[&["run", "--input", "hello", "--state-root", "state"], more].concat(), KEY);
+        self.assert_silent(&output);
+        output
+    }
+
+    /// Nothing of the key is in what was printed, nor in any file.
+    #[track_caller]
+    fn assert_silent(&self, output: &Output) {
+        let mut texts = vec![("stdout".into(), output.stdout.clone()), ("stderr".into(), output.stderr.clone())];
+        files(self.0.path(), &mut texts);
+        for (place, bytes) in texts {
+            let text = String::from_utf8(bytes).unwrap();
+            for part in PARTS {
+                assert!(!text.contains(part), "`{part}` in {}:\n{text}", Path::display(&place));
+            }
+        }
+    }
+}
+
+const FROM: &str = "{ valueFrom: { env: LEAKY_KEY } }";
+
+fn files(directory: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push((path.clone(), fs::read(&path).unwrap()));
+        }
+    }
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+#[test]
+fn failures_tell_no_key() {
+    for (leak, code, told) in [
+        ("nowhere", 0, "401 for ***"),
+        ("initError", 1, "E_EXT_INIT"),
+        ("initPanic", 1, "no service for Config { key: \"***\", typed: Some(***)"),
+        ("turn", 1, "turned away: ***"),
+        ("step", 1, "refused: ***"),
+        ("stepPanic", 1, "refused: \"***\""),
+        ("cleanup", 0, "cannot sign off ***"),
+        ("recovery", 0, "error: no: ***\\nsuggestion: no: ***"),
+    ] {
+        for more in [&[][..], &["--json"], &["--log-format", "json"]] {
+            let place = Place::leaking(leak, SCRIPT);
+            let output = place.run(more);
+            assert_eq!(output.status.code(), Some(code), "{leak}: {output:?}");
+            let record = fs::read_to_string(place.path("requests.jsonl")).unwrap_or_default();
+            let said = stderr(&output).replace("\\\"", "\"") + &record;
+            assert!(said.contains(told), "{leak}: {said}");
+        }
+    }
+}
+
+#[test]
+fn log_lines_and_events_are_masked_in_both_forms() {
+    for more in [&[][..], &["--log-format", "json"]] {
+        let output = Place::leaking("nowhere", SCRIPT).run(more);
+        let quoted = if more.is_empty() { "the key is ***, or \"***\"" } else { "the key is ***, or \\\"***\\\"" };
+        assert!(stderr(&output).contains(quoted), "{}", stderr(&output));
+        assert!(stderr(&output).contains("heard "), "the handler of the event failed: {}", stderr(&output));
+        for line in stderr(&output).lines().filter(|line| !more.is_empty() && line.starts_with('{')) {
+            assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn values_that_do_not_fit_are_not_told() {
+    let place = Place::leaking("nowhere", SCRIPT);
+    let long = KEY.repeat(20);
+    for command in [&["run", "--input", "x", "--state-root", "state"][..], &["order"], &["order", "--json"]] {
+        let output = place.goondan(command, &long);
+        place.assert_silent(&output);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(stderr(&output).contains("E_EXT_CONFIG"), "{output:?}");
+    }
+    // What may take any text fits, and what takes no text never does.
+    let place = Place::new(&format!("{{ key: {FROM}, leak: {FROM} }}"), SCRIPT);
+    assert_eq!(place.goondan(&["check"], KEY).status.code(), Some(0));
+    let output = place.run(&[]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let place = Place::new(&format!("{{ key: [ {FROM} ], leak: nowhere }}"), SCRIPT);
+    let output = place.goondan(&["check"], KEY);
+    place.assert_silent(&output);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
+fn what_tools_answer_is_data_and_only_records_of_it_are_masked() {
+    let place = Place::leaking("nowhere", "- call: { tool: leaky__tell }\n- say: done\n");
+    let output = place.goondan(&["run", "--input", "hello", "--state-root", "state"], KEY);
+    assert!(output.status.success(), "{output:?}");
+    assert!(!stderr(&output).contains("4711"), "{}", stderr(&output));
+    let record = fs::read_to_string(place.path("requests.jsonl")).unwrap();
+    assert!(record.contains("\"***\"") && !record.contains("4711"), "{record}");
+    let base =
+        fs::read_to_string(place.path("state/workspaces/main/instances/main:default/messages/base.jsonl")).unwrap();
+    assert!(base.contains("4711"), "{base}");
+}
+
+#[test]
+fn missing_variables_are_a_hint_to_check_and_a_fault_to_run() {
+    let place = Place::leaking("nowhere", SCRIPT);
+    let fault = "goondan.yaml:12:18: error[E_CONFIG_VALUE_NOT_FOUND]: `spec.config.key` takes its value from the variable `LEAKY_KEY`, which is empty";
+    let check = place.goondan(&["check"], "");
+    assert_eq!(check.status.code(), Some(0), "{check:?}");
+    let hints = String::from_utf8(check.stdout).unwrap();
+    assert!(hints.contains("goondan.yaml:12:18: hint: `spec.config.key`"), "{hints}");
+    for command in [&["run", "--input", "x"][..], &["order"]] {
+        let output = place.goondan(command, "");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(stderr(&output).contains(fault) && stderr(&output).ends_with("2 faults\n"), "{}", stderr(&output));
+    }
+    let output = place.goondan(&["run", "--input", "x", "--json"], "");
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((object["faults"].as_array().unwrap().len(), &object["faults"][0]["line"]), (2, &12.into()), "{object}");
+}
