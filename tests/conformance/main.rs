@@ -8,6 +8,7 @@ mod conversation;
 mod effects;
 mod entry;
 mod events;
+mod linkage;
 mod model;
 mod next;
 mod order;
