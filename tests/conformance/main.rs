@@ -9,6 +9,7 @@ mod effects;
 mod entry;
 mod events;
 mod linkage;
+mod linkages;
 mod model;
 mod next;
 mod order;

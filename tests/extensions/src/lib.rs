@@ -12,6 +12,7 @@ mod log;
 pub mod model;
 pub mod next;
 pub mod order;
+pub mod random_events;
 pub mod state;
 pub mod state_late;
 pub mod surface;
