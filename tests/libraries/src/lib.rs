@@ -46,9 +46,7 @@ impl Build {
             }
         };
         cargo.args(["build", "--quiet", "--package", package, "--profile", profile]).arg("--target-dir").arg(&target);
-        // What cargo says to the tests that it runs is not for the build.
-        let built = cargo.env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN").current_dir(env!("CARGO_MANIFEST_DIR"));
-        let built = built.output().unwrap();
+        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let directory = if profile == "dev" { "debug" } else { profile };
         target.join(directory).join(format!("lib{}.so", package.replace('-', "_")))
