@@ -158,7 +158,7 @@ async fn the_answer_to_an_asynchronous_request_is_there_before_a_later_step() {
         }
         tokio::task::yield_now().await;
     }
-    let message = brought.expect("the answer came");
+    let message = brought.unwrap();
     let metadata = &message.metadata()["__goondanInterAgentResponse"];
     assert_eq!(
         (&metadata["status"], &metadata["fromAgentId"], &metadata["async"]),

@@ -90,7 +90,7 @@ async fn the_same_input_gives_the_same_nested_order_every_time() {
 /// An agent with the extensions of these names, in this order.
 fn named(log: &Log, names: &[&str]) -> AgentBuilder {
     let agent = agent([ScriptItem::say("done")]);
-    names.iter().fold(agent, |agent, name| agent.with_named(*name, *name, log.config()))
+    names.iter().fold(agent, |agent, name| agent.with_named(*name, name, log.config()))
 }
 
 #[both_linkages]

@@ -144,6 +144,9 @@ impl Naive {
     }
 
     /// Compares what is stored. Behind the sum the runtime answers calls of this turn that nobody answered (D-16).
+    ///
+    /// # Panics
+    /// When it is not what must be there.
     pub fn end_turn(&mut self, stored: &[Arc<Message>]) {
         let stored: Vec<_> = stored.iter().map(|message| Entry::from(&**message)).collect();
         let (sum, closing) = stored.split_at(self.now.len().min(stored.len()));
