@@ -79,7 +79,7 @@ pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, Ticket};
 
 pub use goondan_core::{Effect, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolSource};
 
-pub use goondan_core::{StepContext, ToolCallContext, TurnContext, TurnInfo};
+pub use goondan_core::{MODEL_KEY, MODEL_OPTIONS_KEY, StepContext, ToolCallContext, TurnContext, TurnInfo};
 
 pub use goondan_core::{
     FailedTurn, Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, Next, Options, Step, StepDraft,
@@ -97,9 +97,9 @@ pub use goondan_macros::{cleanup, extension, init, middleware, on, tool};
 
 #[cfg(feature = "runtime")]
 pub use goondan_core::{
-    Agent, AgentBuilder, AgentCall, FileStore, Instance, InstanceId, LocalRouter, MODEL_KEY, MODEL_OPTIONS_KEY,
-    MemoryStore, Model, ModelFinish, ModelRequest, ModelResponse, Policy, Router, ScriptItem, ScriptedModel, Store,
-    TurnStream, TurnUpdate, schema, store,
+    Agent, AgentBuilder, AgentCall, FileStore, Instance, InstanceId, LocalRouter, MemoryStore, Model, ModelFinish,
+    ModelRequest, ModelResponse, Policy, Router, ScriptItem, ScriptedModel, Store, TurnStream, TurnUpdate, schema,
+    store,
 };
 
 #[cfg(feature = "plugins")]

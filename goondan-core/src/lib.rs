@@ -57,7 +57,7 @@ pub use agents::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, Ticket};
 pub use tool::{Effect, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolSource};
 
 pub use context::host::{self, TurnInfo};
-pub use context::{StepContext, ToolCallContext, TurnContext};
+pub use context::{MODEL_KEY, MODEL_OPTIONS_KEY, StepContext, ToolCallContext, TurnContext};
 
 pub use pipeline::{
     FailedTurn, Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, Next, Options, Step, StepDraft,
@@ -76,9 +76,7 @@ pub use agent::{Agent, AgentBuilder, Instance, Policy, TurnStream, TurnUpdate};
 #[cfg(feature = "runtime")]
 pub use agents::{AgentCall, LocalRouter, Router};
 #[cfg(feature = "runtime")]
-pub use model::{
-    MODEL_KEY, MODEL_OPTIONS_KEY, Model, ModelFinish, ModelRequest, ModelResponse, ScriptItem, ScriptedModel,
-};
+pub use model::{Model, ModelFinish, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 #[cfg(feature = "runtime")]
 pub use store::{FileStore, InstanceId, MemoryStore, Store};
 

@@ -3,127 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use conformance_extensions::agents::{Asking, Receiving};
 use goondan::prelude::*;
 use goondan::{
-    Agent, AgentEvent, AgentRequest, Auth, BoxFuture, ErrorCode, LocalRouter, Model, ModelRequest, ModelResponse,
-    Principal, ScriptItem, ScriptedModel, json,
+    Agent, AgentEvent, Auth, BoxFuture, ErrorCode, LocalRouter, Model, ModelRequest, ModelResponse, Principal,
+    ScriptItem, ScriptedModel, json,
 };
-use goondan_covers::covers;
+use goondan_covers::{both_linkages, covers};
 use tokio::sync::Notify;
 
+use crate::linkage::Extended;
 use crate::support::Log;
-
-/// Asks or tells the agent of its config, from the kind of hook of its config.
-struct Asking {
-    config: AskingConfig,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct AskingConfig {
-    log: Log,
-    target: String,
-    hook: String,
-}
-
-impl Asking {
-    async fn ask(&self, agents: goondan::AgentsApi<'_>) {
-        let request = AgentRequest::new(&self.config.target).input("question").metadata("from", "asking");
-        let line = match agents.request(request).await {
-            Ok(response) => format!("{}: {}", response.target, response.response),
-            Err(error) => format!("{} {}", error.code(), error.message()),
-        };
-        self.config.log.write(line);
-    }
-}
-
-#[goondan::extension(name = "asking")]
-impl Asking {
-    #[init]
-    fn new(config: AskingConfig) -> Self {
-        Self { config }
-    }
-
-    #[middleware(turn)]
-    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        match self.config.hook.as_str() {
-            "turn" => self.ask(ctx.agents()).await,
-            "send" => {
-                for target in [self.config.target.as_str(), "nobody"] {
-                    let accepted = ctx.agents().send(AgentRequest::new(target).input("notice")).await?;
-                    self.config.log.write(format!("{target} accepted: {accepted}"));
-                }
-            }
-            "later" => {
-                let ticket = ctx.agents().request_later(AgentRequest::new(&self.config.target).input("question"))?;
-                ctx.metadata_mut().insert("ticket".into(), ticket.correlation_id.into());
-            }
-            _ => {}
-        }
-        next.run(ctx).await
-    }
-
-    #[middleware(step)]
-    async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
-        if self.config.hook == "step" && ctx.step_index() == 0 {
-            self.ask(ctx.agents()).await;
-        }
-        next.run(ctx).await
-    }
-
-    /// Asks the other agent.
-    #[tool]
-    async fn ask_tool(&self, ctx: &ToolContext<'_>) -> Result<String> {
-        let response = ctx.runtime().request(AgentRequest::new(&self.config.target).input("question")).await?;
-        Ok(response.response)
-    }
-}
-
-/// Logs what reaches an agent.
-struct Receiving {
-    log: Log,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct ReceivingConfig {
-    log: Log,
-}
-
-#[goondan::extension(name = "receiving")]
-impl Receiving {
-    #[init]
-    fn new(config: ReceivingConfig) -> Self {
-        Self { log: config.log }
-    }
-
-    #[middleware(turn)]
-    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        let input = ctx.input();
-        let principal = input.auth.as_ref().and_then(|auth| auth.principal.as_ref()).map(|who| who.id.as_str());
-        self.log.write(format!(
-            "{} {} {:?} from {} {}, callers {:?}, for {principal:?}, metadata {:?}, reply {}",
-            ctx.agent_name(),
-            ctx.instance_key(),
-            input.input.as_deref().unwrap_or_default(),
-            input.source.kind,
-            input.source.name,
-            input.callers,
-            input.metadata.get("from"),
-            input.reply_to.is_some(),
-        ));
-        self.log.write(ctx.trace_id().as_str());
-        let result = next.run(ctx).await;
-        self.log.write("received");
-        result
-    }
-}
 
 /// Two agents that reach each other: `a` asks from `hook`, `b` answers.
 async fn pair(log: &Log, hook: &str, script: Vec<ScriptItem>) -> (Agent, Agent, LocalRouter) {
     let router = LocalRouter::new();
     let asking = json!({ "log": log, "target": "b", "hook": hook });
-    let a = Agent::builder("a").model(ScriptedModel::new(script)).extension::<Asking>(asking);
+    let a = Agent::builder("a").model(ScriptedModel::new(script)).with::<Asking>(asking);
     let answer = ScriptedModel::new([ScriptItem::say("answer").repeat()]);
-    let b = Agent::builder("b").model(answer).extension::<Receiving>(json!({ "log": log }));
+    let b = Agent::builder("b").model(answer).with::<Receiving>(json!({ "log": log }));
     let a = a.router(router.clone()).build().await.unwrap();
     let b = b.router(router.clone()).build().await.unwrap();
     router.add(&a);
@@ -139,11 +37,11 @@ fn event() -> AgentEvent {
     event
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("AGENTS-01", "AGENTS-03", "AGENTS-06", "AGENTS-07")]
 async fn a_request_runs_a_turn_of_the_other_agent_and_brings_its_answer() {
     for hook in ["turn", "step"] {
-        let log = Log::new(&format!("request from {hook}"));
+        let log = Log::new();
         let (a, _b, _router) = pair(&log, hook, vec![ScriptItem::say("done")]).await;
         a.instance("user:1").await.unwrap().run(event()).await.unwrap();
         let expected = "b user:1 \"question\" from agent a, callers [\"a\"], for Some(\"ada\"), metadata \
@@ -152,10 +50,10 @@ async fn a_request_runs_a_turn_of_the_other_agent_and_brings_its_answer() {
     }
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("DISPATCH-01")]
 async fn a_tool_asks_by_the_same_way() {
-    let log = Log::new("request from a tool");
+    let log = Log::new();
     let script =
         vec![ScriptItem::call("asking__ask_tool", json!({})), ScriptItem::say("done").when("^answer$").unwrap()];
     let (a, _b, _router) = pair(&log, "none", script).await;
@@ -163,10 +61,10 @@ async fn a_tool_asks_by_the_same_way() {
     assert_eq!(log.take().len(), 3);
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("AGENTS-08")]
 async fn a_notice_is_taken_in_or_not_and_nobody_waits() {
-    let log = Log::new("send");
+    let log = Log::new();
     let (a, b, _router) = pair(&log, "send", vec![ScriptItem::say("done")]).await;
     a.instance("user:1").await.unwrap().run("hello").await.unwrap();
     let before = log.take();
@@ -178,17 +76,17 @@ async fn a_notice_is_taken_in_or_not_and_nobody_waits() {
     assert_eq!(messages.messages().await[0].text(), "notice");
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("AGENTS-05")]
 async fn a_circle_is_refused_with_its_chain() {
     for (hop, expected) in [("a", "a -> b -> a"), ("c", "a -> b -> c -> a")] {
-        let log = Log::new(&format!("circle over {hop}"));
+        let log = Log::new();
         let router = LocalRouter::new();
         let mut agents = Vec::new();
         for (name, target) in [("a", "b"), ("b", hop), ("c", "a")] {
             let model = ScriptedModel::new([ScriptItem::say("done").repeat()]);
             let config = json!({ "log": log, "target": target, "hook": "turn" });
-            let agent = Agent::builder(name).model(model).extension::<Asking>(config).router(router.clone());
+            let agent = Agent::builder(name).model(model).with::<Asking>(config).router(router.clone());
             let agent = agent.build().await.unwrap();
             router.add(&agent);
             agents.push(agent);
@@ -200,13 +98,13 @@ async fn a_circle_is_refused_with_its_chain() {
     }
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn an_unknown_agent_is_named_with_those_that_there_are() {
-    let log = Log::new("unknown agent");
+    let log = Log::new();
     let router = LocalRouter::new();
     let config = json!({ "log": log, "target": "nobody", "hook": "turn" });
     let model = ScriptedModel::new([ScriptItem::say("done")]);
-    let a = Agent::builder("a").model(model).extension::<Asking>(config).router(router.clone()).build().await.unwrap();
+    let a = Agent::builder("a").model(model).with::<Asking>(config).router(router.clone()).build().await.unwrap();
     router.add(&a);
     a.instance("x").await.unwrap().run("hello").await.unwrap();
     assert_eq!(log.take(), ["AGENT_NOT_FOUND there is no agent `nobody`"]);
@@ -222,10 +120,10 @@ impl Model for Silent {
     }
 }
 
-#[tokio::test(start_paused = true)]
+#[both_linkages(start_paused = true)]
 #[covers("AGENTS-04")]
 async fn a_silent_agent_is_given_up_after_fifteen_seconds() {
-    let log = Log::new("silent");
+    let log = Log::new();
     let (a, _b, router) = pair(&log, "turn", vec![ScriptItem::say("done")]).await;
     let asked = Arc::new(Notify::new());
     let b = Agent::builder("b").model(Silent(Arc::clone(&asked))).build().await.unwrap();
@@ -238,9 +136,9 @@ async fn a_silent_agent_is_given_up_after_fifteen_seconds() {
     assert_eq!(lines, [format!("{} the agent `b` did not answer within 15s", ErrorCode::AGENT_REQUEST_TIMEOUT)]);
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn the_answer_to_an_asynchronous_request_is_there_before_a_later_step() {
-    let log = Log::new("later");
+    let log = Log::new();
     let (a, b, _router) = pair(&log, "later", vec![ScriptItem::say("one"), ScriptItem::say("two")]).await;
     let instance = a.instance("x").await.unwrap();
     instance.run("hello").await.unwrap();
@@ -260,7 +158,7 @@ async fn the_answer_to_an_asynchronous_request_is_there_before_a_later_step() {
         }
         tokio::task::yield_now().await;
     }
-    let message = brought.expect("the answer came");
+    let message = brought.unwrap();
     let metadata = &message.metadata()["__goondanInterAgentResponse"];
     assert_eq!(
         (&metadata["status"], &metadata["fromAgentId"], &metadata["async"]),

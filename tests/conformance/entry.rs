@@ -1,75 +1,28 @@
 //! ENTRY, LOAD, ERR: how extensions come to life.
 
+use conformance_extensions::entry::{Configured, Failing, Late, Quick, Slow};
 use goondan::prelude::*;
 use goondan::{ErrorCode, ScriptItem, json};
-use goondan_covers::covers;
-use schemars::JsonSchema;
-use serde::Deserialize;
+use goondan_covers::{both_linkages, covers};
 
-use crate::support::{Log, LogConfig, agent};
+use crate::linkage::Extended;
+use crate::support::{Log, agent};
 
-/// Registers slowly, and logs when it starts and ends.
-struct Slow;
-
-#[goondan::extension(name = "slow")]
-impl Slow {
-    #[init]
-    async fn new(config: LogConfig) -> Result<Self> {
-        config.log.write("slow starts");
-        for _ in 0..3 {
-            tokio::task::yield_now().await;
-        }
-        config.log.write("slow ends");
-        Ok(Self)
-    }
-
-    #[middleware(turn)]
-    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        let mut result = next.run(ctx).await?;
-        result.set_text("slow was there");
-        Ok(result)
-    }
-}
-
-/// Registers at once.
-struct Quick;
-
-#[goondan::extension(name = "quick")]
-impl Quick {
-    #[init]
-    fn new(config: LogConfig) -> Self {
-        config.log.write("quick");
-        Self
-    }
-}
-
-/// Fails to register.
-struct Failing;
-
-#[goondan::extension(name = "failing")]
-impl Failing {
-    #[init]
-    fn new() -> Result<Self> {
-        let port: u16 = "not a number".parse()?;
-        Err(Error::msg(format!("port {port}")))
-    }
-}
-
-#[tokio::test]
+#[both_linkages]
 #[covers("ENTRY-01", "ENTRY-02", "ENTRY-03", "ENTRY-04", "LOAD-01", "LOAD-02", "API-04", "ENTRY-05")]
 async fn extensions_register_one_after_another_in_their_order() {
-    let log = Log::new("register");
-    let agent = agent([ScriptItem::say("hi")]).extension::<Slow>(log.config()).extension::<Quick>(log.config());
+    let log = Log::new();
+    let agent = agent([ScriptItem::say("hi")]).with::<Slow>(log.config()).with::<Quick>(log.config());
     let instance = agent.build().await.unwrap().instance("test").await.unwrap();
     assert_eq!(log.take(), ["slow starts", "slow ends", "quick"]);
     assert_eq!(instance.run("hello").await.unwrap().text(), "slow was there");
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("ENTRY-08")]
 async fn every_instance_registers_for_itself_and_once() {
-    let log = Log::new("instances");
-    let agent = agent([]).extension::<Quick>(log.config()).build().await.unwrap();
+    let log = Log::new();
+    let agent = agent([]).with::<Quick>(log.config()).build().await.unwrap();
     let one = agent.instance("one").await.unwrap();
     let _two = agent.instance("two").await.unwrap();
     let again = agent.instance("one").await.unwrap();
@@ -77,11 +30,11 @@ async fn every_instance_registers_for_itself_and_once() {
     assert_eq!(log.take(), ["quick", "quick"]);
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("ENTRY-06", "ERR-01", "ERR-03", "ERR-07")]
 async fn a_failing_init_stops_the_start_and_later_extensions_are_not_called() {
-    let log = Log::new("failing");
-    let agent = agent([]).extension::<Failing>(json!({})).extension::<Quick>(log.config()).build().await.unwrap();
+    let log = Log::new();
+    let agent = agent([]).with::<Failing>(json!({})).with::<Quick>(log.config()).build().await.unwrap();
     let error = agent.instance("test").await.unwrap_err();
     assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_INIT, "failing"));
     assert!(format!("{error:?}").contains("invalid digit found in string"), "{error:?}");
@@ -89,30 +42,10 @@ async fn a_failing_init_stops_the_start_and_later_extensions_are_not_called() {
     assert!(log.take().is_empty());
 }
 
-/// Takes a config with members of several types.
-struct Configured;
-
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[expect(dead_code, reason = "only its shape matters")]
-struct Config {
-    max_items: u8,
-    #[serde(default)]
-    names: Vec<String>,
-}
-
-#[goondan::extension(name = "configured")]
-impl Configured {
-    #[init]
-    fn new(_config: Config) -> Self {
-        Self
-    }
-}
-
-#[tokio::test]
+#[both_linkages]
 #[covers("ERR-04", "LOAD-08")]
 async fn a_config_that_does_not_fit_is_refused_with_every_place() {
-    let build = |config| agent([]).extension::<Configured>(config).build();
+    let build = |config| agent([]).with::<Configured>(config).build();
     assert!(build(json!({ "maxItems": 3, "names": ["a"] })).await.is_ok());
     let error = build(json!({ "maxItems": 300, "names": ["a", 1], "other": true })).await.unwrap_err();
     assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_CONFIG, "configured"));
@@ -122,7 +55,7 @@ async fn a_config_that_does_not_fit_is_refused_with_every_place() {
     assert_eq!(build(json!({})).await.unwrap_err().code(), &ErrorCode::EXT_CONFIG);
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("ERR-02")]
 async fn an_extension_that_is_not_linked_is_refused_with_the_line_to_add() {
     let error = agent([]).linked("weather", "my-weather", json!({})).build().await.unwrap_err();
@@ -131,10 +64,10 @@ async fn an_extension_that_is_not_linked_is_refused_with_the_line_to_add() {
     assert!(error.suggestion().unwrap().contains("configured"), "the linked ones are listed: {error:?}");
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn one_extension_may_be_used_twice_under_two_names_but_not_under_one() {
-    let log = Log::new("twice");
-    let twice = |name| agent([]).extension::<Quick>(log.config()).linked(name, "quick", log.config()).build();
+    let log = Log::new();
+    let twice = |name| agent([]).with::<Quick>(log.config()).with_named(name, "quick", log.config()).build();
     assert!(twice("quick-2").await.is_ok());
     assert_eq!(twice("quick").await.unwrap_err().code(), &ErrorCode::CONFIG_DUPLICATE_NAME);
     assert_eq!(twice("Quick").await.unwrap_err().code(), &ErrorCode::EXT_NAME);
@@ -160,7 +93,7 @@ impl goondan::Extension for Foreign {
     const DESCRIPTOR: &'static goondan::ExtensionDescriptor = &FOREIGN;
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("ERR-05")]
 async fn another_version_of_the_contract_is_refused_before_any_code_runs() {
     let error = agent([]).extension::<Foreign>(json!({})).build().await.unwrap_err();
@@ -168,28 +101,9 @@ async fn another_version_of_the_contract_is_refused_before_any_code_runs() {
     assert!(error.message().contains("goondan.ai/v2") && error.message().contains("goondan.ai/v1"), "{error}");
 }
 
-/// Keeps its handle and registers when it is too late.
-struct Late {
-    api: ExtensionApi,
-}
-
-#[goondan::extension(name = "late")]
-impl Late {
-    #[init]
-    fn new(api: ExtensionApi) -> Self {
-        Self { api }
-    }
-
-    #[middleware(turn)]
-    async fn register(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        self.api.tools().register(goondan::ToolItem::new("late__tool")?, crate::tools::Answer(json!(1)))?;
-        next.run(ctx).await
-    }
-}
-
-#[tokio::test]
+#[both_linkages]
 async fn registration_ends_with_the_start() {
-    let agent = agent([ScriptItem::say("hi")]).extension::<Late>(json!({}));
+    let agent = agent([ScriptItem::say("hi")]).with::<Late>(json!({}));
     let error = crate::support::one_turn(agent).await.unwrap_err();
     assert_eq!(error.message(), "registration is over");
 }

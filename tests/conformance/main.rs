@@ -8,6 +8,8 @@ mod conversation;
 mod effects;
 mod entry;
 mod events;
+mod linkage;
+mod linkages;
 mod model;
 mod next;
 mod order;

@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
+use conformance_extensions::model::{Choosing, Sleeping, Stuck};
 use goondan::prelude::*;
 use goondan::{
-    Agent, BoxFuture, ErrorCode, FinishReason, MODEL_KEY, MODEL_OPTIONS_KEY, Model, ModelRequest, ModelResponse,
-    ScriptItem, ScriptedModel, TurnUpdate, Value, json,
+    Agent, BoxFuture, ErrorCode, FinishReason, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel,
+    TurnUpdate, Value, json,
 };
-use goondan_covers::covers;
+use goondan_covers::{both_linkages, covers};
 
+use crate::linkage::Extended;
 use crate::support::{agent, one_turn};
 
 fn raw(response: Value) -> ScriptItem {
@@ -40,33 +42,6 @@ async fn an_empty_answer_after_tool_results_ends_the_turn() {
     assert_eq!((turn.text().as_ref(), turn.steps(), turn.finish_reason()), ("", 2, FinishReason::TextResponse));
 }
 
-/// Asks for the model, and the options, of its config.
-struct Choosing {
-    config: ChoosingConfig,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct ChoosingConfig {
-    model: String,
-}
-
-#[goondan::extension(name = "choosing")]
-impl Choosing {
-    #[init]
-    fn new(config: ChoosingConfig) -> Self {
-        Self { config }
-    }
-
-    #[middleware(step)]
-    async fn choose(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
-        if ctx.metadata().get("deployment") == Some(&json!("test")) {
-            ctx.metadata_mut().insert(MODEL_KEY.into(), self.config.model.clone().into());
-            ctx.metadata_mut().insert(MODEL_OPTIONS_KEY.into(), json!({ "temperature": 0 }));
-        }
-        next.run(ctx).await
-    }
-}
-
 /// Keeps the options that it was given.
 #[derive(Clone, Default)]
 struct Optioned(Arc<Mutex<Option<Value>>>);
@@ -78,7 +53,7 @@ impl Model for Optioned {
     }
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("API-11", "CTX-10")]
 async fn a_step_middleware_chooses_model_and_options_by_metadata() {
     let other = Optioned::default();
@@ -86,7 +61,7 @@ async fn a_step_middleware_chooses_model_and_options_by_metadata() {
         agent([ScriptItem::say("from the first")])
             .named_model("other", other.clone())
             .hint("deployment", "test")
-            .extension::<Choosing>(json!({ "model": model }))
+            .with::<Choosing>(json!({ "model": model }))
     };
     assert_eq!(one_turn(choosing("other")).await.unwrap().text(), "from the other");
     assert_eq!(other.0.lock().unwrap().take(), Some(json!({ "temperature": 0 })));
@@ -94,7 +69,7 @@ async fn a_step_middleware_chooses_model_and_options_by_metadata() {
     assert_eq!(error.code(), &ErrorCode::MODEL_NOT_FOUND);
     assert!(error.suggestion().unwrap().contains("other"));
     // CTX-10: without the hint the extension leaves the step alone.
-    let unhinted = agent([ScriptItem::say("from the first")]).extension::<Choosing>(json!({ "model": "other" }));
+    let unhinted = agent([ScriptItem::say("from the first")]).with::<Choosing>(json!({ "model": "other" }));
     assert_eq!(one_turn(unhinted).await.unwrap().text(), "from the first");
 }
 
@@ -136,7 +111,7 @@ async fn a_streamed_turn_tells_text_and_events_as_they_come() {
     assert_eq!(instance.run("hello").await.unwrap().text(), "in one piece", "nobody watches");
 }
 
-#[tokio::test(start_paused = true)]
+#[both_linkages(start_paused = true)]
 #[covers("TIME-01")]
 async fn what_hangs_has_a_deadline() {
     struct Hanging;
@@ -150,44 +125,11 @@ async fn what_hangs_has_a_deadline() {
 
     let script =
         [ScriptItem::call("sleeping__sleep", json!({})), ScriptItem::say("noted").when("E_TOOL_TIMEOUT").unwrap()];
-    let turn = one_turn(agent(script).extension::<Sleeping>(json!({}))).await.unwrap();
+    let turn = one_turn(agent(script).with::<Sleeping>(json!({}))).await.unwrap();
     assert_eq!(turn.text(), "noted", "the turn goes on");
 
-    let error = one_turn(agent([]).extension::<Stuck>(json!({}))).await.unwrap_err();
+    let error = one_turn(agent([]).with::<Stuck>(json!({}))).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::TURN_TIMEOUT);
-}
-
-/// Has a layer that never ends.
-struct Stuck;
-
-#[goondan::extension(name = "stuck")]
-impl Stuck {
-    #[init]
-    fn new() -> Self {
-        Self
-    }
-
-    #[middleware(turn)]
-    async fn hang(&self, _: &mut TurnContext<'_>, _: Next<'_, Turn>) -> Result<TurnResult> {
-        std::future::pending().await
-    }
-}
-
-/// Has a tool that never ends.
-struct Sleeping;
-
-#[goondan::extension(name = "sleeping")]
-impl Sleeping {
-    #[init]
-    fn new() -> Self {
-        Self
-    }
-
-    /// Sleeps for ever.
-    #[tool(timeout = "5s")]
-    async fn sleep(&self) -> Result<()> {
-        std::future::pending().await
-    }
 }
 
 #[tokio::test]

@@ -4,45 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use goondan::prelude::*;
+use conformance_extensions::state::{Counting, Keeping};
 use goondan::{Agent, ErrorCode, FileStore, ScriptItem, ScriptedModel, Value, json};
-use goondan_covers::covers;
+use goondan_covers::{both_linkages, covers};
 use tempfile::TempDir;
 
-use crate::support::{Log, LogConfig};
-
-/// Counts turns in its state, and calls of its tool too.
-struct Counting {
-    api: ExtensionApi,
-    log: Log,
-}
-
-#[derive(Debug, Default, Deserialize, Serialize)]
-struct Counts {
-    turns: u32,
-    calls: u32,
-}
-
-#[goondan::extension(name = "counting")]
-impl Counting {
-    #[init]
-    fn new(api: ExtensionApi, config: LogConfig) -> Self {
-        Self { api, log: config.log }
-    }
-
-    #[middleware(turn)]
-    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        self.log.write(format!("{:?}", self.api.state().get::<Counts>()?.map(|counts| (counts.turns, counts.calls))));
-        self.api.state().update(|counts: &mut Counts| counts.turns += 1)?;
-        next.run(ctx).await
-    }
-
-    /// Counts a call.
-    #[tool(effect = read)]
-    async fn count(&self) -> Result<()> {
-        self.api.state().update(|counts: &mut Counts| counts.calls += 1)
-    }
-}
+use crate::linkage::Extended;
+use crate::support::Log;
 
 /// An agent over files whose model counts `calls` times in the turn that hears `count`, and fails when it hears `fail`.
 async fn agent(dir: &Path, log: &Log, calls: usize) -> Agent {
@@ -52,7 +20,7 @@ async fn agent(dir: &Path, log: &Log, calls: usize) -> Agent {
         ScriptItem::fail("as asked", false).when("^fail$").unwrap().repeat(),
         ScriptItem::say("fine").repeat(),
     ];
-    let agent = Agent::builder("assistant").model(ScriptedModel::new(script)).extension::<Counting>(log.config());
+    let agent = Agent::builder("assistant").model(ScriptedModel::new(script)).with::<Counting>(log.config());
     agent.store(FileStore::open(dir).unwrap()).build().await.unwrap()
 }
 
@@ -61,10 +29,10 @@ fn state_file(dir: &Path, key: &str) -> Option<Value> {
     Some(serde_json::from_slice(&text).unwrap())
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("STATE-01", "STATE-02", "STATE-05", "STATE-06", "STATE-07", "STATE-10", "TOOL-06")]
 async fn state_is_kept_at_the_end_of_every_turn_and_read_at_the_next_start() {
-    let (dir, log) = (TempDir::new().unwrap(), Log::new("state"));
+    let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let instance = agent(dir.path(), &log, 1).await.instance("one").await.unwrap();
     assert_eq!(state_file(dir.path(), "one"), None);
     instance.run("hello").await.unwrap();
@@ -78,10 +46,10 @@ async fn state_is_kept_at_the_end_of_every_turn_and_read_at_the_next_start() {
     assert_eq!(log.take(), ["None", "Some((1, 0))", "Some((2, 1))"]);
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("STATE-04", "LEGACY-STATE-01")]
 async fn each_instance_has_state_of_its_own() {
-    let (dir, log) = (TempDir::new().unwrap(), Log::new("state of instances"));
+    let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let agent = agent(dir.path(), &log, 1).await;
     for key in ["one", "two", "one"] {
         agent.instance(key).await.unwrap().run("hello").await.unwrap();
@@ -89,14 +57,14 @@ async fn each_instance_has_state_of_its_own() {
     assert_eq!(log.take(), ["None", "None", "Some((1, 0))"]);
 }
 
-#[tokio::test]
+#[both_linkages]
 #[covers("STATE-03", "LEGACY-RECONCILE-05")]
 async fn state_belongs_to_the_name_of_the_extension() {
-    let (dir, log) = (TempDir::new().unwrap(), Log::new("names"));
+    let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let run = async |names: &[&str]| {
         let mut agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("fine")]));
         for name in names {
-            agent = agent.linked(*name, "counting", log.config());
+            agent = agent.with_named(*name, "counting", log.config());
         }
         let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().await.unwrap();
         let instance = agent.instance("one").await.unwrap();
@@ -110,25 +78,25 @@ async fn state_belongs_to_the_name_of_the_extension() {
     assert_eq!(run(&["a"]).await, ["Some((2, 0))"], "an old name finds its state again");
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn a_failed_turn_keeps_the_state_that_it_changed() {
-    let (dir, log) = (TempDir::new().unwrap(), Log::new("failed turn"));
+    let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let instance = agent(dir.path(), &log, 1).await.instance("one").await.unwrap();
     instance.run("fail").await.unwrap_err();
     assert_eq!(state_file(dir.path(), "one"), Some(json!({ "turns": 1, "calls": 0 })), "D-11");
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn concurrent_handlers_do_not_lose_updates() {
-    let (dir, log) = (TempDir::new().unwrap(), Log::new("concurrent"));
+    let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let instance = agent(dir.path(), &log, 50).await.instance("one").await.unwrap();
     instance.run("count").await.unwrap();
     assert_eq!(state_file(dir.path(), "one"), Some(json!({ "turns": 1, "calls": 50 })), "D-23");
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn unreadable_state_stops_the_start_and_is_not_reset() {
-    let (dir, log) = (TempDir::new().unwrap(), Log::new("unreadable"));
+    let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let first = agent(dir.path(), &log, 1).await;
     let instance = first.instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
@@ -141,38 +109,14 @@ async fn unreadable_state_stops_the_start_and_is_not_reset() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "{ broken");
 }
 
-/// Keeps whatever JSON it is told to, from `#[init]` on.
-struct Keeping;
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct KeepingConfig {
-    value: Value,
-}
-
-#[goondan::extension(name = "keeping")]
-impl Keeping {
-    #[init]
-    fn new(api: ExtensionApi, config: KeepingConfig) -> Result<Self> {
-        if config.value != "keep" {
-            api.state().set(&config.value)?;
-        }
-        // A map whose keys are no text cannot be JSON.
-        let unwritable = std::collections::BTreeMap::from([((1, 2), 3)]);
-        let error = api.state().set(&unwritable).unwrap_err();
-        assert_eq!(error.code(), &ErrorCode::EXT_STATE);
-        api.logger().with("state", api.state().get::<Value>()?).debug("started");
-        Ok(Self)
-    }
-}
-
-#[tokio::test]
+#[both_linkages]
 #[covers("STATE-08", "STATE-09")]
 async fn any_json_value_is_state_and_nothing_else() {
     for value in [json!([1, "two", null]), json!(3.25), json!("text"), json!({ "a": { "b": [] } }), json!(false)] {
         let dir = TempDir::new().unwrap();
         let open = async |value: &Value| {
             let model = ScriptedModel::new([ScriptItem::say("fine")]);
-            let agent = Agent::builder("assistant").model(model).extension::<Keeping>(json!({ "value": value }));
+            let agent = Agent::builder("assistant").model(model).with::<Keeping>(json!({ "value": value }));
             let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().await.unwrap();
             agent.instance("one").await.unwrap().close().await.unwrap();
             let file = dir.path().join("instances/assistant:one/extensions/keeping.json");
@@ -184,9 +128,9 @@ async fn any_json_value_is_state_and_nothing_else() {
     }
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn an_instance_that_is_dropped_closes_itself_and_can_be_opened_again_at_once() {
-    let (dir, log) = (TempDir::new().unwrap(), Log::new("dropped"));
+    let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let agent = agent(dir.path(), &log, 1).await;
     for _ in 0..20 {
         agent.instance("one").await.unwrap().run("hello").await.unwrap();
@@ -194,9 +138,9 @@ async fn an_instance_that_is_dropped_closes_itself_and_can_be_opened_again_at_on
     assert_eq!(state_file(dir.path(), "one"), Some(json!({ "turns": 20, "calls": 0 })));
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn a_closed_instance_refuses_turns_and_the_agent_opens_a_new_one() {
-    let (dir, log) = (TempDir::new().unwrap(), Log::new("closed"));
+    let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let agent = Arc::new(agent(dir.path(), &log, 1).await);
     let instance = agent.instance("one").await.unwrap();
     instance.close().await.unwrap();

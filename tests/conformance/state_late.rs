@@ -1,27 +1,17 @@
 //! STATE: what changes while no turn runs.
 
 use std::fs;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use conformance_extensions::state_late::Open;
 use goondan::prelude::*;
-use goondan::{Agent, BoxFuture, FileStore, Model, ModelRequest, ModelResponse, json};
+use goondan::testing::Chat;
+use goondan::{BoxFuture, FileStore, Model, ModelRequest, ModelResponse, json};
+use goondan_covers::both_linkages;
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
-/// The handle of the extension below, for the one test that uses it.
-static API: Mutex<Option<ExtensionApi>> = Mutex::new(None);
-
-/// Hands out its handle.
-struct Open;
-
-#[goondan::extension(name = "open")]
-impl Open {
-    #[init]
-    fn new(api: ExtensionApi) -> Self {
-        *API.lock().unwrap() = Some(api);
-        Self
-    }
-}
+use crate::linkage::Extended;
 
 /// A model that never answers, and says when it was asked.
 struct Silent(Arc<Notify>);
@@ -33,20 +23,20 @@ impl Model for Silent {
     }
 }
 
-#[tokio::test]
+#[both_linkages]
 async fn state_that_changes_after_a_cancelled_turn_is_stored_at_once() {
     let dir = TempDir::new().unwrap();
     let asked = Arc::new(Notify::new());
-    let agent = Agent::builder("assistant").model(Silent(Arc::clone(&asked))).extension::<Open>(json!({}));
-    let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().await.unwrap();
-    let instance = agent.instance("test").await.unwrap();
+    let store = FileStore::open(dir.path()).unwrap();
+    let chat = Chat::builder().model(Silent(Arc::clone(&asked)));
+    let chat = chat.agent(|agent| agent.with::<Open>(json!({})).store(store)).start().await.unwrap();
+    let instance = chat.instance();
     assert!(instance.states().is_empty());
     tokio::select! {
         _ = instance.run("one") => panic!("the model never answers"),
         () = asked.notified() => {}
     }
-    let api = API.lock().unwrap().take().unwrap();
-    api.state().update(|seen: &mut u32| *seen += 1).unwrap();
+    chat.emit("count", ()).await.unwrap();
     // The change is stored by a task of its own; whoever asks for the messages then waits for it.
     tokio::task::yield_now().await;
     let messages = instance.messages().await;

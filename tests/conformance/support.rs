@@ -1,44 +1,42 @@
 //! What the tests share: a log that extensions write to, and agents made in one line.
 
-use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use goondan::{Agent, AgentBuilder, ScriptItem, ScriptedModel, TurnResult, Value};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Serialize, Serializer};
+use tempfile::NamedTempFile;
 
-static LOGS: LazyLock<Mutex<HashMap<String, Vec<String>>>> = LazyLock::new(Mutex::default);
-
-/// What the extensions of one test write down. Extensions are made from their config, so the log goes by name.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(transparent)]
-pub(crate) struct Log(String);
+/// What the extensions of one test write down, in a file: they may be in a library. In a config it is the path.
+#[derive(Clone)]
+pub(crate) struct Log {
+    file: Arc<NamedTempFile>,
+    taken: Arc<Mutex<usize>>,
+}
 
 impl Log {
-    pub(crate) fn new(test: &str) -> Self {
-        Self(test.to_owned())
-    }
-
-    pub(crate) fn write(&self, line: impl Into<String>) {
-        LOGS.lock().unwrap().entry(self.0.clone()).or_default().push(line.into());
+    pub(crate) fn new() -> Self {
+        Self { file: Arc::new(NamedTempFile::new().unwrap()), taken: Arc::default() }
     }
 
     /// What was written since the last time.
     pub(crate) fn take(&self) -> Vec<String> {
-        LOGS.lock().unwrap().remove(&self.0).unwrap_or_default()
+        let text = std::fs::read_to_string(self.file.path()).unwrap();
+        let mut taken = self.taken.lock().unwrap();
+        let lines: Vec<_> = text.lines().skip(*taken).map(|line| serde_json::from_str(line).unwrap()).collect();
+        *taken += lines.len();
+        lines
     }
 
     /// The config of an extension that takes only the log.
     pub(crate) fn config(&self) -> Value {
-        goondan::json!({ "log": self.0 })
+        goondan::json!({ "log": self })
     }
 }
 
-/// The config of an extension that takes only the log.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LogConfig {
-    pub(crate) log: Log,
+impl Serialize for Log {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.file.path().serialize(serializer)
+    }
 }
 
 /// An agent whose model plays `script`.

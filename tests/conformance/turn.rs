@@ -2,71 +2,29 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
 
+use conformance_extensions::turn::{Retrying, Steering, Tracing};
 use goondan::prelude::*;
 use goondan::{
-    BoxFuture, ErrorCode, FinishReason, Model, ModelRequest, ModelResponse, ScriptItem, ToolCallStatus, Value, json,
+    BoxFuture, ErrorCode, FinishReason, Model, ModelRequest, ModelResponse, ScriptItem, ToolCallStatus, json,
 };
-use goondan_covers::covers;
+use goondan_covers::{both_linkages, covers};
 use tokio::sync::Notify;
 
-use crate::support::{Log, LogConfig, agent, one_turn};
+use crate::linkage::Extended;
+use crate::support::{Log, agent, one_turn};
 
-/// Logs every layer of every kind.
-struct Tracing {
-    log: Log,
-}
-
-#[goondan::extension(name = "tracing")]
-impl Tracing {
-    #[init]
-    fn new(config: LogConfig) -> Self {
-        Self { log: config.log }
-    }
-
-    #[middleware(turn)]
-    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        let result = next.run(ctx).await;
-        self.log.write("turn");
-        result
-    }
-
-    #[middleware(step)]
-    async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
-        let index = ctx.step_index();
-        let result = next.run(ctx).await;
-        match &result {
-            Ok(result) => self.log.write(format!(
-                "step {index}: {:?}, tool calls: {}, {} of {} answered",
-                result.status(),
-                result.has_tool_calls(),
-                result.tool_results().len(),
-                result.tool_calls().len(),
-            )),
-            Err(error) => self.log.write(format!("step {index}: {}", error.message())),
-        }
-        result
-    }
-
-    #[middleware(toolCall)]
-    async fn call(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
-        self.log.write(format!("call {} in step {}", ctx.tool_name(), ctx.step_index()));
-        next.run(ctx).await
-    }
-}
-
-#[tokio::test]
+#[both_linkages]
 #[covers("PIPE-01", "PIPE-02", "PIPE-07", "PIPE-08", "PIPE-10", "PIPE-11", "PIPE-12", "API-05", "API-07")]
 async fn steps_run_while_there_are_tool_calls() {
-    let log = Log::new("steps");
+    let log = Log::new();
     let call = |name: &str| (name.to_owned(), json!({}));
     let script = [
         ScriptItem::calls([call("a__one"), call("a__two")]),
         ScriptItem::calls([call("a__three")]),
         ScriptItem::say("done"),
     ];
-    let turn = one_turn(agent(script).extension::<Tracing>(log.config())).await.unwrap();
+    let turn = one_turn(agent(script).with::<Tracing>(log.config())).await.unwrap();
     assert_eq!((turn.text().as_ref(), turn.finish_reason(), turn.steps()), ("done", FinishReason::TextResponse, 3));
     let calls: Vec<_> = turn.tool_calls().iter().map(|call| (call.name.as_str(), call.status)).collect();
     let refused = ToolCallStatus::Error;
@@ -102,76 +60,23 @@ async fn the_limit_of_steps_ends_the_turn_with_a_notice_or_the_last_text() {
     assert_eq!((turn.finish_reason(), turn.text().as_ref()), (FinishReason::MaxSteps, "let me see"));
 }
 
-/// Ends or prolongs the turn from its step middleware.
-struct Steering {
-    prolong: bool,
-}
-
-#[derive(serde::Deserialize, schemars::JsonSchema)]
-struct SteeringConfig {
-    prolong: bool,
-}
-
-#[goondan::extension(name = "steering")]
-impl Steering {
-    #[init]
-    fn new(config: SteeringConfig) -> Self {
-        Self { prolong: config.prolong }
-    }
-
-    #[middleware(step)]
-    async fn steer(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
-        let first = ctx.step_index() == 0;
-        let mut result = next.run(ctx).await?;
-        result.set_has_tool_calls(self.prolong && first);
-        Ok(result)
-    }
-}
-
-#[tokio::test]
+#[both_linkages]
 #[covers("PIPE-11")]
 async fn a_step_middleware_decides_whether_another_step_comes() {
     let script = || [ScriptItem::say("one"), ScriptItem::say("two")];
-    let turn = one_turn(agent(script()).extension::<Steering>(json!({ "prolong": true }))).await.unwrap();
+    let turn = one_turn(agent(script()).with::<Steering>(json!({ "prolong": true }))).await.unwrap();
     assert_eq!((turn.text().as_ref(), turn.steps()), ("two", 2));
     let calling = [ScriptItem::call("a__b", json!({})), ScriptItem::say("never")];
-    let turn = one_turn(agent(calling).extension::<Steering>(json!({ "prolong": false }))).await.unwrap();
+    let turn = one_turn(agent(calling).with::<Steering>(json!({ "prolong": false }))).await.unwrap();
     assert_eq!((turn.text().as_ref(), turn.steps()), ("", 1));
 }
 
-/// Asks for another attempt as long as the error says that one may help.
-struct Retrying {
-    log: Log,
-}
-
-#[goondan::extension(name = "retrying")]
-impl Retrying {
-    #[init]
-    fn new(config: LogConfig) -> Self {
-        Self { log: config.log }
-    }
-
-    #[middleware(step)]
-    async fn retry(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
-        let attempt = ctx.metadata().get("attempt").cloned();
-        let delay = Duration::from_secs(1 << attempt.as_ref().and_then(Value::as_u64).unwrap_or_default());
-        self.log.write(format!("step {}, attempt {attempt:?}", ctx.step_index()));
-        match next.catch(ctx).await {
-            Err(failure) if failure.error().is_retryable() => {
-                let message = failure.error().message().into_owned();
-                Err(Error::retry_after(delay, message))
-            }
-            result => Ok(result?),
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
+#[both_linkages(start_paused = true)]
 #[covers("PATTERN-RETRY-01")]
 async fn a_retry_is_a_new_step_after_the_delay_that_was_asked_for() {
-    let (log, start) = (Log::new("retry"), tokio::time::Instant::now());
+    let (log, start) = (Log::new(), tokio::time::Instant::now());
     let script = [ScriptItem::fail("busy", true), ScriptItem::fail("busy", true), ScriptItem::say("here")];
-    let turn = one_turn(agent(script).extension::<Retrying>(log.config())).await.unwrap();
+    let turn = one_turn(agent(script).with::<Retrying>(log.config())).await.unwrap();
     assert_eq!((turn.text().as_ref(), turn.steps()), ("here", 3));
     // A second after the first failure, two after the second.
     assert_eq!(start.elapsed().as_secs(), 3);
@@ -181,14 +86,14 @@ async fn a_retry_is_a_new_step_after_the_delay_that_was_asked_for() {
     );
 }
 
-#[tokio::test(start_paused = true)]
+#[both_linkages(start_paused = true)]
 async fn retries_end_and_the_error_goes_out() {
-    let log = Log::new("retries end");
+    let log = Log::new();
     let failing = || ScriptItem::fail("busy", true).repeat();
-    let error = one_turn(agent([failing()]).extension::<Retrying>(log.config())).await.unwrap_err();
+    let error = one_turn(agent([failing()]).with::<Retrying>(log.config())).await.unwrap_err();
     assert_eq!(error.message(), "busy");
     assert_eq!(log.take().len(), 4, "the first attempt and three retries");
-    let error = one_turn(agent([ScriptItem::fail("broken", false)]).extension::<Retrying>(log.config()));
+    let error = one_turn(agent([ScriptItem::fail("broken", false)]).with::<Retrying>(log.config()));
     assert_eq!(error.await.unwrap_err().message(), "broken");
     assert_eq!(log.take().len(), 1);
 }

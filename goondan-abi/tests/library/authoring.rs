@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use goondan_core::{FileStore, ScriptItem};
+use goondan_core::{ExtensionDescriptor, FileStore, ScriptItem};
 use serde_json::json;
 
 use crate::support::{Linkage, agent};
 
 /// What comes of a conversation with two tool calls and two extensions `everything`, one around the other.
 #[derive(Debug, PartialEq)]
-struct Story {
+pub(crate) struct Story {
     text: String,
     tool_calls: usize,
     messages: Vec<String>,
@@ -17,11 +17,10 @@ struct Story {
     notes: [Vec<String>; 2],
 }
 
-async fn story(linkage: Linkage) -> Story {
+pub(crate) async fn story(everything: &'static ExtensionDescriptor) -> Story {
     let directory = tempfile::tempdir().unwrap();
     let call = |word: &str, tool: &str| ScriptItem::call(tool, json!({ "word": word }));
     let script = [call("one", "everything__declared"), call("two", "everything__dynamic"), ScriptItem::say("done")];
-    let everything = linkage.extension("everything");
     let agent = agent(script)
         .described("outer", everything, json!({ "tag": "A" }))
         .described("inner", everything, json!({ "tag": "B" }))
@@ -62,9 +61,14 @@ fn state(directory: &Path, name: &str) -> Vec<String> {
     panic!("there is no state of {name}");
 }
 
+/// What the linked extension tells.
+pub(crate) async fn linked() -> Story {
+    story(Linkage::Linked.extension("everything")).await
+}
+
 #[tokio::test]
 async fn an_extension_acts_the_same_in_both_linkages() {
-    let (linked, library) = (story(Linkage::Linked).await, story(Linkage::Library).await);
+    let (linked, library) = (linked().await, story(Linkage::Library.extension("everything")).await);
     assert_eq!(linked.text, "done and more and more");
     assert!(linked.notes.iter().all(|notes| notes.len() > 8), "{linked:#?}");
     assert_eq!(library, linked);

@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod authoring;
+mod builds;
 mod failures;
 mod frozen;
 mod inspect;
+mod rough;
 mod runtime;
 mod support;

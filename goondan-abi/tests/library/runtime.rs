@@ -16,7 +16,7 @@ use crate::support::{Linkage, agent, modes};
 
 /// What this process has logged, by all tests.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -39,7 +39,7 @@ impl<'a> MakeWriter<'a> for Lines {
 static LINES: Mutex<Option<Lines>> = Mutex::new(None);
 
 /// Starts to keep what is logged.
-fn listen() -> Lines {
+pub(crate) fn listen() -> Lines {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let lines = Lines::default();
@@ -51,7 +51,7 @@ fn listen() -> Lines {
 }
 
 impl Lines {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }

@@ -13,6 +13,12 @@ use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::pipeline::Frame;
 use crate::tool::ToolCatalog;
 
+/// The metadata key by which a step middleware chooses another model of the agent for the step: its name (API-11).
+pub const MODEL_KEY: &str = "goondan.model";
+
+/// The metadata key by which a step middleware gives the model options: a JSON object (API-11).
+pub const MODEL_OPTIONS_KEY: &str = "goondan.modelOptions";
+
 /// What a step middleware sees: one model call and the tool calls that it triggers (CTX-02).
 pub struct StepContext<'a> {
     pub(crate) host: &'a mut dyn StepHost,

@@ -214,6 +214,7 @@ impl<'a> Orphans<'a> {
     }
 
     /// The ids of the calls and results.
+    #[cfg(feature = "runtime")]
     pub(crate) fn ids(&self) -> &HashSet<&'a ToolCallId> {
         &self.ids
     }

@@ -139,12 +139,6 @@ pub enum ModelFinish {
     Other,
 }
 
-/// The metadata key by which a step middleware chooses another model of the agent for the step: its name (API-11).
-pub const MODEL_KEY: &str = "goondan.model";
-
-/// The metadata key by which a step middleware gives the model options: a JSON object (API-11).
-pub const MODEL_OPTIONS_KEY: &str = "goondan.modelOptions";
-
 impl ModelResponse {
     /// An answer in text.
     pub fn text(text: impl Into<String>) -> Self {

@@ -1,4 +1,6 @@
-//! Owns the mark by which a test names the requirements that it proves.
+//! Owns the marks of tests: which requirements a test proves, and that it runs in both linkages.
+
+mod linkages;
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
@@ -19,6 +21,15 @@ pub fn covers(ids: TokenStream, test: TokenStream) -> TokenStream {
     }
     output.extend(test);
     output
+}
+
+/// Makes two tests of a case, called `linked` and `loaded` in a module of its name: `#[both_linkages]` in the place of
+/// `#[tokio::test]`, with the same arguments.
+///
+/// The crate of the tests has a type `crate::linkage::Linkage` that runs a case in a linkage.
+#[proc_macro_attribute]
+pub fn both_linkages(arguments: TokenStream, case: TokenStream) -> TokenStream {
+    linkages::expand(&arguments, case)
 }
 
 fn compile_error(message: &str, span: Span) -> [TokenTree; 3] {

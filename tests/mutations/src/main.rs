@@ -16,7 +16,7 @@ use serde::Deserialize;
 struct Mutation {
     /// The requirement that is then broken.
     row: String,
-    /// The test that must notice: a filter for the test binary `conformance`.
+    /// The test that must notice: a test or a case of the test binary `conformance`.
     test: String,
     /// The file to change.
     file: String,
@@ -69,7 +69,9 @@ fn try_out(mutation: &Mutation, copy: &Path) -> Result<bool, Box<dyn Error>> {
         cargo.stdout(Stdio::null()).stderr(Stdio::null()).status()
     };
     let compiles = run(&["--no-run"])?.success();
-    let passes = compiles && run(&["--", "--exact", &mutation.test])?.success();
+    // A case that runs in both linkages is a module of two tests, of which the linked one needs no further build.
+    let linked = format!("{}::linked", mutation.test);
+    let passes = compiles && run(&["--", "--exact", &mutation.test, &linked])?.success();
     fs::write(&file, sound)?;
     if compiles { Ok(!passes) } else { Err(format!("{mutation:?} does not compile").into()) }
 }

@@ -4,11 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use goondan::{Content, ConversationView, Message, MessageData, MessageEvent, Messages, Part, Role, ToolCallId};
+use serde::{Deserialize, Serialize};
 
 use super::program::{Edit, NewId};
 
-#[derive(Default)]
-pub(super) struct Naive {
+/// A list of messages, and what must come of it.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub struct Naive {
     base: Vec<Entry>,
     now: Vec<Entry>,
     /// The events of the turn.
@@ -27,7 +29,7 @@ pub(super) struct Naive {
     kept: HashSet<ToolCallId>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 struct Entry {
     id: String,
     data: MessageData,
@@ -40,7 +42,8 @@ impl From<&Message> for Entry {
 }
 
 impl Naive {
-    pub(super) fn begin_turn(&mut self) {
+    /// What is there now is the base.
+    pub fn begin_turn(&mut self) {
         self.base = self.now.clone();
         self.events.clear();
     }
@@ -141,7 +144,10 @@ impl Naive {
     }
 
     /// Compares what is stored. Behind the sum the runtime answers calls of this turn that nobody answered (D-16).
-    pub(super) fn end_turn(&mut self, stored: &[Arc<Message>]) {
+    ///
+    /// # Panics
+    /// When it is not what must be there.
+    pub fn end_turn(&mut self, stored: &[Arc<Message>]) {
         let stored: Vec<_> = stored.iter().map(|message| Entry::from(&**message)).collect();
         let (sum, closing) = stored.split_at(self.now.len().min(stored.len()));
         assert_eq!(sum, self.now, "what is stored");
@@ -155,19 +161,22 @@ impl Naive {
     }
 
     /// Who opens a conversation does not know what was reported before.
-    pub(super) fn reopen(&mut self) {
+    pub fn reopen(&mut self) {
         self.kept.clear();
     }
 
-    pub(super) fn requests(&self) -> &[Vec<MessageData>] {
+    /// What the model must have been sent.
+    pub fn requests(&self) -> &[Vec<MessageData>] {
         &self.requests
     }
 
-    pub(super) fn orphans(&self) -> &[u64] {
+    /// The reports of halves of tool pairs that there must be.
+    pub fn orphans(&self) -> &[u64] {
         &self.orphans
     }
 
-    pub(super) fn misses(&self) -> usize {
+    /// The reports of events without a target that there must be.
+    pub fn misses(&self) -> usize {
         self.misses
     }
 

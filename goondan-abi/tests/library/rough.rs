@@ -1,0 +1,159 @@
+//! Extensions that misbehave wherever they can: they harm their own turn, and nothing else, in both linkages alike.
+
+use std::path::{Path, PathBuf};
+
+use goondan_core::{Error, ErrorCode, Instance, Result, ScriptItem, TurnResult};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::runtime::listen;
+use crate::support::{BOTH, Linkage, agent};
+
+/// Everywhere where code of an extension runs, and where its panic is told.
+const PLACES: [(&str, Told); 12] = [
+    ("init", Told::Start),
+    ("turn before next", Told::Turn),
+    ("turn after next", Told::Turn),
+    ("step before next", Told::Turn),
+    ("step after next", Told::Turn),
+    ("call before next", Told::Model),
+    ("call after next", Told::Model),
+    ("tool", Told::Model),
+    ("blocking tool", Told::Model),
+    ("event handler", Told::Log),
+    ("cleanup", Told::Log),
+    ("drop", Told::Nobody),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Told {
+    /// The conversation does not begin.
+    Start,
+    /// Each turn ends with an error.
+    Turn,
+    /// The model reads it as the result of its call.
+    Model,
+    /// Nobody waits for an answer, but it is logged.
+    Log,
+    /// Nobody knows whose it is.
+    Nobody,
+}
+
+/// What comes of two turns with a call of each tool.
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    turns: Vec<std::result::Result<String, String>>,
+    messages: Vec<String>,
+    closed: std::result::Result<(), String>,
+}
+
+fn report(error: &Error) -> String {
+    error.report().to_string()
+}
+
+async fn panicking(linkage: Linkage, place: &str) -> Result<Outcome> {
+    let tools = ["panicking__answer", "panicking__answer_slowly"].map(|tool| (tool, json!({})));
+    let script = [ScriptItem::calls(tools).when("^hello$")?.repeat(), ScriptItem::say("done").repeat()];
+    let config = json!({ "place": place, "tag": format!("{linkage:?}") });
+    let agent = agent(script).described("rough", linkage.extension("panicking"), config);
+    let instance = agent.build().await?.instance("one").await?;
+    let mut turns = Vec::new();
+    for _ in 0..2 {
+        let turn = instance.run("hello").await;
+        turns.push(turn.map(|turn| turn.text().into_owned()).map_err(|error| report(&error)));
+    }
+    let messages = instance.messages().await.iter().map(|message| message.text().into_owned()).collect();
+    let closed = instance.close().await.map_err(|error| report(&error));
+    Ok(Outcome { turns, messages, closed })
+}
+
+#[tokio::test]
+async fn a_panic_anywhere_is_told_where_it_belongs_and_harms_nothing_else() {
+    let log = listen();
+    for (place, told) in PLACES {
+        let [linked, loaded] = [panicking(Linkage::Linked, place).await, panicking(Linkage::Library, place).await];
+        for linkage in BOTH {
+            let boom = format!("boom in {place} of {linkage:?}");
+            // What panics in a library is logged there; what is linked has the panic hook of the program.
+            if told == Told::Log || linkage == Linkage::Library {
+                // An extension is dropped by a task of its own.
+                for _ in 0..1000 {
+                    if !log.text().contains(&boom) {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                assert!(log.text().contains(&boom), "{boom}: {}", log.text());
+            }
+        }
+        let same = |outcome: Result<Outcome>| match outcome {
+            Ok(outcome) => format!("{outcome:#?}"),
+            Err(error) => report(&error),
+        };
+        let linked_text = same(linked).replace("Linked", "Library");
+        assert_eq!(same(loaded), linked_text, "{place}");
+        let answered = !matches!(told, Told::Log | Told::Nobody);
+        assert_eq!(linked_text.contains(&format!("boom in {place}")), answered, "{place}: {linked_text}");
+        assert_eq!(linked_text.contains("turns"), told != Told::Start, "{place}: {linked_text}");
+        assert_eq!(linked_text.contains("Err("), told == Told::Turn, "{place}: {linked_text}");
+    }
+}
+
+/// What blocking tools wait for: it opens when what `knock` gave is dropped.
+struct Door {
+    listener: UnixListener,
+    path: PathBuf,
+    _directory: TempDir,
+}
+
+impl Door {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("door");
+        Self { listener: UnixListener::bind(&path).unwrap(), path, _directory: directory }
+    }
+
+    /// Waits until somebody waits.
+    async fn knock(&self) -> UnixStream {
+        self.listener.accept().await.unwrap().0
+    }
+}
+
+async fn blocking(linkage: Linkage, tool: &str, door: &Path) -> Instance {
+    let script = [ScriptItem::call(tool, json!({})).when("^block$").unwrap(), ScriptItem::say("done").repeat()];
+    let agent = agent(script).described("blocking", linkage.extension("blocking"), json!({ "door": door }));
+    agent.build().await.unwrap().instance("one").await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_blocks_its_thread_holds_up_its_own_turn_alone() {
+    for linkage in BOTH {
+        let door = Door::new();
+        let rude = blocking(linkage, "blocking__here", &door.path).await;
+        let blocked = tokio::spawn(async move { rude.run("block").await });
+        let waiting = door.knock().await;
+        let other = blocking(linkage, "blocking__here", &door.path).await;
+        assert_eq!(other.run("hello").await.unwrap().text(), "done");
+        assert!(!blocked.is_finished());
+        drop(waiting);
+        assert_eq!(blocked.await.unwrap().unwrap().text(), "done");
+    }
+}
+
+#[tokio::test]
+async fn a_deadline_leaves_a_blocking_tool_behind() {
+    for linkage in BOTH {
+        let door = Door::new();
+        let instance = blocking(linkage, "blocking__elsewhere", &door.path).await;
+        let (turn, waiting): (TurnResult, _) = {
+            let (turn, waiting) = tokio::join!(instance.run("block"), door.knock());
+            (turn.unwrap(), waiting)
+        };
+        assert_eq!(turn.text(), "done");
+        let result = instance.messages().await[2].text().into_owned();
+        assert!(result.contains(ErrorCode::TOOL_TIMEOUT.as_str()), "{result}");
+        instance.close().await.unwrap();
+        // Its thread goes on, and ends in a library that has gone nowhere.
+        drop(waiting);
+    }
+}

@@ -1,0 +1,110 @@
+//! Owns the extensions that ask other agents, and hear them.
+
+use goondan::AgentRequest;
+use goondan::prelude::*;
+
+use crate::Log;
+
+/// Asks or tells the agent of its config, from the kind of hook of its config.
+pub struct Asking {
+    config: AskingConfig,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct AskingConfig {
+    log: Log,
+    target: String,
+    hook: String,
+}
+
+impl Asking {
+    async fn ask(&self, agents: goondan::AgentsApi<'_>) {
+        let request = AgentRequest::new(&self.config.target).input("question").metadata("from", "asking");
+        let line = match agents.request(request).await {
+            Ok(response) => format!("{}: {}", response.target, response.response),
+            Err(error) => format!("{} {}", error.code(), error.message()),
+        };
+        self.config.log.write(line);
+    }
+}
+
+#[goondan::extension(name = "asking")]
+impl Asking {
+    #[init]
+    fn new(config: AskingConfig) -> Self {
+        Self { config }
+    }
+
+    #[middleware(turn)]
+    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        match self.config.hook.as_str() {
+            "turn" => self.ask(ctx.agents()).await,
+            "send" => {
+                for target in [self.config.target.as_str(), "nobody"] {
+                    let accepted = ctx.agents().send(AgentRequest::new(target).input("notice")).await?;
+                    self.config.log.write(format!("{target} accepted: {accepted}"));
+                }
+            }
+            "later" => {
+                let ticket = ctx.agents().request_later(AgentRequest::new(&self.config.target).input("question"))?;
+                ctx.metadata_mut().insert("ticket".into(), ticket.correlation_id.into());
+            }
+            _ => {}
+        }
+        next.run(ctx).await
+    }
+
+    #[middleware(step)]
+    async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        if self.config.hook == "step" && ctx.step_index() == 0 {
+            self.ask(ctx.agents()).await;
+        }
+        next.run(ctx).await
+    }
+
+    /// Asks the other agent.
+    #[tool]
+    async fn ask_tool(&self, ctx: &ToolContext<'_>) -> Result<String> {
+        let response = ctx.runtime().request(AgentRequest::new(&self.config.target).input("question")).await?;
+        Ok(response.response)
+    }
+}
+
+/// Logs what reaches an agent.
+pub struct Receiving {
+    log: Log,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ReceivingConfig {
+    log: Log,
+}
+
+#[goondan::extension(name = "receiving")]
+impl Receiving {
+    #[init]
+    fn new(config: ReceivingConfig) -> Self {
+        Self { log: config.log }
+    }
+
+    #[middleware(turn)]
+    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let input = ctx.input();
+        let principal = input.auth.as_ref().and_then(|auth| auth.principal.as_ref()).map(|who| who.id.as_str());
+        self.log.write(format!(
+            "{} {} {:?} from {} {}, callers {:?}, for {principal:?}, metadata {:?}, reply {}",
+            ctx.agent_name(),
+            ctx.instance_key(),
+            input.input.as_deref().unwrap_or_default(),
+            input.source.kind,
+            input.source.name,
+            input.callers,
+            input.metadata.get("from"),
+            input.reply_to.is_some(),
+        ));
+        self.log.write(ctx.trace_id().as_str());
+        let result = next.run(ctx).await;
+        self.log.write("received");
+        result
+    }
+}

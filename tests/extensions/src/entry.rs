@@ -1,0 +1,93 @@
+//! Owns the extensions that come to life, or fail to.
+
+use goondan::json;
+use goondan::prelude::*;
+
+use crate::LogConfig;
+use crate::tools::Answer;
+
+/// Registers slowly, and logs when it starts and ends.
+pub struct Slow;
+
+#[goondan::extension(name = "slow")]
+impl Slow {
+    #[init]
+    async fn new(config: LogConfig) -> Result<Self> {
+        config.log.write("slow starts");
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+        }
+        config.log.write("slow ends");
+        Ok(Self)
+    }
+
+    #[middleware(turn)]
+    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let mut result = next.run(ctx).await?;
+        result.set_text("slow was there");
+        Ok(result)
+    }
+}
+
+/// Registers at once.
+pub struct Quick;
+
+#[goondan::extension(name = "quick")]
+impl Quick {
+    #[init]
+    fn new(config: LogConfig) -> Self {
+        config.log.write("quick");
+        Self
+    }
+}
+
+/// Fails to register.
+pub struct Failing;
+
+#[goondan::extension(name = "failing")]
+impl Failing {
+    #[init]
+    fn new() -> Result<Self> {
+        let port: u16 = "not a number".parse()?;
+        Err(Error::msg(format!("port {port}")))
+    }
+}
+
+/// Takes a config with members of several types.
+pub struct Configured;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(dead_code, reason = "only its shape matters")]
+struct Config {
+    max_items: u8,
+    #[serde(default)]
+    names: Vec<String>,
+}
+
+#[goondan::extension(name = "configured")]
+impl Configured {
+    #[init]
+    fn new(_config: Config) -> Self {
+        Self
+    }
+}
+
+/// Keeps its handle and registers when it is too late.
+pub struct Late {
+    api: ExtensionApi,
+}
+
+#[goondan::extension(name = "late")]
+impl Late {
+    #[init]
+    fn new(api: ExtensionApi) -> Self {
+        Self { api }
+    }
+
+    #[middleware(turn)]
+    async fn register(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        self.api.tools().register(goondan::ToolItem::new("late__tool")?, Answer(json!(1)))?;
+        next.run(ctx).await
+    }
+}

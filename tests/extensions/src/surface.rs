@@ -1,0 +1,54 @@
+//! Owns the extensions that touch all that their handle offers.
+
+use goondan::prelude::*;
+use goondan::{BoxFuture, Middleware, Options, ToolItem, json};
+
+use crate::tools::Answer;
+
+/// Touches all five members in `#[init]`, and logs at every level from everywhere.
+pub struct Surfaces {
+    api: ExtensionApi,
+}
+
+struct PassingOn;
+
+impl Middleware<Turn> for PassingOn {
+    fn handle<'a>(&'a self, ctx: &'a mut TurnContext<'_>, next: Next<'a, Turn>) -> BoxFuture<'a, Result<TurnResult>> {
+        Box::pin(next.run(ctx))
+    }
+}
+
+#[goondan::extension(name = "surfaces")]
+impl Surfaces {
+    #[init]
+    fn new(api: ExtensionApi) -> Result<Self> {
+        api.pipeline().register(Turn, PassingOn, Options::default())?;
+        api.tools().register(ToolItem::new("surfaces__tool")?, Answer(json!(1)))?;
+        assert_eq!(api.state().get::<u32>()?, None);
+        api.events().on("turn.completed", |_: Event| async { Ok(()) })?.detach();
+        api.events().emit("surfaces.ready", ());
+        api.logger().with("answer", 42).info("ready");
+        Ok(Self { api })
+    }
+
+    #[middleware(step)]
+    async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let logger = self.api.logger().with("list", [1, 2]).with("name", "x");
+        logger.debug("to debug");
+        logger.info("to inform");
+        logger.warn("to warn");
+        logger.error("to complain");
+        next.run(ctx).await
+    }
+}
+
+/// Needs something that no host has by itself.
+pub struct Needy;
+
+#[goondan::extension(name = "needy", requires = ["state", "quantum-link"])]
+impl Needy {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+}
