@@ -12,12 +12,12 @@ use std::time::Instant;
 
 use goondan_abi::Library;
 use goondan_core::host::{ConversationHost, MessageHost, RunHost, StepHost, TurnInfo};
-use goondan_core::linkage::Crossing;
+use goondan_core::linkage::{CoreRun, Crossing};
 use goondan_core::pipeline::{AnyMiddleware, Chain};
 use goondan_core::{
-    AgentEvent, AgentName, AgentsHost, AnyRegistration, BoxFuture, Conversation, Deliveries, Event, EventHandler,
-    EventPattern, Extension, ExtensionApi, ExtensionDescriptor, ExtensionHost, ExtensionName, InstanceKey, LayerInfo,
-    LogHost, LogLevel, Message, MessageEvent, MiddlewareKind, Result, Step, StepResult, ToolCatalog, TraceId, TurnId,
+    AgentEvent, AgentName, AgentsHost, AnyRegistration, Conversation, Deliveries, Event, EventHandler, EventPattern,
+    Extension, ExtensionApi, ExtensionDescriptor, ExtensionHost, ExtensionName, InstanceKey, LayerInfo, LogHost,
+    LogLevel, Message, MessageEvent, MiddlewareKind, Result, Step, StepResult, ToolCatalog, TraceId, TurnId,
 };
 use serde_json::{Map, Value, json};
 
@@ -67,8 +67,8 @@ impl StepHost for Bench {
     fn tool_catalog_mut(&mut self) -> &mut ToolCatalog {
         &mut self.catalog
     }
-    fn run_core(&mut self) -> BoxFuture<'_, Result<StepResult>> {
-        Box::pin(async { Ok(result()) })
+    fn run_core(&mut self) -> CoreRun<'_, StepResult> {
+        CoreRun::here(async { Ok(result()) })
     }
 }
 

@@ -9,10 +9,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::run::Link;
+use crate::future::{Imported, Nothing};
 
 /// One run of a middleware.
 pub(super) struct Run {
     pub(super) link: Link,
+    /// The rest of the onion, while it runs.
+    pub(super) next: Option<Imported<Nothing>>,
     scope: OnceLock<Box<TurnInfo>>,
     metadata: Copy<Map<String, Value>>,
     /// What only steps and tool calls have, and few layers ask for.
@@ -83,6 +86,7 @@ impl Run {
     pub(super) fn new(link: Link) -> Self {
         Self {
             link,
+            next: None,
             scope: OnceLock::new(),
             metadata: Copy::default(),
             inner: OnceLock::new(),

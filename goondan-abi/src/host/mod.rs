@@ -9,6 +9,7 @@ mod load;
 mod log;
 mod object;
 mod record;
+mod rest;
 mod result;
 mod runtime;
 mod table;

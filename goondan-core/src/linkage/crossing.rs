@@ -2,6 +2,7 @@
 //! when they are asked for.
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
 use serde::Serialize;
@@ -10,26 +11,56 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// A result that lies on the other side.
-pub trait RemoteResult: Send + Sync + fmt::Debug {
+/// The other side, where results lie: it knows each by a number of its own.
+pub trait FarSide: Send + Sync {
     /// The JSON of the field `name`.
     ///
     /// # Errors
     /// When the other side has no such field.
-    fn read(&self, name: &'static str) -> Result<Vec<u8>>;
+    fn read(&self, result: usize, name: &'static str) -> Result<Vec<u8>>;
     /// Puts JSON in the place of the field `name`.
     ///
     /// # Errors
     /// When the other side cannot take it.
-    fn write(&mut self, name: &'static str, json: &[u8]) -> Result<()>;
-    /// What the linkage needs to give the result back.
-    fn into_handle(self: Box<Self>) -> usize;
+    fn write(&self, result: usize, name: &'static str, json: &[u8]) -> Result<()>;
+    /// Nobody here wants the result any more.
+    fn end(&self, result: usize);
+}
+
+/// A result that lies on the other side, whose end it tells.
+pub struct RemoteResult {
+    side: &'static dyn FarSide,
+    number: usize,
+}
+
+impl RemoteResult {
+    /// The result that `side` calls `number`. Its methods are called only with such numbers.
+    pub fn new(side: &'static dyn FarSide, number: usize) -> Self {
+        Self { side, number }
+    }
+
+    /// Goes back to the other side, which therefore need not be told of its end.
+    pub(crate) fn give_back(self) -> Returned {
+        Returned::Remote(ManuallyDrop::new(self).number)
+    }
+}
+
+impl Drop for RemoteResult {
+    fn drop(&mut self) {
+        self.side.end(self.number);
+    }
+}
+
+impl fmt::Debug for RemoteResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RemoteResult")
+    }
 }
 
 /// What a middleware gave: a result of the other side, to which changes were written, or one that was made here.
 #[derive(Debug)]
 pub enum Returned {
-    /// Of the other side; the number is that of [`RemoteResult::into_handle`].
+    /// Of the other side, which knows it by this number.
     Remote(usize),
     /// Made here, to recover from a failure.
     Here(Map<String, Value>),
@@ -38,8 +69,11 @@ pub enum Returned {
 /// A result that can cross: [`TurnResult`](crate::TurnResult), [`StepResult`](crate::StepResult),
 /// [`ToolCallResult`](crate::ToolCallResult).
 pub trait Crossing: Sized + Send + 'static {
+    /// What the result is made of.
+    type Data: Send + Sync + 'static;
+
     /// A result that stands for one of the other side.
-    fn remote(origin: Box<dyn RemoteResult>) -> Self;
+    fn remote(origin: RemoteResult) -> Self;
     /// What goes back to the other side.
     ///
     /// # Errors
@@ -52,25 +86,77 @@ pub trait Crossing: Sized + Send + 'static {
     /// # Errors
     /// When one is missing, or is of another shape.
     fn from_fields(fields: Map<String, Value>) -> Result<Self>;
+    /// What the result is made of, for a linkage to keep while the other side has it.
+    fn into_data(self) -> Box<Self::Data>;
+    /// The result that is made of `data`.
+    fn from_data(data: Box<Self::Data>) -> Self;
     /// The JSON of one field.
     ///
     /// # Errors
     /// When there is no such field.
-    fn read(&self, name: &str) -> Result<Vec<u8>>;
+    fn read(data: &Self::Data, name: &str) -> Result<Vec<u8>>;
     /// Puts JSON in the place of one field.
     ///
     /// # Errors
     /// When there is no such field, or when the JSON is of another shape.
-    fn write(&mut self, name: &str, json: &[u8]) -> Result<()>;
+    fn write(data: &mut Self::Data, name: &str, json: &[u8]) -> Result<()>;
 }
 
-/// Where a result lies.
+/// What a result is made of: here, or on the other side and made here when the first of it is asked for.
 #[derive(Debug)]
-pub(crate) struct Origin(pub(crate) Option<Box<dyn RemoteResult>>);
+pub(crate) struct Crossed<D> {
+    origin: Option<RemoteResult>,
+    data: OnceLock<Box<D>>,
+}
 
-impl Origin {
-    /// In this binary.
-    pub(crate) const HERE: Self = Self(None);
+/// The default has all fields on the other side.
+impl<D: Default> Crossed<D> {
+    pub(crate) fn here(data: D) -> Self {
+        Self::from(Box::new(data))
+    }
+
+    pub(crate) fn remote(origin: RemoteResult) -> Self {
+        Self { origin: Some(origin), data: OnceLock::new() }
+    }
+
+    pub(crate) fn get(&self) -> &D {
+        self.data.get_or_init(Box::default)
+    }
+
+    #[expect(clippy::expect_used, reason = "`get` has just put it there")]
+    pub(crate) fn get_mut(&mut self) -> &mut D {
+        self.get();
+        self.data.get_mut().expect("the data is there")
+    }
+
+    pub(crate) fn field<T: DeserializeOwned>(&self, field: impl FnOnce(&D) -> &Field<T>) -> &T {
+        field(self.get()).get(self.origin.as_ref())
+    }
+
+    pub(crate) fn field_mut<T: DeserializeOwned>(&mut self, field: impl FnOnce(&mut D) -> &mut Field<T>) -> &mut T {
+        self.get();
+        let Self { origin, data } = self;
+        #[expect(clippy::expect_used, reason = "`get` has just put it there")]
+        field(data.get_mut().expect("the data is there")).get_mut(origin.as_ref())
+    }
+
+    pub(crate) fn into_box(self) -> Box<D> {
+        self.data.into_inner().unwrap_or_default()
+    }
+
+    /// Where the result lies, unless it is here, and what was asked for of it.
+    pub(crate) fn into_origin(self) -> Result<(RemoteResult, Option<Box<D>>), Self> {
+        match self {
+            Self { origin: Some(origin), data } => Ok((origin, data.into_inner())),
+            here => Err(here),
+        }
+    }
+}
+
+impl<D> From<Box<D>> for Crossed<D> {
+    fn from(data: Box<D>) -> Self {
+        Self { origin: None, data: OnceLock::from(data) }
+    }
 }
 
 /// One field of a result: here, or on the other side until it is asked for.
@@ -98,10 +184,10 @@ impl<T: DeserializeOwned> Field<T> {
     /// When the other side does not keep to the contract. There is no value to go on with, and the panic stops at the
     /// border of the extension.
     #[expect(clippy::panic, reason = "see above")]
-    pub(crate) fn get(&self, origin: &Origin) -> &T {
+    pub(crate) fn get(&self, origin: Option<&RemoteResult>) -> &T {
         self.value.get_or_init(|| {
-            let Origin(Some(remote)) = origin else { panic!("a result without its field `{}`", self.name) };
-            let read = remote.read(self.name).and_then(|json| Ok(serde_json::from_slice(&json)?));
+            let Some(remote) = origin else { panic!("a result without its field `{}`", self.name) };
+            let read = remote.side.read(remote.number, self.name).and_then(|json| Ok(serde_json::from_slice(&json)?));
             read.unwrap_or_else(|error| panic!("the host gave no `{}`: {error}", self.name))
         })
     }
@@ -111,7 +197,7 @@ impl<T: DeserializeOwned> Field<T> {
     /// # Panics
     /// Like [`Field::get`].
     #[expect(clippy::expect_used, reason = "`get` has just put it there")]
-    pub(crate) fn get_mut(&mut self, origin: &Origin) -> &mut T {
+    pub(crate) fn get_mut(&mut self, origin: Option<&RemoteResult>) -> &mut T {
         self.get(origin);
         self.changed = true;
         self.value.get_mut().expect("the value is there")
@@ -136,9 +222,9 @@ impl<T: DeserializeOwned> Field<T> {
 
 impl<T: Serialize + DeserializeOwned> Field<T> {
     /// Writes the value to the other side if it was changed.
-    pub(crate) fn hand_over(&self, origin: &mut dyn RemoteResult) -> Result<()> {
+    pub(crate) fn hand_over(&self, origin: &RemoteResult) -> Result<()> {
         match self.value.get().filter(|_| self.changed) {
-            Some(value) => origin.write(self.name, &serde_json::to_vec(value)?),
+            Some(value) => origin.side.write(origin.number, self.name, &serde_json::to_vec(value)?),
             None => Ok(()),
         }
     }
@@ -162,32 +248,37 @@ pub(crate) fn unknown(name: &str) -> Error {
 /// never crosses.
 macro_rules! crossing {
     ($result:ident($data:ident) { $($field:ident: $name:literal,)* } here { $($(#[$attribute:meta])* $here:ident),* }) => {
-        impl $crate::linkage::Crossing for $result {
-            fn remote(origin: Box<dyn $crate::linkage::RemoteResult>) -> Self {
-                let data = Box::new($data {
+        impl Default for $data {
+            fn default() -> Self {
+                Self {
                     $($field: Field::unread($name),)*
                     $($(#[$attribute])* $here: Default::default(),)*
-                    origin: Origin(Some(origin)),
-                });
-                Self { data }
+                }
+            }
+        }
+
+        impl $crate::linkage::Crossing for $result {
+            type Data = $data;
+
+            fn remote(origin: $crate::linkage::RemoteResult) -> Self {
+                Self { data: Crossed::remote(origin) }
             }
 
             fn give_back(self) -> crate::error::Result<$crate::linkage::Returned> {
-                let fields = if self.data.origin.0.is_none() { Some(self.fields()) } else { None };
-                let $data { $($field,)* origin, .. } = *self.data;
-                match (origin.0, fields) {
-                    (Some(mut origin), _) => {
-                        $($field.hand_over(&mut *origin)?;)*
-                        Ok($crate::linkage::Returned::Remote(origin.into_handle()))
-                    }
-                    (None, fields) => Ok($crate::linkage::Returned::Here(fields.unwrap_or_default())),
+                let (origin, data) = match self.data.into_origin() {
+                    Ok(parts) => parts,
+                    Err(data) => return Ok($crate::linkage::Returned::Here(Self { data }.fields())),
+                };
+                if let Some(data) = data {
+                    $(data.$field.hand_over(&origin)?;)*
                 }
+                Ok(origin.give_back())
             }
 
             fn fields(&self) -> serde_json::Map<String, serde_json::Value> {
                 let mut fields = serde_json::Map::new();
                 $(
-                    let value = serde_json::to_value(self.data.$field.get(&self.data.origin));
+                    let value = serde_json::to_value(self.data.field(|data| &data.$field));
                     // Each of the fields can be written as JSON: the journal and the reports do so.
                     fields.insert($name.to_owned(), value.unwrap_or_default());
                 )*
@@ -195,7 +286,7 @@ macro_rules! crossing {
             }
 
             fn from_fields(mut fields: serde_json::Map<String, serde_json::Value>) -> crate::error::Result<Self> {
-                let data = Box::new($data {
+                let data = Crossed::here($data {
                     $($field: {
                         let value = fields.remove($name).ok_or_else(|| {
                             crate::error::Error::msg(concat!("a result without its field `", $name, "`"))
@@ -203,21 +294,28 @@ macro_rules! crossing {
                         Field::parse(value)?
                     },)*
                     $($(#[$attribute])* $here: Default::default(),)*
-                    origin: Origin::HERE,
                 });
                 Ok(Self { data })
             }
 
-            fn read(&self, name: &str) -> crate::error::Result<Vec<u8>> {
+            fn into_data(self) -> Box<$data> {
+                self.data.into_box()
+            }
+
+            fn from_data(data: Box<$data>) -> Self {
+                Self { data: Crossed::from(data) }
+            }
+
+            fn read(data: &$data, name: &str) -> crate::error::Result<Vec<u8>> {
                 match name {
-                    $($name => Ok(serde_json::to_vec(self.data.$field.get(&self.data.origin))?),)*
+                    $($name => Ok(serde_json::to_vec(data.$field.get(None))?),)*
                     _ => Err($crate::linkage::unknown(name)),
                 }
             }
 
-            fn write(&mut self, name: &str, json: &[u8]) -> crate::error::Result<()> {
+            fn write(data: &mut $data, name: &str, json: &[u8]) -> crate::error::Result<()> {
                 match name {
-                    $($name => self.data.$field.put(json),)*
+                    $($name => data.$field.put(json),)*
                     _ => Err($crate::linkage::unknown(name)),
                 }
             }
