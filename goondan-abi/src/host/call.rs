@@ -11,6 +11,7 @@ use goondan_core::{
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
+use super::map;
 use super::rest::Start;
 use crate::future::{Nothing, export};
 use crate::table::{Future, STEP, TOOL_CALL, TURN};
@@ -141,17 +142,17 @@ impl Call<'_> {
             ("metadata", Subject::Turn(run)) => {
                 // SAFETY: The caller keeps others away.
                 let ctx = unsafe { run.ctx_mut() };
-                *ctx.metadata_mut() = serde_json::from_slice(json)?;
+                map::replace(ctx.metadata_mut(), json)?;
             }
             ("metadata", Subject::Step(run)) => {
                 // SAFETY: As above.
                 let ctx = unsafe { run.ctx_mut() };
-                *ctx.metadata_mut() = serde_json::from_slice(json)?;
+                map::replace(ctx.metadata_mut(), json)?;
             }
             ("metadata", Subject::ToolCall(run)) => {
                 // SAFETY: As above.
                 let ctx = unsafe { run.ctx_mut() };
-                *ctx.metadata_mut() = serde_json::from_slice(json)?;
+                map::replace(ctx.metadata_mut(), json)?;
             }
             ("toolCatalog", Subject::Step(run)) => {
                 let items: Vec<WireToolItem<'_>> = serde_json::from_slice(json)?;

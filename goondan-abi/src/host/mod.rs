@@ -7,6 +7,7 @@ mod extension;
 mod inspect;
 mod load;
 mod log;
+mod map;
 mod object;
 mod record;
 mod rest;

@@ -104,108 +104,120 @@ pub trait Crossing: Sized + Send + 'static {
 
 /// What a result is made of: here, or on the other side and made here when the first of it is asked for.
 #[derive(Debug)]
-pub(crate) struct Crossed<D> {
-    origin: Option<RemoteResult>,
-    data: OnceLock<Box<D>>,
+pub(crate) enum Crossed<D> {
+    Here(Box<D>),
+    Far(RemoteResult, OnceLock<Box<D>>),
 }
 
 /// The default has all fields on the other side.
 impl<D: Default> Crossed<D> {
     pub(crate) fn here(data: D) -> Self {
-        Self::from(Box::new(data))
+        Self::Here(Box::new(data))
     }
 
-    pub(crate) fn remote(origin: RemoteResult) -> Self {
-        Self { origin: Some(origin), data: OnceLock::new() }
+    pub(crate) fn far(origin: RemoteResult) -> Self {
+        Self::Far(origin, OnceLock::new())
+    }
+
+    fn parts(&self) -> (&D, Option<&RemoteResult>) {
+        match self {
+            Self::Here(data) => (data, None),
+            Self::Far(origin, data) => (data.get_or_init(Box::default), Some(origin)),
+        }
+    }
+
+    #[expect(clippy::expect_used, reason = "`get_or_init` has just put it there")]
+    fn parts_mut(&mut self) -> (&mut D, Option<&RemoteResult>) {
+        match self {
+            Self::Here(data) => (data, None),
+            Self::Far(origin, data) => {
+                data.get_or_init(Box::default);
+                (data.get_mut().expect("the data is there"), Some(origin))
+            }
+        }
     }
 
     pub(crate) fn get(&self) -> &D {
-        self.data.get_or_init(Box::default)
+        self.parts().0
     }
 
-    #[expect(clippy::expect_used, reason = "`get` has just put it there")]
     pub(crate) fn get_mut(&mut self) -> &mut D {
-        self.get();
-        self.data.get_mut().expect("the data is there")
+        self.parts_mut().0
     }
 
     pub(crate) fn field<T: DeserializeOwned>(&self, field: impl FnOnce(&D) -> &Field<T>) -> &T {
-        field(self.get()).get(self.origin.as_ref())
+        let (data, origin) = self.parts();
+        field(data).get(origin)
     }
 
     pub(crate) fn field_mut<T: DeserializeOwned>(&mut self, field: impl FnOnce(&mut D) -> &mut Field<T>) -> &mut T {
-        self.get();
-        let Self { origin, data } = self;
-        #[expect(clippy::expect_used, reason = "`get` has just put it there")]
-        field(data.get_mut().expect("the data is there")).get_mut(origin.as_ref())
+        let (data, origin) = self.parts_mut();
+        field(data).get_mut(origin)
     }
 
     pub(crate) fn into_box(self) -> Box<D> {
-        self.data.into_inner().unwrap_or_default()
-    }
-
-    /// Where the result lies, unless it is here, and what was asked for of it.
-    pub(crate) fn into_origin(self) -> Result<(RemoteResult, Option<Box<D>>), Self> {
         match self {
-            Self { origin: Some(origin), data } => Ok((origin, data.into_inner())),
-            here => Err(here),
+            Self::Here(data) => data,
+            Self::Far(_, data) => data.into_inner().unwrap_or_default(),
         }
-    }
-}
-
-impl<D> From<Box<D>> for Crossed<D> {
-    fn from(data: Box<D>) -> Self {
-        Self { origin: None, data: OnceLock::from(data) }
     }
 }
 
 /// One field of a result: here, or on the other side until it is asked for.
 pub(crate) struct Field<T> {
     name: &'static str,
-    value: OnceLock<T>,
-    changed: bool,
+    /// What was read of the other side.
+    read: OnceLock<T>,
+    /// What was made here, or changed.
+    own: Option<T>,
 }
 
 impl<T> From<T> for Field<T> {
     fn from(value: T) -> Self {
-        Self { name: "", value: OnceLock::from(value), changed: false }
+        Self { name: "", read: OnceLock::new(), own: Some(value) }
     }
 }
 
 impl<T: DeserializeOwned> Field<T> {
     /// The field `name` of the other side's result.
     pub(crate) fn unread(name: &'static str) -> Self {
-        Self { name, value: OnceLock::new(), changed: false }
+        Self { name, read: OnceLock::new(), own: None }
     }
 
-    /// The value.
+    /// The value of the other side.
     ///
     /// # Panics
     /// When the other side does not keep to the contract. There is no value to go on with, and the panic stops at the
     /// border of the extension.
     #[expect(clippy::panic, reason = "see above")]
+    fn ask(&self, origin: Option<&RemoteResult>) -> T {
+        let Some(remote) = origin else { panic!("a result without its field `{}`", self.name) };
+        let read = remote.side.read(remote.number, self.name).and_then(|json| Ok(serde_json::from_slice(&json)?));
+        read.unwrap_or_else(|error| panic!("the host gave no `{}`: {error}", self.name))
+    }
+
+    /// The value.
+    ///
+    /// # Panics
+    /// As above.
     pub(crate) fn get(&self, origin: Option<&RemoteResult>) -> &T {
-        self.value.get_or_init(|| {
-            let Some(remote) = origin else { panic!("a result without its field `{}`", self.name) };
-            let read = remote.side.read(remote.number, self.name).and_then(|json| Ok(serde_json::from_slice(&json)?));
-            read.unwrap_or_else(|error| panic!("the host gave no `{}`: {error}", self.name))
-        })
+        match &self.own {
+            Some(value) => value,
+            None => self.read.get_or_init(|| self.ask(origin)),
+        }
     }
 
     /// The value, to change it.
     ///
     /// # Panics
-    /// Like [`Field::get`].
-    #[expect(clippy::expect_used, reason = "`get` has just put it there")]
+    /// As above.
     pub(crate) fn get_mut(&mut self, origin: Option<&RemoteResult>) -> &mut T {
-        self.get(origin);
-        self.changed = true;
-        self.value.get_mut().expect("the value is there")
+        let value = self.own.take().or_else(|| self.read.take()).unwrap_or_else(|| self.ask(origin));
+        self.own.insert(value)
     }
 
     pub(crate) fn set(&mut self, value: T) {
-        self.value = OnceLock::from(value);
-        self.changed = true;
+        self.own = Some(value);
     }
 
     /// A field that came with the whole result.
@@ -215,7 +227,7 @@ impl<T: DeserializeOwned> Field<T> {
 
     /// Reads a value from outside into the field.
     pub(crate) fn put(&mut self, json: &[u8]) -> Result<()> {
-        self.value = OnceLock::from(serde_json::from_slice::<T>(json)?);
+        self.own = Some(serde_json::from_slice::<T>(json)?);
         Ok(())
     }
 }
@@ -223,7 +235,7 @@ impl<T: DeserializeOwned> Field<T> {
 impl<T: Serialize + DeserializeOwned> Field<T> {
     /// Writes the value to the other side if it was changed.
     pub(crate) fn hand_over(&self, origin: &RemoteResult) -> Result<()> {
-        match self.value.get().filter(|_| self.changed) {
+        match &self.own {
             Some(value) => origin.side.write(origin.number, self.name, &serde_json::to_vec(value)?),
             None => Ok(()),
         }
@@ -232,7 +244,7 @@ impl<T: Serialize + DeserializeOwned> Field<T> {
 
 impl<T: fmt::Debug> fmt::Debug for Field<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.value.get() {
+        match self.own.as_ref().or_else(|| self.read.get()) {
             Some(value) => value.fmt(f),
             None => f.write_str("(not read yet)"),
         }
@@ -261,15 +273,14 @@ macro_rules! crossing {
             type Data = $data;
 
             fn remote(origin: $crate::linkage::RemoteResult) -> Self {
-                Self { data: Crossed::remote(origin) }
+                Self { data: Crossed::far(origin) }
             }
 
             fn give_back(self) -> crate::error::Result<$crate::linkage::Returned> {
-                let (origin, data) = match self.data.into_origin() {
-                    Ok(parts) => parts,
-                    Err(data) => return Ok($crate::linkage::Returned::Here(Self { data }.fields())),
+                let Crossed::Far(origin, data) = self.data else {
+                    return Ok($crate::linkage::Returned::Here(self.fields()));
                 };
-                if let Some(data) = data {
+                if let Some(data) = data.into_inner() {
                     $(data.$field.hand_over(&origin)?;)*
                 }
                 Ok(origin.give_back())
@@ -303,7 +314,7 @@ macro_rules! crossing {
             }
 
             fn from_data(data: Box<$data>) -> Self {
-                Self { data: Crossed::from(data) }
+                Self { data: Crossed::Here(data) }
             }
 
             fn read(data: &$data, name: &str) -> crate::error::Result<Vec<u8>> {
