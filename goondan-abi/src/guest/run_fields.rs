@@ -57,12 +57,6 @@ impl<T> Copy<T> {
         let value = self.own.take().or_else(|| self.read.take()).unwrap_or_else(read);
         self.own.insert(value)
     }
-
-    /// Forgets the copy, and gives it if it was changed.
-    fn take_changed(&mut self) -> Option<T> {
-        self.read.take();
-        self.own.take()
-    }
 }
 
 /// A field of the run.
@@ -84,17 +78,16 @@ impl Run {
         Self { link, next: None, fields: OnceLock::new() }
     }
 
-    /// Writes what was changed to the host, and forgets what may be another when `next` has run.
+    /// Writes what was changed to the host, and forgets all: it may be another when `next` has run.
     pub(super) fn hand_over(&mut self) -> Result<()> {
-        let Some(fields) = self.fields.get_mut() else { return Ok(()) };
-        fields.events.take();
-        if let Some(metadata) = fields.metadata.take_changed() {
+        let Some(fields) = self.fields.take() else { return Ok(()) };
+        if let Some(metadata) = fields.metadata.own {
             self.link.write("metadata", &serde_json::to_vec(&metadata)?)?;
         }
-        if let Some(args) = fields.args.take_changed() {
+        if let Some(args) = fields.args.own {
             self.link.write("args", &serde_json::to_vec(&args)?)?;
         }
-        if let Some(catalog) = fields.catalog.take_changed() {
+        if let Some(catalog) = fields.catalog.own {
             let items: Vec<_> = catalog.iter().map(WireToolItem::from).collect();
             self.link.write("toolCatalog", &serde_json::to_vec(&items)?)?;
         }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use goondan_core::Result;
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 /// Makes `map` what `json` says.
@@ -14,10 +14,9 @@ use serde_json::{Map, Value};
 /// When `json` is no object. Entries that stand before the fault have been taken.
 pub(super) fn replace(map: &mut Map<String, Value>, json: &[u8]) -> Result<()> {
     let mut parser = serde_json::Deserializer::from_slice(json);
-    let count = parser.deserialize_map(Entries(map))?;
+    let all = parser.deserialize_map(Entries(map))?;
     parser.end()?;
-    if count != map.len() {
-        // The library removed some.
+    if !all {
         *map = serde_json::from_slice(json)?;
     }
     Ok(())
@@ -26,27 +25,34 @@ pub(super) fn replace(map: &mut Map<String, Value>, json: &[u8]) -> Result<()> {
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Takes entries in, and gives how many there were.
+/// Takes entries in, if they are those that are there, in their order, and perhaps new ones behind them: what a library
+/// makes of a map that it was given. Tells whether they were.
 struct Entries<'m>(&'m mut Map<String, Value>);
 
 impl<'de> Visitor<'de> for Entries<'_> {
-    type Value = usize;
+    type Value = bool;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<usize, A::Error> {
-        let mut count = 0;
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<bool, A::Error> {
+        let mut old = self.0.iter_mut();
+        let mut new = Vec::new();
         while let Some(Key(key)) = entries.next_key()? {
-            let value = entries.next_value()?;
-            match self.0.get_mut(&*key) {
-                Some(place) => *place = value,
-                None => drop(self.0.insert(key.into_owned(), value)),
+            match old.next() {
+                Some((name, value)) if *name == *key => *value = entries.next_value()?,
+                Some(_) => {
+                    entries.next_value::<IgnoredAny>()?;
+                    while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                    return Ok(false);
+                }
+                None => new.push((key.into_owned(), entries.next_value()?)),
             }
-            count += 1;
         }
-        Ok(count)
+        let all = old.next().is_none();
+        self.0.extend(new);
+        Ok(all)
     }
 }
 
