@@ -49,8 +49,10 @@ where
 }
 
 /// Room for one future that the other side polls where it lies, instead of in a box of its own.
+#[cfg(feature = "host")]
 pub(crate) struct Room<A, F>(Exported<A, F>);
 
+#[cfg(feature = "host")]
 impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Room<A, F> {
     pub(crate) fn new(around: A) -> Self {
         Self(Exported { around, future: None })
@@ -70,7 +72,8 @@ impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Room<A, F> {
 impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
     const TABLE: &'static FutureTable =
         &FutureTable { size: size_of::<FutureTable>(), poll: Self::poll, drop: Self::drop };
-    /// Of futures in a [`Room`].
+    /// Of futures in a `Room`.
+    #[cfg(feature = "host")]
     const LENT: &'static FutureTable =
         &FutureTable { size: size_of::<FutureTable>(), poll: Self::poll, drop: Self::clear };
 
@@ -112,6 +115,7 @@ impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
         });
     }
 
+    #[cfg(feature = "host")]
     unsafe extern "C" fn clear(data: *mut c_void) {
         logged("dropping a future", || {
             // SAFETY: The contract gives back, once, the data that `lend` made, of which nobody has another use.

@@ -137,6 +137,7 @@ impl<D: Default> Crossed<D> {
         }
     }
 
+    #[cfg(feature = "runtime")]
     pub(crate) fn get(&self) -> &D {
         self.parts().0
     }
