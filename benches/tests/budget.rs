@@ -1,10 +1,12 @@
 //! The budgets that can be counted instead of timed, so that they hold on every machine: allocations.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::path::Path;
+
 use allocation_counter::measure;
-use goondan::Instance;
+use goondan::{Inspected, Instance, Library, Loaded};
 use goondan_benches::agents::{self, Layers};
-use goondan_benches::runtime;
+use goondan_benches::{runtime, step};
 
 /// A turn of 3 steps and 2 tool calls with 10 layers of each kind allocates no more often than this.
 const TURN: u64 = 300;
@@ -46,5 +48,30 @@ fn a_layer_allocates_its_own_future_and_nothing_else() {
     for (kind, layers, calls) in kinds {
         let [few, many] = [1, 65].map(|depth| allocations(layers(depth), calls, 40));
         assert_eq!(many - few, 64, "{kind}");
+    }
+}
+
+/// How often a run of so many layers of a library allocates, there and here.
+fn allocations_of_loaded(library: &Loaded, name: &str, depth: usize) -> u64 {
+    let extension = |name| library.extension(Some(name)).unwrap();
+    let runtime = runtime();
+    let chain = runtime.block_on(step::chain_of([(extension("counting"), 1), (extension(name), depth)]));
+    let mut host = step::idle(100);
+    let mut run = || {
+        let here = measure(|| drop(runtime.block_on(chain.run(&mut host)).unwrap())).count_total;
+        here + host.metadata["allocations"].as_u64().unwrap()
+    };
+    run();
+    run()
+}
+
+#[test]
+fn a_loaded_layer_allocates_a_future_on_each_side_and_its_own() {
+    let library = step::library(Path::new(env!("CARGO_TARGET_TMPDIR")), &["counting"]);
+    let library = Library::inspect(library).and_then(Inspected::load).unwrap();
+    for (name, most) in [("noop", 3), ("light", 13)] {
+        let [few, many] = [1, 65].map(|depth| allocations_of_loaded(&library, name, depth));
+        println!("{name}: {} allocations", (many - few) as f64 / 64.0);
+        assert!(many - few <= 64 * most, "{name}: {few}, {many}");
     }
 }

@@ -40,6 +40,17 @@ impl Text {
         let bytes = unsafe { self.bytes() };
         std::str::from_utf8(bytes).unwrap_or_default()
     }
+
+    /// The text, if it comes from a host of this project. What libraries give is looked at first, by [`Text::str`].
+    ///
+    /// # Safety
+    /// As for [`Text::bytes`], and they must be UTF-8.
+    pub(crate) unsafe fn lent<'a>(self) -> &'a str {
+        // SAFETY: The caller guarantees what `bytes` asks for.
+        let bytes = unsafe { self.bytes() };
+        // SAFETY: The caller guarantees UTF-8.
+        unsafe { std::str::from_utf8_unchecked(bytes) }
+    }
 }
 
 impl Buffer {
@@ -86,10 +97,6 @@ impl Owned {
 
     pub(crate) fn is_handle(&self) -> bool {
         self.0.extra == HANDLE
-    }
-
-    pub(crate) fn handle(&self) -> *mut c_void {
-        self.0.data
     }
 
     /// The bytes; none of a handle.

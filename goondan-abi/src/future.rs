@@ -31,7 +31,7 @@ impl Around for Nothing {
 
 struct Exported<A, F> {
     around: A,
-    /// Never moved: see `poll`. Ends when it is ready, inside of `around`, which then need not be entered once more.
+    /// Never moved once it is there: see `poll`. Ends when it is ready, inside of `around`, which then need not be entered once more.
     future: Option<F>,
 }
 
@@ -48,16 +48,41 @@ where
     table::Future { data: data.cast(), table: Exported::<A, F>::TABLE }
 }
 
+/// Room for one future that the other side polls where it lies, instead of in a box of its own.
+#[cfg(feature = "host")]
+pub(crate) struct Room<A, F>(Exported<A, F>);
+
+#[cfg(feature = "host")]
+impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Room<A, F> {
+    pub(crate) fn new(around: A) -> Self {
+        Self(Exported { around, future: None })
+    }
+
+    /// A future for the other side, which polls it inside of `around`.
+    ///
+    /// # Safety
+    /// This must not be used or moved before the other side has ended the future, which it must do, by the contract, before
+    /// what `future` and `around` borrow ends.
+    pub(crate) unsafe fn lend(&mut self, future: F) -> table::Future {
+        self.0.future = Some(future);
+        table::Future { data: (&raw mut self.0).cast(), table: Exported::<A, F>::LENT }
+    }
+}
+
 impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
     const TABLE: &'static FutureTable =
         &FutureTable { size: size_of::<FutureTable>(), poll: Self::poll, drop: Self::drop };
+    /// Of futures in a `Room`.
+    #[cfg(feature = "host")]
+    const LENT: &'static FutureTable =
+        &FutureTable { size: size_of::<FutureTable>(), poll: Self::poll, drop: Self::clear };
 
     unsafe extern "C" fn poll(data: *mut c_void, waker: *const table::Waker, output: *mut Buffer) -> i32 {
         let polled = caught(|| {
-            // SAFETY: The contract gives back the data that `export` made, not ended yet and not polled by anyone else.
+            // SAFETY: The contract gives back the data that came with the table, not ended yet and not polled by anyone else.
             let this = unsafe { &mut *data.cast::<Self>() };
             let _inside = this.around.enter();
-            // SAFETY: The box of `export` is never moved out of, only dropped in place.
+            // SAFETY: Neither box nor room is moved out of; the future is only dropped in place.
             let mut future = unsafe { Pin::new_unchecked(&mut this.future) };
             let Some(running) = future.as_mut().as_pin_mut() else {
                 return Poll::Ready(Err(Error::msg("a future was polled after its end")));
@@ -89,6 +114,18 @@ impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
             std::mem::drop(this);
         });
     }
+
+    #[cfg(feature = "host")]
+    unsafe extern "C" fn clear(data: *mut c_void) {
+        logged("dropping a future", || {
+            // SAFETY: The contract gives back, once, the data that `lend` made, of which nobody has another use.
+            let this = unsafe { &mut *data.cast::<Self>() };
+            if this.future.is_some() {
+                let _inside = this.around.enter();
+                this.future = None;
+            }
+        });
+    }
 }
 
 /// A future of the other side. Its panics go on here as panics, so that whoever would meet them without the border does.
@@ -100,6 +137,8 @@ pub(crate) struct Imported<A: Around> {
 
 // SAFETY: The contract lets a future be polled and ended on any thread, though never at the same time.
 unsafe impl<A: Around> Send for Imported<A> {}
+// SAFETY: A shared one cannot be used: polling and dropping take it whole.
+unsafe impl<A: Around> Sync for Imported<A> {}
 
 impl<A: Around + Unpin> Imported<A> {
     /// # Safety

@@ -80,7 +80,7 @@ pub struct Text {
 pub struct Buffer {
     /// The first byte, or the handle.
     pub data: *mut c_void,
-    /// How many bytes; 0 for a handle.
+    /// How many bytes; for a handle the kind of the result: [`TURN`], [`STEP`] or [`TOOL_CALL`].
     pub len: usize,
     /// For `free` alone, but see [`HANDLE`].
     pub extra: usize,
@@ -88,7 +88,8 @@ pub struct Buffer {
     pub free: Option<unsafe extern "C" fn(data: *mut c_void, len: usize, extra: usize)>,
 }
 
-/// `extra` of a [`Buffer`] that is a handle to a result.
+/// `extra` of a [`Buffer`] that is a handle to a result. It has no `free`: whoever holds it gives it back as the outcome of
+/// the call, or calls `result_release`.
 pub const HANDLE: usize = usize::MAX;
 
 /// Answers of functions: it worked. The output, if there is one, was written.
@@ -306,11 +307,14 @@ pub struct HostTable {
     /// Writes a line in the name of the extension that owns the tool, like `extension_log`. Tools only.
     pub run_log: unsafe extern "C" fn(call: *const c_void, level: u32, text: Text, fields: Text),
 
-    /// A field of a result as JSON. Turns: `turnId`, `finishReason`, `response`, `error`, `steps`, `toolCalls`. Steps:
+    /// A field of a result as JSON. `kind` and `result` are `len` and `data` of its handle. Turns: `turnId`, `finishReason`, `response`, `error`, `steps`, `toolCalls`. Steps:
     /// `status`, `hasToolCalls`, `toolCalls`, `toolResults`, `metadata`. Tool calls: `toolCallId`, `toolName`, `outcome`.
-    pub result_read: unsafe extern "C" fn(result: *const c_void, field: Text, output: *mut Buffer) -> i32,
+    pub result_read: unsafe extern "C" fn(kind: u32, result: *const c_void, field: Text, output: *mut Buffer) -> i32,
     /// Puts JSON in the place of a field of a result.
-    pub result_write: unsafe extern "C" fn(result: *mut c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
+    pub result_write:
+        unsafe extern "C" fn(kind: u32, result: *mut c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
+    /// Ends a result that is not given back.
+    pub result_release: unsafe extern "C" fn(kind: u32, result: *mut c_void),
 }
 
 /// The messages at the start of the turn.

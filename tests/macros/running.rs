@@ -1,8 +1,9 @@
 //! What a generated layer does in a chain.
 
 use goondan::prelude::*;
-use goondan::{BoxFuture, Extension, ExtensionHost, ExtensionName, MiddlewareKind, ToolCallId};
+use goondan::{Extension, ExtensionHost, ExtensionName, MiddlewareKind, ToolCallId};
 use goondan_core::host::{RunHost, ToolCallHost, TurnInfo};
+use goondan_core::linkage::CoreRun;
 use goondan_core::pipeline::{AnyMiddleware, Chain, LayerInfo};
 use serde_json::{Map, Value, json};
 
@@ -84,8 +85,8 @@ impl ToolCallHost for Call {
         &mut self.args
     }
 
-    fn run_core(&mut self) -> BoxFuture<'_, Result<ToolCallResult>> {
-        Box::pin(async { Err(Error::new("E_CORE", json!(self.args).to_string())) })
+    fn run_core(&mut self) -> CoreRun<'_, ToolCallResult> {
+        CoreRun::here(async { Err(Error::new("E_CORE", json!(self.args).to_string())) })
     }
 }
 

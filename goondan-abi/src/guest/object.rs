@@ -78,7 +78,7 @@ where
         // What the layer changed last goes to the host before the outer layers look, also after a failure.
         drop(run);
         match result?.give_back()? {
-            Returned::Remote(handle) => Ok(handle_buffer(handle)),
+            Returned::Remote(handle) => Ok(handle_buffer::<K>(handle)),
             Returned::Here(fields) => Buffer::json(&fields),
         }
     }

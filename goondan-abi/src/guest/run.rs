@@ -1,18 +1,19 @@
 //! Owns one run of a middleware inside a library: the host traits in front of the functions `run_…` of the host.
 
-use std::borrow::Cow;
 use std::ffi::c_void;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use goondan_core::host::{ConversationHost, RemoteConversation, Snapshot};
-use goondan_core::linkage::{Crossing, RemoteMessage, RemoteResult};
-use goondan_core::{BoxFuture, Error, Kind, MessageEvent, MessageRef, Result, Role, Step, ToolCall, Turn};
+use goondan_core::linkage::{CoreRun, FarCore, FarSide, RemoteMessage, RemoteResult};
+use goondan_core::{Kind, MessageEvent, MessageRef, Result, Role, Step, ToolCall, Turn};
 
 use super::extension::broken;
 use super::host;
 pub(super) use super::run_fields::Run;
 use crate::bytes::{Owned, ask};
 use crate::future::{Imported, Nothing};
-use crate::table::{self, BASE, Buffer, HANDLE, Message, NOW, Text};
+use crate::table::{self, BASE, Buffer, HANDLE, Message, NOW, STEP, TOOL_CALL, TURN, Text};
 
 /// A call of the host: what the functions `run_…` want. It is used for as long as the future of the call lives.
 #[derive(Clone, Copy)]
@@ -53,16 +54,12 @@ impl Link {
         ask(|error| unsafe { (host().run_emit)(self.0, Text::new(&event), error) }).map(|_| ())
     }
 
-    /// The rest of the onion.
-    async fn next<T: Crossing>(self) -> Result<T> {
-        // SAFETY: The call lives until the future of this run is dropped, of which this is a part.
+    /// Starts the rest of the onion.
+    fn next(self) -> Imported<Nothing> {
+        // SAFETY: The call lives until the future of this run is dropped, and what this gives before.
         let next = unsafe { (host().run_next)(self.0) };
         // SAFETY: The future is new and ours.
-        let result = unsafe { Imported::new(next, Nothing) }.await?;
-        if !result.is_handle() {
-            return Err(broken("result"));
-        }
-        Ok(T::remote(Box::new(HostResult(result))))
+        unsafe { Imported::new(next, Nothing) }
     }
 
     fn message(self, snapshot: Snapshot, cursor: usize, find: Find) -> Option<Message> {
@@ -93,8 +90,10 @@ impl Run {
         };
         // SAFETY: The id lives until the conversation changes, for which `self` would have to be borrowed mutably, or the
         // call ends, which `self` does not outlive.
-        let id = unsafe { message.id.str() };
-        let found = RemoteMessage { host: self, snapshot, cursor: message.cursor, id, role };
+        let id = unsafe { message.id.lent() };
+        // SAFETY: As above.
+        let text = (message.plain == 1).then(|| unsafe { message.text.lent() });
+        let found = RemoteMessage { host: self, snapshot, cursor: message.cursor, id, role, text };
         Some((MessageRef::from(found), message))
     }
 }
@@ -121,16 +120,9 @@ impl ConversationHost for Run {
 }
 
 impl RemoteConversation for Run {
-    fn text(&self, snapshot: Snapshot, cursor: usize) -> Cow<'_, str> {
-        let message = self.link.message(snapshot, cursor, host().run_message_from);
-        match message.filter(|message| message.plain == 1) {
-            // SAFETY: The text lives as long as the id in `found`.
-            Some(message) => Cow::Borrowed(unsafe { message.text.str() }),
-            None => Cow::Owned(
-                RemoteConversation::read(self, snapshot, cursor, "text")
-                    .map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned()),
-            ),
-        }
+    fn text(&self, snapshot: Snapshot, cursor: usize) -> String {
+        RemoteConversation::read(self, snapshot, cursor, "text")
+            .map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned())
     }
 
     fn read(&self, snapshot: Snapshot, cursor: usize, field: &'static str) -> Result<Vec<u8>> {
@@ -142,43 +134,76 @@ impl RemoteConversation for Run {
     }
 }
 
-/// A result that the host keeps.
-#[derive(Debug)]
-struct HostResult(Owned);
+impl FarCore for Run {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<RemoteResult>> {
+        let Some(next) = &mut self.next else { return Poll::Ready(Err(broken("rest of the run"))) };
+        let result = ready!(Pin::new(next).poll(cx))?;
+        if !result.is_handle() {
+            return Poll::Ready(Err(broken("result")));
+        }
+        let Buffer { data, len: kind, .. } = result.into_raw();
+        Poll::Ready(side(kind).map(|side| RemoteResult::new(side, data.expose_provenance())))
+    }
 
-impl RemoteResult for HostResult {
-    fn read(&self, name: &'static str) -> Result<Vec<u8>> {
-        let name = Text::new(name.as_bytes());
+    fn end(&mut self) {
+        self.next = None;
+    }
+}
+
+/// Results of one kind, which the host keeps; each is known by the address in its handle.
+struct InHost(u32);
+
+static TURNS: InHost = InHost(TURN);
+static STEPS: InHost = InHost(STEP);
+static TOOL_CALLS: InHost = InHost(TOOL_CALL);
+
+/// Where the results of a kind lie.
+fn side(kind: usize) -> Result<&'static InHost> {
+    [&TURNS, &STEPS, &TOOL_CALLS]
+        .into_iter()
+        .find(|side| side.0 as usize == kind)
+        .ok_or_else(|| broken("kind of result"))
+}
+
+impl FarSide for InHost {
+    fn read(&self, result: usize, name: &'static str) -> Result<Vec<u8>> {
+        let (name, result) = (Text::new(name.as_bytes()), std::ptr::with_exposed_provenance(result));
         // SAFETY: The handle is ours until it is given back; the name is borrowed for this function.
-        let read = ask(|output| unsafe { (host().result_read)(self.0.handle(), name, output) });
+        let read = ask(|output| unsafe { (host().result_read)(self.0, result, name, output) });
         Ok(read?.ok_or_else(|| broken("field of a result"))?.bytes().to_vec())
     }
 
-    fn write(&mut self, name: &'static str, json: &[u8]) -> Result<()> {
+    fn write(&self, result: usize, name: &'static str, json: &[u8]) -> Result<()> {
         let (name, json) = (Text::new(name.as_bytes()), Text::new(json));
-        // SAFETY: The handle is ours, and `&mut self` keeps others away; the texts are borrowed for this function.
-        ask(|error| unsafe { (host().result_write)(self.0.handle(), name, json, error) }).map(|_| ())
+        let result = std::ptr::with_exposed_provenance_mut(result);
+        // SAFETY: The handle is ours, and its one owner calls this; the texts are borrowed for this function.
+        ask(|error| unsafe { (host().result_write)(self.0, result, name, json, error) }).map(|_| ())
     }
 
-    fn into_handle(self: Box<Self>) -> usize {
-        // Every handle of a result is freed by the same function of the host, which therefore need not be kept.
-        self.0.into_raw().data.expose_provenance()
+    fn end(&self, result: usize) {
+        // SAFETY: The handle is ours, and not used afterwards.
+        unsafe { (host().result_release)(self.0, std::ptr::with_exposed_provenance_mut(result)) };
     }
 }
 
 /// A handle of the host on its way back.
-pub(super) fn handle_buffer(handle: usize) -> Buffer {
-    Buffer { data: std::ptr::with_exposed_provenance_mut(handle), len: 0, extra: HANDLE, free: None }
+pub(super) fn handle_buffer<K: GuestKind>(handle: usize) -> Buffer {
+    let data = std::ptr::with_exposed_provenance_mut(handle);
+    Buffer { data, len: K::NUMBER as usize, extra: HANDLE, free: None }
 }
 
 /// A kind of middleware, as the host behind its context.
 pub(super) trait GuestKind: Kind {
+    /// The number of the kind in the tables.
+    const NUMBER: u32;
     fn host(run: &mut Run) -> &mut Self::Host<'_>;
 }
 
 macro_rules! guest_kind {
-    ($kind:ident, $host:ident) => {
+    ($kind:ident, $host:ident, $number:expr) => {
         impl GuestKind for $kind {
+            const NUMBER: u32 = $number;
+
             fn host(run: &mut Run) -> &mut (dyn goondan_core::host::$host + '_) {
                 run
             }
@@ -187,12 +212,13 @@ macro_rules! guest_kind {
         impl goondan_core::host::$host for Run {
             guest_kind!(@members $kind);
 
-            fn run_core(&mut self) -> BoxFuture<'_, Result<<$kind as Kind>::Output>> {
+            fn run_core(&mut self) -> CoreRun<'_, <$kind as Kind>::Output> {
                 // The inner layers see what this one changed, and this one sees what they changed.
-                match self.hand_over() {
-                    Ok(()) => Box::pin(self.link.next()),
-                    Err(error) => Box::pin(async { Err(Error::from(error)) }),
+                if let Err(error) = self.hand_over() {
+                    return CoreRun::here(async { Err(error) });
                 }
+                self.next = Some(self.link.next());
+                CoreRun::far(self)
             }
         }
     };
@@ -233,6 +259,6 @@ macro_rules! guest_kind {
     };
 }
 
-guest_kind!(Turn, TurnHost);
-guest_kind!(Step, StepHost);
-guest_kind!(ToolCall, ToolCallHost);
+guest_kind!(Turn, TurnHost, TURN);
+guest_kind!(Step, StepHost, STEP);
+guest_kind!(ToolCall, ToolCallHost, TOOL_CALL);

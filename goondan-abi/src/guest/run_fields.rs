@@ -9,19 +9,22 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::run::Link;
+use crate::future::{Imported, Nothing};
 
 /// One run of a middleware.
 pub(super) struct Run {
     pub(super) link: Link,
-    scope: OnceLock<Box<TurnInfo>>,
-    metadata: Copy<Map<String, Value>>,
-    /// What only steps and tool calls have, and few layers ask for.
-    inner: OnceLock<Box<Inner>>,
-    events: OnceLock<Vec<MessageEvent>>,
+    /// The rest of the onion, while it runs.
+    pub(super) next: Option<Imported<Nothing>>,
+    /// Most layers ask for few fields, and many for none.
+    fields: OnceLock<Box<Fields>>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct Fields {
+    scope: OnceLock<TurnInfo>,
+    metadata: Copy<Map<String, Value>>,
+    events: OnceLock<Vec<MessageEvent>>,
     index: OnceLock<u32>,
     catalog: Copy<ToolCatalog>,
     args: Copy<Map<String, Value>>,
@@ -31,32 +34,28 @@ struct Inner {
 
 /// A copy of a field that the host has.
 struct Copy<T> {
-    value: OnceLock<T>,
-    changed: bool,
+    read: OnceLock<T>,
+    /// What may have been changed.
+    own: Option<T>,
 }
 
 impl<T> Default for Copy<T> {
     fn default() -> Self {
-        Self { value: OnceLock::new(), changed: false }
+        Self { read: OnceLock::new(), own: None }
     }
 }
 
 impl<T> Copy<T> {
     fn get(&self, read: impl FnOnce() -> T) -> &T {
-        self.value.get_or_init(read)
+        match &self.own {
+            Some(value) => value,
+            None => self.read.get_or_init(read),
+        }
     }
 
-    #[expect(clippy::expect_used, reason = "`get` has just put it there")]
     fn get_mut(&mut self, read: impl FnOnce() -> T) -> &mut T {
-        self.get(read);
-        self.changed = true;
-        self.value.get_mut().expect("the value is there")
-    }
-
-    /// Forgets the copy, and gives it if it was changed.
-    fn take_changed(&mut self) -> Option<T> {
-        let value = self.value.take();
-        if std::mem::take(&mut self.changed) { value } else { None }
+        let value = self.own.take().or_else(|| self.read.take()).unwrap_or_else(read);
+        self.own.insert(value)
     }
 }
 
@@ -70,37 +69,25 @@ fn read<T: DeserializeOwned>(link: Link, field: &str) -> T {
     value.unwrap_or_else(|error| panic!("the host gave no `{field}`: {error}"))
 }
 
-/// The same for a map, which is empty most of the time.
-fn read_map(link: Link, field: &str) -> Map<String, Value> {
-    read(link, field)
-}
-
 fn read_catalog(link: Link) -> ToolCatalog {
     read::<Vec<WireToolItem<'_>>>(link, "toolCatalog").into_iter().map(ToolItem::from).collect()
 }
 
 impl Run {
     pub(super) fn new(link: Link) -> Self {
-        Self {
-            link,
-            scope: OnceLock::new(),
-            metadata: Copy::default(),
-            inner: OnceLock::new(),
-            events: OnceLock::new(),
-        }
+        Self { link, next: None, fields: OnceLock::new() }
     }
 
-    /// Writes what was changed to the host, and forgets what may be another when `next` has run.
+    /// Writes what was changed to the host, and forgets all: it may be another when `next` has run.
     pub(super) fn hand_over(&mut self) -> Result<()> {
-        self.events.take();
-        if let Some(metadata) = self.metadata.take_changed() {
+        let Some(fields) = self.fields.take() else { return Ok(()) };
+        if let Some(metadata) = fields.metadata.own {
             self.link.write("metadata", &serde_json::to_vec(&metadata)?)?;
         }
-        let Some(inner) = self.inner.get_mut() else { return Ok(()) };
-        if let Some(args) = inner.args.take_changed() {
+        if let Some(args) = fields.args.own {
             self.link.write("args", &serde_json::to_vec(&args)?)?;
         }
-        if let Some(catalog) = inner.catalog.take_changed() {
+        if let Some(catalog) = fields.catalog.own {
             let items: Vec<_> = catalog.iter().map(WireToolItem::from).collect();
             self.link.write("toolCatalog", &serde_json::to_vec(&items)?)?;
         }
@@ -108,47 +95,47 @@ impl Run {
     }
 
     pub(super) fn events(&self) -> &[MessageEvent] {
-        self.events.get_or_init(|| read(self.link, "events"))
+        self.fields().events.get_or_init(|| read(self.link, "events"))
     }
 
-    fn inner(&self) -> &Inner {
-        self.inner.get_or_init(Box::default)
+    fn fields(&self) -> &Fields {
+        self.fields.get_or_init(Box::default)
     }
 
-    #[expect(clippy::expect_used, reason = "`inner` has just put it there")]
-    fn inner_mut(&mut self) -> &mut Inner {
-        self.inner();
-        self.inner.get_mut().expect("it is there")
+    #[expect(clippy::expect_used, reason = "`fields` has just put it there")]
+    fn fields_mut(&mut self) -> &mut Fields {
+        self.fields();
+        self.fields.get_mut().expect("it is there")
     }
 
     pub(super) fn index(&self) -> u32 {
-        *self.inner().index.get_or_init(|| read(self.link, "stepIndex"))
+        *self.fields().index.get_or_init(|| read(self.link, "stepIndex"))
     }
 
     pub(super) fn catalog(&self) -> &ToolCatalog {
-        self.inner().catalog.get(|| read_catalog(self.link))
+        self.fields().catalog.get(|| read_catalog(self.link))
     }
 
     pub(super) fn catalog_mut(&mut self) -> &mut ToolCatalog {
         let link = self.link;
-        self.inner_mut().catalog.get_mut(|| read_catalog(link))
+        self.fields_mut().catalog.get_mut(|| read_catalog(link))
     }
 
     pub(super) fn tool_call(&self) -> &ToolCallId {
-        self.inner().call.get_or_init(|| read(self.link, "callId"))
+        self.fields().call.get_or_init(|| read(self.link, "callId"))
     }
 
     pub(super) fn tool(&self) -> &str {
-        self.inner().tool.get_or_init(|| read(self.link, "toolName"))
+        self.fields().tool.get_or_init(|| read(self.link, "toolName"))
     }
 
     pub(super) fn arguments(&self) -> &Map<String, Value> {
-        self.inner().args.get(|| read_map(self.link, "args"))
+        self.fields().args.get(|| read(self.link, "args"))
     }
 
     pub(super) fn arguments_mut(&mut self) -> &mut Map<String, Value> {
         let link = self.link;
-        self.inner_mut().args.get_mut(|| read_map(link, "args"))
+        self.fields_mut().args.get_mut(|| read(link, "args"))
     }
 }
 
@@ -163,16 +150,16 @@ impl Drop for Run {
 
 impl RunHost for Run {
     fn scope(&self) -> &TurnInfo {
-        self.scope.get_or_init(|| Box::new(read::<WireScope<'_>>(self.link, "scope").into()))
+        self.fields().scope.get_or_init(|| read::<WireScope<'_>>(self.link, "scope").into())
     }
 
     fn metadata(&self) -> &Map<String, Value> {
-        self.metadata.get(|| read_map(self.link, "metadata"))
+        self.fields().metadata.get(|| read(self.link, "metadata"))
     }
 
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
         let link = self.link;
-        self.metadata.get_mut(|| read_map(link, "metadata"))
+        self.fields_mut().metadata.get_mut(|| read(link, "metadata"))
     }
 }
 
@@ -186,7 +173,9 @@ impl MessageHost for Run {
     }
 
     fn emit(&mut self, event: MessageEvent) {
-        self.events.take();
+        if let Some(fields) = self.fields.get_mut() {
+            fields.events.take();
+        }
         if let Err(error) = self.link.emit(&event) {
             tracing::error!("a message event was lost: {error}");
         }

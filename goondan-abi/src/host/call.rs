@@ -5,15 +5,16 @@ use std::ptr::NonNull;
 use goondan_core::host::{ConversationHost, Snapshot, TurnInfo};
 use goondan_core::linkage::{Crossing, WireScope, WireToolItem};
 use goondan_core::{
-    AgentsApi, Error, ErrorCode, Kind, MessageEvent, Next, Result, Step, StepContext, ToolCall, ToolCallContext,
-    ToolContext, ToolItem, Turn,
+    AgentsApi, Error, Kind, MessageEvent, Result, Step, StepContext, ToolCall, ToolCallContext, ToolContext, ToolItem,
+    Turn,
 };
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
-use super::result::AnyResult;
-use crate::bytes::Owned;
-use crate::table::Buffer;
+use super::map;
+use super::rest::Start;
+use crate::future::{Nothing, export};
+use crate::table::{Future, STEP, TOOL_CALL, TURN};
 
 /// One call of a library. It lies still until the library's future is dropped.
 ///
@@ -35,9 +36,8 @@ pub(super) enum Subject {
 
 /// A run of a middleware.
 pub(super) struct Run<K: Kind> {
-    ctx: NonNull<K::Context<'static>>,
-    /// `None` once it ran (NEXT-03).
-    next: NonNull<Option<Next<'static, K>>>,
+    pub(super) ctx: NonNull<K::Context<'static>>,
+    pub(super) next: Start,
 }
 
 // SAFETY: The contexts and `Next` are `Send` and `Sync`, and the contract sets the rules above.
@@ -51,39 +51,28 @@ unsafe impl Sync for Subject {}
 
 /// A kind of middleware, as a call of a library.
 pub(super) trait HostKind: Kind<Output: Crossing> {
+    /// The number of the kind in the tables.
+    const NUMBER: u32;
     fn subject(run: Run<Self>) -> Subject;
-    fn wrap(result: Self::Output) -> AnyResult;
-    fn unwrap(result: AnyResult) -> Option<Self::Output>;
 }
 
 macro_rules! host_kind {
-    ($kind:ident) => {
+    ($kind:ident, $number:expr) => {
         impl HostKind for $kind {
+            const NUMBER: u32 = $number;
+
             fn subject(run: Run<Self>) -> Subject {
                 Subject::$kind(run)
-            }
-
-            fn wrap(result: Self::Output) -> AnyResult {
-                AnyResult::$kind(result)
-            }
-
-            fn unwrap(result: AnyResult) -> Option<Self::Output> {
-                if let AnyResult::$kind(result) = result { Some(result) } else { None }
             }
         }
     };
 }
 
-host_kind!(Turn);
-host_kind!(Step);
-host_kind!(ToolCall);
+host_kind!(Turn, TURN);
+host_kind!(Step, STEP);
+host_kind!(ToolCall, TOOL_CALL);
 
 impl<K: HostKind> Run<K> {
-    /// Both borrows must last as long as the call.
-    pub(super) fn new(ctx: &mut K::Context<'_>, next: &mut Option<Next<'_, K>>) -> Self {
-        Self { ctx: NonNull::from(ctx).cast(), next: NonNull::from(next).cast() }
-    }
-
     fn ctx(&self) -> &K::Context<'static> {
         // SAFETY: The call lives as long as the borrow that the pointer came from, and nobody changes what it reads.
         unsafe { self.ctx.as_ref() }
@@ -95,35 +84,6 @@ impl<K: HostKind> Run<K> {
     unsafe fn ctx_mut(&self) -> &mut K::Context<'static> {
         // SAFETY: The call lives as long as the borrow that the pointer came from, and the caller keeps others away.
         unsafe { &mut *self.ctx.as_ptr() }
-    }
-
-    /// Runs the rest of the onion.
-    ///
-    /// # Safety
-    /// Nothing else may use the call until the future is dropped.
-    async unsafe fn next(&self) -> Result<Buffer> {
-        // SAFETY: The pointer lives like the context, and the caller keeps others away.
-        let next = unsafe { (*self.next.as_ptr()).take() };
-        let next = next.ok_or_else(|| {
-            Error::new(ErrorCode::EXT_NEXT, "the middleware ran `next` a second time")
-                .suggest("run `next` once; to retry, return `Error::retry_after`")
-        })?;
-        // SAFETY: The caller keeps others away.
-        let ctx = unsafe { self.ctx_mut() };
-        Ok(K::wrap(next.run(ctx).await?).into_buffer())
-    }
-
-    /// What the library gave in the end, as the result that it is.
-    pub(super) fn result(output: Owned) -> Result<K::Output> {
-        if output.is_handle() {
-            // SAFETY: The contract lets a library give only handles of `run_next`, each once.
-            let result = unsafe { AnyResult::from_handle(output.into_raw().data) };
-            return K::unwrap(result).ok_or_else(|| {
-                Error::new(ErrorCode::EXT_NEXT, "the middleware gave the result of another kind of run")
-                    .suggest("return what `next.run(ctx).await` gave in this run")
-            });
-        }
-        K::Output::from_fields(output.parse()?)
     }
 }
 
@@ -182,17 +142,17 @@ impl Call<'_> {
             ("metadata", Subject::Turn(run)) => {
                 // SAFETY: The caller keeps others away.
                 let ctx = unsafe { run.ctx_mut() };
-                *ctx.metadata_mut() = serde_json::from_slice(json)?;
+                map::replace(ctx.metadata_mut(), json)?;
             }
             ("metadata", Subject::Step(run)) => {
                 // SAFETY: As above.
                 let ctx = unsafe { run.ctx_mut() };
-                *ctx.metadata_mut() = serde_json::from_slice(json)?;
+                map::replace(ctx.metadata_mut(), json)?;
             }
             ("metadata", Subject::ToolCall(run)) => {
                 // SAFETY: As above.
                 let ctx = unsafe { run.ctx_mut() };
-                *ctx.metadata_mut() = serde_json::from_slice(json)?;
+                map::replace(ctx.metadata_mut(), json)?;
             }
             ("toolCatalog", Subject::Step(run)) => {
                 let items: Vec<WireToolItem<'_>> = serde_json::from_slice(json)?;
@@ -242,17 +202,18 @@ impl Call<'_> {
         Ok(())
     }
 
+    /// Starts the rest of the onion.
+    ///
     /// # Safety
-    /// Nothing else may use the call until the future is dropped.
-    pub(super) async unsafe fn next(&self) -> Result<Buffer> {
+    /// Nothing else may use the call until the future is dropped, which must be before the call ends.
+    pub(super) unsafe fn next(&self) -> Future {
         match &self.subject {
-            // SAFETY: The caller keeps others away.
-            Subject::Turn(run) => unsafe { run.next() }.await,
-            // SAFETY: As above.
-            Subject::Step(run) => unsafe { run.next() }.await,
-            // SAFETY: As above.
-            Subject::ToolCall(run) => unsafe { run.next() }.await,
-            Subject::Tool(_) => Err(unknown("next")),
+            // SAFETY: The caller guarantees what `start` asks for.
+            Subject::Turn(Run { next, .. }) | Subject::Step(Run { next, .. }) | Subject::ToolCall(Run { next, .. }) => unsafe {
+                next.start()
+            },
+            // SAFETY: The future borrows nothing.
+            Subject::Tool(_) => unsafe { export(Nothing, async { Err(unknown("next")) }) },
         }
     }
 

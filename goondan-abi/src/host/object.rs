@@ -1,6 +1,8 @@
 //! Owns the parts of a library that the host calls, as middlewares and handlers like any others.
 
 use std::ffi::c_void;
+use std::pin::pin;
+use std::ptr::NonNull;
 
 use goondan_core::{
     BoxFuture, CleanupHandler, Event, EventHandler, Middleware, Next, Result, ToolContext, ToolHandler,
@@ -8,7 +10,9 @@ use goondan_core::{
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use super::call::{Call, HostKind, Run, Subject};
+use super::call::{Call, HostKind, Subject};
+use super::rest::{self, Rest};
+use super::result;
 use super::runtime::Polling;
 use crate::bytes::Owned;
 use crate::future::Imported;
@@ -73,12 +77,12 @@ impl Drop for Remote {
 
 impl<K: HostKind> Middleware<K> for Remote {
     fn handle<'a>(&'a self, ctx: &'a mut K::Context<'_>, next: Next<'a, K>) -> BoxFuture<'a, Result<K::Output>> {
-        let mut next = Some(next);
         Box::pin(async move {
-            let call = self.subject(K::subject(Run::new(ctx, &mut next)));
-            // SAFETY: `call` lies in this future, which is boxed, and is dropped after what borrows it here.
+            let mut rest = pin!(Rest::new(ctx, next, self.runtime.as_ref(), rest::go_on::<K>));
+            let call = self.subject(K::subject(rest.as_mut().run()));
+            // SAFETY: `call` and `rest` lie in this future, which is boxed, and are dropped after what borrows them here.
             let output = unsafe { self.call(CallHandle::of(&call), b"") }.await?;
-            Run::<K>::result(output)
+            result::given::<K>(output)
         })
     }
 }
@@ -86,7 +90,7 @@ impl<K: HostKind> Middleware<K> for Remote {
 impl ToolHandler for Remote {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
         Box::pin(async move {
-            let call = self.subject(Subject::Tool(std::ptr::NonNull::from(ctx).cast()));
+            let call = self.subject(Subject::Tool(NonNull::from(ctx).cast()));
             let input = serde_json::to_vec(&input)?;
             // SAFETY: `call` lies in this future, which is boxed, and is dropped after what borrows it here.
             let output: Owned = unsafe { self.call(CallHandle::of(&call), &input) }.await?;

@@ -10,7 +10,7 @@ use goondan_core::{AgentRequest, Content, Role};
 use super::call::Call;
 use super::extension;
 use super::log;
-use super::result::AnyResult;
+use super::result;
 use super::runtime::InHost;
 use crate::bytes::answer;
 use crate::future::export;
@@ -46,8 +46,9 @@ pub(super) static HOST: HostTable = HostTable {
     run_send,
     run_agents,
     run_log,
-    result_read,
-    result_write,
+    result_read: result::read,
+    result_write: result::write,
+    result_release: result::release,
 };
 
 /// The call that a library names.
@@ -174,10 +175,9 @@ unsafe extern "C" fn run_emit(call: *const c_void, event: Text, error: *mut Buff
 unsafe extern "C" fn run_next(call: *const c_void) -> Future {
     // SAFETY: By the contract a call of ours.
     let call = unsafe { the(call) };
-    // SAFETY: By the contract the library uses the call for nothing else until it drops the future.
-    let next = unsafe { call.next() };
-    // SAFETY: It drops the future before the call ends.
-    unsafe { export(InHost(call.runtime), next) }
+    // SAFETY: By the contract the library uses the call for nothing else until it drops the future, and drops that before
+    // the call ends.
+    unsafe { call.next() }
 }
 
 /// A request to another agent.
@@ -241,24 +241,4 @@ unsafe extern "C" fn run_log(call: *const c_void, level: u32, text: Text, fields
             extension::write(logger, level, text, fields);
         }
     });
-}
-
-unsafe extern "C" fn result_read(result: *const c_void, field: Text, output: *mut Buffer) -> i32 {
-    // SAFETY: By the contract a handle of ours that was not given back.
-    let result = unsafe { &*result.cast::<AnyResult>() };
-    // SAFETY: The text is borrowed for this function.
-    let field = unsafe { field.str() };
-    // SAFETY: By the contract a place for the output.
-    unsafe { answer(output, || result.read(field).map(|json| Some(Buffer::bytes(json)))) }
-}
-
-unsafe extern "C" fn result_write(result: *mut c_void, field: Text, json: Text, error: *mut Buffer) -> i32 {
-    // SAFETY: By the contract a handle of ours that was not given back, and that nobody else uses meanwhile.
-    let result = unsafe { &mut *result.cast::<AnyResult>() };
-    // SAFETY: The text is borrowed for this function.
-    let field = unsafe { field.str() };
-    // SAFETY: As above.
-    let json = unsafe { json.bytes() };
-    // SAFETY: By the contract a place for the error.
-    unsafe { answer(error, || result.write(field, json).map(|()| Some(Buffer::EMPTY))) }
 }

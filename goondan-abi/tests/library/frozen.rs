@@ -46,7 +46,7 @@ fn the_entries_of_version_1_lie_where_they_lay() {
             size abi_major abi_minor log_place log_enabled log_line extension_log extension_register extension_state
             extension_update_state extension_subscribe extension_unsubscribe extension_emit extension_release run_read
             run_write run_message_count run_message_from run_message_before run_message_read run_emit run_next
-            run_request run_request_later run_send run_agents run_log result_read result_write
+            run_request run_request_later run_send run_agents run_log result_read result_write result_release
         }
         Message { cursor next id role plain text }
         LogPlace { size name target file line level fields field_count }

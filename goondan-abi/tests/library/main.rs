@@ -3,6 +3,7 @@
 
 mod authoring;
 mod builds;
+mod c;
 mod failures;
 mod frozen;
 mod inspect;

@@ -10,13 +10,13 @@ use super::live::{Live, tool_message};
 use super::stream::TurnUpdate;
 use super::tool_call::{Dispatch, Dispatched, join};
 use super::turn::TurnRun;
-use crate::BoxFuture;
 use crate::agents::{AgentsHost, Caller};
 use crate::context::host::{ConversationHost, MessageHost, RunHost, StepHost, TurnInfo};
 use crate::context::{MODEL_KEY, MODEL_OPTIONS_KEY};
 use crate::conversation::{Content, Message, MessageEvent, Part, Role, Source, TextPart, ToolCallPart};
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TokenUsage};
+use crate::linkage::CoreRun;
 use crate::model::{Model, ModelRequest, ModelResponse};
 use crate::pipeline::{StepResult, ToolCallResult, ToolCallSummary, ToolRequest};
 use crate::store::Reach;
@@ -221,7 +221,7 @@ impl StepHost for StepRun<'_, '_> {
         &mut self.catalog
     }
 
-    fn run_core(&mut self) -> BoxFuture<'_, Result<StepResult>> {
-        Box::pin(self.call_model_and_tools())
+    fn run_core(&mut self) -> CoreRun<'_, StepResult> {
+        CoreRun::here(self.call_model_and_tools())
     }
 }

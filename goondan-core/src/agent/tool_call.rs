@@ -12,13 +12,13 @@ use tokio::sync::Mutex;
 use super::instance::InstanceInner;
 use super::live::Live;
 use super::report::Reporter;
-use crate::BoxFuture;
 use crate::agents::{AgentsHost, Caller};
 use crate::context::host::{RunHost, ToolCallHost, ToolHost, TurnInfo};
 use crate::conversation::Message;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{RuntimeEvent, Span, StepRef, ToolCallRef};
 use crate::extension::Logger;
+use crate::linkage::CoreRun;
 use crate::name::{ToolCallId, ToolName};
 use crate::pipeline::{ToolCallResult, ToolError, ToolRequest, catch_panics};
 use crate::schema::summary;
@@ -245,8 +245,8 @@ impl ToolCallHost for ToolCallRun<'_, '_> {
         &mut self.args
     }
 
-    fn run_core(&mut self) -> BoxFuture<'_, Result<ToolCallResult>> {
-        Box::pin(async move {
+    fn run_core(&mut self) -> CoreRun<'_, ToolCallResult> {
+        CoreRun::here(async move {
             let outcome = self.answer().await;
             Ok(self.result(outcome))
         })

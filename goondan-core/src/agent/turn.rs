@@ -11,12 +11,12 @@ use super::live::Live;
 use super::machine::{Action, StepEnd, TurnMachine};
 use super::report::{Reporter, message_of};
 use super::step::StepRun;
-use crate::BoxFuture;
 use crate::agents::{AgentsHost, Caller};
 use crate::context::host::{ConversationHost, MessageHost, RunHost, TurnHost, TurnInfo};
 use crate::conversation::{Message, MessageEvent, Role, Source};
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{RuntimeEvent, StepRef, TokenUsage};
+use crate::linkage::CoreRun;
 use crate::pipeline::{FailedTurn, FinishReason, StepResult, ToolCallSummary, TurnResult};
 use crate::store::Reach;
 
@@ -234,7 +234,7 @@ impl MessageHost for TurnRun<'_> {
 }
 
 impl TurnHost for TurnRun<'_> {
-    fn run_core(&mut self) -> BoxFuture<'_, Result<TurnResult>> {
-        Box::pin(self.run_steps())
+    fn run_core(&mut self) -> CoreRun<'_, TurnResult> {
+        CoreRun::here(self.run_steps())
     }
 }

@@ -3,17 +3,16 @@
 //! The runtime implements these traits on its own state; a plugin's side implements them on a C table. Extensions never
 //! meet them, and therefore the facade does not show this module.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::BoxFuture;
 use crate::agents::AgentsHost;
 use crate::conversation::{Message, MessageEvent, MessageRef};
 use crate::error::Result;
 use crate::event::AgentEvent;
 use crate::extension::Logger;
+use crate::linkage::CoreRun;
 use crate::name::{AgentName, InstanceKey, ToolCallId, ToolName, TraceId, TurnId};
 use crate::pipeline::{StepResult, ToolCallResult, TurnResult};
 use crate::tool::ToolCatalog;
@@ -41,8 +40,8 @@ pub trait ConversationHost: Send + Sync {
 
 /// Read access to messages that lie in another binary, each named by its cursor.
 pub trait RemoteConversation: Send + Sync {
-    /// All text of a message.
-    fn text(&self, snapshot: Snapshot, cursor: usize) -> Cow<'_, str>;
+    /// All text of a message, put together.
+    fn text(&self, snapshot: Snapshot, cursor: usize) -> String;
     /// The JSON of a field of a message, or with the empty name of all of it.
     ///
     /// # Errors
@@ -88,7 +87,7 @@ pub trait MessageHost: RunHost {
 /// Behind a [`TurnContext`](super::TurnContext).
 pub trait TurnHost: MessageHost {
     /// The core of the turn: the step loop.
-    fn run_core(&mut self) -> BoxFuture<'_, Result<TurnResult>>;
+    fn run_core(&mut self) -> CoreRun<'_, TurnResult>;
 }
 
 /// Behind a [`StepContext`](super::StepContext).
@@ -100,7 +99,7 @@ pub trait StepHost: MessageHost {
     /// The same, to change it (CTX-05).
     fn tool_catalog_mut(&mut self) -> &mut ToolCatalog;
     /// The core of the step: the model call and the tool calls.
-    fn run_core(&mut self) -> BoxFuture<'_, Result<StepResult>>;
+    fn run_core(&mut self) -> CoreRun<'_, StepResult>;
 }
 
 /// Behind a [`ToolCallContext`](super::ToolCallContext).
@@ -116,7 +115,7 @@ pub trait ToolCallHost: RunHost {
     /// The same, to change them (CTX-07).
     fn args_mut(&mut self) -> &mut Map<String, Value>;
     /// The core of the call: the guard, the validation, the handler.
-    fn run_core(&mut self) -> BoxFuture<'_, Result<ToolCallResult>>;
+    fn run_core(&mut self) -> CoreRun<'_, ToolCallResult>;
 }
 
 /// Behind a [`ToolContext`](crate::ToolContext).

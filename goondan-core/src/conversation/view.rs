@@ -128,6 +128,8 @@ pub struct RemoteMessage<'a> {
     pub cursor: usize,
     pub id: &'a str,
     pub role: Role,
+    /// All its text, if it lies in one piece; otherwise it has to be asked for.
+    pub text: Option<&'a str>,
 }
 
 impl<'a> MessageRef<'a> {
@@ -151,7 +153,8 @@ impl<'a> MessageRef<'a> {
     pub fn text(&self) -> Cow<'a, str> {
         match self.place {
             Place::Here(message) => message.text(),
-            Place::Remote(message) => message.host.text(message.snapshot, message.cursor),
+            Place::Remote(RemoteMessage { text: Some(text), .. }) => Cow::Borrowed(text),
+            Place::Remote(message) => Cow::Owned(message.host.text(message.snapshot, message.cursor)),
         }
     }
 

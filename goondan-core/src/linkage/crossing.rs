@@ -2,6 +2,7 @@
 //! when they are asked for.
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
 
 use serde::Serialize;
@@ -10,26 +11,56 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 
-/// A result that lies on the other side.
-pub trait RemoteResult: Send + Sync + fmt::Debug {
+/// The other side, where results lie: it knows each by a number of its own.
+pub trait FarSide: Send + Sync {
     /// The JSON of the field `name`.
     ///
     /// # Errors
     /// When the other side has no such field.
-    fn read(&self, name: &'static str) -> Result<Vec<u8>>;
+    fn read(&self, result: usize, name: &'static str) -> Result<Vec<u8>>;
     /// Puts JSON in the place of the field `name`.
     ///
     /// # Errors
     /// When the other side cannot take it.
-    fn write(&mut self, name: &'static str, json: &[u8]) -> Result<()>;
-    /// What the linkage needs to give the result back.
-    fn into_handle(self: Box<Self>) -> usize;
+    fn write(&self, result: usize, name: &'static str, json: &[u8]) -> Result<()>;
+    /// Nobody here wants the result any more.
+    fn end(&self, result: usize);
+}
+
+/// A result that lies on the other side, whose end it tells.
+pub struct RemoteResult {
+    side: &'static dyn FarSide,
+    number: usize,
+}
+
+impl RemoteResult {
+    /// The result that `side` calls `number`. Its methods are called only with such numbers.
+    pub fn new(side: &'static dyn FarSide, number: usize) -> Self {
+        Self { side, number }
+    }
+
+    /// Goes back to the other side, which therefore need not be told of its end.
+    pub(crate) fn give_back(self) -> Returned {
+        Returned::Remote(ManuallyDrop::new(self).number)
+    }
+}
+
+impl Drop for RemoteResult {
+    fn drop(&mut self) {
+        self.side.end(self.number);
+    }
+}
+
+impl fmt::Debug for RemoteResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RemoteResult")
+    }
 }
 
 /// What a middleware gave: a result of the other side, to which changes were written, or one that was made here.
 #[derive(Debug)]
 pub enum Returned {
-    /// Of the other side; the number is that of [`RemoteResult::into_handle`].
+    /// Of the other side, which knows it by this number.
     Remote(usize),
     /// Made here, to recover from a failure.
     Here(Map<String, Value>),
@@ -38,8 +69,11 @@ pub enum Returned {
 /// A result that can cross: [`TurnResult`](crate::TurnResult), [`StepResult`](crate::StepResult),
 /// [`ToolCallResult`](crate::ToolCallResult).
 pub trait Crossing: Sized + Send + 'static {
+    /// What the result is made of.
+    type Data: Send + Sync + 'static;
+
     /// A result that stands for one of the other side.
-    fn remote(origin: Box<dyn RemoteResult>) -> Self;
+    fn remote(origin: RemoteResult) -> Self;
     /// What goes back to the other side.
     ///
     /// # Errors
@@ -52,74 +86,139 @@ pub trait Crossing: Sized + Send + 'static {
     /// # Errors
     /// When one is missing, or is of another shape.
     fn from_fields(fields: Map<String, Value>) -> Result<Self>;
+    /// What the result is made of, for a linkage to keep while the other side has it.
+    fn into_data(self) -> Box<Self::Data>;
+    /// The result that is made of `data`.
+    fn from_data(data: Box<Self::Data>) -> Self;
     /// The JSON of one field.
     ///
     /// # Errors
     /// When there is no such field.
-    fn read(&self, name: &str) -> Result<Vec<u8>>;
+    fn read(data: &Self::Data, name: &str) -> Result<Vec<u8>>;
     /// Puts JSON in the place of one field.
     ///
     /// # Errors
     /// When there is no such field, or when the JSON is of another shape.
-    fn write(&mut self, name: &str, json: &[u8]) -> Result<()>;
+    fn write(data: &mut Self::Data, name: &str, json: &[u8]) -> Result<()>;
 }
 
-/// Where a result lies.
+/// What a result is made of: here, or on the other side and made here when the first of it is asked for.
 #[derive(Debug)]
-pub(crate) struct Origin(pub(crate) Option<Box<dyn RemoteResult>>);
+pub(crate) enum Crossed<D> {
+    Here(Box<D>),
+    Far(RemoteResult, OnceLock<Box<D>>),
+}
 
-impl Origin {
-    /// In this binary.
-    pub(crate) const HERE: Self = Self(None);
+/// The default has all fields on the other side.
+impl<D: Default> Crossed<D> {
+    pub(crate) fn here(data: D) -> Self {
+        Self::Here(Box::new(data))
+    }
+
+    pub(crate) fn far(origin: RemoteResult) -> Self {
+        Self::Far(origin, OnceLock::new())
+    }
+
+    fn parts(&self) -> (&D, Option<&RemoteResult>) {
+        match self {
+            Self::Here(data) => (data, None),
+            Self::Far(origin, data) => (data.get_or_init(Box::default), Some(origin)),
+        }
+    }
+
+    #[expect(clippy::expect_used, reason = "`get_or_init` has just put it there")]
+    fn parts_mut(&mut self) -> (&mut D, Option<&RemoteResult>) {
+        match self {
+            Self::Here(data) => (data, None),
+            Self::Far(origin, data) => {
+                data.get_or_init(Box::default);
+                (data.get_mut().expect("the data is there"), Some(origin))
+            }
+        }
+    }
+
+    #[cfg(feature = "runtime")]
+    pub(crate) fn get(&self) -> &D {
+        self.parts().0
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut D {
+        self.parts_mut().0
+    }
+
+    pub(crate) fn field<T: DeserializeOwned>(&self, field: impl FnOnce(&D) -> &Field<T>) -> &T {
+        let (data, origin) = self.parts();
+        field(data).get(origin)
+    }
+
+    pub(crate) fn field_mut<T: DeserializeOwned>(&mut self, field: impl FnOnce(&mut D) -> &mut Field<T>) -> &mut T {
+        let (data, origin) = self.parts_mut();
+        field(data).get_mut(origin)
+    }
+
+    pub(crate) fn into_box(self) -> Box<D> {
+        match self {
+            Self::Here(data) => data,
+            Self::Far(_, data) => data.into_inner().unwrap_or_default(),
+        }
+    }
 }
 
 /// One field of a result: here, or on the other side until it is asked for.
 pub(crate) struct Field<T> {
     name: &'static str,
-    value: OnceLock<T>,
-    changed: bool,
+    /// What was read of the other side.
+    read: OnceLock<T>,
+    /// What was made here, or changed.
+    own: Option<T>,
 }
 
 impl<T> From<T> for Field<T> {
     fn from(value: T) -> Self {
-        Self { name: "", value: OnceLock::from(value), changed: false }
+        Self { name: "", read: OnceLock::new(), own: Some(value) }
     }
 }
 
 impl<T: DeserializeOwned> Field<T> {
     /// The field `name` of the other side's result.
     pub(crate) fn unread(name: &'static str) -> Self {
-        Self { name, value: OnceLock::new(), changed: false }
+        Self { name, read: OnceLock::new(), own: None }
     }
 
-    /// The value.
+    /// The value of the other side.
     ///
     /// # Panics
     /// When the other side does not keep to the contract. There is no value to go on with, and the panic stops at the
     /// border of the extension.
     #[expect(clippy::panic, reason = "see above")]
-    pub(crate) fn get(&self, origin: &Origin) -> &T {
-        self.value.get_or_init(|| {
-            let Origin(Some(remote)) = origin else { panic!("a result without its field `{}`", self.name) };
-            let read = remote.read(self.name).and_then(|json| Ok(serde_json::from_slice(&json)?));
-            read.unwrap_or_else(|error| panic!("the host gave no `{}`: {error}", self.name))
-        })
+    fn ask(&self, origin: Option<&RemoteResult>) -> T {
+        let Some(remote) = origin else { panic!("a result without its field `{}`", self.name) };
+        let read = remote.side.read(remote.number, self.name).and_then(|json| Ok(serde_json::from_slice(&json)?));
+        read.unwrap_or_else(|error| panic!("the host gave no `{}`: {error}", self.name))
+    }
+
+    /// The value.
+    ///
+    /// # Panics
+    /// As above.
+    pub(crate) fn get(&self, origin: Option<&RemoteResult>) -> &T {
+        match &self.own {
+            Some(value) => value,
+            None => self.read.get_or_init(|| self.ask(origin)),
+        }
     }
 
     /// The value, to change it.
     ///
     /// # Panics
-    /// Like [`Field::get`].
-    #[expect(clippy::expect_used, reason = "`get` has just put it there")]
-    pub(crate) fn get_mut(&mut self, origin: &Origin) -> &mut T {
-        self.get(origin);
-        self.changed = true;
-        self.value.get_mut().expect("the value is there")
+    /// As above.
+    pub(crate) fn get_mut(&mut self, origin: Option<&RemoteResult>) -> &mut T {
+        let value = self.own.take().or_else(|| self.read.take()).unwrap_or_else(|| self.ask(origin));
+        self.own.insert(value)
     }
 
     pub(crate) fn set(&mut self, value: T) {
-        self.value = OnceLock::from(value);
-        self.changed = true;
+        self.own = Some(value);
     }
 
     /// A field that came with the whole result.
@@ -129,16 +228,16 @@ impl<T: DeserializeOwned> Field<T> {
 
     /// Reads a value from outside into the field.
     pub(crate) fn put(&mut self, json: &[u8]) -> Result<()> {
-        self.value = OnceLock::from(serde_json::from_slice::<T>(json)?);
+        self.own = Some(serde_json::from_slice::<T>(json)?);
         Ok(())
     }
 }
 
 impl<T: Serialize + DeserializeOwned> Field<T> {
     /// Writes the value to the other side if it was changed.
-    pub(crate) fn hand_over(&self, origin: &mut dyn RemoteResult) -> Result<()> {
-        match self.value.get().filter(|_| self.changed) {
-            Some(value) => origin.write(self.name, &serde_json::to_vec(value)?),
+    pub(crate) fn hand_over(&self, origin: &RemoteResult) -> Result<()> {
+        match &self.own {
+            Some(value) => origin.side.write(origin.number, self.name, &serde_json::to_vec(value)?),
             None => Ok(()),
         }
     }
@@ -146,7 +245,7 @@ impl<T: Serialize + DeserializeOwned> Field<T> {
 
 impl<T: fmt::Debug> fmt::Debug for Field<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.value.get() {
+        match self.own.as_ref().or_else(|| self.read.get()) {
             Some(value) => value.fmt(f),
             None => f.write_str("(not read yet)"),
         }
@@ -162,32 +261,36 @@ pub(crate) fn unknown(name: &str) -> Error {
 /// never crosses.
 macro_rules! crossing {
     ($result:ident($data:ident) { $($field:ident: $name:literal,)* } here { $($(#[$attribute:meta])* $here:ident),* }) => {
-        impl $crate::linkage::Crossing for $result {
-            fn remote(origin: Box<dyn $crate::linkage::RemoteResult>) -> Self {
-                let data = Box::new($data {
+        impl Default for $data {
+            fn default() -> Self {
+                Self {
                     $($field: Field::unread($name),)*
                     $($(#[$attribute])* $here: Default::default(),)*
-                    origin: Origin(Some(origin)),
-                });
-                Self { data }
+                }
+            }
+        }
+
+        impl $crate::linkage::Crossing for $result {
+            type Data = $data;
+
+            fn remote(origin: $crate::linkage::RemoteResult) -> Self {
+                Self { data: Crossed::far(origin) }
             }
 
             fn give_back(self) -> crate::error::Result<$crate::linkage::Returned> {
-                let fields = if self.data.origin.0.is_none() { Some(self.fields()) } else { None };
-                let $data { $($field,)* origin, .. } = *self.data;
-                match (origin.0, fields) {
-                    (Some(mut origin), _) => {
-                        $($field.hand_over(&mut *origin)?;)*
-                        Ok($crate::linkage::Returned::Remote(origin.into_handle()))
-                    }
-                    (None, fields) => Ok($crate::linkage::Returned::Here(fields.unwrap_or_default())),
+                let Crossed::Far(origin, data) = self.data else {
+                    return Ok($crate::linkage::Returned::Here(self.fields()));
+                };
+                if let Some(data) = data.into_inner() {
+                    $(data.$field.hand_over(&origin)?;)*
                 }
+                Ok(origin.give_back())
             }
 
             fn fields(&self) -> serde_json::Map<String, serde_json::Value> {
                 let mut fields = serde_json::Map::new();
                 $(
-                    let value = serde_json::to_value(self.data.$field.get(&self.data.origin));
+                    let value = serde_json::to_value(self.data.field(|data| &data.$field));
                     // Each of the fields can be written as JSON: the journal and the reports do so.
                     fields.insert($name.to_owned(), value.unwrap_or_default());
                 )*
@@ -195,7 +298,7 @@ macro_rules! crossing {
             }
 
             fn from_fields(mut fields: serde_json::Map<String, serde_json::Value>) -> crate::error::Result<Self> {
-                let data = Box::new($data {
+                let data = Crossed::here($data {
                     $($field: {
                         let value = fields.remove($name).ok_or_else(|| {
                             crate::error::Error::msg(concat!("a result without its field `", $name, "`"))
@@ -203,21 +306,28 @@ macro_rules! crossing {
                         Field::parse(value)?
                     },)*
                     $($(#[$attribute])* $here: Default::default(),)*
-                    origin: Origin::HERE,
                 });
                 Ok(Self { data })
             }
 
-            fn read(&self, name: &str) -> crate::error::Result<Vec<u8>> {
+            fn into_data(self) -> Box<$data> {
+                self.data.into_box()
+            }
+
+            fn from_data(data: Box<$data>) -> Self {
+                Self { data: Crossed::Here(data) }
+            }
+
+            fn read(data: &$data, name: &str) -> crate::error::Result<Vec<u8>> {
                 match name {
-                    $($name => Ok(serde_json::to_vec(self.data.$field.get(&self.data.origin))?),)*
+                    $($name => Ok(serde_json::to_vec(data.$field.get(None))?),)*
                     _ => Err($crate::linkage::unknown(name)),
                 }
             }
 
-            fn write(&mut self, name: &str, json: &[u8]) -> crate::error::Result<()> {
+            fn write(data: &mut $data, name: &str, json: &[u8]) -> crate::error::Result<()> {
                 match name {
-                    $($name => self.data.$field.put(json),)*
+                    $($name => data.$field.put(json),)*
                     _ => Err($crate::linkage::unknown(name)),
                 }
             }

@@ -2,11 +2,13 @@
 //!
 //! Only `goondan-abi` is meant to name this module; the facade does not show it.
 
+mod core_run;
 mod crossing;
 mod wire;
 
 pub use crate::conversation::RemoteMessage;
 pub use crate::pipeline::Layer;
-pub use crossing::{Crossing, RemoteResult, Returned};
-pub(crate) use crossing::{Field, Origin, crossing, unknown};
+pub use core_run::{CoreRun, FarCore};
+pub(crate) use crossing::{Crossed, Field, crossing, unknown};
+pub use crossing::{Crossing, FarSide, RemoteResult, Returned};
 pub use wire::{WireAgentRequest, WireAgentResponse, WireError, WireScope, WireToolItem};

@@ -11,6 +11,7 @@ use crate::BoxFuture;
 use crate::context::host::{StepHost, ToolCallHost, TurnHost};
 use crate::context::{StepContext, ToolCallContext, TurnContext};
 use crate::error::Result;
+use crate::linkage::{CoreRun, Crossing};
 
 /// One of the three kinds of middleware, as a value (API-05).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -46,7 +47,7 @@ pub trait Kind: sealed::Sealed + Sized + Send + Sync + 'static {
     /// What a middleware of this kind sees.
     type Context<'a>: Send;
     /// What a run of this kind gives.
-    type Output: Send;
+    type Output: Crossing;
     /// What a middleware may put in the place of an output when `next` failed.
     type Draft: Send;
     /// What stands behind a context of this kind.
@@ -61,7 +62,7 @@ pub trait Kind: sealed::Sealed + Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn frame<'c, 'a>(ctx: &'c mut Self::Context<'a>) -> &'c mut Frame<'a>;
     #[doc(hidden)]
-    fn run_core<'c>(ctx: &'c mut Self::Context<'_>) -> BoxFuture<'c, Result<Self::Output>>;
+    fn run_core<'c>(ctx: &'c mut Self::Context<'_>) -> CoreRun<'c, Self::Output>;
     #[doc(hidden)]
     fn erase(middleware: Arc<dyn Middleware<Self>>) -> AnyMiddleware;
     #[doc(hidden)]
@@ -129,7 +130,7 @@ macro_rules! kind {
             }
 
             #[inline]
-            fn run_core<'c>(ctx: &'c mut $context<'_>) -> BoxFuture<'c, Result<$output>> {
+            fn run_core<'c>(ctx: &'c mut $context<'_>) -> CoreRun<'c, $output> {
                 ctx.host.run_core()
             }
 

@@ -13,7 +13,7 @@ use super::{StepDraft, ToolCallDraft, TurnDraft};
 use crate::context::{StepContext, ToolCallContext, TurnContext};
 use crate::conversation::{Message, Role, Source, ToolOutput};
 use crate::error::Error;
-use crate::linkage::{Crossing, Field, Origin, WireError, crossing};
+use crate::linkage::{Crossed, Crossing, Field, WireError, crossing};
 use crate::name::{ToolCallId, TurnId};
 use crate::secret::mask_text;
 
@@ -32,18 +32,18 @@ pub enum FinishReason {
 /// The outcome of a turn (F-TURN).
 #[derive(Debug)]
 pub struct TurnResult {
-    data: Box<TurnData>,
+    data: Crossed<TurnData>,
 }
 
+/// What a [`TurnResult`] is made of.
 #[derive(Debug)]
-struct TurnData {
+pub struct TurnData {
     turn: Field<TurnId>,
     finish_reason: Field<FinishReason>,
     response: Field<Option<Arc<Message>>>,
     error: Field<Option<WireError>>,
     steps: Field<u32>,
     tool_calls: Field<Vec<ToolCallSummary>>,
-    origin: Origin,
 }
 
 crossing!(TurnResult(TurnData) {
@@ -81,53 +81,51 @@ impl TurnResult {
     #[cfg(feature = "runtime")]
     pub(crate) fn new(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self {
         Self {
-            data: Box::new(TurnData {
+            data: Crossed::here(TurnData {
                 turn: turn.into(),
                 finish_reason: finish_reason.into(),
                 response: response.into(),
                 error: None.into(),
                 steps: 0.into(),
                 tool_calls: Vec::new().into(),
-                origin: Origin::HERE,
             }),
         }
     }
 
     #[cfg(feature = "runtime")]
     pub(crate) fn set_account(&mut self, steps: u32, tool_calls: Vec<ToolCallSummary>) {
-        self.data.steps = steps.into();
-        self.data.tool_calls = tool_calls.into();
+        self.data.get_mut().steps = steps.into();
+        self.data.get_mut().tool_calls = tool_calls.into();
     }
 
     pub(super) fn recovered(error: Error, draft: TurnDraft, ctx: &TurnContext<'_>) -> Self {
         let source = Source::System;
         let response = Message::new(Role::Assistant, draft.text, source);
         Self {
-            data: Box::new(TurnData {
+            data: Crossed::here(TurnData {
                 turn: ctx.turn_id().clone().into(),
                 finish_reason: FinishReason::Error.into(),
                 response: Some(Arc::new(response)).into(),
                 error: Some(WireError(error)).into(),
                 steps: 0.into(),
                 tool_calls: Vec::new().into(),
-                origin: Origin::HERE,
             }),
         }
     }
 
     /// The turn.
     pub fn turn_id(&self) -> &TurnId {
-        self.data.turn.get(&self.data.origin)
+        self.data.field(|data| &data.turn)
     }
 
     /// Why the turn ended.
     pub fn finish_reason(&self) -> FinishReason {
-        *self.data.finish_reason.get(&self.data.origin)
+        *self.data.field(|data| &data.finish_reason)
     }
 
     /// The answer.
     pub fn response(&self) -> Option<&Message> {
-        self.data.response.get(&self.data.origin).as_deref()
+        self.data.field(|data| &data.response).as_deref()
     }
 
     /// The text of the answer; empty when there is none.
@@ -138,7 +136,7 @@ impl TurnResult {
     /// Puts `text` in the place of the answer's text, for the caller. The conversation keeps what the model said.
     pub fn set_text(&mut self, text: impl Into<String>) {
         let text = text.into();
-        let response = self.data.response.get_mut(&self.data.origin);
+        let response = self.data.field_mut(|data| &mut data.response);
         *response = Some(Arc::new(match response.take() {
             Some(message) => Arc::unwrap_or_clone(message).with_content(text),
             None => Message::new(Role::Assistant, text, Source::System),
@@ -147,17 +145,17 @@ impl TurnResult {
 
     /// What failed, when a middleware answered in the place of a failed turn.
     pub fn error(&self) -> Option<&Error> {
-        self.data.error.get(&self.data.origin).as_ref().map(|WireError(error)| error)
+        self.data.field(|data| &data.error).as_ref().map(|WireError(error)| error)
     }
 
     /// How many steps were run; complete once the turn is over.
     pub fn steps(&self) -> u32 {
-        *self.data.steps.get(&self.data.origin)
+        *self.data.field(|data| &data.steps)
     }
 
     /// The tool calls of all steps, in request order; complete once the turn is over.
     pub fn tool_calls(&self) -> &[ToolCallSummary] {
-        self.data.tool_calls.get(&self.data.origin)
+        self.data.field(|data| &data.tool_calls)
     }
 }
 
@@ -186,17 +184,17 @@ pub struct ToolRequest {
 /// The outcome of a step (PIPE-12).
 #[derive(Debug)]
 pub struct StepResult {
-    data: Box<StepData>,
+    data: Crossed<StepData>,
 }
 
+/// What a [`StepResult`] is made of.
 #[derive(Debug)]
-struct StepData {
+pub struct StepData {
     status: Field<StepStatus>,
     has_tool_calls: Field<bool>,
     tool_calls: Field<Vec<ToolRequest>>,
     tool_results: Field<ToolCallResults>,
     metadata: Field<Map<String, Value>>,
-    origin: Origin,
     /// Whether the model's answer was none, and the model was told so (F-TURN).
     #[cfg(feature = "runtime")]
     repair: bool,
@@ -214,13 +212,12 @@ impl StepResult {
     #[cfg(feature = "runtime")]
     pub(crate) fn new(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>) -> Self {
         Self {
-            data: Box::new(StepData {
+            data: Crossed::here(StepData {
                 status: StepStatus::Completed.into(),
                 has_tool_calls: (!tool_calls.is_empty()).into(),
                 tool_calls: tool_calls.into(),
                 tool_results: ToolCallResults(tool_results).into(),
                 metadata: Map::new().into(),
-                origin: Origin::HERE,
                 repair: false,
             }),
         }
@@ -231,27 +228,26 @@ impl StepResult {
     pub(crate) fn repair(problem: &str) -> Self {
         let mut result = Self::new(Vec::new(), Vec::new());
         result.set_has_tool_calls(true);
-        result.data.repair = true;
+        result.data.get_mut().repair = true;
         result.metadata_mut().insert("malformed".to_owned(), problem.into());
         result
     }
 
     #[cfg(feature = "runtime")]
     pub(crate) fn wants_repair(&self) -> bool {
-        self.data.repair && self.has_tool_calls()
+        self.data.get().repair && self.has_tool_calls()
     }
 
     pub(super) fn recovered(error: Error, draft: StepDraft, _: &StepContext<'_>) -> Self {
         let mut metadata = Map::new();
         metadata.insert("error".to_owned(), error.to_string().into());
         Self {
-            data: Box::new(StepData {
+            data: Crossed::here(StepData {
                 status: StepStatus::Failed.into(),
                 has_tool_calls: draft.run_another.into(),
                 tool_calls: Vec::new().into(),
                 tool_results: ToolCallResults(Vec::new()).into(),
                 metadata: metadata.into(),
-                origin: Origin::HERE,
                 #[cfg(feature = "runtime")]
                 repair: false,
             }),
@@ -260,37 +256,37 @@ impl StepResult {
 
     /// How the step ended.
     pub fn status(&self) -> StepStatus {
-        *self.data.status.get(&self.data.origin)
+        *self.data.field(|data| &data.status)
     }
 
     /// Whether the turn goes on with another step (PIPE-11).
     pub fn has_tool_calls(&self) -> bool {
-        *self.data.has_tool_calls.get(&self.data.origin)
+        *self.data.field(|data| &data.has_tool_calls)
     }
 
     /// Makes the turn go on with another step, or end with this one (D-07).
     pub fn set_has_tool_calls(&mut self, has_tool_calls: bool) {
-        self.data.has_tool_calls.set(has_tool_calls);
+        self.data.get_mut().has_tool_calls.set(has_tool_calls);
     }
 
     /// The calls that the model asked for, in its order.
     pub fn tool_calls(&self) -> &[ToolRequest] {
-        self.data.tool_calls.get(&self.data.origin)
+        self.data.field(|data| &data.tool_calls)
     }
 
     /// The results of the calls, in the same order.
     pub fn tool_results(&self) -> &[ToolCallResult] {
-        &self.data.tool_results.get(&self.data.origin).0
+        &self.data.field(|data| &data.tool_results).0
     }
 
     /// Values for the outer layers.
     pub fn metadata(&self) -> &Map<String, Value> {
-        self.data.metadata.get(&self.data.origin)
+        self.data.field(|data| &data.metadata)
     }
 
     /// Values for the outer layers, to change them.
     pub fn metadata_mut(&mut self) -> &mut Map<String, Value> {
-        self.data.metadata.get_mut(&self.data.origin)
+        self.data.field_mut(|data| &mut data.metadata)
     }
 }
 
@@ -363,15 +359,15 @@ impl From<Error> for ToolError {
 /// The outcome of a tool call (F-TOOL).
 #[derive(Debug)]
 pub struct ToolCallResult {
-    data: Box<ToolCallData>,
+    data: Crossed<ToolCallData>,
 }
 
+/// What a [`ToolCallResult`] is made of.
 #[derive(Debug)]
-struct ToolCallData {
+pub struct ToolCallData {
     call_id: Field<ToolCallId>,
     tool_name: Field<String>,
     outcome: Field<Outcome>,
-    origin: Origin,
 }
 
 crossing!(ToolCallResult(ToolCallData) {
@@ -416,34 +412,32 @@ impl ToolCallResult {
     #[cfg(feature = "runtime")]
     pub(crate) fn new(call_id: ToolCallId, tool_name: String, outcome: Result<Value, ToolError>) -> Self {
         Self {
-            data: Box::new(ToolCallData {
+            data: Crossed::here(ToolCallData {
                 call_id: call_id.into(),
                 tool_name: tool_name.into(),
                 outcome: Outcome::from(outcome).into(),
-                origin: Origin::HERE,
             }),
         }
     }
 
     pub(super) fn recovered(_: Error, draft: ToolCallDraft, ctx: &ToolCallContext<'_>) -> Self {
         Self {
-            data: Box::new(ToolCallData {
+            data: Crossed::here(ToolCallData {
                 call_id: ctx.call_id().clone().into(),
                 tool_name: ctx.tool_name().to_owned().into(),
                 outcome: Outcome::from(draft.outcome.map_err(ToolError::masked)).into(),
-                origin: Origin::HERE,
             }),
         }
     }
 
     /// The call.
     pub fn call_id(&self) -> &ToolCallId {
-        self.data.call_id.get(&self.data.origin)
+        self.data.field(|data| &data.call_id)
     }
 
     /// The tool's name as the model wrote it.
     pub fn tool_name(&self) -> &str {
-        self.data.tool_name.get(&self.data.origin)
+        self.data.field(|data| &data.tool_name)
     }
 
     /// How the call ended.
@@ -472,12 +466,12 @@ impl ToolCallResult {
 
     /// Makes the call end with `output`.
     pub fn set_output(&mut self, output: impl Into<Value>) {
-        self.data.outcome.set(Outcome::Output(output.into()));
+        self.data.get_mut().outcome.set(Outcome::Output(output.into()));
     }
 
     /// Makes the call end with `error`.
     pub fn set_error(&mut self, error: impl Into<ToolError>) {
-        self.data.outcome.set(Outcome::Error(error.into().masked()));
+        self.data.get_mut().outcome.set(Outcome::Error(error.into().masked()));
     }
 
     /// What the model is sent: text as text, anything else as JSON, an error with its code, remedy and help page.
@@ -490,7 +484,7 @@ impl ToolCallResult {
     }
 
     fn outcome(&self) -> &Outcome {
-        self.data.outcome.get(&self.data.origin)
+        self.data.field(|data| &data.outcome)
     }
 }
 

@@ -6,12 +6,14 @@
 
 mod answer;
 mod bundle;
+mod library;
 mod names;
 mod script;
 mod store;
 
 pub use answer::answer;
 pub use bundle::bundle;
+pub use library::library;
 pub use names::names;
 pub use script::script;
 pub use store::store;
@@ -20,8 +22,14 @@ pub use store::store;
 pub type Target = fn(&[u8]);
 
 /// All targets, by the name of their corpus.
-pub const TARGETS: [(&str, Target); 5] =
-    [("answer", answer), ("bundle", bundle), ("names", names), ("script", script), ("store", store)];
+pub const TARGETS: [(&str, Target); 6] = [
+    ("answer", answer),
+    ("bundle", bundle),
+    ("library", library),
+    ("names", names),
+    ("script", script),
+    ("store", store),
+];
 
 /// Runs a future that waits for nothing but timers.
 fn block_on<F: Future>(future: F) -> F::Output {

@@ -1,0 +1,150 @@
+/* The binary contract of goondan, version 1: goondan-abi/src/table.rs in C. What each entry does stands there, and in
+ * docs/abi.md. A test of goondan compares the layouts. */
+#ifndef GOONDAN_H
+#define GOONDAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GOONDAN_MAGIC "GOONDAN-EXT-ABI" /* and the zero byte that C adds */
+#define GOONDAN_ABI_MAJOR 1u
+#define GOONDAN_ABI_MINOR 0u
+#define GOONDAN_API_VERSION "goondan.ai/v1"
+
+/* Answers. */
+enum { GOONDAN_OK = 0, GOONDAN_FAILED = 1, GOONDAN_PANICKED = 2, GOONDAN_NONE = 3, GOONDAN_PENDING = 4 };
+/* What is registered; the first three are also the kinds of results. */
+enum {
+    GOONDAN_TURN = 1, GOONDAN_STEP = 2, GOONDAN_TOOL_CALL = 3,
+    GOONDAN_TOOL = 4, GOONDAN_SUBSCRIPTION = 5, GOONDAN_CLEANUP = 6
+};
+/* Snapshots of the conversation. */
+enum { GOONDAN_BASE = 0, GOONDAN_NOW = 1 };
+/* `extra` of a buffer that is a handle to a result. */
+#define GOONDAN_HANDLE SIZE_MAX
+
+typedef struct { const uint8_t *data; size_t len; } goondan_text;
+
+typedef struct {
+    void *data;
+    size_t len;
+    size_t extra;
+    void (*free)(void *data, size_t len, size_t extra); /* may be null */
+} goondan_buffer;
+
+typedef struct goondan_waker { const struct goondan_waker_table *table; } goondan_waker;
+
+typedef struct goondan_waker_table {
+    size_t size;
+    const goondan_waker *(*clone)(const goondan_waker *waker);
+    void (*wake)(const goondan_waker *waker);
+    void (*wake_by_ref)(const goondan_waker *waker);
+    void (*drop)(const goondan_waker *waker);
+} goondan_waker_table;
+
+typedef struct {
+    size_t size;
+    int32_t (*poll)(void *data, const goondan_waker *waker, goondan_buffer *output);
+    void (*drop)(void *data);
+} goondan_future_table;
+
+typedef struct { void *data; const goondan_future_table *table; } goondan_future;
+
+typedef struct {
+    size_t size;
+    goondan_future (*call)(void *data, const void *call, goondan_text input);
+    void (*drop)(void *data);
+} goondan_object_table;
+
+typedef struct { void *data; const goondan_object_table *table; } goondan_object;
+
+typedef struct {
+    size_t size;
+    uint32_t kind;
+    int32_t priority;
+    goondan_text text;
+    goondan_object object;
+} goondan_registration;
+
+typedef struct {
+    size_t cursor;
+    size_t next;
+    goondan_text id;
+    uint32_t role; /* 0 system, 1 user, 2 assistant, 3 tool */
+    uint32_t plain;
+    goondan_text text;
+} goondan_message;
+
+typedef struct {
+    size_t size;
+    goondan_text name;
+    goondan_text target;
+    goondan_text file;
+    uint32_t line;
+    uint32_t level;
+    const goondan_text *fields;
+    size_t field_count;
+} goondan_log_place;
+
+typedef struct { uint32_t kind; uint64_t bits; goondan_text text; } goondan_log_value;
+
+typedef struct {
+    size_t size;
+    uint32_t abi_major;
+    uint32_t abi_minor;
+    uint64_t (*log_place)(const goondan_log_place *place);
+    uint32_t (*log_enabled)(uint64_t place);
+    void (*log_line)(uint64_t place, const goondan_log_value *values, size_t count);
+    void (*extension_log)(const void *handle, uint32_t level, goondan_text text, goondan_text fields);
+    int32_t (*extension_register)(const void *handle, const goondan_registration *registration, goondan_buffer *error);
+    int32_t (*extension_state)(const void *handle, goondan_buffer *output);
+    int32_t (*extension_update_state)(const void *handle, void *data,
+        int32_t (*change)(void *data, goondan_text state, goondan_buffer *output), goondan_buffer *error);
+    uint64_t (*extension_subscribe)(const void *handle, goondan_text pattern, uint32_t once, goondan_object handler);
+    void (*extension_unsubscribe)(const void *handle, uint64_t subscription);
+    void (*extension_emit)(const void *handle, goondan_text name, goondan_text args);
+    void (*extension_release)(const void *handle);
+    int32_t (*run_read)(const void *call, goondan_text field, goondan_buffer *output);
+    int32_t (*run_write)(const void *call, goondan_text field, goondan_text json, goondan_buffer *error);
+    size_t (*run_message_count)(const void *call, uint32_t snapshot);
+    int32_t (*run_message_from)(const void *call, uint32_t snapshot, size_t cursor, goondan_message *message);
+    int32_t (*run_message_before)(const void *call, uint32_t snapshot, size_t cursor, goondan_message *message);
+    int32_t (*run_message_read)(const void *call, uint32_t snapshot, size_t cursor, goondan_text field,
+        goondan_buffer *output);
+    int32_t (*run_emit)(const void *call, goondan_text event, goondan_buffer *error);
+    goondan_future (*run_next)(const void *call);
+    goondan_future (*run_request)(const void *call, goondan_text request);
+    int32_t (*run_request_later)(const void *call, goondan_text request, goondan_buffer *output);
+    goondan_future (*run_send)(const void *call, goondan_text request);
+    int32_t (*run_agents)(const void *call, goondan_buffer *output);
+    void (*run_log)(const void *call, uint32_t level, goondan_text text, goondan_text fields);
+    int32_t (*result_read)(uint32_t kind, const void *result, goondan_text field, goondan_buffer *output);
+    int32_t (*result_write)(uint32_t kind, void *result, goondan_text field, goondan_text json, goondan_buffer *error);
+    void (*result_release)(uint32_t kind, void *result);
+} goondan_host_table;
+
+typedef struct {
+    size_t size;
+    size_t (*extension_count)(void);
+    int32_t (*describe)(size_t extension, goondan_buffer *output);
+    goondan_future (*register_)(size_t extension, const void *handle, goondan_text name, goondan_text config);
+} goondan_plugin_table;
+
+typedef struct {
+    char magic[16];
+    uint32_t size;
+    uint32_t abi_major;
+    uint32_t abi_minor;
+    uint32_t pointer_width;
+    uint32_t panic_unwind;
+    uint32_t host_table_size;
+    uint32_t plugin_table_size;
+    uint32_t reserved[5];
+    char api_version[32];
+    char rustc[64];
+    char target[64];
+    char sdk_version[32];
+    int32_t (*entry)(const goondan_host_table *host, const goondan_plugin_table **plugin, goondan_buffer *error);
+} goondan_declaration;
+
+#endif

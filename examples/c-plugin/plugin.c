@@ -1,0 +1,253 @@
+/* Owns an extension in C: a tool that tells how long its arguments are, and a middleware that numbers tool calls. */
+#include "goondan.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- What the file tells before anything of it runs ------------------------------------------------------------ */
+
+#define TOOL "{\"name\":\"c__length\",\"description\":\"Tells how long its arguments are.\",\"effect\":\"read\""
+#define RECORD                                                                                                        \
+    "{\"apiVersion\":\"goondan.ai/v1\",\"package\":\"c-plugin\",\"version\":\"1.0.0\",\"name\":\"c-plugin\","         \
+    "\"description\":\"An extension in C.\","                                                                         \
+    "\"middlewares\":[{\"kind\":\"toolCall\",\"function\":\"number\",\"priority\":0}],"                               \
+    "\"tools\":[" TOOL "}],\"subscriptions\":[],\"requires\":[]}"
+#define LENGTH (sizeof RECORD - 1)
+
+static const struct {
+    uint8_t length[4];
+    char json[LENGTH];
+} record __attribute__((section(".goondan"), used)) = {
+    {LENGTH & 0xff, LENGTH >> 8 & 0xff, LENGTH >> 16 & 0xff, LENGTH >> 24 & 0xff}, RECORD};
+
+static const goondan_host_table *host;
+
+static goondan_text text(const char *literal) {
+    return (goondan_text){(const uint8_t *)literal, strlen(literal)};
+}
+
+/* Bytes that need no freeing. */
+static goondan_buffer fixed(const char *literal) {
+    return (goondan_buffer){(void *)literal, strlen(literal), 0, NULL};
+}
+
+static void give_back(goondan_buffer buffer) {
+    if (buffer.free != NULL) {
+        buffer.free(buffer.data, buffer.len, buffer.extra);
+    }
+}
+
+static void free_bytes(void *data, size_t len, size_t extra) {
+    (void)len;
+    (void)extra;
+    free(data);
+}
+
+static const char NO_MEMORY[] = "{\"code\":\"E_EXT_RUNTIME\",\"message\":\"there is no memory left\"}";
+
+/* ---- Futures that are ready ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    int32_t status;
+    goondan_buffer buffer;
+} answer;
+
+/* Without data there was no memory for it. */
+static int32_t answer_poll(void *data, const goondan_waker *waker, goondan_buffer *output) {
+    (void)waker;
+    answer *given = data;
+    if (given == NULL) {
+        *output = fixed(NO_MEMORY);
+        return GOONDAN_FAILED;
+    }
+    *output = given->buffer;
+    given->buffer = fixed(""); /* It is the host's now. */
+    return given->status;
+}
+
+static void answer_drop(void *data) {
+    answer *given = data;
+    if (given != NULL) {
+        give_back(given->buffer);
+        free(given);
+    }
+}
+
+static const goondan_future_table ANSWER = {sizeof ANSWER, answer_poll, answer_drop};
+
+static goondan_future ready(int32_t status, goondan_buffer buffer) {
+    answer *given = malloc(sizeof *given);
+    if (given == NULL) {
+        give_back(buffer);
+    } else {
+        *given = (answer){status, buffer};
+    }
+    return (goondan_future){given, &ANSWER};
+}
+
+/* ---- The tool -------------------------------------------------------------------------------------------------- */
+
+static void nothing(void *data) {
+    (void)data;
+}
+
+static goondan_future length_call(void *data, const void *call, goondan_text input) {
+    (void)data;
+    (void)call;
+    char *json = malloc(32);
+    if (json == NULL) {
+        return ready(GOONDAN_FAILED, fixed(NO_MEMORY));
+    }
+    int written = snprintf(json, 32, "{\"bytes\":%zu}", input.len);
+    return ready(GOONDAN_OK, (goondan_buffer){json, (size_t)written, 0, free_bytes});
+}
+
+static const goondan_object_table LENGTH_TOOL = {sizeof LENGTH_TOOL, length_call, nothing};
+
+/* ---- The middleware -------------------------------------------------------------------------------------------- */
+
+/* One run: it waits for the rest of the onion, and then changes its result. */
+typedef struct {
+    goondan_future next;
+    atomic_uint *calls;
+} number_run;
+
+/* Puts `{"output": {"call": …, "was": …}}` in the place of the outcome. */
+static int32_t number_outcome(number_run *run, goondan_buffer handle, goondan_buffer *error) {
+    goondan_buffer was = fixed("");
+    int32_t status = host->result_read((uint32_t)handle.len, handle.data, text("outcome"), &was);
+    if (status != GOONDAN_OK) {
+        *error = was;
+        return status;
+    }
+    size_t room = was.len + 64;
+    char *json = malloc(room);
+    if (json == NULL) {
+        *error = fixed(NO_MEMORY);
+        status = GOONDAN_FAILED;
+    } else {
+        unsigned call = atomic_fetch_add(run->calls, 1) + 1;
+        int written = snprintf(json, room, "{\"output\":{\"call\":%u,\"was\":%.*s}}", call, (int)was.len, (char *)was.data);
+        goondan_text outcome = {(uint8_t *)json, (size_t)written};
+        status = host->result_write((uint32_t)handle.len, handle.data, text("outcome"), outcome, error);
+        free(json);
+    }
+    give_back(was);
+    return status;
+}
+
+static int32_t number_poll(void *data, const goondan_waker *waker, goondan_buffer *output) {
+    number_run *run = data;
+    /* The waker is passed on: what is pending is the rest of the onion. */
+    int32_t status = run->next.table->poll(run->next.data, waker, output);
+    if (status != GOONDAN_OK) {
+        return status;
+    }
+    goondan_buffer handle = *output;
+    goondan_buffer error = fixed("");
+    status = number_outcome(run, handle, &error);
+    if (status == GOONDAN_OK) {
+        give_back(error);
+        return GOONDAN_OK; /* The output is still the handle. */
+    }
+    host->result_release((uint32_t)handle.len, handle.data);
+    *output = error;
+    return status;
+}
+
+static void number_drop(void *data) {
+    number_run *run = data;
+    run->next.table->drop(run->next.data);
+    free(run);
+}
+
+static const goondan_future_table NUMBER_RUN = {sizeof NUMBER_RUN, number_poll, number_drop};
+
+static goondan_future number_call(void *data, const void *call, goondan_text input) {
+    (void)input;
+    number_run *run = malloc(sizeof *run);
+    if (run == NULL) {
+        return ready(GOONDAN_FAILED, fixed(NO_MEMORY));
+    }
+    /* The rest may be started at once: it runs when it is polled. */
+    *run = (number_run){host->run_next(call), data};
+    return (goondan_future){run, &NUMBER_RUN};
+}
+
+static const goondan_object_table NUMBER = {sizeof NUMBER, number_call, free};
+
+/* ---- The extension --------------------------------------------------------------------------------------------- */
+
+static int32_t note(const void *handle, uint32_t kind, const char *what, goondan_object object, goondan_buffer *error) {
+    goondan_registration registration = {sizeof registration, kind, 0, text(what), object};
+    int32_t status = host->extension_register(handle, &registration, error);
+    if (status == GOONDAN_OK) {
+        give_back(*error);
+        *error = fixed("");
+    }
+    return status;
+}
+
+static goondan_future register_extension(size_t extension, const void *handle, goondan_text name, goondan_text config) {
+    (void)extension;
+    (void)name;
+    (void)config;
+    goondan_buffer error = fixed("");
+    int32_t status = note(handle, GOONDAN_TOOL, TOOL "}", (goondan_object){NULL, &LENGTH_TOOL}, &error);
+    atomic_uint *calls = calloc(1, sizeof *calls);
+    if (status == GOONDAN_OK && calls == NULL) {
+        error = fixed(NO_MEMORY);
+        status = GOONDAN_FAILED;
+    }
+    if (status == GOONDAN_OK) {
+        /* The host takes the object, whatever the answer. */
+        status = note(handle, GOONDAN_TOOL_CALL, "{\"name\":\"number\"}", (goondan_object){calls, &NUMBER}, &error);
+    } else {
+        free(calls);
+    }
+    host->extension_log(handle, 4, text("registered"), text("{\"language\":\"C\"}"));
+    host->extension_release(handle);
+    return ready(status, error);
+}
+
+static size_t extension_count(void) {
+    return 1;
+}
+
+static int32_t describe(size_t extension, goondan_buffer *output) {
+    (void)extension;
+    *output = fixed("{\"package\":\"c-plugin\",\"name\":\"c-plugin\",\"configSchema\":{\"type\":\"object\"},"
+                    "\"tools\":[{\"name\":\"c__length\",\"parameters\":{\"type\":\"object\"}}]}");
+    return GOONDAN_OK;
+}
+
+static const goondan_plugin_table PLUGIN = {sizeof PLUGIN, extension_count, describe, register_extension};
+
+static int32_t entry(const goondan_host_table *table, const goondan_plugin_table **plugin, goondan_buffer *error) {
+    if (table->abi_major != GOONDAN_ABI_MAJOR || table->size < sizeof *table) {
+        *error = fixed("{\"code\":\"E_EXT_COMPAT\",\"message\":\"the plugin was built for ABI 1.0\"}");
+        return GOONDAN_FAILED;
+    }
+    host = table;
+    *plugin = &PLUGIN;
+    return GOONDAN_OK;
+}
+
+/* The one symbol that the library exports. */
+__attribute__((visibility("default"))) const goondan_declaration goondan_extension_decl_v1 = {
+    .magic = GOONDAN_MAGIC,
+    .size = sizeof(goondan_declaration),
+    .abi_major = GOONDAN_ABI_MAJOR,
+    .abi_minor = GOONDAN_ABI_MINOR,
+    .pointer_width = sizeof(void *) * 8,
+    .panic_unwind = 1, /* Nothing in C ends the process by panicking. */
+    .host_table_size = sizeof(goondan_host_table),
+    .plugin_table_size = sizeof(goondan_plugin_table),
+    .api_version = GOONDAN_API_VERSION,
+    .rustc = "cc " __VERSION__,
+    .target = "C",
+    .sdk_version = "1.0.0",
+    .entry = entry,
+};

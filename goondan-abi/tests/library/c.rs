@@ -1,0 +1,105 @@
+//! A library in C works, and its header says what the tables are (LINK-03).
+
+use std::fmt::Write as _;
+use std::fs;
+use std::mem::offset_of;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use goondan_abi::{Library, table};
+use goondan_core::{MiddlewareKind, ScriptItem};
+use serde_json::{Value, json};
+
+use crate::support::agent;
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/c-plugin")
+}
+
+/// Compiles `source` in strict C11.
+fn cc(source: &Path, flags: &[&str], output: &Path) {
+    let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    cc.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(example()).args(flags);
+    let built = cc.arg("-o").arg(output).arg(source).output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}
+
+/// For each structure, its name in C, its size, and the offsets of its entries.
+macro_rules! layouts {
+    ($($table:ident = $name:literal { $($entry:ident)* })*) => {
+        [$(($name, size_of::<table::$table>(), vec![$((stringify!($entry), offset_of!(table::$table, $entry))),*])),*]
+    };
+}
+
+#[test]
+fn the_header_lays_everything_out_as_the_tables_do() {
+    let layouts = layouts! {
+        Declaration = "declaration" {
+            magic size abi_major abi_minor pointer_width panic_unwind host_table_size plugin_table_size reserved
+            api_version rustc target sdk_version entry
+        }
+        Text = "text" { data len }
+        Buffer = "buffer" { data len extra free }
+        Future = "future" { data table }
+        FutureTable = "future_table" { size poll drop }
+        Waker = "waker" { table }
+        WakerTable = "waker_table" { size clone wake wake_by_ref drop }
+        PluginTable = "plugin_table" { size extension_count describe register }
+        Object = "object" { data table }
+        ObjectTable = "object_table" { size call drop }
+        Registration = "registration" { size kind priority text object }
+        HostTable = "host_table" {
+            size abi_major abi_minor log_place log_enabled log_line extension_log extension_register extension_state
+            extension_update_state extension_subscribe extension_unsubscribe extension_emit extension_release run_read
+            run_write run_message_count run_message_from run_message_before run_message_read run_emit run_next
+            run_request run_request_later run_send run_agents run_log result_read result_write result_release
+        }
+        Message = "message" { cursor next id role plain text }
+        LogPlace = "log_place" { size name target file line level fields field_count }
+        LogValue = "log_value" { kind bits text }
+    };
+    let (mut prints, mut expected) = (String::new(), String::new());
+    for (name, size, entries) in layouts {
+        writeln!(prints, r#"printf("{name} %zu\n", sizeof(goondan_{name}));"#).unwrap();
+        writeln!(expected, "{name} {size}").unwrap();
+        for (entry, offset) in entries {
+            // The one name that C keeps for itself.
+            let member = if entry == "register" { "register_" } else { entry };
+            writeln!(prints, r#"printf("{name}.{entry} %zu\n", offsetof(goondan_{name}, {member}));"#).unwrap();
+            writeln!(expected, "{name}.{entry} {offset}").unwrap();
+        }
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (source, program) = (directory.path().join("layouts.c"), directory.path().join("layouts"));
+    let program_text = format!("#include <goondan.h>\n#include <stdio.h>\nint main(void) {{\n{prints}return 0;\n}}\n");
+    fs::write(&source, program_text).unwrap();
+    cc(&source, &[], &program);
+    let printed = Command::new(program).output().unwrap();
+    assert_eq!(String::from_utf8(printed.stdout).unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_tool_and_a_middleware_in_c_run_in_a_turn() {
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libc_plugin.so");
+    cc(&example().join("plugin.c"), &["-O1", "-fPIC", "-shared", "-fvisibility=hidden"], &library);
+
+    let inspected = Library::inspect(&library).unwrap();
+    assert_eq!((inspected.package(), inspected.target()), ("c-plugin", "C"));
+    let [record] = inspected.extensions() else { panic!("{inspected:?}") };
+    assert_eq!((record.name.as_str(), record.tools[0].name.as_str()), ("c-plugin", "c__length"));
+    assert_eq!(record.middlewares[0].kind, MiddlewareKind::ToolCall);
+
+    let loaded = inspected.load().unwrap();
+    let ask = || ScriptItem::call("c__length", json!({ "say": "it" }));
+    let agent = agent([ask(), ask(), ScriptItem::call("c__missing", json!({})), ScriptItem::say("done")]);
+    let agent = agent.described("c-plugin", loaded.extension(None).unwrap(), json!({})).build().await.unwrap();
+    let instance = agent.instance("one").await.unwrap();
+    assert_eq!(instance.run("hello").await.unwrap().text(), "done");
+    let messages = instance.messages().await;
+    let answers = [2, 4, 6].map(|at| serde_json::from_str::<Value>(&messages[at].text()).unwrap());
+    let bytes = json!({ "output": { "bytes": r#"{"say":"it"}"#.len() } });
+    assert_eq!(answers[0], json!({ "call": 1, "was": bytes }));
+    assert_eq!(answers[1], json!({ "call": 2, "was": bytes }));
+    assert!(answers[2]["was"]["error"]["code"].is_string(), "{}", answers[2]);
+    instance.close().await.unwrap();
+}
