@@ -6,6 +6,7 @@ use goondan_core::{Error, ErrorCode, Result};
 
 use super::declaration::Declared;
 use super::record::ExtensionRecord;
+use super::schemas::{self, ExtensionSchemas};
 use super::{digest, elf, record};
 
 /// Libraries of extensions: [`Library::inspect`] is the way in.
@@ -24,7 +25,8 @@ impl Library {
         let declared = Declared::parse(path, &contents.declaration)?;
         declared.check(path)?;
         let (own, linked_in) = own_package(path, record::parse(path, &contents.records)?)?;
-        Ok(Inspected { path: path.to_owned(), bytes: contents.declaration, declared, own, linked_in })
+        let schemas = schemas::read(path)?;
+        Ok(Inspected { path: path.to_owned(), bytes: contents.declaration, declared, own, linked_in, schemas })
     }
 }
 
@@ -48,6 +50,7 @@ pub struct Inspected {
     pub(super) declared: Declared,
     own: Vec<ExtensionRecord>,
     linked_in: Vec<ExtensionRecord>,
+    schemas: Option<Vec<ExtensionSchemas>>,
 }
 
 impl Inspected {
@@ -80,6 +83,11 @@ impl Inspected {
                 format!("`{}` holds {} extensions, and none is called `{name}`", self.path.display(), names.len());
             Error::new(ErrorCode::EXT_LOAD, message).suggest(format!("choose by name one of: {}", names.join(", ")))
         })
+    }
+
+    /// The schemas of the extensions, if they are packed into the file.
+    pub fn schemas(&self) -> Option<&[ExtensionSchemas]> {
+        self.schemas.as_deref()
     }
 
     /// The SHA-256 digest of the file as it is now, in lower-case hexadecimal digits.
