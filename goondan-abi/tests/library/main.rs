@@ -6,4 +6,5 @@ mod failures;
 mod frozen;
 mod inspect;
 mod runtime;
+mod schemas;
 mod support;
