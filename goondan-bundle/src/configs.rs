@@ -2,46 +2,102 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use goondan_core::schema::{Schema, Violation};
-use goondan_core::{ErrorCode, MiddlewareDescriptor, Result};
+use goondan_core::{Error, ErrorCode, ExtensionName, LayerInfo, MiddlewareDescriptor, Options, Result};
 use serde_json::Value;
 
+use crate::bundle::Reader;
 use crate::field::{Field, meant};
 use crate::known::KnownExtension;
+use crate::libraries::{Declared, Libraries};
 use crate::nearest::{nearest, one_of};
-use crate::resource::{Entry, ExtensionRef, ExtensionResource};
+use crate::resource::{Entry, ExtensionRef, ExtensionResource, LibraryEntry};
 use crate::value::SourcedValue;
 
-/// The extensions that are known, by the names of their entries.
+/// What is known of extensions while a bundle is read.
 pub(crate) struct Configs<'a> {
-    /// `None` when it is not known which extensions there are.
+    /// Those of the program, by the names of their entries; `None` when it is not known which there are.
     known: Option<BTreeMap<&'a str, Known<'a>>>,
+    /// Who reads libraries, if anybody does.
+    libraries: Option<&'a dyn Libraries>,
+    absolute: bool,
+    /// Those in libraries that were read, by the names that the bundle gives them.
+    read: RefCell<BTreeMap<ExtensionName, Read>>,
     /// The extensions whose settings were checked as an agent uses them.
     used: RefCell<BTreeSet<String>>,
 }
 
+/// An extension of the program.
 struct Known<'a> {
     schema: Result<Schema>,
-    middlewares: &'a [MiddlewareDescriptor],
+    extension: &'a KnownExtension<'a>,
+}
+
+/// An extension in a library.
+struct Read {
+    /// `None` for one that does not tell it.
+    schema: Option<Schema>,
+    layers: Vec<LayerInfo>,
 }
 
 impl<'a> Configs<'a> {
-    pub(crate) fn new(known: Option<&'a [KnownExtension<'a>]>) -> Self {
-        let compile = |known: &'a KnownExtension<'a>| {
-            (known.name, Known { schema: Schema::compile(&known.config_schema), middlewares: known.middlewares })
+    pub(crate) fn new(reader: &Reader<'a>) -> Self {
+        let compile = |extension: &'a KnownExtension<'a>| {
+            (extension.name, Known { schema: Schema::compile(&extension.config_schema), extension })
         };
-        Self { known: known.map(|known| known.iter().map(compile).collect()), used: RefCell::default() }
+        Self {
+            known: reader.linked.map(|known| known.iter().map(compile).collect()),
+            libraries: reader.libraries,
+            absolute: reader.absolute,
+            read: RefCell::default(),
+            used: RefCell::default(),
+        }
     }
 
-    fn of(&self, extension: &ExtensionResource) -> Option<&Known<'a>> {
-        let Entry::Linked(name) = &extension.entry;
-        self.known.as_ref()?.get(name.as_str())
+    /// Whether entries may be absolute paths.
+    pub(crate) fn allows_absolute(&self) -> bool {
+        self.absolute
     }
 
-    /// The middlewares that an extension is known to declare.
-    pub(crate) fn middlewares(&self, used: &ExtensionRef) -> &'a [MiddlewareDescriptor] {
-        self.of(&used.target).map(|known| known.middlewares).unwrap_or_default()
+    /// Reports a library that could not be loaded.
+    pub(crate) fn check_library(&self, field: &Field<'_>, library: &LibraryEntry) {
+        let Some(libraries) = self.libraries else { return };
+        let read = libraries.declared(library).and_then(|Declared { config_schema, layers }| {
+            let schema = config_schema.as_ref().map(Schema::compile).transpose();
+            schema.map(|schema| Read { schema, layers }).map_err(|error| invalid(&library.name, &error))
+        });
+        match read {
+            Ok(read) => {
+                self.read.borrow_mut().insert(library.name.clone(), read);
+            }
+            Err(error) => {
+                let remedy = error.suggestion().unwrap_or("build the library again").to_owned();
+                field.refuse(error.code().clone(), error.message(), remedy);
+            }
+        }
+    }
+
+    /// Whether the library that holds this extension was read, and does not tell what its config must be.
+    pub(crate) fn is_unchecked(&self, extension: &ExtensionResource) -> bool {
+        matches!(self.read.borrow().get(&extension.name), Some(Read { schema: None, .. }))
+    }
+
+    fn linked(&self, name: &str) -> Option<&Known<'a>> {
+        self.known.as_ref()?.get(name)
+    }
+
+    /// The layers that an extension is known to declare.
+    pub(crate) fn layers(&self, used: &ExtensionRef) -> Vec<LayerInfo> {
+        let name = &used.target.name;
+        match &used.target.entry {
+            Entry::Linked(entry) => {
+                let declared = self.linked(entry).map(|known| known.extension.middlewares).unwrap_or_default();
+                declared.iter().map(|declared| layer(name, declared)).collect()
+            }
+            Entry::Library(_) => self.read.borrow().get(name).map(|read| read.layers.clone()).unwrap_or_default(),
+        }
     }
 
     /// Reports an entry that names an extension which is not known.
@@ -49,11 +105,10 @@ impl<'a> Configs<'a> {
         let Some(known) = &self.known else { return };
         match known.get(name).map(|known| &known.schema) {
             Some(Ok(_)) => {}
-            Some(Err(error)) => field.refuse(
-                ErrorCode::SCHEMA_INVALID,
-                format!("the extension `{name}` declares a config that is {}", error.message()),
-                "correct the extension",
-            ),
+            Some(Err(error)) => {
+                let error = invalid(name, error);
+                field.refuse(error.code().clone(), error.message(), "correct the extension");
+            }
             None => {
                 let guess = nearest(name, known.keys().copied());
                 let names = one_of(known.keys().copied());
@@ -103,17 +158,38 @@ impl<'a> Configs<'a> {
         mut config: Value,
         sources: impl Iterator<Item = &'s SourcedValue>,
     ) -> Vec<Violation> {
-        let Some(Known { schema: Ok(schema), .. }) = self.of(extension) else { return Vec::new() };
         let pointers: Vec<_> = sources
             .map(|value| {
                 value.stand_in(&mut config);
                 pointer(&value.keys)
             })
             .collect();
-        let mut violations = schema.violations(&config);
+        let mut violations = self.violations_of(extension, &config);
         violations.retain(|violation| !pointers.iter().any(|pointer| may_fit(violation, pointer)));
         violations
     }
+
+    fn violations_of(&self, extension: &ExtensionResource, config: &Value) -> Vec<Violation> {
+        let violations = match &extension.entry {
+            Entry::Linked(name) => {
+                let schema = self.linked(name).and_then(|known| known.schema.as_ref().ok());
+                schema.map(|schema| schema.violations(config))
+            }
+            Entry::Library(library) => {
+                let read = self.read.borrow();
+                let schema = read.get(&library.name).and_then(|read| read.schema.as_ref());
+                schema.map(|schema| schema.violations(config))
+            }
+        };
+        violations.unwrap_or_default()
+    }
+}
+
+fn layer(extension: &ExtensionName, declared: &MiddlewareDescriptor) -> LayerInfo {
+    let options = Options::priority(declared.priority).named(declared.function);
+    let options = declared.before.iter().fold(options, |options, name| options.before(*name));
+    let options = declared.after.iter().fold(options, |options, name| options.after(*name));
+    LayerInfo::new(extension.clone(), declared.kind, options)
 }
 
 fn pointer(keys: &[String]) -> String {
@@ -133,6 +209,11 @@ fn may_fit(violation: &Violation, pointer: &str) -> bool {
         }
         _ => false,
     }
+}
+
+fn invalid(name: impl Display, error: &Error) -> Error {
+    let message = format!("the extension `{name}` declares a config that is {}", error.message());
+    Error::new(ErrorCode::SCHEMA_INVALID, message).suggest("correct the extension")
 }
 
 /// The keys of the pointer at the wrong value.

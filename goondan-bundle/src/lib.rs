@@ -5,8 +5,9 @@
 //! to trees whose every node knows its place · `plain`: from text to data of the caller · `shape`: which fields there
 //! are · `schema`: the same for editors · `field` and `table`: reading a node and saying what is wrong with it ·
 //! `document`: what each document declares · `reference`: who means whom · `value`: what comes from elsewhere · `known`:
-//! the extensions of the program · `configs`: whether settings fit them · `order`: whether they can wrap an agent
-//! together · `resource`: the typed kinds · `bundle`: all of it together · `build`: the agents. `fault`, `faults` and
+//! the extensions of the program · `libraries`: who reads and loads those of libraries · `configs`: whether settings fit
+//! them · `order`: whether they can wrap an agent together · `resource`: the typed kinds · `bundle`: all of it together ·
+//! `build`: the agents · `plugins`: libraries as this project knows them. `fault`, `faults` and
 //! `hint` are what is said of a bundle; `nearest` and `legacy` help to word it.
 
 mod fault;
@@ -54,13 +55,21 @@ mod configs;
 
 mod order;
 
+mod libraries;
+pub use libraries::{Declared, Libraries};
+
 mod resource;
 pub use resource::{
-    AgentResource, Entry, ExtensionRef, ExtensionResource, ModelResource, Policy, Provider, SwarmResource,
+    AgentResource, Entry, ExtensionRef, ExtensionResource, LibraryEntry, ModelResource, Policy, Provider, SwarmResource,
 };
 
 mod bundle;
-pub use bundle::Bundle;
+pub use bundle::{Bundle, Reader};
 
 mod build;
 pub use build::Agents;
+
+#[cfg(feature = "plugins")]
+mod plugins;
+#[cfg(feature = "plugins")]
+pub use plugins::Plugins;

@@ -1,7 +1,7 @@
 //! Owns the check of what lies around an agent: whether its layers can be brought into an order (ORDER-11).
 
 use goondan_core::pipeline::in_order;
-use goondan_core::{Error, ErrorCode, ExtensionName, LayerInfo, MiddlewareDescriptor, MiddlewareKind, Options};
+use goondan_core::{Error, ErrorCode, ExtensionName, LayerInfo, MiddlewareKind};
 
 use crate::configs::Configs;
 use crate::field::Field;
@@ -12,25 +12,18 @@ type Layer = (LayerInfo, usize);
 
 /// Reports the layers that cannot be ordered, as far as they are known before `#[init]`. `uses` are all extensions of an
 /// agent, and where it lists them.
-pub(crate) fn check_order(uses: &[(ExtensionRef, Field<'_>)], configs: &Configs) {
+pub(crate) fn check_order(uses: &[(ExtensionRef, Field<'_>)], configs: &Configs<'_>) {
     let names: Vec<_> = uses.iter().map(|(used, _)| used.target.name.clone()).collect();
     for kind in [MiddlewareKind::Turn, MiddlewareKind::Step, MiddlewareKind::ToolCall] {
         let layers = uses.iter().enumerate().flat_map(|(index, (used, _))| {
-            let declared = configs.middlewares(used).iter().filter(move |declared| declared.kind == kind);
-            declared.map(move |declared| (layer(&used.target.name, declared), index))
+            let declared = configs.layers(used).into_iter().filter(move |layer| layer.kind == kind);
+            declared.map(move |layer| (layer, index))
         });
         for (error, index) in contradictions(&layers.collect::<Vec<_>>(), &names) {
             let (message, remedy) = (error.to_string(), error.suggestion().unwrap_or_default().to_owned());
             uses[index].1.refuse(ErrorCode::EXT_ORDER, message, remedy);
         }
     }
-}
-
-fn layer(extension: &ExtensionName, declared: &MiddlewareDescriptor) -> LayerInfo {
-    let options = Options::priority(declared.priority).named(declared.function);
-    let options = declared.before.iter().fold(options, |options, name| options.before(*name));
-    let options = declared.after.iter().fold(options, |options, name| options.after(*name));
-    LayerInfo::new(extension.clone(), declared.kind, options)
 }
 
 /// What is wrong, and with which use of an extension it came: each layer that misses another one, else the circle.

@@ -2,17 +2,22 @@
 
 use std::io;
 
-use goondan::bundle::{Hint, schema as bundle_schema};
+use goondan::bundle::{Hint, Libraries, Plugins, schema as bundle_schema};
 use goondan::{Bundle, Result, json, linked};
 
 use crate::args::CheckArgs;
 use crate::faults;
+use crate::plugin::Describing;
 use crate::run::Outcome;
 
 /// Checks everything that can be checked without running anything. Faults go where the answer goes: they are what was asked
 /// for.
 pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
-    let (text, outcome) = match faults::read(&args.bundle) {
+    let libraries: &dyn Libraries = match args.describe {
+        true => &Describing::new(args.deadline.get()),
+        false => &Plugins::new(),
+    };
+    let (text, outcome) = match faults::read(&args.bundle, libraries) {
         Ok(bundle) if args.json => (json!({ "faults": [], "hints": bundle.hints() }).to_string() + "\n", Outcome::Done),
         Ok(bundle) => (summary(&bundle), Outcome::Done),
         Err(found) if args.json => (faults::object(&found), Outcome::Misconfigured),

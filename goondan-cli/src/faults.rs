@@ -1,11 +1,11 @@
 //! Owns a bundle that cannot be used: how it is read, and how all that is wrong with it is told, whatever command found it.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
 
-use goondan::bundle::{Faults, KnownExtension};
+use goondan::bundle::{Faults, KnownExtension, Libraries};
 use goondan::{Bundle, Error, Result, json};
 
+use crate::args::BundleArgs;
 use crate::excerpt;
 use crate::run::Outcome;
 
@@ -16,9 +16,10 @@ pub(crate) enum Refusal {
     Error(Error),
 }
 
-/// Reads a bundle for this program. The extensions that it names are there, and their configs fit.
-pub(crate) fn read(bundle: &Path) -> Result<Bundle, Faults> {
-    Bundle::check_with(bundle, &KnownExtension::linked())
+/// Reads a bundle for this program. The extensions that it names are there, in this program or in `libraries`, and their
+/// configs fit.
+pub(crate) fn read(bundle: &BundleArgs, libraries: &dyn Libraries) -> Result<Bundle, Faults> {
+    bundle.reader().linked(&KnownExtension::linked()).libraries(libraries).check(&bundle.path)
 }
 
 impl Refusal {

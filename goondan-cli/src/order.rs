@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use goondan::bundle::Plugins;
 use goondan::{Error, Instance, LayerInfo, MemoryStore, MiddlewareKind, Result};
 use serde::Serialize;
 
@@ -30,12 +31,13 @@ pub(crate) fn order(args: &OrderArgs) -> Result<Outcome> {
 }
 
 fn text(args: &OrderArgs) -> Result<String, Refusal> {
-    let bundle = faults::read(&args.bundle)?;
+    let plugins = Plugins::new();
+    let bundle = faults::read(&args.bundle, &plugins)?;
     bundle.check_values()?;
     let entry = crate::run::agent_of(&bundle, args.agent.as_deref())?.name.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::from)?;
     let text = runtime.block_on(async {
-        let agents = bundle.build(MemoryStore::new()).await?;
+        let agents = bundle.build_with(MemoryStore::new(), &plugins).await?;
         let agent = agents.get(entry.as_str()).ok_or_else(|| Error::msg("a built bundle has its agents"))?;
         let instance = agent.instance("order").await?;
         let text = if args.json { json(&onions(&instance))? } else { onion(&instance) };

@@ -6,7 +6,8 @@ use goondan_core::{Error, ErrorCode, Result};
 
 use super::declaration::Declared;
 use super::record::ExtensionRecord;
-use super::{elf, record};
+use super::schemas::{self, ExtensionSchemas};
+use super::{digest, elf, record};
 
 /// Libraries of extensions: [`Library::inspect`] is the way in.
 #[derive(Debug)]
@@ -24,7 +25,8 @@ impl Library {
         let declared = Declared::parse(path, &contents.declaration)?;
         declared.check(path)?;
         let (own, linked_in) = own_package(path, record::parse(path, &contents.records)?)?;
-        Ok(Inspected { path: path.to_owned(), bytes: contents.declaration, declared, own, linked_in })
+        let schemas = schemas::read(path)?;
+        Ok(Inspected { path: path.to_owned(), bytes: contents.declaration, declared, own, linked_in, schemas })
     }
 }
 
@@ -48,6 +50,7 @@ pub struct Inspected {
     pub(super) declared: Declared,
     own: Vec<ExtensionRecord>,
     linked_in: Vec<ExtensionRecord>,
+    schemas: Option<Vec<ExtensionSchemas>>,
 }
 
 impl Inspected {
@@ -64,6 +67,35 @@ impl Inspected {
     /// The extensions of that crate.
     pub fn extensions(&self) -> &[ExtensionRecord] {
         &self.own
+    }
+
+    /// The extension that is meant by `name`: the one called so, or the only one.
+    ///
+    /// # Errors
+    /// `E_EXT_LOAD` when there are several, and none is called so.
+    pub fn extension(&self, name: &str) -> Result<&ExtensionRecord> {
+        if let [only] = self.own.as_slice() {
+            return Ok(only);
+        }
+        self.own.iter().find(|record| record.name == name).ok_or_else(|| {
+            let names: Vec<_> = self.own.iter().map(|record| record.name.as_str()).collect();
+            let message =
+                format!("`{}` holds {} extensions, and none is called `{name}`", self.path.display(), names.len());
+            Error::new(ErrorCode::EXT_LOAD, message).suggest(format!("choose by name one of: {}", names.join(", ")))
+        })
+    }
+
+    /// The schemas of the extensions, if they are packed into the file.
+    pub fn schemas(&self) -> Option<&[ExtensionSchemas]> {
+        self.schemas.as_deref()
+    }
+
+    /// The SHA-256 digest of the file as it is now, in lower-case hexadecimal digits.
+    ///
+    /// # Errors
+    /// `E_EXT_LOAD` when the file cannot be read.
+    pub fn sha256(&self) -> Result<String> {
+        digest::of_file(&self.path)
     }
 
     /// Extensions of other crates that the library was linked with. It does not offer them.

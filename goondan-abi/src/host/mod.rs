@@ -2,6 +2,7 @@
 
 mod call;
 mod declaration;
+mod digest;
 mod elf;
 mod extension;
 mod inspect;
@@ -13,8 +14,10 @@ mod record;
 mod rest;
 mod result;
 mod runtime;
+mod schemas;
 mod table;
 
 pub use inspect::{Inspected, Library};
 pub use load::{Loaded, host_table};
 pub use record::{ExtensionRecord, MiddlewareRecord, ToolRecord};
+pub use schemas::{ExtensionSchemas, ToolSchema};

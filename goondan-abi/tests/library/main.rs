@@ -9,4 +9,5 @@ mod frozen;
 mod inspect;
 mod rough;
 mod runtime;
+mod schemas;
 mod support;

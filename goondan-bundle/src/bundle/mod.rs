@@ -3,6 +3,7 @@
 mod files;
 mod hints;
 mod load;
+mod reader;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::field::meant;
 use crate::hint::Hint;
 use crate::nearest::{nearest, one_of};
 use crate::resource::{AgentResource, Entry, ExtensionRef, ExtensionResource, ModelResource, Policy, SwarmResource};
+pub use reader::Reader;
 
 /// Agents, and what they need, read from YAML. Every reference in it leads somewhere.
 ///

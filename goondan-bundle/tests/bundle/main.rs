@@ -26,6 +26,8 @@ mod files;
 mod configs;
 
 mod hints;
+#[cfg(test)]
+mod libraries;
 
 mod values;
 

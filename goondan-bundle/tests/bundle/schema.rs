@@ -45,7 +45,7 @@ fn good_documents_fit() {
     for document in [MODEL, EXTENSION, AGENT, SWARM, &full] {
         assert!(fits(&schema, document), "{document}");
     }
-    for example in ["quickstart", "notes"] {
+    for example in ["quickstart", "notes", "dynamic"] {
         let file = format!("{}/../examples/{example}/goondan.yaml", env!("CARGO_MANIFEST_DIR"));
         for document in fs::read_to_string(file).unwrap().split("\n---\n") {
             assert!(fits(&schema, document), "{document}");
@@ -79,7 +79,11 @@ fn documents_of_a_wrong_shape_do_not_fit() {
         (MODEL, "./script.yaml", "a/../../b"),
         (MODEL, "./script.yaml", "\"\""),
         (EXTENSION, "entry: \"linked:message-window\"", ""),
-        (EXTENSION, "linked:message-window", "./libwindow.so"),
+        (EXTENSION, "linked:message-window", "libwindow.so"),
+        (EXTENSION, "linked:message-window", "../libwindow.so"),
+        (EXTENSION, "linked:message-window", "/lib/libwindow.so"),
+        (EXTENSION, "linked:message-window", "linked:a/b"),
+        (EXTENSION, "  entry:", "  sha256: 0a\n  entry:"),
         (EXTENSION, "config: {", "config: 5 #"),
         (EXTENSION, "entry:", "runtime: node\n  entry:"),
         (EXTENSION, "team: core", "team: 5"),

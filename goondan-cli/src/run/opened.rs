@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use goondan::bundle::{AgentResource, Agents};
+use goondan::bundle::{AgentResource, Agents, Plugins};
 use goondan::store::{Fsync, state_root};
 use goondan::{AgentName, Bundle, Error, FileStore, Instance, InstanceId, InstanceKey, Result};
 
@@ -13,6 +13,7 @@ use crate::faults::{self, Refusal};
 pub(crate) struct Opened {
     /// What the bundle is read from again.
     args: RunArgs,
+    plugins: Plugins,
     store: Arc<FileStore>,
     agent: AgentName,
     agents: Agents,
@@ -21,15 +22,16 @@ pub(crate) struct Opened {
 
 impl Opened {
     pub(crate) async fn open(args: &RunArgs) -> Result<Self, Refusal> {
-        let bundle = faults::read(&args.bundle)?;
+        let plugins = Plugins::new();
+        let bundle = faults::read(&args.bundle, &plugins)?;
         bundle.check_values()?;
         let agent = agent_of(&bundle, args.agent.as_deref())?.name.clone();
         let root = state_root(args.state_root.as_deref())?;
         let fsync = args.fsync.map_or_else(|| bundle.fsync(), Fsync::from);
         let store = Arc::new(FileStore::in_workspace(&root, bundle.workspace_name()?)?.fsync(fsync));
-        let agents = bundle.build(Arc::clone(&store)).await?;
+        let agents = bundle.build_with(Arc::clone(&store), &plugins).await?;
         let instance = instance(&agents, &agent, &args.instance).await?;
-        Ok(Self { args: args.clone(), store, agent, agents, instance })
+        Ok(Self { args: args.clone(), plugins, store, agent, agents, instance })
     }
 
     pub(crate) fn instance(&self) -> &Instance {
@@ -51,10 +53,10 @@ impl Opened {
     /// # Errors
     /// The faults; or that the conversation could not be opened again, after which it is closed and every turn says so.
     pub(crate) async fn reload(&mut self) -> Result<(), Refusal> {
-        let bundle = faults::read(&self.args.bundle)?;
+        let bundle = faults::read(&self.args.bundle, &self.plugins)?;
         bundle.check_values()?;
         bundle.agent(self.agent.as_str())?;
-        let agents = bundle.build(Arc::clone(&self.store)).await?;
+        let agents = bundle.build_with(Arc::clone(&self.store), &self.plugins).await?;
         // Two cannot have a conversation open: the old one goes first.
         self.close().await?;
         match instance(&agents, &self.agent, &self.args.instance).await {

@@ -1,6 +1,7 @@
 //! Owns building crates of this workspace as libraries, for the tests that load them.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -46,9 +47,32 @@ impl Build {
             }
         };
         cargo.args(["build", "--quiet", "--package", package, "--profile", profile]).arg("--target-dir").arg(&target);
-        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        finish(cargo.current_dir(env!("CARGO_MANIFEST_DIR")));
         let directory = if profile == "dev" { "debug" } else { profile };
         target.join(directory).join(format!("lib{}.so", package.replace('-', "_")))
     }
+}
+
+/// The library that is written by hand against the frozen tables, compiled with `--cfg cfg`.
+///
+/// # Panics
+/// When it does not compile.
+pub fn by_hand(directory: &str, cfg: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../goondan-abi/tests/frozen/plugin.rs");
+    let library = Path::new(directory).join(format!("libfrozen_{cfg}.so"));
+    // Several tests may compile it at the same time.
+    let place = Path::new(directory).join(format!("frozen-{cfg}-{}", std::process::id()));
+    fs::create_dir_all(&place).unwrap();
+    let built = place.join("lib.so");
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--cfg", cfg]).arg("-o").arg(&built).arg(source);
+    finish(rustc.args(["-A", "unexpected_cfgs"]));
+    fs::rename(&built, &library).unwrap();
+    fs::remove_dir_all(&place).unwrap();
+    library
+}
+
+fn finish(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
 }

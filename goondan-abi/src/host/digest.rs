@@ -1,0 +1,51 @@
+//! Owns the digests of files: what a bundle pins a library by.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use goondan_core::{Error, ErrorCode, Result};
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 digest of a file, in lower-case hexadecimal digits.
+pub(super) fn of_file(path: &Path) -> Result<String> {
+    let failed = |error: std::io::Error| {
+        Error::new(ErrorCode::EXT_LOAD, format!("`{}` cannot be read: {error}", path.display()))
+            .suggest("check the permissions of the file")
+            .caused_by(error)
+    };
+    let mut file = File::open(path).map_err(failed)?;
+    let (mut digest, mut part) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut part).map_err(failed)? {
+            0 => break,
+            read => digest.update(&part[..read]),
+        }
+    }
+    Ok(hexadecimal(&digest.finalize()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing into a string does not fail.
+        _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn the_digest_is_the_one_that_everybody_computes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("abc");
+        std::fs::write(&path, "abc").unwrap();
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(of_file(&path).unwrap(), expected);
+    }
+}
