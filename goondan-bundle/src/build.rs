@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use goondan_core::{Agent, AgentBuilder, AgentName, LocalRouter, Result, ScriptItem, ScriptedModel, Store};
+use goondan_core::{
+    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, Result, ScriptItem,
+    ScriptedModel, Store,
+};
 
-use crate::{AgentResource, Bundle, Entry, ModelResource, Provider, read_yaml};
+use crate::{AgentResource, Bundle, Entry, Libraries, LibraryEntry, ModelResource, Provider, read_yaml};
 
 /// The agents of a bundle, built: they share a store and reach one another.
 #[derive(Debug)]
@@ -35,25 +38,47 @@ impl Agents {
 }
 
 impl Bundle {
-    /// Builds all agents of the bundle over one store.
+    /// Builds all agents of the bundle over one store, out of extensions of this program. [`Bundle::build_with`] takes those
+    /// of libraries, too.
     ///
     /// # Errors
-    /// What [`AgentBuilder::build`] says of an agent, and what [`read_yaml`] says of the script of a model.
+    /// What [`AgentBuilder::build`] says of an agent, and what [`read_yaml`] says of the script of a model; `E_EXT_LOAD` for
+    /// an extension in a library.
     pub async fn build(&self, store: impl Store) -> Result<Agents> {
-        let store: Arc<dyn Store> = Arc::new(store);
+        self.build_from(Arc::new(store), None).await
+    }
+
+    /// As [`Bundle::build`], with extensions that `libraries` loads. The code of a library has all rights of the program.
+    ///
+    /// # Errors
+    /// As [`Bundle::build`]; for a library what [`Libraries::load`] says, with its place in the bundle.
+    pub async fn build_with(&self, store: impl Store, libraries: &dyn Libraries) -> Result<Agents> {
+        self.build_from(Arc::new(store), Some(libraries)).await
+    }
+
+    async fn build_from(&self, store: Arc<dyn Store>, libraries: Option<&dyn Libraries>) -> Result<Agents> {
         let router = LocalRouter::new();
         let scripts = self.models().map(|model| Ok((model.name.as_str(), script(model)?))).collect::<Result<_>>()?;
         let mut agents = BTreeMap::new();
         for resource in self.agents() {
-            let agent =
-                self.builder_of(resource, &scripts).store(Arc::clone(&store)).router(router.clone()).build().await?;
+            let agent = self
+                .builder_of(resource, &scripts, libraries)?
+                .store(Arc::clone(&store))
+                .router(router.clone())
+                .build()
+                .await?;
             router.add(&agent);
             agents.insert(resource.name.clone(), agent);
         }
         Ok(Agents { agents, router })
     }
 
-    fn builder_of(&self, agent: &AgentResource, scripts: &Scripts<'_>) -> AgentBuilder {
+    fn builder_of(
+        &self,
+        agent: &AgentResource,
+        scripts: &Scripts<'_>,
+        libraries: Option<&dyn Libraries>,
+    ) -> Result<AgentBuilder> {
         let own = self.model_of(agent);
         let mut builder = Agent::builder(agent.name.as_str()).model(model(own, scripts));
         // API-11: a step middleware may ask for any other model of the bundle by name.
@@ -71,11 +96,31 @@ impl Bundle {
             builder = builder.tool_timeout(timeout);
         }
         for (name, entry, config) in self.extensions_of(agent) {
-            let Entry::Linked(entry) = entry;
-            builder = builder.linked(name.as_str(), entry.as_str(), config);
+            builder = match entry {
+                Entry::Linked(entry) => builder.linked(name.as_str(), entry.as_str(), config),
+                Entry::Library(library) => builder.described(name.as_str(), load(library, libraries)?, config),
+            };
         }
-        builder
+        Ok(builder)
     }
+}
+
+fn load(library: &LibraryEntry, libraries: Option<&dyn Libraries>) -> Result<&'static ExtensionDescriptor> {
+    let loaded = match libraries {
+        Some(libraries) => libraries.load(library),
+        None => Err(Error::new(ErrorCode::EXT_LOAD, "this program loads no libraries")
+            .suggest("link the extension into the program, and write `linked:<name>`")),
+    };
+    loaded.map_err(|error| {
+        // LOAD-09: the extension, the code and the cause; and where the bundle names it.
+        let message = format!("{}: the extension `{}`: {}", library.at, library.name, error.message());
+        let placed = Error::new(error.code().clone(), message);
+        let placed = placed.suggest(error.suggestion().unwrap_or("build the library again").to_owned());
+        match error.source() {
+            Some(cause) => placed.caused_by(cause.to_string()),
+            None => placed,
+        }
+    })
 }
 
 /// The scripts of the models, by the name of the model: each is read once, and every agent plays it from its beginning.

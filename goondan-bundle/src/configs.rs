@@ -2,27 +2,69 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use goondan_core::schema::{Schema, Violation};
-use goondan_core::{ErrorCode, Result};
+use goondan_core::{Error, ErrorCode, ExtensionName, Result};
 use serde_json::Value;
 
+use crate::bundle::Reader;
 use crate::field::{Field, meant};
+use crate::libraries::Libraries;
 use crate::nearest::{nearest, one_of};
-use crate::resource::{Entry, ExtensionRef, ExtensionResource};
+use crate::resource::{Entry, ExtensionRef, ExtensionResource, LibraryEntry};
 
-/// The extensions that are known, by the names of their entries.
-pub(crate) struct Configs {
-    /// `None` when it is not known which extensions there are.
+/// What is known of extensions while a bundle is read.
+pub(crate) struct Configs<'a> {
+    /// Those of the program, by the names of their entries; `None` when it is not known which there are.
     known: Option<BTreeMap<String, Result<Schema>>>,
+    /// Who reads libraries, if anybody does.
+    libraries: Option<&'a dyn Libraries>,
+    absolute: bool,
+    /// The schemas of extensions in libraries, by the names that the bundle gives them; `None` for one that does not tell.
+    read: RefCell<BTreeMap<ExtensionName, Option<Schema>>>,
     /// The extensions whose settings were checked as an agent uses them.
     used: RefCell<BTreeSet<String>>,
 }
 
-impl Configs {
-    pub(crate) fn new(known: Option<&[(&str, Value)]>) -> Self {
+impl<'a> Configs<'a> {
+    pub(crate) fn new(reader: &Reader<'a>) -> Self {
         let compile = |(name, schema): &(&str, Value)| ((*name).to_owned(), Schema::compile(schema));
-        Self { known: known.map(|known| known.iter().map(compile).collect()), used: RefCell::default() }
+        Self {
+            known: reader.linked.map(|known| known.iter().map(compile).collect()),
+            libraries: reader.libraries,
+            absolute: reader.absolute,
+            read: RefCell::default(),
+            used: RefCell::default(),
+        }
+    }
+
+    /// Whether entries may be absolute paths.
+    pub(crate) fn allows_absolute(&self) -> bool {
+        self.absolute
+    }
+
+    /// Reports a library that could not be loaded.
+    pub(crate) fn check_library(&self, field: &Field<'_>, library: &LibraryEntry) {
+        let Some(libraries) = self.libraries else { return };
+        let schema = libraries.config_schema(library).and_then(|schema| {
+            let schema = schema.as_ref().map(Schema::compile).transpose();
+            schema.map_err(|error| invalid(&library.name, &error))
+        });
+        match schema {
+            Ok(schema) => {
+                self.read.borrow_mut().insert(library.name.clone(), schema);
+            }
+            Err(error) => {
+                let remedy = error.suggestion().unwrap_or("build the library again").to_owned();
+                field.refuse(error.code().clone(), error.message(), remedy);
+            }
+        }
+    }
+
+    /// Whether the library that holds this extension was read, and does not tell what its config must be.
+    pub(crate) fn is_unchecked(&self, extension: &ExtensionResource) -> bool {
+        matches!(self.read.borrow().get(&extension.name), Some(None))
     }
 
     /// Reports an entry that names an extension which is not known.
@@ -30,11 +72,10 @@ impl Configs {
         let Some(known) = &self.known else { return };
         match known.get(name) {
             Some(Ok(_)) => {}
-            Some(Err(error)) => field.refuse(
-                ErrorCode::SCHEMA_INVALID,
-                format!("the extension `{name}` declares a config that is {}", error.message()),
-                "correct the extension",
-            ),
+            Some(Err(error)) => {
+                let error = invalid(name, error);
+                field.refuse(error.code().clone(), error.message(), "correct the extension");
+            }
             None => {
                 let guess = nearest(name, known.keys().map(String::as_str));
                 let names = one_of(known.keys().map(String::as_str));
@@ -78,12 +119,23 @@ impl Configs {
     }
 
     fn violations(&self, extension: &ExtensionResource, config: &Value) -> Vec<Violation> {
-        let Entry::Linked(name) = &extension.entry;
-        match self.known.as_ref().and_then(|known| known.get(name)) {
-            Some(Ok(schema)) => schema.violations(config),
-            _ => Vec::new(),
-        }
+        let violations = match &extension.entry {
+            Entry::Linked(name) => {
+                let schema = self.known.as_ref().and_then(|known| known.get(name)?.as_ref().ok());
+                schema.map(|schema| schema.violations(config))
+            }
+            Entry::Library(library) => {
+                let read = self.read.borrow();
+                read.get(&library.name).and_then(Option::as_ref).map(|schema| schema.violations(config))
+            }
+        };
+        violations.unwrap_or_default()
     }
+}
+
+fn invalid(name: impl Display, error: &Error) -> Error {
+    let message = format!("the extension `{name}` declares a config that is {}", error.message());
+    Error::new(ErrorCode::SCHEMA_INVALID, message).suggest("correct the extension")
 }
 
 /// The keys of the pointer at the wrong value.

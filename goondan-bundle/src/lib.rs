@@ -5,7 +5,8 @@
 //! to trees whose every node knows its place · `plain`: from text to data of the caller · `shape`: which fields there
 //! are · `schema`: the same for editors · `field` and `table`: reading a node and saying what is wrong with it ·
 //! `document`: what each document declares · `reference`: who means whom · `configs`: settings of extensions that are
-//! known · `resource`: the typed kinds · `bundle`: all of it together · `build`: the agents. `fault`, `faults` and
+//! known · `libraries`: who reads and loads libraries · `resource`: the typed kinds · `bundle`: all of it together ·
+//! `build`: the agents · `plugins`: libraries as this project knows them. `fault`, `faults` and
 //! `hint` are what is said of a bundle; `nearest` and `legacy` help to word it.
 
 mod fault;
@@ -45,13 +46,21 @@ mod reference;
 
 mod configs;
 
+mod libraries;
+pub use libraries::Libraries;
+
 mod resource;
 pub use resource::{
-    AgentResource, Entry, ExtensionRef, ExtensionResource, ModelResource, Policy, Provider, SwarmResource,
+    AgentResource, Entry, ExtensionRef, ExtensionResource, LibraryEntry, ModelResource, Policy, Provider, SwarmResource,
 };
 
 mod bundle;
-pub use bundle::Bundle;
+pub use bundle::{Bundle, Reader};
 
 mod build;
 pub use build::Agents;
+
+#[cfg(feature = "plugins")]
+mod plugins;
+#[cfg(feature = "plugins")]
+pub use plugins::Plugins;

@@ -74,8 +74,12 @@ fn takes(takes: &Takes, kind: Kind) -> Map<String, Value> {
         Takes::Kind => json!({ "const": kind.as_str() }),
         Takes::Path => json!({ "type": "string", "pattern": PATH }),
         Takes::Entry => {
-            json!({ "type": "string", "pattern": format!("^linked:{NAME}$"), "maxLength": 63 + "linked:".len() })
+            let linked = json!({ "pattern": format!("^linked:{NAME}$"), "maxLength": 63 + "linked:".len() });
+            let library =
+                json!({ "allOf": [{ "pattern": "/" }, { "pattern": PATH }, { "not": { "pattern": "^linked:" } }] });
+            json!({ "type": "string", "anyOf": [linked, library] })
         }
+        Takes::Digest => json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" }),
         Takes::Positive => json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
         Takes::Object => json!({ "type": "object" }),
         Takes::Labels => json!({ "type": "object", "additionalProperties": { "type": "string" } }),

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use goondan::ExtensionName;
+use goondan::bundle::Reader;
+use goondan::{Bundle, ExtensionName};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::new;
@@ -80,6 +81,24 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+/// Which bundle, and what it may name.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct BundleArgs {
+    /// The bundle: a directory with a goondan.yaml, or a YAML file.
+    #[arg(value_name = "BUNDLE", default_value = ".")]
+    pub(crate) path: PathBuf,
+
+    /// Let the bundle name libraries by absolute paths, not only those that lie in it.
+    #[arg(long)]
+    pub(crate) allow_absolute_plugins: bool,
+}
+
+impl BundleArgs {
+    pub(crate) fn reader<'a>(&self) -> Reader<'a> {
+        Bundle::reader().allow_absolute(self.allow_absolute_plugins)
+    }
+}
+
 /// Hold a conversation with an agent of a bundle.
 ///
 /// Without --input, each line of standard input that is not blank is one event; on a terminal that is a conversation. The
@@ -93,9 +112,8 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct RunArgs {
-    /// The bundle: a directory with a goondan.yaml, or a YAML file.
-    #[arg(default_value = ".")]
-    pub(crate) bundle: PathBuf,
+    #[command(flatten)]
+    pub(crate) bundle: BundleArgs,
 
     /// The agent to talk to [default: the entry agent of the swarm, or the only agent].
     #[arg(long, value_name = "NAME")]
@@ -152,9 +170,8 @@ pub(crate) enum Sync {
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct CheckArgs {
-    /// The bundle: a directory with a goondan.yaml, or a YAML file.
-    #[arg(default_value = ".")]
-    pub(crate) bundle: PathBuf,
+    #[command(flatten)]
+    pub(crate) bundle: BundleArgs,
 
     /// Print one JSON object: faults, hints.
     #[arg(long)]
@@ -175,9 +192,8 @@ pub(crate) struct SchemaArgs {}
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct OrderArgs {
-    /// The bundle: a directory with a goondan.yaml, or a YAML file.
-    #[arg(default_value = ".")]
-    pub(crate) bundle: PathBuf,
+    #[command(flatten)]
+    pub(crate) bundle: BundleArgs,
 
     /// The agent [default: the entry agent of the swarm, or the only agent].
     #[arg(long, value_name = "NAME")]

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use goondan::{Bundle, Error, Instance, LayerInfo, MemoryStore, MiddlewareKind, Result};
+use goondan::bundle::Plugins;
+use goondan::{Error, Instance, LayerInfo, MemoryStore, MiddlewareKind, Result};
 use serde::Serialize;
 
 use crate::args::OrderArgs;
@@ -21,11 +22,11 @@ struct Shown {
 /// Registers the extensions of an agent over an empty store, and shows what came of it: what `#[init]` registers by hand is
 /// among it, and nothing of a conversation is touched.
 pub(crate) fn order(args: &OrderArgs) -> Result<()> {
-    let bundle = Bundle::load(&args.bundle)?;
+    let bundle = args.bundle.reader().load(&args.bundle.path)?;
     let entry = crate::run::agent_of(&bundle, args.agent.as_deref())?.name.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let text = runtime.block_on(async {
-        let agents = bundle.build(MemoryStore::new()).await?;
+        let agents = bundle.build_with(MemoryStore::new(), &Plugins::new()).await?;
         let agent = agents.get(entry.as_str()).ok_or_else(|| Error::msg("a built bundle has its agents"))?;
         let instance = agent.instance("order").await?;
         let text = if args.json { json(&onions(&instance))? } else { onion(&instance) };

@@ -6,7 +6,7 @@ use goondan_core::{Error, ErrorCode, Result};
 
 use super::declaration::Declared;
 use super::record::ExtensionRecord;
-use super::{elf, record};
+use super::{digest, elf, record};
 
 /// Libraries of extensions: [`Library::inspect`] is the way in.
 #[derive(Debug)]
@@ -64,6 +64,30 @@ impl Inspected {
     /// The extensions of that crate.
     pub fn extensions(&self) -> &[ExtensionRecord] {
         &self.own
+    }
+
+    /// The extension that is meant by `name`: the one called so, or the only one.
+    ///
+    /// # Errors
+    /// `E_EXT_LOAD` when there are several, and none is called so.
+    pub fn extension(&self, name: &str) -> Result<&ExtensionRecord> {
+        if let [only] = self.own.as_slice() {
+            return Ok(only);
+        }
+        self.own.iter().find(|record| record.name == name).ok_or_else(|| {
+            let names: Vec<_> = self.own.iter().map(|record| record.name.as_str()).collect();
+            let message =
+                format!("`{}` holds {} extensions, and none is called `{name}`", self.path.display(), names.len());
+            Error::new(ErrorCode::EXT_LOAD, message).suggest(format!("choose by name one of: {}", names.join(", ")))
+        })
+    }
+
+    /// The SHA-256 digest of the file as it is now, in lower-case hexadecimal digits.
+    ///
+    /// # Errors
+    /// `E_EXT_LOAD` when the file cannot be read.
+    pub fn sha256(&self) -> Result<String> {
+        digest::of_file(&self.path)
     }
 
     /// Extensions of other crates that the library was linked with. It does not offer them.

@@ -2,6 +2,7 @@
 
 mod call;
 mod declaration;
+mod digest;
 mod elf;
 mod extension;
 mod inspect;

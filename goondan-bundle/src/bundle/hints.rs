@@ -1,16 +1,18 @@
 //! Owns the checks whose findings are hints: each looks at a whole bundle that has no fault.
 
 use super::load::Read;
+use crate::configs::Configs;
 use crate::document::{Document, Kind};
 use crate::hint::Hint;
 use crate::reference::Resource;
+use crate::resource::Entry;
 
 /// The hints of a bundle, in the order of its files and their lines.
-pub(super) fn hints(documents: &[Document<'_>], read: &Read) -> Vec<Hint> {
+pub(super) fn hints(documents: &[Document<'_>], read: &Read, configs: &Configs<'_>) -> Vec<Hint> {
     let hint = |document: &Document<'_>| {
         let (field, name) = (document.name.as_ref()?, document.name()?);
         let (message, suggestion) = match document.kind {
-            Kind::Extension => unused_extension(name, read),
+            Kind::Extension => unused_extension(name, read).or_else(|| unchecked_config(name, read, configs)),
             Kind::Model => unused_model(name, read),
             Kind::Agent => unreached_agent(name, read).or_else(|| endless_agent(name, read)),
             Kind::Swarm => None,
@@ -28,6 +30,20 @@ fn unused_extension(name: &str, read: &Read) -> Finding {
     (!used).then(|| {
         let message = format!("no agent uses the extension `{name}`");
         (message, format!("add `{{ ref: \"Extension/{name}\" }}` to the `extensions` of an agent, or remove it"))
+    })
+}
+
+fn unchecked_config(name: &str, read: &Read, configs: &Configs<'_>) -> Finding {
+    let extension = read.extensions.iter().find(|extension| extension.name == *name)?;
+    let Entry::Library(library) = &extension.entry else { return None };
+    configs.is_unchecked(extension).then(|| {
+        let message =
+            format!("the config of the extension `{name}` was not checked: no schemas are packed into its library");
+        let file = library.file.display();
+        (
+            message,
+            format!("`goondan plugin pack {file}` packs them, and `check --describe` runs the library to ask for them"),
+        )
     })
 }
 

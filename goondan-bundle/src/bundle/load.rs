@@ -20,8 +20,8 @@ impl Bundle {
     /// Reads a bundle, as [`Bundle::check`] does.
     ///
     /// # Errors
-    /// The first fault, with a code of the family `E_CONFIG_…`, or `E_EXT_LOAD` for an entry that this version cannot
-    /// load. The message begins with `<file>:<line>:<column>: `, or with the path alone when there is no text to point
+    /// The first fault, with a code of the family `E_CONFIG_…`, or `E_EXT_LOAD` for an entry that
+    /// leads to no library. The message begins with `<file>:<line>:<column>: `, or with the path alone when there is no text to point
     /// at; the suggestion is the remedy, and says how many more faults there are.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         Self::check(path).map_err(Faults::into_error)
@@ -42,7 +42,7 @@ impl Bundle {
     /// assert_eq!(faults.first().suggestion, "check the path");
     /// ```
     pub fn check(path: impl AsRef<Path>) -> Result<Self, Faults> {
-        Self::open(path.as_ref(), &Configs::new(None))
+        Self::reader().check(path)
     }
 
     /// As [`Bundle::check`], in a program that has these extensions: each is the name of an entry and the schema of its
@@ -51,10 +51,10 @@ impl Bundle {
     /// # Errors
     /// Everything that is wrong, at once (RULE-02).
     pub fn check_with(path: impl AsRef<Path>, extensions: &[(&str, Value)]) -> Result<Self, Faults> {
-        Self::open(path.as_ref(), &Configs::new(Some(extensions)))
+        Self::reader().linked(extensions).check(path)
     }
 
-    fn open(path: &Path, configs: &Configs) -> Result<Self, Faults> {
+    pub(super) fn open(path: &Path, configs: &Configs<'_>) -> Result<Self, Faults> {
         let Files { root, opened, complete } = Files::open(path)?;
         let read = read(&opened, &root, complete, configs);
         let files = opened.iter().map(|opened| opened.faults.file().to_owned()).collect();
@@ -80,14 +80,14 @@ pub(super) struct Read {
 }
 
 /// Reads what all files declare; what is wrong goes to the collector of its file.
-fn read(opened: &[Opened], root: &Path, mut complete: bool, configs: &Configs) -> Read {
+fn read(opened: &[Opened], root: &Path, mut complete: bool, configs: &Configs<'_>) -> Read {
     let nodes = || opened.iter().flat_map(|file| file.nodes.iter().map(|node| (node, &file.faults)));
     let documents: Vec<_> = nodes().filter_map(|(node, faults)| Document::read(node, faults)).collect();
     let kinds = nodes().filter(|(node, _)| node.get("kind").is_some()).count();
     complete &= documents.len() == kinds && documents.iter().all(|document| document.name().is_some());
     let names = Names::of(&documents, complete);
     let models = read_all(&documents, |document| ModelResource::read(document, root));
-    let extensions = read_all(&documents, |document| ExtensionResource::read(document, configs));
+    let extensions = read_all(&documents, |document| ExtensionResource::read(document, root, configs));
     let agents = read_all(&documents, |document| AgentResource::read(document, &names, &models, &extensions, configs));
     for extension in &extensions {
         let document = names.document(Kind::Extension, extension.name.as_str());
@@ -98,7 +98,7 @@ fn read(opened: &[Opened], root: &Path, mut complete: bool, configs: &Configs) -
     let swarms = read_all(&documents, |document| SwarmResource::read(document, &names, &agents));
     refuse_second_swarm(&documents);
     let mut read = Read { models, extensions, agents, swarms, hints: Vec::new() };
-    read.hints = hints(&documents, &read);
+    read.hints = hints(&documents, &read, configs);
     read
 }
 

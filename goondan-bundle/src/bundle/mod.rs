@@ -3,6 +3,7 @@
 mod files;
 mod hints;
 mod load;
+mod reader;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use serde_json::Value;
 use crate::field::meant;
 use crate::hint::Hint;
 use crate::nearest::{nearest, one_of};
+pub use reader::Reader;
+
 use crate::resource::{AgentResource, Entry, ExtensionResource, ModelResource, Policy, SwarmResource};
 
 /// Agents, and what they need, read from YAML. Every reference in it leads somewhere.

@@ -62,7 +62,7 @@ impl AgentResource {
         names: &Names<'_>,
         models: &[Arc<ModelResource>],
         extensions: &[Arc<ExtensionResource>],
-        configs: &Configs,
+        configs: &Configs<'_>,
     ) -> Option<Self> {
         let spec = document.spec.as_ref()?.table(&AGENT)?;
         let model = spec.need("model").and_then(|field| names.resolve(&field, models));
@@ -83,7 +83,7 @@ fn read_uses(
     list: &Field<'_>,
     names: &Names<'_>,
     read: &[Arc<ExtensionResource>],
-    configs: &Configs,
+    configs: &Configs<'_>,
 ) -> Vec<ExtensionRef> {
     let mut uses: Vec<ExtensionRef> = Vec::new();
     for item in items(list, &USE) {

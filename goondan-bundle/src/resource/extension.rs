@@ -1,11 +1,13 @@
 //! Owns the kind `Extension`: what wraps an agent, and with which settings.
 
-use goondan_core::{ErrorCode, ExtensionName};
+use std::path::Path;
+
+use goondan_core::ExtensionName;
 use serde_json::{Map, Value};
 
+use super::Entry;
 use crate::configs::Configs;
 use crate::document::{Document, Kind};
-use crate::field::Field;
 use crate::reference::Resource;
 use crate::shape::EXTENSION;
 
@@ -21,14 +23,6 @@ pub struct ExtensionResource {
     pub config: Value,
 }
 
-/// Where the code of an extension is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Entry {
-    /// `linked:<name>`: in the program itself, under this name.
-    Linked(String),
-}
-
 impl Resource for ExtensionResource {
     const KIND: Kind = Kind::Extension;
 
@@ -38,32 +32,11 @@ impl Resource for ExtensionResource {
 }
 
 impl ExtensionResource {
-    pub(crate) fn read(document: &Document<'_>, configs: &Configs) -> Option<Self> {
+    pub(crate) fn read(document: &Document<'_>, root: &Path, configs: &Configs<'_>) -> Option<Self> {
         let spec = document.spec.as_ref()?.table(&EXTENSION)?;
-        let entry = spec.need("entry").and_then(|field| entry(&field, configs));
+        let name = document.name().and_then(|name| ExtensionName::new(name).ok());
+        let entry = Entry::read(&spec, name.as_ref(), root, configs);
         let config = spec.get("config").map_or_else(|| Some(Map::new()), |field| field.object());
-        let name = ExtensionName::new(document.name()?).ok()?;
-        Some(Self { name, entry: entry?, config: Value::Object(config?) })
+        Some(Self { name: name?, entry: entry?, config: Value::Object(config?) })
     }
-}
-
-fn entry(field: &Field<'_>, configs: &Configs) -> Option<Entry> {
-    let text = field.text()?;
-    let Some(linked) = text.strip_prefix("linked:") else {
-        field.refuse(
-            ErrorCode::EXT_LOAD,
-            format!("this version loads `linked:` entries only, but {} is {}", field.name(), field.value()),
-            "link the extension into the program, and write `linked:<name>`",
-        );
-        return None;
-    };
-    if let Err(error) = ExtensionName::new(linked) {
-        let remedy = error.suggestion().unwrap_or("write `linked:<name>`").to_owned();
-        let message =
-            format!("{} must be `linked:` and the name of an extension, but is {}", field.name(), field.value());
-        field.refuse(ErrorCode::CONFIG_SCHEMA, message, remedy);
-        return None;
-    }
-    configs.check_entry(field, linked);
-    Some(Entry::Linked(linked.to_owned()))
 }

@@ -4,7 +4,10 @@ mod model;
 pub use model::{ModelResource, Provider};
 
 mod extension;
-pub use extension::{Entry, ExtensionResource};
+pub use extension::ExtensionResource;
+
+mod entry;
+pub use entry::{Entry, LibraryEntry};
 
 mod agent;
 pub use agent::{AgentResource, ExtensionRef};

@@ -37,8 +37,15 @@ pub(crate) static EXTENSION: Shape = Shape {
             name: "entry",
             required: true,
             example: "entry: \"linked:<name>\"",
-            about: "Where its code is: `linked:<name>` is in the program itself, under this name.",
+            about: "Where its code is: `linked:<name>` is in the program itself, under this name; a path leads to a library.",
             takes: Takes::Entry,
+        },
+        FieldShape {
+            name: "sha256",
+            required: false,
+            example: "sha256: <digest>",
+            about: "The digest that the file of the library must have.",
+            takes: Takes::Digest,
         },
         FieldShape {
             name: "config",

@@ -45,8 +45,10 @@ pub(crate) enum Takes {
     Kind,
     /// A path below the directory of the bundle.
     Path,
-    /// `linked:<name>`.
+    /// `linked:<name>`, or a path to a library.
     Entry,
+    /// A SHA-256 digest.
+    Digest,
     /// A whole number from 1 to `u32::MAX`.
     Positive,
     /// A mapping of anything.

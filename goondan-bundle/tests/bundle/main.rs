@@ -26,5 +26,6 @@ mod files;
 mod configs;
 
 mod hints;
+mod libraries;
 
 mod schema;

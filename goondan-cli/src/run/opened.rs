@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use goondan::bundle::{AgentResource, Agents};
+use goondan::bundle::{AgentResource, Agents, Plugins};
 use goondan::store::{Fsync, state_root};
 use goondan::{AgentName, Bundle, Error, FileStore, Instance, InstanceId, InstanceKey, Result};
 
@@ -12,6 +12,7 @@ use crate::args::{RunArgs, Sync};
 pub(crate) struct Opened {
     /// What the bundle is read from again.
     args: RunArgs,
+    plugins: Plugins,
     store: Arc<FileStore>,
     agent: AgentName,
     agents: Agents,
@@ -20,14 +21,15 @@ pub(crate) struct Opened {
 
 impl Opened {
     pub(crate) async fn open(args: &RunArgs) -> Result<Self> {
-        let bundle = Bundle::load(&args.bundle)?;
+        let bundle = args.bundle.reader().load(&args.bundle.path)?;
         let agent = agent_of(&bundle, args.agent.as_deref())?.name.clone();
         let root = state_root(args.state_root.as_deref())?;
         let fsync = args.fsync.map_or_else(|| bundle.fsync(), Fsync::from);
         let store = Arc::new(FileStore::in_workspace(&root, bundle.workspace_name()?)?.fsync(fsync));
-        let agents = bundle.build(Arc::clone(&store)).await?;
+        let plugins = Plugins::new();
+        let agents = bundle.build_with(Arc::clone(&store), &plugins).await?;
         let instance = instance(&agents, &agent, &args.instance).await?;
-        Ok(Self { args: args.clone(), store, agent, agents, instance })
+        Ok(Self { args: args.clone(), plugins, store, agent, agents, instance })
     }
 
     pub(crate) fn instance(&self) -> &Instance {
@@ -49,9 +51,9 @@ impl Opened {
     /// # Errors
     /// The faults; or that the conversation could not be opened again, after which it is closed and every turn says so.
     pub(crate) async fn reload(&mut self) -> Result<()> {
-        let bundle = Bundle::load(&self.args.bundle)?;
+        let bundle = self.args.bundle.reader().load(&self.args.bundle.path)?;
         bundle.agent(self.agent.as_str())?;
-        let agents = bundle.build(Arc::clone(&self.store)).await?;
+        let agents = bundle.build_with(Arc::clone(&self.store), &self.plugins).await?;
         // Two cannot have a conversation open: the old one goes first.
         self.close().await?;
         match instance(&agents, &self.agent, &self.args.instance).await {

@@ -1,0 +1,177 @@
+//! Extensions in libraries: which file an entry means, what it may not mean, and who is asked for it.
+
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+use std::task::{Context, Poll, Waker};
+
+use goondan_bundle::{Bundle, Entry, Fault, Libraries, LibraryEntry};
+use goondan_core::{Error, ErrorCode, ExtensionDescriptor, MemoryStore, Result};
+use goondan_covers::covers;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of};
+
+/// Stands in for libraries: gives the schema, and notes who was asked for.
+#[derive(Default)]
+struct Asked {
+    schema: Option<Value>,
+    broken: bool,
+    files: Mutex<Vec<LibraryEntry>>,
+}
+
+impl Asked {
+    fn ask(&self, library: &LibraryEntry) -> Result<()> {
+        self.files.lock().unwrap().push(library.clone());
+        let error = Error::new(ErrorCode::EXT_COMPAT, "built for ABI 7.0; this program speaks ABI 1.0");
+        if self.broken { Err(error.suggest("build it again")) } else { Ok(()) }
+    }
+}
+
+impl Libraries for Asked {
+    fn config_schema(&self, library: &LibraryEntry) -> Result<Option<Value>> {
+        self.ask(library).map(|()| self.schema.clone())
+    }
+
+    fn load(&self, library: &LibraryEntry) -> Result<&'static ExtensionDescriptor> {
+        self.ask(library)?;
+        Err(Error::new(ErrorCode::EXT_LOAD, "a stand-in holds nothing"))
+    }
+}
+
+const USE: &str = "  extensions: [ { ref: Extension/message-window } ]\n";
+
+/// A bundle whose extension has this entry, with a file for the library.
+fn bundle(entry: &str) -> TempDir {
+    let extension = EXTENSION.replace("linked:message-window", entry);
+    let directory = bundle_of(&[MODEL, &extension, &format!("{AGENT}{USE}")]);
+    fs::create_dir(directory.path().join("plugins")).unwrap();
+    fs::write(platform_file(directory.path()), "").unwrap();
+    directory
+}
+
+fn platform_file(root: &Path) -> std::path::PathBuf {
+    root.join("plugins").join(format!("{DLL_PREFIX}window{DLL_SUFFIX}"))
+}
+
+fn entry(bundle: &Bundle) -> &LibraryEntry {
+    match &bundle.extensions().next().unwrap().entry {
+        Entry::Library(library) => library,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn only_fault(directory: &TempDir, libraries: &dyn Libraries) -> Fault {
+    let faults = Bundle::reader().libraries(libraries).check(directory.path()).unwrap_err();
+    assert_eq!(faults.len(), 1, "{faults}");
+    faults.first().clone()
+}
+
+#[test]
+#[covers("LOAD-04")]
+fn an_entry_is_a_path_in_the_bundle_to_a_file_as_this_platform_names_it() {
+    for written in ["./plugins/window", "plugins/window", &format!("./plugins/{DLL_PREFIX}window{DLL_SUFFIX}")] {
+        let directory = bundle(written);
+        let bundle = Bundle::load(directory.path()).unwrap();
+        assert_eq!(entry(&bundle).file, platform_file(directory.path()), "{written}");
+        assert_eq!((entry(&bundle).written.as_str(), entry(&bundle).name.as_str()), (written, "message-window"));
+    }
+}
+
+#[test]
+fn an_entry_does_not_lead_out_of_the_bundle_unless_the_operator_says_so() {
+    let elsewhere = bundle("linked:message-window");
+    let absolute = platform_file(elsewhere.path());
+    let directory = bundle(absolute.to_str().unwrap());
+    for (directory, words) in [
+        (bundle("../plugins/window"), "must not lead out of the bundle"),
+        (bundle("./plugins/../../window"), "must not lead out of the bundle"),
+        (bundle("./plugins/other"), "names a library that does not exist"),
+        (bundle("window"), "or a path to a library"),
+    ] {
+        let fault = only_fault(&directory, &Asked::default());
+        assert_eq!((fault.code.as_str(), fault.path.as_str()), ("E_EXT_LOAD", "spec.entry"), "{fault}");
+        assert!(fault.message.contains(words), "{fault}");
+    }
+    let fault = only_fault(&directory, &Asked::default());
+    assert!(fault.suggestion.contains("--allow-absolute-plugins"), "{fault}");
+    let bundle = Bundle::reader().allow_absolute(true).load(directory.path()).unwrap();
+    assert_eq!(entry(&bundle).file, absolute);
+}
+
+#[test]
+fn a_digest_is_64_digits_and_pins_a_library() {
+    let right = "0123456789abcdef".repeat(4);
+    let with = |entry: &str, digest: &str| bundle(&format!("{entry}\"\n  sha256: \"{digest}"));
+    let loaded = Bundle::load(with("./plugins/window", &right).path()).unwrap();
+    assert_eq!(entry(&loaded).sha256.as_ref(), Some(&right));
+    for (directory, words) in [
+        (with("./plugins/window", "0a"), "64 lower-case hexadecimal digits"),
+        (with("./plugins/window", &right.to_uppercase()), "64 lower-case hexadecimal digits"),
+        (with("linked:message-window", &right), "part of the program"),
+    ] {
+        let fault = only_fault(&directory, &Asked::default());
+        assert_eq!((fault.code.as_str(), fault.path.as_str()), ("E_CONFIG_SCHEMA_INVALID", "spec.sha256"), "{fault}");
+        assert!(fault.message.contains(words), "{fault}");
+    }
+}
+
+#[test]
+#[covers("RULE-02")]
+fn what_a_library_tells_is_checked_where_the_bundle_names_it() {
+    let directory = bundle("./plugins/window");
+    let broken = Asked { broken: true, ..Asked::default() };
+    let fault = only_fault(&directory, &broken);
+    assert_eq!(fault.to_string().lines().count(), 2, "{fault}");
+    assert_eq!((fault.code.as_str(), fault.place.unwrap().to_string().as_str()), ("E_EXT_COMPAT", "10:10"), "{fault}");
+    assert_eq!(fault.suggestion, "build it again");
+
+    let schema = json!({ "properties": { "maxMessages": { "maximum": 9 } } });
+    let fault = only_fault(&directory, &Asked { schema: Some(schema), ..Asked::default() });
+    assert_eq!((fault.code.as_str(), fault.path.as_str()), ("E_EXT_CONFIG", "spec.config.maxMessages"), "{fault}");
+    let fault = only_fault(&directory, &Asked { schema: Some(json!({ "type": 5 })), ..Asked::default() });
+    assert_eq!((fault.code.as_str(), fault.path.as_str()), ("E_SCHEMA_INVALID", "spec.entry"), "{fault}");
+}
+
+#[test]
+fn a_library_that_does_not_tell_its_config_is_a_hint() {
+    let directory = bundle("./plugins/window");
+    let fits = Asked { schema: Some(json!({ "type": "object" })), ..Asked::default() };
+    assert_eq!(Bundle::reader().libraries(&fits).load(directory.path()).unwrap().hints(), []);
+    let bundle = Bundle::reader().libraries(&Asked::default()).load(directory.path()).unwrap();
+    let [hint] = bundle.hints() else { panic!("{:?}", bundle.hints()) };
+    assert!(hint.message.contains("was not checked") && hint.suggestion.contains("plugin pack"), "{hint}");
+    assert_eq!(Bundle::load(directory.path()).unwrap().hints(), [], "where nobody reads libraries, nothing is missing");
+}
+
+/// What building says, which waits for nothing here.
+fn build(bundle: &Bundle, libraries: Option<&dyn Libraries>) -> Error {
+    let mut building: std::pin::Pin<Box<dyn Future<Output = _>>> = match libraries {
+        Some(libraries) => Box::pin(bundle.build_with(MemoryStore::new(), libraries)),
+        None => Box::pin(bundle.build(MemoryStore::new())),
+    };
+    match building.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(built) => built.unwrap_err(),
+        Poll::Pending => panic!("building waits"),
+    }
+}
+
+#[test]
+#[covers("ERR-02", "LOAD-09")]
+fn building_asks_for_the_library_and_says_where_it_is_named() {
+    let directory = bundle("./plugins/window");
+    let bundle = Bundle::load(directory.path()).unwrap();
+    let at = format!("{}:10:10: the extension `message-window`: ", directory.path().join("goondan.yaml").display());
+    let error = build(&bundle, None);
+    assert_eq!(error.code(), &ErrorCode::EXT_LOAD);
+    assert_eq!(error.message(), format!("{at}this program loads no libraries"));
+    let asked = Asked { broken: true, ..Asked::default() };
+    let error = build(&bundle, Some(&asked));
+    assert_eq!(error.code(), &ErrorCode::EXT_COMPAT);
+    assert_eq!(error.message(), format!("{at}built for ABI 7.0; this program speaks ABI 1.0"));
+    assert_eq!(error.suggestion(), Some("build it again"));
+    assert_eq!(asked.files.into_inner().unwrap(), [entry(&bundle).clone()]);
+}
