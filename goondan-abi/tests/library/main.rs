@@ -5,5 +5,6 @@ mod authoring;
 mod failures;
 mod frozen;
 mod inspect;
+mod reload;
 mod runtime;
 mod support;
