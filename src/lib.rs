@@ -101,7 +101,9 @@ pub use goondan_core::{
 };
 
 #[cfg(feature = "plugins")]
-pub use goondan_abi::{ExtensionRecord, Inspected, Library, Loaded, MiddlewareRecord, ToolRecord};
+pub use goondan_abi::{
+    ExtensionRecord, ExtensionSchemas, Inspected, Library, Loaded, MiddlewareRecord, ToolRecord, ToolSchema,
+};
 // Without a name that leads to it, the crate would be left out, and with it the symbol that libraries export.
 #[cfg(not(feature = "plugins"))]
 use goondan_abi as _;

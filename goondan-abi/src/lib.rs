@@ -39,4 +39,6 @@ mod waker;
 #[doc(hidden)]
 pub use host::host_table;
 #[cfg(feature = "host")]
-pub use host::{ExtensionRecord, Inspected, Library, Loaded, MiddlewareRecord, ToolRecord};
+pub use host::{
+    ExtensionRecord, ExtensionSchemas, Inspected, Library, Loaded, MiddlewareRecord, ToolRecord, ToolSchema,
+};

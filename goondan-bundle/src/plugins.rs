@@ -96,7 +96,10 @@ impl Plugins {
 
 impl Libraries for Plugins {
     fn config_schema(&self, library: &LibraryEntry) -> Result<Option<Value>> {
-        self.inspect(library).map(|_| None)
+        let inspected = self.inspect(library)?;
+        let record = inspected.extension(library.name.as_str())?;
+        let mut schemas = inspected.schemas().unwrap_or_default().iter();
+        Ok(schemas.find(|schemas| schemas.name == record.name).map(|schemas| schemas.config.clone()))
     }
 
     fn load(&self, library: &LibraryEntry) -> Result<&'static ExtensionDescriptor> {

@@ -163,6 +163,9 @@ pub(crate) enum Sync {
 
 /// Find everything that is wrong with a bundle, without running anything.
 ///
+/// Libraries are read, and not loaded. The config of an extension in one is checked if the library tells what it must be: see
+/// `goondan plugin pack`.
+///
 /// Each fault comes with its place, what was expected, and the remedy. Hints are about bundles that are right, but perhaps
 /// not meant so.
 ///
@@ -172,6 +175,13 @@ pub(crate) enum Sync {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) bundle: BundleArgs,
+
+    /// Run libraries whose schemas are not packed, each in a process of its own, and ask for them.
+    #[arg(long)]
+    pub(crate) describe: bool,
+
+    #[command(flatten)]
+    pub(crate) deadline: Deadline,
 
     /// Print one JSON object: faults, hints.
     #[arg(long)]
@@ -384,6 +394,69 @@ pub(crate) struct PluginArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Plugin {
     List(PluginListArgs),
+    Inspect(PluginInspectArgs),
+    Pack(PluginPackArgs),
+    /// The child process of the two above, and of `check --describe`.
+    #[command(hide = true)]
+    Describe(PluginDescribeArgs),
+}
+
+/// Show what a library holds, without running anything of it.
+///
+/// For whom it was built, which extensions it has and what they declare; and the schemas of configs and tools, if `goondan
+/// plugin pack` put them into the file.
+///
+/// Exit status: 0 this program could load it; 2 it could not, and why.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct PluginInspectArgs {
+    /// The library.
+    pub(crate) file: PathBuf,
+
+    /// Run the library in a process of its own, and ask it for schemas that are not packed into it.
+    #[arg(long)]
+    pub(crate) describe: bool,
+
+    #[command(flatten)]
+    pub(crate) deadline: Deadline,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Put the schemas of the configs and tools of a library into its file.
+///
+/// The library runs in a process of its own, and is asked for them. After that `inspect` and `check` know them without running
+/// it. The file can be loaded as before; its digest is another one.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct PluginPackArgs {
+    /// The library.
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) deadline: Deadline,
+}
+
+/// Load a library, and write its schemas to standard output.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PluginDescribeArgs {
+    pub(crate) file: PathBuf,
+}
+
+/// How long a library may take to describe itself.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Deadline {
+    /// How long a library that is run may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    deadline: u64,
+}
+
+impl Deadline {
+    pub(crate) fn get(&self) -> Duration {
+        Duration::from_secs(self.deadline)
+    }
 }
 
 /// List the extensions that are linked into this program.

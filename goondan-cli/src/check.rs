@@ -2,31 +2,35 @@
 
 use std::io::{self, IsTerminal};
 
-use goondan::bundle::{Faults, Hint, Plugins, schema as bundle_schema};
+use goondan::bundle::{Faults, Hint, Libraries, Plugins, schema as bundle_schema};
 use goondan::{Bundle, Result, Value, json, linked};
 
 use crate::args::CheckArgs;
 use crate::excerpt;
+use crate::plugin::Describing;
 use crate::run::Outcome;
 
 /// Checks everything that can be checked without running anything. Faults go where the answer goes: they are what was asked
 /// for.
 pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
-    let (text, outcome) =
-        match args.bundle.reader().linked(&extensions()).libraries(&Plugins::new()).check(&args.bundle.path) {
-            Ok(bundle) if args.json => {
-                (json!({ "faults": [], "hints": bundle.hints() }).to_string() + "\n", Outcome::Done)
-            }
-            Ok(bundle) => (summary(&bundle), Outcome::Done),
-            Err(faults) if args.json => {
-                (json!({ "faults": faults, "hints": [] }).to_string() + "\n", Outcome::Misconfigured)
-            }
-            Err(faults) => {
-                let count = faults.len();
-                let what = if count == 1 { "fault" } else { "faults" };
-                (format!("{}\n{count} {what}\n", told(&faults).trim_end()), Outcome::Misconfigured)
-            }
-        };
+    let libraries: &dyn Libraries = match args.describe {
+        true => &Describing::new(args.deadline.get()),
+        false => &Plugins::new(),
+    };
+    let known = extensions();
+    let reader = args.bundle.reader().linked(&known).libraries(libraries);
+    let (text, outcome) = match reader.check(&args.bundle.path) {
+        Ok(bundle) if args.json => (json!({ "faults": [], "hints": bundle.hints() }).to_string() + "\n", Outcome::Done),
+        Ok(bundle) => (summary(&bundle), Outcome::Done),
+        Err(faults) if args.json => {
+            (json!({ "faults": faults, "hints": [] }).to_string() + "\n", Outcome::Misconfigured)
+        }
+        Err(faults) => {
+            let count = faults.len();
+            let what = if count == 1 { "fault" } else { "faults" };
+            (format!("{}\n{count} {what}\n", told(&faults).trim_end()), Outcome::Misconfigured)
+        }
+    };
     crate::print(&text)?;
     Ok(outcome)
 }

@@ -11,7 +11,7 @@
 //! `args`: what the user asks for · `log`: what is told beside the answers · `run`: the conversation · `answer`: what a
 //! turn prints · `check`: what is wrong with a bundle · `excerpt`: the same beside the lines that are meant · `order`: who wraps
 //! whom · `instance` and `cost`: what is stored, and what turns cost · `new`: a crate for an extension · `plugin`: the
-//! extensions of this program · `shell`: completions and manual pages.
+//! extensions of this program and of libraries · `shell`: completions and manual pages.
 
 mod answer;
 mod args;
@@ -82,6 +82,9 @@ fn run(command: Command) -> Result<run::Outcome> {
         },
         Command::Plugin(args) => match args.what {
             Plugin::List(args) => plugin::list(&args)?,
+            Plugin::Inspect(args) => plugin::inspect(&args)?,
+            Plugin::Pack(args) => plugin::pack(&args)?,
+            Plugin::Describe(args) => plugin::describe(&args)?,
         },
         Command::Completions(args) => shell::completions(&args)?,
         Command::Man(args) => shell::manual(&args)?,

@@ -9,7 +9,7 @@ use goondan::{Error, ErrorCode, ExtensionName, Result};
 use crate::args::NewExtensionArgs;
 
 /// The files of the crate: where they go, and their templates.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 8] = [
     // Under its own name the template would be a package to cargo, and the ignore list would be one to git.
     ("Cargo.toml", include_str!("../templates/extension/manifest.toml")),
     (".gitignore", include_str!("../templates/extension/gitignore")),
@@ -17,6 +17,8 @@ const FILES: [(&str, &str); 6] = [
     ("src/lib.rs", include_str!("../templates/extension/lib.rs")),
     ("tests/conversation.rs", include_str!("../templates/extension/conversation.rs")),
     ("examples/run.rs", include_str!("../templates/extension/run.rs")),
+    ("goondan.yaml", include_str!("../templates/extension/goondan.yaml")),
+    ("script.yaml", include_str!("../templates/extension/script.yaml")),
 ];
 
 /// Names that are legal for extensions, but not for the crate: words of Rust, crates of the language, and those that the
@@ -101,7 +103,9 @@ fn tell(name: &str, directory: &Path) -> Result<()> {
         "Made the extension `{name}` in {place}.\n\n\
          \x20 cd {place}\n\
          \x20 cargo test                 # the extension in a conversation with a scripted model\n\
-         \x20 cargo run --example run    # the same on the terminal: type a line\n\n\
+         \x20 cargo run --example run    # the same on the terminal: type a line\n\
+         \x20 cargo build --release      # the extension as a library\n\
+         \x20 goondan run                # an agent that loads it: type a line\n\n\
          Then make src/lib.rs yours. README.md tells how bundles use the extension.\n"
     );
     crate::print(&text)

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -32,7 +33,7 @@ fn cargo(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-fn finish(mut command: Command, input: &str) -> Output {
+fn finish(command: &mut Command, input: &str) -> Output {
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -50,7 +51,7 @@ fn a_new_extension_passes_its_test_and_answers_on_the_terminal() {
 
     let output = new_extension(&crates, &["my-weather"]);
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
-    for step in ["cd my-weather", "cargo test", "cargo run --example run"] {
+    for step in ["cd my-weather", "cargo test", "cargo run --example run", "cargo build --release", "goondan run"] {
         assert!(text(&output.stdout).contains(step), "{}", text(&output.stdout));
     }
     let made = crates.join("my-weather");
@@ -59,12 +60,21 @@ fn a_new_extension_passes_its_test_and_answers_on_the_terminal() {
 
     // The versions that this workspace was built with are at hand.
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.lock"), made.join("Cargo.lock")).unwrap();
-    let tested = finish(cargo(&made, &["test"]), "");
+    let tested = finish(&mut cargo(&made, &["test"]), "");
     assert!(text(&tested.stdout).contains("1 passed"), "{}", text(&tested.stdout));
-    let ran = finish(cargo(&made, &["run", "--example", "run"]), "hi\nhi\nhi\nhi\n");
+    let ran = finish(&mut cargo(&made, &["run", "--example", "run"]), "hi\nhi\nhi\nhi\n");
     let greeted = "[my-weather__greet: Ok]\nI greeted you.\n".repeat(3);
     let refused = "[my-weather__greet: Error]\nI may not greet you again.\n";
     assert_eq!(text(&ran.stdout), greeted + refused);
+
+    // The bundle names the library where cargo writes it unless told otherwise.
+    symlink(place().join("target"), made.join("target")).unwrap();
+    let mut build = cargo(&made, &["build", "--release"]);
+    finish(build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0"), "");
+    let mut goondan = Command::new(env!("CARGO_BIN_EXE_goondan"));
+    goondan.args(["run", "--state-root", "state"]).current_dir(&made);
+    let ran = finish(goondan.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()), "hi\nhi\nhi\nhi\n");
+    assert_eq!(text(&ran.stdout), "I greeted you.\n".repeat(3) + "I may not greet you again.\n");
 }
 
 #[test]

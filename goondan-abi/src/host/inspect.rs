@@ -7,6 +7,7 @@ use goondan_core::{Error, ErrorCode, Result};
 
 use super::declaration::Declared;
 use super::record::ExtensionRecord;
+use super::schemas::{self, ExtensionSchemas};
 use super::{digest, elf, record};
 
 /// Libraries of extensions: [`Library::inspect`] is the way in.
@@ -25,8 +26,9 @@ impl Library {
         let declared = Declared::parse(path, &contents.declaration)?;
         declared.check(path)?;
         let (own, linked_in) = own_package(path, record::parse(path, &contents.records)?)?;
+        let schemas = schemas::read(path)?;
         let (path, bytes, digest) = (path.to_owned(), contents.declaration, OnceLock::new());
-        Ok(Inspected { path, bytes, declared, own, linked_in, digest })
+        Ok(Inspected { path, bytes, declared, own, linked_in, schemas, digest })
     }
 }
 
@@ -50,6 +52,7 @@ pub struct Inspected {
     pub(super) declared: Declared,
     own: Vec<ExtensionRecord>,
     linked_in: Vec<ExtensionRecord>,
+    schemas: Option<Vec<ExtensionSchemas>>,
     /// Of the file, for whoever asked for it: then nothing else is loaded.
     digest: OnceLock<String>,
 }
@@ -84,6 +87,11 @@ impl Inspected {
                 format!("`{}` holds {} extensions, and none is called `{name}`", self.path.display(), names.len());
             Error::new(ErrorCode::EXT_LOAD, message).suggest(format!("choose by name one of: {}", names.join(", ")))
         })
+    }
+
+    /// The schemas of the extensions, if they are packed into the file.
+    pub fn schemas(&self) -> Option<&[ExtensionSchemas]> {
+        self.schemas.as_deref()
     }
 
     /// The SHA-256 digest of the file, in lower-case hexadecimal digits. What is loaded afterwards has it.

@@ -13,8 +13,10 @@ mod object;
 mod record;
 mod result;
 mod runtime;
+mod schemas;
 mod table;
 
 pub use inspect::{Inspected, Library};
 pub use load::{Loaded, host_table};
 pub use record::{ExtensionRecord, MiddlewareRecord, ToolRecord};
+pub use schemas::{ExtensionSchemas, ToolSchema};

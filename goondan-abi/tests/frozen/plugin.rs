@@ -1,5 +1,6 @@
 //! Owns a library that knows nothing of goondan but the frozen tables: one extension with a step middleware and a tool.
-//! With `--cfg grown` its table has one more entry than version 1; with `--cfg exits` loading it ends the process.
+//! With `--cfg grown` its table has one more entry than version 1; with `--cfg exits` loading it ends the process, with
+//! `crashes` it aborts, with `hangs` it does not return, and with `talks` it writes to standard output.
 #![allow(unsafe_op_in_unsafe_fn)]
 
 #[path = "v1.rs"]
@@ -33,14 +34,24 @@ static LENGTH_AND_RECORD: [u8; RECORD.len() + 4] = {
     bytes
 };
 
-#[cfg(exits)]
 #[used]
 #[unsafe(link_section = ".init_array")]
-static EXIT: extern "C" fn() = {
-    extern "C" fn exit() {
-        std::process::exit(3)
+static WHEN_LOADED: extern "C" fn() = {
+    extern "C" fn when_loaded() {
+        if cfg!(exits) {
+            std::process::exit(3)
+        } else if cfg!(crashes) {
+            eprintln!("about to crash");
+            std::process::abort()
+        } else if cfg!(hangs) {
+            loop {
+                std::thread::park()
+            }
+        } else if cfg!(talks) {
+            println!("[]");
+        }
     }
-    exit
+    when_loaded
 };
 
 const fn padded<const N: usize>(text: &str) -> [u8; N] {

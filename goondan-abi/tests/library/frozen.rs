@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::mem::offset_of;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use goondan_abi::{Library, Loaded, table};
 use goondan_core::ScriptItem;
+use goondan_test_libraries::by_hand;
 use serde_json::json;
 
 use crate::support::agent;
@@ -66,17 +66,7 @@ fn the_entries_of_version_1_lie_where_they_lay() {
 /// The hand-made library, compiled with `cfg`, once.
 pub(crate) fn build(cfg: &'static str) -> PathBuf {
     static BUILT: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
-    BUILT.lock().unwrap().entry(cfg).or_insert_with(|| compile(cfg)).clone()
-}
-
-fn compile(cfg: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frozen/plugin.rs");
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("libfrozen_{cfg}.so"));
-    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--cfg", cfg]).arg("-o").arg(&library).arg(source);
-    let built = rustc.args(["-A", "unexpected_cfgs"]).output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    library
+    BUILT.lock().unwrap().entry(cfg).or_insert_with(|| by_hand(env!("CARGO_TARGET_TMPDIR"), cfg)).clone()
 }
 
 async fn works(library: Loaded) {

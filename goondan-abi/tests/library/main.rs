@@ -7,4 +7,5 @@ mod frozen;
 mod inspect;
 mod reload;
 mod runtime;
+mod schemas;
 mod support;

@@ -1,12 +1,12 @@
 //! What the tests share: the library, built once, and its extensions in both linkages.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 use abi_fixture::{Everything, Modes};
 use goondan_abi::{Library, Loaded};
 use goondan_core::{Agent, AgentBuilder, Extension, ExtensionDescriptor, ScriptItem, ScriptedModel};
+use goondan_test_libraries::of_package;
 use serde_json::Value;
 
 /// Where a program finds an extension.
@@ -32,19 +32,7 @@ impl Linkage {
 /// The library of the fixture, built by cargo.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| build("abi-fixture", "dev"))
-}
-
-/// Builds the library of `package`. Libraries have a target directory of their own: the one in use holds builds with other
-/// features.
-pub(crate) fn build(package: &str, profile: &str) -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libraries");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", package, "--profile", profile]).arg("--target-dir").arg(&target);
-    let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let directory = if profile == "dev" { "debug" } else { profile };
-    target.join(directory).join(format!("lib{}.so", package.replace('-', "_")))
+    LIBRARY.get_or_init(|| of_package(env!("CARGO_TARGET_TMPDIR"), "abi-fixture", "dev"))
 }
 
 pub(crate) fn loaded() -> &'static Loaded {

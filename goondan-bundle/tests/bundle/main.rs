@@ -26,6 +26,7 @@ mod files;
 mod configs;
 
 mod hints;
+#[cfg(test)]
 mod libraries;
 
 mod schema;

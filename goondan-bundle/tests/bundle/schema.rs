@@ -45,7 +45,7 @@ fn good_documents_fit() {
     for document in [MODEL, EXTENSION, AGENT, SWARM, &full] {
         assert!(fits(&schema, document), "{document}");
     }
-    for example in ["quickstart", "notes"] {
+    for example in ["quickstart", "notes", "dynamic"] {
         let file = format!("{}/../examples/{example}/goondan.yaml", env!("CARGO_MANIFEST_DIR"));
         for document in fs::read_to_string(file).unwrap().split("\n---\n") {
             assert!(fits(&schema, document), "{document}");

@@ -1,0 +1,267 @@
+//! Bundles whose extensions are in libraries, and the commands that look into libraries.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use goondan_covers::covers;
+use goondan_test_libraries::{by_hand, of_package};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const DIRECTORY: &str = env!("CARGO_TARGET_TMPDIR");
+
+fn message_window() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| of_package(DIRECTORY, "message-window", "dev"))
+}
+
+fn fixture() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| of_package(DIRECTORY, "abi-fixture", "dev"))
+}
+
+fn goondan(place: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+    command.args(arguments).current_dir(place).env_remove("RUST_LOG").output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// The file that `./plugins/<name>` means.
+fn plugin(name: &str) -> String {
+    format!("plugins/{DLL_PREFIX}{name}{DLL_SUFFIX}")
+}
+
+/// A bundle with the extension `name`, whose spec is `spec`, and with `library` as its only plugin.
+fn bundle(name: &str, spec: &str, library: &Path) -> TempDir {
+    let place = TempDir::new().unwrap();
+    let text = format!(
+        "apiVersion: goondan.ai/v1
+kind: Model
+metadata: {{ name: main }}
+spec: {{ provider: scripted, script: ./script.yaml, record: ./requests.jsonl }}
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: {{ name: {name} }}
+spec: {{ {spec} }}
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: {{ name: main }}
+spec: {{ model: Model/main, extensions: [ {{ ref: Extension/{name} }} ] }}
+"
+    );
+    fs::create_dir(place.path().join("plugins")).unwrap();
+    fs::write(place.path().join("goondan.yaml"), text).unwrap();
+    fs::write(place.path().join("script.yaml"), "- { say: fine, repeat: true }\n").unwrap();
+    fs::copy(library, place.path().join(plugin("it"))).unwrap();
+    place
+}
+
+const WINDOW: &str = "entry: ./plugins/it, config: { maxMessages: 2 }";
+
+#[test]
+#[covers("LOAD-04")]
+fn a_bundle_runs_an_extension_out_of_a_library() {
+    let place = bundle("message-window", WINDOW, message_window());
+    for input in ["one", "two", "three"] {
+        // Not from the directory of the bundle: paths in it are its own.
+        let path = place.path().to_str().unwrap();
+        let state = place.path().join("state");
+        let output = goondan(Path::new("/"), &["run", path, "--input", input, "--state-root", state.to_str().unwrap()]);
+        assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
+    }
+    let requests = fs::read_to_string(place.path().join("requests.jsonl")).unwrap();
+    let last: Value = serde_json::from_str(requests.lines().last().unwrap()).unwrap();
+    assert_eq!(last["messages"].as_array().unwrap().len(), 2, "the window of the library is around the turns: {last}");
+    let order = goondan(place.path(), &["order"]);
+    assert!(stdout(&order).contains("message-window  trim      0"), "{}{}", stdout(&order), stderr(&order));
+}
+
+#[test]
+fn one_of_several_extensions_is_chosen_by_the_name_in_the_bundle() {
+    let place = bundle("noop", "entry: ./plugins/it", fixture());
+    let output = goondan(place.path(), &["run", "--input", "hi", "--state-root", "state"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
+    let place = bundle("nope", "entry: ./plugins/it", fixture());
+    for command in [&["check"][..], &["run", "--input", "hi", "--state-root", "state"]] {
+        let output = goondan(place.path(), command);
+        let said = format!("{}{}", stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for part in ["goondan.yaml:9:16: ", "E_EXT_LOAD", "none is called `nope`", "everything"] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+    }
+}
+
+#[test]
+fn an_absolute_entry_needs_the_operator() {
+    let place = bundle("window", WINDOW, message_window());
+    let file = place.path().join(plugin("it"));
+    let text = fs::read_to_string(place.path().join("goondan.yaml")).unwrap();
+    fs::write(place.path().join("goondan.yaml"), text.replace("./plugins/it", file.to_str().unwrap())).unwrap();
+    for command in [&["check"][..], &["order"], &["run", "--input", "hi", "--state-root", "state"]] {
+        let refused = goondan(place.path(), command);
+        assert_eq!(refused.status.code(), Some(2));
+        let said = format!("{}{}", stdout(&refused), stderr(&refused));
+        assert!(said.contains("--allow-absolute-plugins"), "{said}");
+        let allowed = goondan(place.path(), &[command, &["--allow-absolute-plugins"]].concat());
+        assert_eq!(allowed.status.code(), Some(0), "{}{}", stdout(&allowed), stderr(&allowed));
+    }
+}
+
+#[test]
+#[covers("ERR-02", "ERR-05")]
+fn a_library_that_cannot_be_loaded_is_told_with_its_place_and_the_remedy() {
+    let place = bundle("message-window", WINDOW, message_window());
+    let file = place.path().join(plugin("it"));
+    let whole = fs::read(&file).unwrap();
+    let mut foreign = whole.clone();
+    let declaration = foreign.windows(16).position(|bytes| bytes == b"GOONDAN-EXT-ABI\0").unwrap();
+    foreign[declaration + 20] = 7;
+    for (bytes, parts) in [
+        (whole[..whole.len() / 2].to_vec(), ["E_EXT_LOAD", "is damaged or incomplete", "build or copy it again"]),
+        (foreign, ["E_EXT_COMPAT", "ABI 7.0", "this program speaks ABI 1.0"]),
+    ] {
+        fs::write(&file, bytes).unwrap();
+        for command in [&["check"][..], &["run", "--input", "hi", "--state-root", "state"], &["order"]] {
+            let output = goondan(place.path(), command);
+            assert_eq!(output.status.code(), Some(2));
+            let said = format!("{}{}", stdout(&output), stderr(&output));
+            for part in parts.iter().chain(&["goondan.yaml:9:16: ", "help: "]) {
+                assert!(said.contains(part), "{part} in {said}");
+            }
+        }
+    }
+    fs::remove_file(&file).unwrap();
+    let output = goondan(place.path(), &["check"]);
+    assert!(stdout(&output).contains("names a library that does not exist"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_digest_pins_the_content_of_a_library() {
+    let place = bundle("message-window", WINDOW, message_window());
+    let inspected = goondan(place.path(), &["plugin", "inspect", &plugin("it"), "--json"]);
+    let inspected: Value = serde_json::from_slice(&inspected.stdout).unwrap();
+    let digest = inspected["sha256"].as_str().unwrap();
+    let text = fs::read_to_string(place.path().join("goondan.yaml")).unwrap();
+    let pinned = text.replace("entry: ./plugins/it", &format!("entry: ./plugins/it, sha256: {digest}"));
+    fs::write(place.path().join("goondan.yaml"), pinned).unwrap();
+    let run = ["run", "--input", "hi", "--state-root", "state"];
+    assert_eq!(stdout(&goondan(place.path(), &run)), "fine\n");
+    let packed = goondan(place.path(), &["plugin", "pack", &plugin("it")]);
+    assert_eq!(packed.status.code(), Some(0), "{}", stderr(&packed));
+    for command in [&["check"][..], &run] {
+        let output = goondan(place.path(), command);
+        let said = format!("{}{}", stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("the bundle pins {digest}")) && said.contains("goondan.yaml:9:"), "{said}");
+    }
+}
+
+#[test]
+#[covers("LINK-02")]
+fn inspecting_shows_what_a_library_holds_and_runs_nothing() {
+    let directory = TempDir::new().unwrap();
+    let output = goondan(directory.path(), &["plugin", "inspect", fixture().to_str().unwrap()]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
+    let page = stdout(&output);
+    for part in [
+        "  crate       abi-fixture\n",
+        "  abi         1.0\n",
+        "  api         goondan.ai/v1\n",
+        "  compiler    rustc 1.",
+        "  schemas     not packed\n",
+        "\neverything ",
+        "listens to  fixture.*\n",
+        "\nlinked in from other crates, and not offered: a-linked-in\n",
+    ] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+    let exits = by_hand(DIRECTORY, "exits");
+    let output = goondan(directory.path(), &["plugin", "inspect", exits.to_str().unwrap(), "--json"]);
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&object["extensions"][0]["name"], &object["schemas"]), (&"frozen".into(), &Value::Null));
+    assert_eq!(object["extensions"][0]["middlewares"][0]["kind"], "step");
+    let output = goondan(directory.path(), &["plugin", "inspect", "/dev/null"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""));
+    assert!(stderr(&output).contains("E_EXT_LOAD") && stderr(&output).contains("help: "), "{}", stderr(&output));
+}
+
+#[test]
+fn packed_schemas_are_shown_and_checked_without_running_the_library() {
+    let place = bundle("message-window", "entry: ./plugins/it, config: { maxMessages: 0 }", message_window());
+    let checked = goondan(place.path(), &["check"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", stdout(&checked));
+    for part in ["goondan.yaml:8:19: hint: ", "was not checked", "plugin pack ", "check --describe"] {
+        assert!(stdout(&checked).contains(part), "{part} in {}", stdout(&checked));
+    }
+    let refused = goondan(place.path(), &["check", "--describe"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
+    assert!(stdout(&refused).contains("E_EXT_CONFIG"), "{}", stdout(&refused));
+
+    let described = goondan(place.path(), &["plugin", "inspect", &plugin("it"), "--describe"]);
+    for part in ["schemas     not packed; the library was run for them\n", "  config      {", "maxMessages"] {
+        assert!(stdout(&described).contains(part), "{part} in {}", stdout(&described));
+    }
+    let before = fs::read(place.path().join(plugin("it"))).unwrap();
+    let packed = goondan(place.path(), &["plugin", "pack", &plugin("it")]);
+    assert_eq!(stdout(&packed), "packed the schemas of the extension message-window\n", "{}", stderr(&packed));
+    let once = fs::read(place.path().join(plugin("it"))).unwrap();
+    goondan(place.path(), &["plugin", "pack", &plugin("it")]);
+    assert!(once.starts_with(&before) && fs::read(place.path().join(plugin("it"))).unwrap() == once);
+
+    let refused = goondan(place.path(), &["check"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
+    assert!(stdout(&refused).contains("goondan.yaml:8:") && stdout(&refused).contains("E_EXT_CONFIG"));
+    let shown = goondan(place.path(), &["plugin", "inspect", &plugin("it")]);
+    assert!(stdout(&shown).contains("  schemas     packed\n"), "{}", stdout(&shown));
+    let text = fs::read_to_string(place.path().join("goondan.yaml")).unwrap();
+    fs::write(place.path().join("goondan.yaml"), text.replace("maxMessages: 0", "maxMessages: 9")).unwrap();
+    assert_eq!(stdout(&goondan(place.path(), &["run", "--input", "hi", "--state-root", "state"])), "fine\n");
+}
+
+#[test]
+fn a_library_that_does_not_survive_its_description_is_told() {
+    let directory = TempDir::new().unwrap();
+    let ask = |cfg: &str, arguments: &[&str]| {
+        let file = by_hand(DIRECTORY, cfg);
+        let before = fs::read(&file).unwrap();
+        let output = goondan(directory.path(), &[arguments, &[file.to_str().unwrap()]].concat());
+        assert_eq!((output.status.code(), fs::read(&file).unwrap() == before), (Some(2), true), "{cfg}");
+        assert!(stderr(&output).contains("E_EXT_LOAD") && stderr(&output).contains("help: "), "{}", stderr(&output));
+        stderr(&output).to_owned()
+    };
+    for command in [&["plugin", "inspect", "--describe"][..], &["plugin", "pack"]] {
+        assert!(ask("exits", command).contains("ended before it was described: exit status: 3"));
+        let crashed = ask("crashes", command);
+        assert!(crashed.contains("SIGABRT") && crashed.contains("about to crash"), "{crashed}");
+        assert!(ask("hangs", &[command, &["--deadline", "1"]].concat()).contains("was not described within 1 s"));
+    }
+    let place = bundle("frozen", "entry: ./plugins/it", &by_hand(DIRECTORY, "exits"));
+    let output = goondan(place.path(), &["check", "--describe"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stdout(&output).contains("goondan.yaml:9:16: ") && stdout(&output).contains("exit status: 3"));
+    assert_eq!(goondan(place.path(), &["check"]).status.code(), Some(0), "checking alone runs nothing");
+}
+
+#[test]
+fn what_a_library_writes_is_not_taken_for_its_schemas() {
+    let directory = TempDir::new().unwrap();
+    let talks = by_hand(DIRECTORY, "talks");
+    let output = goondan(directory.path(), &["plugin", "inspect", "--describe", "--json", talks.to_str().unwrap()]);
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["schemas"][0]["tools"][0]["name"], "frozen__echo", "{object}");
+}
