@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use goondan_core::{
-    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, Reloaded, Result,
-    ScriptItem, ScriptedModel, Store,
+    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, Reloaded, Result, ScriptItem,
+    ScriptedModel, Store,
 };
 
 use crate::{AgentResource, Bundle, Entry, Libraries, LibraryEntry, ModelResource, Provider, read_yaml};

@@ -7,14 +7,18 @@ use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
 use std::sync::OnceLock;
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
+use std::time::Duration;
 
 use goondan_covers::covers;
 use goondan_test_libraries::of_package;
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// A test that waits longer has failed.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The library of the fixture as it is built: version 0.1.0, `build one`.
 fn first() -> Vec<u8> {
@@ -82,8 +86,7 @@ spec: { model: Model/main, extensions: [ { ref: Extension/counting } ] }
         let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
         command.arg("run").arg(self.root.path()).arg("--watch").arg("--state-root").arg(self.path("state"));
         command.env("TMPDIR", self.path("tmp")).env_remove("RUST_LOG");
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (told, tell) = mpsc::channel();
         thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| told.send(line)));
@@ -115,7 +118,12 @@ impl Talk {
 
     /// The next line of standard error that begins with `start`.
     fn told(&self, start: &str) -> String {
-        self.tell.iter().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("never said: {start}"))
+        loop {
+            let line = self.tell.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("never said: {start}"));
+            if line.starts_with(start) {
+                return line;
+            }
+        }
     }
 
     fn end(mut self) {
@@ -167,7 +175,7 @@ fn a_broken_library_leaves_the_old_one_working_and_says_why() {
     assert_eq!(talk.turn(), "the code of build one");
     let new = second();
     fs::write(place.library(), &new[..new.len() / 2]).unwrap();
-    let why = talk.told("E_EXT_LOAD");
+    let why = talk.told("error: E_EXT_LOAD");
     assert!(why.contains("damaged or incomplete"), "{why}");
     assert_eq!(talk.told("not reloaded"), "not reloaded; the conversation goes on as it was");
     assert_eq!(talk.turn(), "the code of build one");
@@ -183,10 +191,9 @@ fn a_bundle_that_changes_is_read_again() {
     let mut talk = place.run();
     talk.turn();
     let bundle = fs::read_to_string(place.path("goondan.yaml")).unwrap();
-    let with_window = bundle.replace(
-        "extensions: [ ",
-        "extensions: [ { ref: Extension/message-window, config: { maxMessages: 4 } }, ",
-    ) + "---
+    let with_window = bundle
+        .replace("extensions: [ ", "extensions: [ { ref: Extension/message-window, config: { maxMessages: 4 } }, ")
+        + "---
 apiVersion: goondan.ai/v1
 kind: Extension
 metadata: { name: message-window }
