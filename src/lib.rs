@@ -97,9 +97,9 @@ pub use goondan_macros::{cleanup, extension, init, middleware, on, tool};
 
 #[cfg(feature = "runtime")]
 pub use goondan_core::{
-    Agent, AgentBuilder, AgentCall, FileStore, Instance, InstanceId, LocalRouter, MemoryStore, Model, ModelFinish,
-    ModelRequest, ModelResponse, Policy, Router, ScriptItem, ScriptedModel, Store, TurnStream, TurnUpdate, schema,
-    store,
+    Agent, AgentBuilder, AgentCall, Change, ExtensionChange, FileStore, Instance, InstanceId, LocalRouter, MemoryStore,
+    Model, ModelFinish, ModelRequest, ModelResponse, Policy, Reloaded, Router, ScriptItem, ScriptedModel, Store,
+    TurnStream, TurnUpdate, schema, store,
 };
 
 #[cfg(feature = "plugins")]

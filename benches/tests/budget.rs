@@ -55,7 +55,7 @@ fn a_layer_allocates_its_own_future_and_nothing_else() {
 fn allocations_of_loaded(library: &Loaded, name: &str, depth: usize) -> u64 {
     let extension = |name| library.extension(Some(name)).unwrap();
     let runtime = runtime();
-    let chain = runtime.block_on(step::chain_of([(extension("counting"), 1), (extension(name), depth)]));
+    let chain = runtime.block_on(step::chain_of([(extension("allocations"), 1), (extension(name), depth)]));
     let mut host = step::idle(100);
     let mut run = || {
         let here = measure(|| drop(runtime.block_on(chain.run(&mut host)).unwrap())).count_total;

@@ -108,10 +108,12 @@ impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
     unsafe extern "C" fn drop(data: *mut c_void) {
         logged("dropping a future", || {
             // SAFETY: The contract gives back, once, the data that `export` made.
-            let this = unsafe { Box::from_raw(data.cast::<Self>()) };
-            let _inside = this.future.is_some().then(|| this.around.enter());
-            // Before the guard, so that what the future holds ends inside.
-            std::mem::drop(this);
+            let mut this = unsafe { Box::from_raw(data.cast::<Self>()) };
+            if this.future.is_some() {
+                let _inside = this.around.enter();
+                this.future = None;
+            }
+            // `around` ends outside, because it may be what keeps the inside there.
         });
     }
 

@@ -1,10 +1,11 @@
 //! Owns the way from a bundle to the agents that it describes.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use goondan_core::{
-    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, Result, ScriptItem,
+    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, Reloaded, Result, ScriptItem,
     ScriptedModel, Store,
 };
 
@@ -12,10 +13,16 @@ use crate::bundle::config;
 use crate::{AgentResource, Bundle, Entry, Faults, Libraries, LibraryEntry, ModelResource, Provider, read_yaml};
 
 /// The agents of a bundle, built: they share a store and reach one another.
-#[derive(Debug)]
 pub struct Agents {
     agents: BTreeMap<AgentName, Agent>,
     router: LocalRouter,
+    store: Arc<dyn Store>,
+}
+
+impl fmt::Debug for Agents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.agents.values()).finish()
+    }
 }
 
 impl Agents {
@@ -27,6 +34,31 @@ impl Agents {
     /// All agents, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Agent> {
         self.agents.values()
+    }
+
+    /// Makes these the agents of `bundle`: each one becomes what it is there, as by [`Agent::reload`], new ones come and
+    /// others go. Nothing changes when the bundle cannot be built. The store stays the same.
+    ///
+    /// # Errors
+    /// As [`Bundle::build_with`], or without `libraries` as [`Bundle::build`]; and what [`Agent::reload`] says of the first
+    /// agent that stays what it was. Those before it, by name, are new then.
+    pub async fn reload(&mut self, bundle: &Bundle, libraries: Option<&dyn Libraries>) -> Result<Vec<Reloaded>> {
+        let built = bundle.build_agents(&self.store, &self.router, libraries).await?;
+        let gone: Vec<_> = self.agents.keys().filter(|name| !built.contains_key(*name)).cloned().collect();
+        let mut reloaded = Vec::new();
+        for (name, agent) in built {
+            if let Some(known) = self.agents.get(&name) {
+                reloaded.push(known.reload(&agent).await?);
+            } else {
+                self.router.add(&agent);
+                self.agents.insert(name, agent);
+            }
+        }
+        for name in gone {
+            self.agents.remove(&name);
+            self.router.remove(&name).await?;
+        }
+        Ok(reloaded)
     }
 
     /// Closes what the agents opened on behalf of one another.
@@ -61,19 +93,32 @@ impl Bundle {
     async fn build_from(&self, store: Arc<dyn Store>, libraries: Option<&dyn Libraries>) -> Result<Agents> {
         self.check_values().map_err(Faults::into_error)?;
         let router = LocalRouter::new();
+        let agents = self.build_agents(&store, &router, libraries).await?;
+        for agent in agents.values() {
+            router.add(agent);
+        }
+        Ok(Agents { agents, router, store })
+    }
+
+    /// The agents, which nobody can reach yet.
+    async fn build_agents(
+        &self,
+        store: &Arc<dyn Store>,
+        router: &LocalRouter,
+        libraries: Option<&dyn Libraries>,
+    ) -> Result<BTreeMap<AgentName, Agent>> {
         let scripts = self.models().map(|model| Ok((model.name.as_str(), script(model)?))).collect::<Result<_>>()?;
         let mut agents = BTreeMap::new();
         for resource in self.agents() {
             let agent = self
                 .builder_of(resource, &scripts, libraries)?
-                .store(Arc::clone(&store))
+                .store(Arc::clone(store))
                 .router(router.clone())
                 .build()
                 .await?;
-            router.add(&agent);
             agents.insert(resource.name.clone(), agent);
         }
-        Ok(Agents { agents, router })
+        Ok(agents)
     }
 
     fn builder_of(

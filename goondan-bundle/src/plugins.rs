@@ -1,12 +1,6 @@
 //! Owns the libraries of bundles as this project knows them: files that `goondan-abi` inspects and loads.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use goondan_abi::{Inspected, Library, Loaded, MiddlewareRecord};
+use goondan_abi::{Inspected, Library, MiddlewareRecord};
 use goondan_core::{Error, ErrorCode, ExtensionDescriptor, ExtensionName, LayerInfo, Options, Result};
 
 use crate::libraries::{Declared, Libraries};
@@ -14,7 +8,7 @@ use crate::resource::LibraryEntry;
 
 /// Loads the libraries that a bundle names. Their code runs with all rights of the program, so load only what you trust.
 ///
-/// A library that did not change since is not loaded again: keep one of these for the life of the program.
+/// A file that holds the same as one that was loaded is not loaded again: its extensions are the same ones.
 ///
 /// ```no_run
 /// # async fn example() -> goondan_core::Result<()> {
@@ -29,29 +23,8 @@ use crate::resource::LibraryEntry;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Default)]
-pub struct Plugins {
-    loaded: Mutex<BTreeMap<Identity, Arc<Loaded>>>,
-}
-
-/// What tells one file from another, and from what it was before.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Identity {
-    path: PathBuf,
-    device: u64,
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-}
-
-impl Identity {
-    fn of(path: &Path) -> Result<Self> {
-        let metadata = fs::metadata(path)?;
-        let modified = (metadata.mtime(), metadata.mtime_nsec());
-        let (device, inode, size) = (metadata.dev(), metadata.ino(), metadata.size());
-        Ok(Self { path: path.to_owned(), device, inode, size, modified })
-    }
-}
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plugins(());
 
 impl Plugins {
     /// Loads nothing yet.
@@ -79,18 +52,6 @@ impl Plugins {
         inspected.extension(library.name.as_str())?;
         Ok(inspected)
     }
-
-    fn loaded(&self, inspected: Inspected) -> Result<Arc<Loaded>> {
-        let identity = Identity::of(inspected.path())?;
-        // Whoever comes while a library is loaded wants the same one.
-        let mut all = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(loaded) = all.get(&identity) {
-            return Ok(Arc::clone(loaded));
-        }
-        let loaded = Arc::new(inspected.load()?);
-        all.insert(identity, Arc::clone(&loaded));
-        Ok(loaded)
-    }
 }
 
 impl Libraries for Plugins {
@@ -106,7 +67,7 @@ impl Libraries for Plugins {
     fn load(&self, library: &LibraryEntry) -> Result<&'static ExtensionDescriptor> {
         let inspected = self.inspect(library)?;
         let name = inspected.extension(library.name.as_str())?.name.clone();
-        self.loaded(inspected)?.extension(Some(&name))
+        inspected.load()?.extension(Some(&name))
     }
 }
 

@@ -131,6 +131,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
+    /// Reload between two turns when files of the bundle, scripts of its models, or its libraries change.
+    #[arg(long, conflicts_with = "input")]
+    pub(crate) watch: bool,
+
     /// When the conversation is synced to the disk [default: what the swarm says, or turn].
     #[arg(long, value_name = "WHEN")]
     pub(crate) fsync: Option<Sync>,

@@ -15,9 +15,9 @@ const KINDS: [MiddlewareKind; 3] = [MiddlewareKind::Turn, MiddlewareKind::Step, 
 
 /// A layer as it is shown.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct Shown {
     #[serde(flatten)]
-    layer: &'a LayerInfo,
+    layer: LayerInfo,
     why: String,
 }
 
@@ -52,14 +52,18 @@ pub(crate) fn onion(instance: &Instance) -> String {
     page(&onions(instance))
 }
 
-fn onions(instance: &Instance) -> [(MiddlewareKind, Vec<Shown<'_>>); 3] {
-    KINDS.map(|kind| (kind, explain(instance.layers(kind))))
+fn onions(instance: &Instance) -> [(MiddlewareKind, Vec<Shown>); 3] {
+    KINDS.map(|kind| (kind, explain(&instance.layers(kind))))
 }
 
 /// Every layer with the reason why it does not lie further out.
-fn explain(layers: &[LayerInfo]) -> Vec<Shown<'_>> {
+fn explain(layers: &[LayerInfo]) -> Vec<Shown> {
     let outer = std::iter::once(None).chain(layers.iter().map(Some));
-    layers.iter().zip(outer).map(|(layer, outer)| Shown { layer, why: why(layer, outer, layers) }).collect()
+    layers
+        .iter()
+        .zip(outer)
+        .map(|(layer, outer)| Shown { layer: layer.clone(), why: why(layer, outer, layers) })
+        .collect()
 }
 
 fn why(layer: &LayerInfo, outer: Option<&LayerInfo>, all: &[LayerInfo]) -> String {
@@ -86,12 +90,12 @@ fn by_name(layer: &LayerInfo, outer: &LayerInfo) -> String {
     }
 }
 
-fn page(onions: &[(MiddlewareKind, Vec<Shown<'_>>)]) -> String {
+fn page(onions: &[(MiddlewareKind, Vec<Shown>)]) -> String {
     let mut page = String::new();
     for (kind, layers) in onions {
         // Writing into a string does not fail.
         _ = writeln!(page, "{kind}");
-        let longest = |text: fn(&LayerInfo) -> usize| layers.iter().map(|shown| text(shown.layer)).max().unwrap_or(0);
+        let longest = |text: fn(&LayerInfo) -> usize| layers.iter().map(|shown| text(&shown.layer)).max().unwrap_or(0);
         let (name, function) = (longest(|layer| layer.extension.as_str().len()), longest(|layer| layer.function.len()));
         for Shown { layer, why } in layers {
             let LayerInfo { extension, function: called, priority, .. } = layer;
@@ -112,7 +116,7 @@ fn core(kind: MiddlewareKind) -> &'static str {
     }
 }
 
-fn json(onions: &[(MiddlewareKind, Vec<Shown<'_>>)]) -> Result<String> {
+fn json(onions: &[(MiddlewareKind, Vec<Shown>)]) -> Result<String> {
     let object: serde_json::Map<_, _> = onions
         .iter()
         .map(|(kind, layers)| Ok((kind.to_string(), serde_json::to_value(layers)?)))

@@ -72,7 +72,7 @@ pub use extension::{
 };
 
 #[cfg(feature = "runtime")]
-pub use agent::{Agent, AgentBuilder, Instance, Policy, TurnStream, TurnUpdate};
+pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, Instance, Policy, Reloaded, TurnStream, TurnUpdate};
 #[cfg(feature = "runtime")]
 pub use agents::{AgentCall, LocalRouter, Router};
 #[cfg(feature = "runtime")]

@@ -36,6 +36,26 @@ impl States {
         Arc::clone(states.entry(extension.clone()).or_default())
     }
 
+    /// A state for a successor of `extension`: it begins as a copy, and is nobody else's before [`States::hand_over`].
+    pub(crate) fn copy_of(&self, extension: &ExtensionName) -> Arc<StateCell> {
+        let value = self.of(extension).get();
+        Arc::new(StateCell(Mutex::new(Cell { value, changed: false })))
+    }
+
+    /// Makes `successor`, which came from [`States::copy_of`], the state of `extension`. What the extension does with its
+    /// state from now on is lost.
+    pub(crate) fn hand_over(&self, extension: &ExtensionName, successor: &Arc<StateCell>) {
+        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(old) = states.insert(extension.clone(), Arc::clone(successor)) {
+            let old = std::mem::take(&mut *old.lock());
+            let mut new = successor.lock();
+            if !new.changed {
+                // What was set since the copy was taken.
+                *new = old;
+            }
+        }
+    }
+
     /// Every state that there is.
     pub(crate) fn all(&self) -> BTreeMap<ExtensionName, Value> {
         let states = self.0.lock().unwrap_or_else(PoisonError::into_inner);

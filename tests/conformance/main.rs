@@ -15,6 +15,7 @@ mod next;
 mod order;
 mod pairs;
 mod random_events;
+mod reload;
 mod state;
 mod state_late;
 mod support;

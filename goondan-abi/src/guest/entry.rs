@@ -6,7 +6,7 @@ use goondan_core::{API_VERSION, Error, ErrorCode, ExtensionApi, ExtensionDescrip
 use serde_json::json;
 
 use super::extension::Guest;
-use super::runtime::InRuntime;
+use super::runtime::{AsUser, User};
 use super::{HOST, log};
 use crate::bytes::answer;
 use crate::future::export;
@@ -111,5 +111,5 @@ unsafe extern "C" fn register(number: usize, handle: *const c_void, name: Text, 
         Ok(Buffer::EMPTY)
     };
     // SAFETY: The future borrows nothing.
-    unsafe { export(InRuntime, register) }
+    unsafe { export(AsUser(User::new()), register) }
 }

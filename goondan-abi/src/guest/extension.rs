@@ -13,11 +13,12 @@ use serde_json::{Map, Value};
 
 use super::host;
 use super::object::{Cleanup, Subscriber, Tool, object};
+use super::runtime::User;
 use crate::bytes::{answer, ask};
 use crate::table::{Buffer, CLEANUP, Object, Registration, STEP, SUBSCRIPTION, TOOL, TOOL_CALL, TURN, Text};
 
 /// The host's handle for one extension of one conversation; dropping it gives it back.
-pub(super) struct Guest(*const c_void);
+pub(super) struct Guest(*const c_void, User);
 
 // SAFETY: The contract lets the functions of the host be called with a handle from any thread.
 unsafe impl Send for Guest {}
@@ -28,7 +29,7 @@ impl Guest {
     /// # Safety
     /// `handle` must be one that the host has given away.
     pub(super) unsafe fn new(handle: *const c_void) -> Self {
-        Self(handle)
+        Self(handle, User::new())
     }
 
     pub(super) fn named(self, name: ExtensionName) -> Arc<Named> {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::run::{GuestKind, Link, Run, handle_buffer};
-use super::runtime::InRuntime;
+use super::runtime::{InRuntime, User};
 use super::tool::ToolRun;
 use crate::future::{Around, export};
 use crate::panic::logged;
@@ -27,7 +27,8 @@ pub(super) trait Callable: Send + Sync + 'static {
 
 /// Hands `callable` to the host.
 pub(super) fn object<C: Callable>(callable: C) -> Object {
-    struct Table<C>(C);
+    /// The callable, and what keeps the runtime there for it.
+    struct Table<C>(C, User);
 
     impl<C: Callable> Table<C> {
         const TABLE: &'static ObjectTable =
@@ -35,7 +36,7 @@ pub(super) fn object<C: Callable>(callable: C) -> Object {
 
         unsafe extern "C" fn call(data: *mut c_void, call: *const c_void, input: Text) -> table::Future {
             // SAFETY: The contract gives back the data of `object`, which ends after all its futures.
-            let callable = unsafe { &*data.cast::<C>() };
+            let Self(callable, _) = unsafe { &*data.cast::<Self>() };
             // SAFETY: The contract makes `call` live until the future is dropped.
             let link = unsafe { Link::new(call) };
             // SAFETY: The text is borrowed for this call.
@@ -52,14 +53,15 @@ pub(super) fn object<C: Callable>(callable: C) -> Object {
 
         unsafe extern "C" fn drop(data: *mut c_void) {
             logged("dropping a part of an extension", || {
-                let _inside = InRuntime.enter();
                 // SAFETY: The contract gives back, once, the data of `object`.
-                std::mem::drop(unsafe { Box::from_raw(data.cast::<C>()) });
+                let Self(callable, _user) = *unsafe { Box::from_raw(data.cast::<Self>()) };
+                let _inside = InRuntime.enter();
+                std::mem::drop(callable);
             });
         }
     }
 
-    Object { data: Box::into_raw(Box::new(callable)).cast(), table: Table::<C>::TABLE }
+    Object { data: Box::into_raw(Box::new(Table(callable, User::new()))).cast(), table: Table::<C>::TABLE }
 }
 
 impl<K: GuestKind> Callable for Layer<K>

@@ -1,6 +1,7 @@
 //! Owns inspection: what is known of a library before any code of it runs (LINK-02).
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use goondan_core::{Error, ErrorCode, Result};
 
@@ -26,7 +27,8 @@ impl Library {
         declared.check(path)?;
         let (own, linked_in) = own_package(path, record::parse(path, &contents.records)?)?;
         let schemas = schemas::read(path)?;
-        Ok(Inspected { path: path.to_owned(), bytes: contents.declaration, declared, own, linked_in, schemas })
+        let (path, bytes, digest) = (path.to_owned(), contents.declaration, OnceLock::new());
+        Ok(Inspected { path, bytes, declared, own, linked_in, schemas, digest })
     }
 }
 
@@ -51,6 +53,8 @@ pub struct Inspected {
     own: Vec<ExtensionRecord>,
     linked_in: Vec<ExtensionRecord>,
     schemas: Option<Vec<ExtensionSchemas>>,
+    /// Of the file, for whoever asked for it: then nothing else is loaded.
+    digest: OnceLock<String>,
 }
 
 impl Inspected {
@@ -90,12 +94,22 @@ impl Inspected {
         self.schemas.as_deref()
     }
 
-    /// The SHA-256 digest of the file as it is now, in lower-case hexadecimal digits.
+    /// The SHA-256 digest of the file, in lower-case hexadecimal digits. What is loaded afterwards has it.
     ///
     /// # Errors
     /// `E_EXT_LOAD` when the file cannot be read.
     pub fn sha256(&self) -> Result<String> {
-        digest::of_file(&self.path)
+        match self.digest.get() {
+            Some(digest) => Ok(digest.clone()),
+            None => digest::of_file(&self.path).map(|digest| self.digest.get_or_init(|| digest).clone()),
+        }
+    }
+
+    /// Whether `copy` is one of what was inspected.
+    pub(super) fn is_copied_to(&self, copy: &Path) -> bool {
+        let same_digest = || self.digest.get().is_none_or(|digest| digest::of_file(copy).is_ok_and(|of| of == *digest));
+        let copied = Library::inspect(copy);
+        copied.is_ok_and(|copied| copied.bytes == self.bytes && copied.own == self.own) && same_digest()
     }
 
     /// Extensions of other crates that the library was linked with. It does not offer them.

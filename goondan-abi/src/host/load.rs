@@ -1,8 +1,9 @@
 //! Owns loading: an inspected library becomes extensions that an agent takes like linked ones.
 
 use std::ffi::c_void;
-use std::path::Path;
-use std::sync::Arc;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use goondan_core::{
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
+use super::copy;
 use super::extension::Extension;
 use super::inspect::Inspected;
 use super::record::{ExtensionRecord, ToolRecord};
@@ -27,7 +29,7 @@ use crate::table::{DECLARATION_SYMBOL, Declaration, HostTable, PluginTable, Text
 #[derive(Debug)]
 pub struct Loaded {
     path: Arc<Path>,
-    extensions: Vec<&'static ExtensionDescriptor>,
+    extensions: &'static [&'static ExtensionDescriptor],
 }
 
 /// What `describe` says of an extension.
@@ -50,6 +52,10 @@ impl Inspected {
     /// Loads the library: runs what it does at loading, and lets it describe its extensions. They themselves do not run
     /// before an agent registers them.
     ///
+    /// It is loaded from a copy of its own, so that the file may be replaced, or written to, while the program runs; the new
+    /// one is inspected and loaded like any other. A file that holds what one that was loaded held is the same library: its
+    /// extensions are those of the first.
+    ///
     /// # Errors
     /// `E_EXT_LOAD` when the system cannot load it, when it is not the file that was inspected, or when it does not keep to
     /// the contract.
@@ -60,8 +66,45 @@ impl Inspected {
     /// The same with another table of the host, for the tests of the contract.
     #[doc(hidden)]
     pub fn load_with(self, host: &'static HostTable) -> Result<Loaded> {
+        // Whoever comes while a library is loaded wants the same one.
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = known.iter().find(|known| std::ptr::eq(known.host, host) && self.is_copied_from(&known.copy));
+        if let Some(same) = same {
+            return Ok(Loaded { path: self.path.into(), extensions: same.extensions });
+        }
+        let copy = self.copy()?;
+        let extensions = list(self.start(&copy, host)?);
+        known.push(Known { copy, host, extensions });
+        Ok(Loaded { path: self.path.into(), extensions })
+    }
+
+    /// Whether the file holds what `copy`, which was loaded, does.
+    fn is_copied_from(&self, copy: &Path) -> bool {
+        // A file that cannot be compared is loaded, or fails, by itself.
+        copy::is_same(&self.path, copy).unwrap_or(false) && self.is_copied_to(copy)
+    }
+
+    /// A copy of what was inspected.
+    fn copy(&self) -> Result<PathBuf> {
+        let copy = copy::of(&self.path).map_err(|error| {
+            let (path, place) = (self.path.display(), std::env::temp_dir());
+            Error::new(ErrorCode::EXT_LOAD, format!("`{path}` cannot be copied to {}: {error}", place.display()))
+                .suggest("libraries are loaded from copies; `TMPDIR` says where these lie")
+                .caused_by(error)
+        })?;
+        if self.is_copied_to(&copy) {
+            return Ok(copy);
+        }
+        // It was never mapped.
+        _ = fs::remove_file(&copy);
+        let message = format!("`{}` is not the file that was inspected", self.path.display());
+        Err(Error::new(ErrorCode::EXT_LOAD, message).suggest("somebody writes to it; try again when that is done"))
+    }
+
+    /// Loads `copy`, and has it describe its extensions.
+    fn start(&self, copy: &Path, host: &'static HostTable) -> Result<Vec<&'static ExtensionDescriptor>> {
         let failed = |what: String| Error::new(ErrorCode::EXT_LOAD, format!("`{}` {what}", self.path.display()));
-        let declaration = open(&self)?;
+        let declaration = open(self, copy)?;
         let mut plugin = std::ptr::null();
         // SAFETY: The declaration was checked, so the entry has this form; the places are ours.
         ask(|error| unsafe { (declaration.entry)(host, &raw mut plugin, error) })?;
@@ -81,9 +124,20 @@ impl Inspected {
         if let Some(lost) = self.extensions().iter().find(|record| extensions.iter().all(|e| e.name != record.name)) {
             return Err(failed(format!("names the extension `{}` and does not have it", lost.name)));
         }
-        Ok(Loaded { path: self.path.into(), extensions })
+        Ok(extensions)
     }
 }
+
+/// What was loaded, for whoever wants the same again.
+struct Known {
+    copy: PathBuf,
+    host: &'static HostTable,
+    extensions: &'static [&'static ExtensionDescriptor],
+}
+
+/// All libraries of this process. A file with the same content is the same library, and so are its extensions: a reload
+/// knows by them what is unchanged.
+static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 /// The table that libraries are given, for the tests of the contract.
 #[doc(hidden)]
@@ -91,32 +145,30 @@ pub fn host_table() -> &'static HostTable {
     &HOST
 }
 
-/// Maps the file, for ever, and finds its declaration.
-fn open(inspected: &Inspected) -> Result<&'static Declaration> {
-    let path = &inspected.path;
-    let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
-        Error::new(ErrorCode::EXT_LOAD, format!("`{}` cannot be loaded: {error}", path.display()))
-            .suggest("the message of the system above names what is missing, often another library")
+/// Maps a copy of the file, for ever, and finds its declaration.
+fn open(inspected: &Inspected, copy: &Path) -> Result<&'static Declaration> {
+    let failed = |error: libloading::Error| {
+        Error::new(ErrorCode::EXT_LOAD, format!("`{}` cannot be loaded: {error}", inspected.path.display())).suggest(
+            "the message of the system above names what is missing, often another library; one that lies beside this one \
+             is not found there, because libraries are loaded from copies",
+        )
     };
-    // Without a slash the system would search its own directories for the name.
-    let place = path.canonicalize().map_err(|error| failed(error.into()))?;
-    // SAFETY: Loading runs the initializers of the library, which whoever loads it trusts; see the stated limits.
-    let library = unsafe { unix::Library::open(Some(place), unix::RTLD_NOW | unix::RTLD_LOCAL) };
-    let library = library.map_err(|error| failed(error.into()))?;
+    // SAFETY: Loading runs the initializers of the library, which whoever loads it trusts; see the stated limits. The path
+    // is absolute, so that the system does not search its own directories.
+    let library = unsafe { unix::Library::open(Some(copy), unix::RTLD_NOW | unix::RTLD_LOCAL) };
+    let library = library.map_err(failed)?;
     // SAFETY: The symbol was found in the file, as data of this form.
     let symbol = unsafe { library.get::<*const Declaration>(DECLARATION_SYMBOL) };
-    let address = symbol.map_err(|error| failed(error.into()))?.into_raw().cast::<Declaration>();
+    let address = symbol.map_err(failed)?.into_raw().cast::<Declaration>();
     // Never unloaded: threads, wakers and statics may lead into it.
     std::mem::forget(library);
     let loaded = std::ptr::slice_from_raw_parts(address.cast::<u8>(), std::mem::offset_of!(Declaration, entry));
-    // SAFETY: The file that was inspected has at least as many bytes there. Another one, put in its place meanwhile, has a
-    // declaration too, whose first part is frozen.
+    // SAFETY: The file that was inspected has at least as many bytes there.
     let same = unsafe { &*loaded } == inspected.bytes.get(..loaded.len()).unwrap_or_default();
     if !same {
-        let message = format!("`{}` is not the file that was inspected", path.display());
-        return Err(Error::new(ErrorCode::EXT_LOAD, message).suggest(
-            "a file that was loaded once and then replaced is not loaded again: give the new one another name",
-        ));
+        // Nobody but this process writes to the copy. A library can still replace its own data while it is loaded.
+        let message = format!("`{}` is another library once it is loaded", inspected.path.display());
+        return Err(Error::new(ErrorCode::EXT_LOAD, message).suggest("build it again"));
     }
     // SAFETY: It is the declaration that was checked, and it is never unloaded.
     Ok(unsafe { &*address })
@@ -216,7 +268,7 @@ fn register(
 impl Loaded {
     /// The extensions of the library's own crate, for [`AgentBuilder::described`](goondan_core::AgentBuilder::described).
     pub fn extensions(&self) -> &[&'static ExtensionDescriptor] {
-        &self.extensions
+        self.extensions
     }
 
     /// The extension called `name`, or without a name the only one.
@@ -224,7 +276,7 @@ impl Loaded {
     /// # Errors
     /// `E_EXT_LOAD` when there is none of that name, or when there are several to choose from.
     pub fn extension(&self, name: Option<&str>) -> Result<&'static ExtensionDescriptor> {
-        let found = match (name, self.extensions.as_slice()) {
+        let found = match (name, self.extensions) {
             (Some(name), all) => all.iter().find(|descriptor| descriptor.name == name),
             (None, [only]) => Some(only),
             (None, _) => None,

@@ -1,6 +1,7 @@
 //! Owns the side of the program: reading libraries, loading them, and what they may call.
 
 mod call;
+mod copy;
 mod declaration;
 mod digest;
 mod elf;

@@ -7,6 +7,7 @@ mod c;
 mod failures;
 mod frozen;
 mod inspect;
+mod reload;
 mod rough;
 mod runtime;
 mod schemas;

@@ -1,6 +1,6 @@
 //! Owns events that come from `--input` or from lines of standard input, and the answers to them.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Write};
 use std::thread;
 
 use goondan::{Error, ErrorCode, Result, TurnResult};
@@ -9,14 +9,16 @@ use tokio::sync::mpsc::{Receiver, channel};
 use super::opened::Opened;
 use super::race::{First, first};
 use super::signals::{Ended, Signal, Signals};
+use super::watch::Watch;
 use super::{Outcome, RunArgs};
 use crate::answer::{self, Format};
 
 /// A conversation without a terminal.
 pub(crate) struct Lines<'a> {
-    opened: &'a Opened,
+    opened: &'a mut Opened,
     args: &'a RunArgs,
     signals: Signals,
+    watch: Watch,
     failed: bool,
 }
 
@@ -29,8 +31,8 @@ enum Then {
 }
 
 impl<'a> Lines<'a> {
-    pub(crate) fn new(opened: &'a Opened, args: &'a RunArgs, signals: Signals) -> Self {
-        Self { opened, args, signals, failed: false }
+    pub(crate) fn new(opened: &'a mut Opened, args: &'a RunArgs, signals: Signals, watch: Watch) -> Self {
+        Self { opened, args, signals, watch, failed: false }
     }
 
     /// One event.
@@ -45,12 +47,16 @@ impl<'a> Lines<'a> {
     pub(crate) async fn all(mut self) -> Result<Outcome> {
         let mut lines = read_lines()?;
         for number in 1.. {
-            let line = match first(self.signals.next(), lines.recv()).await {
-                First::One(Signal::Interrupt) => return Ok(Outcome::Interrupted),
-                First::One(Signal::Terminate) => return Ok(Outcome::Done),
-                First::Other(Some(line)) => line?,
-                First::Other(None) => break,
+            // The line that is waiting to be read is the next turn: a change comes before it.
+            let line = loop {
+                match first(self.signals.next(), first(self.watch.changed(), lines.recv())).await {
+                    First::One(Signal::Interrupt) => return Ok(Outcome::Interrupted),
+                    First::One(Signal::Terminate) => return Ok(Outcome::Done),
+                    First::Other(First::One(())) => self.reload().await,
+                    First::Other(First::Other(line)) => break line,
+                }
             };
+            let Some(line) = line.transpose()? else { break };
             match std::str::from_utf8(&line) {
                 Ok(text) if text.trim().is_empty() => {}
                 Ok(text) => match self.turn(text.trim_end_matches(['\n', '\r'])).await? {
@@ -68,6 +74,12 @@ impl<'a> Lines<'a> {
             }
         }
         Ok(self.outcome())
+    }
+
+    async fn reload(&mut self) {
+        // Where that cannot be said nobody wants to know.
+        self.opened.reload_and_tell(|text| _ = writeln!(io::stderr(), "{text}")).await;
+        self.watch.watch(self.opened.files());
     }
 
     async fn turn(&mut self, input: &str) -> Result<Then> {

@@ -5,6 +5,7 @@ mod opened;
 mod race;
 mod repl;
 mod signals;
+mod watch;
 
 use std::io::{self, IsTerminal};
 
@@ -16,6 +17,7 @@ use opened::Opened;
 use repl::Repl;
 use repl::terminal::Terminal;
 use signals::Signals;
+use watch::Watch;
 
 pub(crate) use opened::agent_of;
 
@@ -45,17 +47,18 @@ async fn converse(args: &RunArgs) -> Result<Outcome> {
         Ok(opened) => opened,
         Err(refusal) => return refusal.outcome(args.json),
     };
+    let watch = if args.watch { Watch::start(opened.files())? } else { Watch::nothing() };
     let outcome = match &args.input {
-        Some(input) => Lines::new(&opened, args, Signals::watch(|| ())?).one(input).await,
+        Some(input) => Lines::new(&mut opened, args, Signals::watch(|| ())?, watch).one(input).await,
         None if is_conversation(args) => {
             let terminal = Terminal::of_process();
             let kept = terminal.clone();
             let signals = Signals::watch(move || kept.restore())?;
-            let outcome = Repl::new(&mut opened, args, terminal.clone(), signals)?.talk().await;
+            let outcome = Repl::new(&mut opened, args, terminal.clone(), signals, watch)?.talk().await;
             terminal.restore();
             outcome
         }
-        None => Lines::new(&opened, args, Signals::watch(|| ())?).all().await,
+        None => Lines::new(&mut opened, args, Signals::watch(|| ())?, watch).all().await,
     };
     // Also when a turn failed, or was cancelled: closing stores it.
     let closed = opened.close().await;

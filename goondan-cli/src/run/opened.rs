@@ -1,10 +1,13 @@
 //! Owns the opened conversation of `goondan run`: from the bundle to the instance, and back again.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goondan::bundle::{AgentResource, Agents, Plugins};
+use goondan::bundle::{AgentResource, Agents, Entry, Plugins, Provider};
 use goondan::store::{Fsync, state_root};
-use goondan::{AgentName, Bundle, Error, FileStore, Instance, InstanceId, InstanceKey, Result};
+use goondan::{
+    AgentName, Bundle, Error, ExtensionChange, FileStore, Instance, InstanceId, InstanceKey, Reloaded, Result,
+};
 
 use crate::args::{RunArgs, Sync};
 use crate::faults::{self, Refusal};
@@ -18,6 +21,7 @@ pub(crate) struct Opened {
     agent: AgentName,
     agents: Agents,
     instance: Instance,
+    files: Vec<PathBuf>,
 }
 
 impl Opened {
@@ -31,7 +35,7 @@ impl Opened {
         let store = Arc::new(FileStore::in_workspace(&root, bundle.workspace_name()?)?.fsync(fsync));
         let agents = bundle.build_with(Arc::clone(&store), &plugins).await?;
         let instance = instance(&agents, &agent, &args.instance).await?;
-        Ok(Self { args: args.clone(), plugins, store, agent, agents, instance })
+        Ok(Self { args: args.clone(), plugins, store, agent, agents, instance, files: files(&bundle) })
     }
 
     pub(crate) fn instance(&self) -> &Instance {
@@ -47,27 +51,38 @@ impl Opened {
         Ok(self.store.instance_dir(&self.id()?))
     }
 
-    /// Reads the bundle again, and goes on with the same conversation as it is described now. What was opened stays if the
-    /// bundle has faults.
-    ///
-    /// # Errors
-    /// The faults; or that the conversation could not be opened again, after which it is closed and every turn says so.
-    pub(crate) async fn reload(&mut self) -> Result<(), Refusal> {
+    /// The files that it is made of: those of the bundle, the scripts of its models, its libraries.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.files.clone()
+    }
+
+    /// Reads the bundle again, and goes on with the same conversation as it is described now. Everything stays as it is
+    /// when the bundle has faults, or an extension cannot be initialized.
+    pub(crate) async fn reload(&mut self) -> Result<Vec<ExtensionChange>, Refusal> {
         let bundle = faults::read(&self.args.bundle, &self.plugins)?;
         bundle.check_values()?;
         bundle.agent(self.agent.as_str())?;
-        let agents = bundle.build_with(Arc::clone(&self.store), &self.plugins).await?;
-        // Two cannot have a conversation open: the old one goes first.
-        self.close().await?;
-        match instance(&agents, &self.agent, &self.args.instance).await {
-            Ok(instance) => {
-                self.agents = agents;
-                self.instance = instance;
-                Ok(())
+        let reloaded = self.agents.reload(&bundle, Some(&self.plugins)).await?;
+        self.files = files(&bundle);
+        let mut changes = Vec::new();
+        for Reloaded { changes: some, refused, .. } in reloaded {
+            changes.extend(some);
+            refused.iter().for_each(|(_, error)| crate::report(error));
+        }
+        Ok(changes)
+    }
+
+    /// Reloads, and says what came of it in words.
+    pub(crate) async fn reload_and_tell(&mut self, tell: impl Fn(&str)) {
+        match self.reload().await {
+            Ok(changes) if changes.is_empty() => tell("reloaded"),
+            Ok(changes) => {
+                let changes: Vec<_> = changes.iter().map(ToString::to_string).collect();
+                tell(&format!("reloaded: {}", changes.join(", ")));
             }
-            Err(error) => {
-                self.instance = instance(&self.agents, &self.agent, &self.args.instance).await?;
-                Err(error.into())
+            Err(refusal) => {
+                refusal.tell();
+                tell("not reloaded; the conversation goes on as it was");
             }
         }
     }
@@ -76,6 +91,18 @@ impl Opened {
     pub(crate) async fn close(&self) -> Result<()> {
         self.instance.close().await.and(self.agents.close().await)
     }
+}
+
+fn files(bundle: &Bundle) -> Vec<PathBuf> {
+    let scripts = bundle.models().filter_map(|model| match &model.provider {
+        Provider::Scripted { script, .. } => Some(script.as_path()),
+        _ => None,
+    });
+    let libraries = bundle.extensions().filter_map(|extension| match &extension.entry {
+        Entry::Library(library) => Some(library.file.as_path()),
+        _ => None,
+    });
+    bundle.files().chain(scripts).chain(libraries).map(Path::to_path_buf).collect()
 }
 
 async fn instance(agents: &Agents, agent: &AgentName, key: &str) -> Result<Instance> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::description::Description;
 use super::{Agent, AgentInner, Policy};
 use crate::agents::Router;
 use crate::error::{Error, ErrorCode, Result};
@@ -48,10 +49,19 @@ enum Code {
 }
 
 /// An extension that was found and whose config fits.
+#[derive(Clone)]
 pub(super) struct ExtensionSpec {
     pub(super) name: ExtensionName,
     pub(super) descriptor: &'static ExtensionDescriptor,
     pub(super) config: Value,
+}
+
+/// Whether they describe the same extension: the same name, code and config (LEGACY-RECONCILE-02). The code is told by
+/// the address of the descriptor: a library that was loaded anew has another one, whatever it says of itself.
+impl PartialEq for ExtensionSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && std::ptr::eq(self.descriptor, other.descriptor) && self.config == other.config
+    }
 }
 
 impl AgentBuilder {
@@ -177,17 +187,21 @@ impl AgentBuilder {
             return Err(Error::new(ErrorCode::CONFIG_DUPLICATE_NAME, message)
                 .suggest("give one of them another name: state and order go by it"));
         }
+        let description = Description {
+            model,
+            models: self.models,
+            system: self.system,
+            extensions,
+            policy: self.policy,
+            schemas: SchemaCache::default(),
+            hints: self.hints,
+            router: self.router,
+        };
         Ok(Agent {
             inner: Arc::new(AgentInner {
                 name,
-                model,
-                models: self.models,
-                system: self.system,
-                extensions,
-                policy: self.policy,
-                schemas: SchemaCache::default(),
-                hints: self.hints,
-                router: self.router,
+                description: Mutex::new(Arc::new(description)),
+                reloading: tokio::sync::Mutex::default(),
                 store: self.store,
                 instances: Mutex::default(),
             }),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -12,8 +12,10 @@ use tokio::sync::OwnedMutexGuard;
 use tracing::Instrument;
 
 use super::AgentInner;
+use super::attached::{drop_behind_border, go_away};
+use super::description::{Description, Generation};
 use super::live::Live;
-use super::registration::Registered;
+use super::registration::Prepared;
 use super::report::Reporter;
 use super::services::Services;
 use super::stream::{TurnStream, Updates};
@@ -48,9 +50,11 @@ pub(super) struct Guard {
 }
 
 pub(super) struct InstanceInner {
-    pub(super) agent: Arc<AgentInner>,
+    #[expect(dead_code, reason = "held, so that routers find an agent as long as it has a conversation open")]
+    agent: Arc<AgentInner>,
     pub(super) services: Arc<Services>,
-    pub(super) registered: Registered,
+    /// What the next turn runs with. Exchanged only by whoever is first in the queue.
+    generation: Mutex<Arc<Generation>>,
     pub(super) workdir: Workdir,
     /// The queue is the fairness of this lock: whoever asked first gets it first. `None` once the instance is closed.
     live: Arc<tokio::sync::Mutex<Option<Live>>>,
@@ -70,13 +74,13 @@ impl Instance {
     }
 
     /// The layers of one kind around this conversation, outermost first.
-    pub fn layers(&self, kind: MiddlewareKind) -> &[LayerInfo] {
-        self.guard.inner.registered.layers(kind)
+    pub fn layers(&self, kind: MiddlewareKind) -> Vec<LayerInfo> {
+        self.guard.inner.generation().registered.layers(kind).to_vec()
     }
 
     /// All tools of this conversation, as a step shows them to the model unless a middleware changes that (TOOL-02).
     pub fn tools(&self) -> ToolCatalog {
-        self.guard.inner.registered.tools.catalog()
+        self.guard.inner.generation().registered.tools.catalog()
     }
 
     /// The state of each extension as it is now; those that are not configured now, but were, included. Extensions that
@@ -200,19 +204,25 @@ impl InstanceInner {
         let mut live = Live::new(&id, opened.base, opened.interrupted, opened.journal)?;
         let services = Arc::new(Services::new(id, states, tokio::runtime::Handle::current()));
         live.close_turn(&services.states).await?;
-        let registered = match Registered::build(&agent, &services).await {
-            Ok(registered) => registered,
+        let description = agent.description();
+        let registered = match Prepared::of(&description, &services, &[]).await {
+            Ok(prepared) => prepared.take_effect(),
             Err(error) => {
                 services.bus.close();
                 return Err(error);
             }
         };
+        let generation = Mutex::new(Arc::new(Generation { agent: description, registered }));
         let live = Arc::new(tokio::sync::Mutex::new(Some(live)));
-        let instance = Arc::new(Self { agent, services, registered, workdir, live });
+        let instance = Arc::new(Self { agent, services, generation, workdir, live });
         instance.services.serve(Arc::downgrade(&instance));
         // D-18: what `#[init]` set is kept from now on.
         instance.store_state().await?;
         Ok(instance)
+    }
+
+    pub(super) fn generation(&self) -> Arc<Generation> {
+        Arc::clone(&self.generation.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     async fn run(&self, event: AgentEvent, updates: Option<Updates>) -> Result<TurnResult> {
@@ -232,7 +242,8 @@ impl InstanceInner {
         live.begin(&turn.turn)?;
         let in_turn = InTurn::start(&self.services);
         let reporter = Reporter::new(&self.services.bus, &turn, updates, live.keeps_runtime_events());
-        let mut run = TurnRun::new(self, live, turn, reporter);
+        let generation = self.generation();
+        let mut run = TurnRun::new(self, &generation, live, turn, reporter);
         let span = tracing::info_span!("turn", agent = %id.agent, instance = %id.key, turn = %run.info.turn);
         let outcome = run.run().instrument(span).await;
         let (so_far, told) = run.end();
@@ -276,13 +287,49 @@ impl InstanceInner {
         self.live.try_lock().is_ok_and(|live| live.is_none())
     }
 
+    /// Exchanges what turns run with, between two of them: those that were asked for earlier run before. A caller that
+    /// goes away meanwhile does not leave it half done. False when the instance was closed before.
+    pub(super) async fn reload(self: &Arc<Self>, to: &Arc<Description>) -> Result<bool> {
+        let turnstile = self.queue().await;
+        let (this, to) = (Arc::clone(self), Arc::clone(to));
+        let reload = tokio::spawn(async move { this.reload_now(turnstile, to).await });
+        reload.await.map_err(|error| Error::new(ErrorCode::EXT_PANIC, error.to_string()))?
+    }
+
+    async fn reload_now(&self, mut live: Turnstile, to: Arc<Description>) -> Result<bool> {
+        let Some(live) = live.as_mut() else { return Ok(false) };
+        // From here on `store_when_idle` would wait for the lock that is held here.
+        let in_turn = InTurn::start(&self.services);
+        let old = self.generation();
+        let prepared = Prepared::of(&to, &self.services, &old.registered.extensions).await;
+        let outcome = match prepared {
+            Ok(prepared) => {
+                let new = Arc::new(Generation { agent: to, registered: prepared.take_effect() });
+                *self.generation.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&new);
+                let stays = |attached: &_| new.registered.extensions.iter().any(|kept| Arc::ptr_eq(kept, attached));
+                let gone = old.registered.extensions.iter().filter(|attached| !stays(attached)).map(Arc::clone);
+                go_away(&gone.collect::<Vec<_>>(), &self.services).await;
+                drop_behind_border(old).await;
+                Ok(true)
+            }
+            Err(error) => Err(error),
+        };
+        let stored = live.store_state(&self.services.states).await;
+        drop(in_turn);
+        if let Err(error) = stored {
+            // The next turn stores it, or fails for the same reason.
+            tracing::error!(instance = %self.services.id, "state was not stored: {}", error.report());
+        }
+        outcome
+    }
+
     pub(super) async fn close(&self) -> Result<()> {
         let mut place = self.live.lock().await;
         let Some(live) = &mut *place else { return Ok(()) };
         let turn = live.close_turn(&self.services.states).await;
         // From here on `store_when_idle` would wait for the lock that is held here.
         let in_turn = InTurn::start(&self.services);
-        self.registered.clean_up(&self.services).await;
+        go_away(&self.generation().registered.extensions, &self.services).await;
         self.services.bus.close();
         let state = live.store_state(&self.services.states).await;
         drop(in_turn);

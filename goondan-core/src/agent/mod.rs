@@ -1,12 +1,15 @@
 //! Owns the agent process: what an agent is made of, its instances, and the turns that they run.
 
 mod answer;
+mod attached;
 mod builder;
+mod description;
 mod instance;
 mod live;
 mod machine;
 mod policy;
 mod registration;
+mod reload;
 mod report;
 mod services;
 mod step;
@@ -15,24 +18,20 @@ mod tool_call;
 mod turn;
 mod workdir;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 pub use builder::AgentBuilder;
 pub use instance::Instance;
 pub use policy::Policy;
+pub use reload::{Change, ExtensionChange, Reloaded};
 pub use stream::{TurnStream, TurnUpdate};
 
-use serde_json::{Map, Value};
-
-use crate::agents::Router;
 use crate::error::Result;
-use crate::model::Model;
 use crate::name::{AgentName, InstanceKey};
-use crate::schema::SchemaCache;
 use crate::store::Store;
-use builder::ExtensionSpec;
+use description::Description;
 use instance::{Guard, InstanceInner};
 
 /// An agent: a model, its instructions, and the extensions around it. It holds any number of conversations, its
@@ -57,16 +56,10 @@ pub struct Agent {
 /// What all instances of an agent share.
 pub(crate) struct AgentInner {
     name: AgentName,
-    model: Arc<dyn Model>,
-    /// The models that a step middleware may ask for, by name.
-    models: BTreeMap<String, Arc<dyn Model>>,
-    system: Option<String>,
-    extensions: Vec<ExtensionSpec>,
-    policy: Policy,
-    schemas: SchemaCache,
-    /// What the metadata of every turn starts with (CTX-10).
-    hints: Map<String, Value>,
-    router: Option<Arc<dyn Router>>,
+    /// What instances that are opened from now on are made of.
+    description: Mutex<Arc<Description>>,
+    /// One reload at a time.
+    reloading: tokio::sync::Mutex<()>,
     store: Arc<dyn Store>,
     instances: Mutex<HashMap<InstanceKey, Slot>>,
 }
@@ -123,8 +116,28 @@ impl Agent {
         Ok(Instance::from_guard(guard))
     }
 
+    /// The instances that are open, or are still closing.
+    async fn open_instances(&self) -> Vec<Arc<InstanceInner>> {
+        let slots: Vec<_> = {
+            let instances = self.inner.instances.lock().unwrap_or_else(PoisonError::into_inner);
+            instances.values().map(Slot::clone).collect()
+        };
+        let mut open = Vec::new();
+        for slot in slots {
+            // Waits for an instance that is about to be opened.
+            open.extend(slot.lock().await.inner.upgrade());
+        }
+        open
+    }
+
     pub(crate) fn downgrade(&self) -> WeakAgent {
         WeakAgent(Arc::downgrade(&self.inner))
+    }
+}
+
+impl AgentInner {
+    fn description(&self) -> Arc<Description> {
+        Arc::clone(&self.description.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

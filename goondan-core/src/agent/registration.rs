@@ -1,22 +1,20 @@
-//! Owns registration: running every extension's `register`, and making one whole of what they asked for.
+//! Owns registration: running the `register` of extensions, and making one whole of what they asked for.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::AgentInner;
+use super::attached::{Attached, take_leave};
+use super::builder::ExtensionSpec;
+use super::description::Description;
 use super::services::{ExtensionServices, Handle, Notes, Services};
 use crate::error::{Error, ErrorCode, Result};
-use crate::event::{Event, ExtensionCleanup};
-use crate::extension::{AnyRegistration, CleanupHandler, Deliveries, ExtensionApi, LogHost};
+use crate::extension::{AnyRegistration, ExtensionApi, LogHost};
 use crate::name::ExtensionName;
 use crate::pipeline::{
     AnyMiddleware, Chain, Kind, LayerInfo, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn, catch_panics,
     in_order,
 };
+use crate::schema::SchemaCache;
 use crate::tool::ToolRegistry;
-
-/// How long one extension may take to clean up.
-const CLEANUP_LIMIT: Duration = Duration::from_secs(5);
 
 /// What the extensions of one instance registered.
 pub(super) struct Registered {
@@ -24,55 +22,114 @@ pub(super) struct Registered {
     pub(super) step: Chain<Step>,
     pub(super) tool_call: Chain<ToolCall>,
     pub(super) tools: ToolRegistry,
-    extensions: Vec<ExtensionName>,
-    cleanups: Vec<(ExtensionName, Arc<dyn CleanupHandler>)>,
+    pub(super) extensions: Vec<Arc<Attached>>,
+}
+
+/// A set of extensions that has not taken effect.
+pub(super) struct Prepared {
+    registered: Registered,
+    /// Those of the set that were made for it.
+    new: Vec<Arc<Attached>>,
+}
+
+impl Prepared {
+    /// Runs `register` of every extension, one after another (ENTRY-02, ENTRY-03). What `current` has as it is described is
+    /// taken from there instead, whatever its place (LEGACY-RECONCILE-01). After a failure nothing new stays (D-08).
+    pub(super) async fn of(
+        description: &Description,
+        services: &Arc<Services>,
+        current: &[Arc<Attached>],
+    ) -> Result<Self> {
+        let kept = |spec: &ExtensionSpec| current.iter().find(|attached| attached.is(spec));
+        let to_make: Vec<_> = description.extensions.iter().filter(|spec| kept(spec).is_none()).collect();
+        let (new, made) = make(&to_make, services).await;
+        let all = description.extensions.iter().filter_map(|spec| {
+            let mut found = new.iter().chain(kept(spec)).filter(|attached| attached.is(spec));
+            found.next().map(Arc::clone)
+        });
+        match made.and_then(|()| Registered::of(all.collect(), &description.schemas)) {
+            Ok(registered) => Ok(Self { registered, new }),
+            Err(error) => {
+                take_leave(&new).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The set takes effect: its events reach it, and its state is kept.
+    pub(super) fn take_effect(self) -> Registered {
+        for attached in &self.new {
+            attached.take_effect();
+        }
+        self.registered
+    }
+}
+
+/// Makes extensions: those that came to be, and what kept the others from it.
+async fn make(extensions: &[&ExtensionSpec], services: &Arc<Services>) -> (Vec<Arc<Attached>>, Result<()>) {
+    let notes = Arc::new(Notes::new());
+    let mut hosts = Vec::new();
+    let outcome = register(extensions, services, &notes, &mut hosts).await;
+    let mut notes = notes.close();
+    let attach = |(host, spec): (Arc<ExtensionServices>, &&ExtensionSpec)| {
+        let own = notes.extract_if(.., |(of, _)| of.extension == spec.name);
+        let registrations = own.map(|(_, registration)| registration).collect();
+        Arc::new(Attached::new((*spec).clone(), host, registrations))
+    };
+    (hosts.into_iter().zip(extensions).map(attach).collect(), outcome)
+}
+
+async fn register(
+    extensions: &[&ExtensionSpec],
+    services: &Arc<Services>,
+    notes: &Arc<Notes>,
+    hosts: &mut Vec<Arc<ExtensionServices>>,
+) -> Result<()> {
+    for extension in extensions {
+        let host = ExtensionServices::new(extension.name.clone(), Arc::clone(services), Arc::clone(notes));
+        let api = ExtensionApi::new(Arc::new(Handle(Arc::clone(&host))));
+        let register = (extension.descriptor.register)(api, extension.config.clone());
+        let outcome = catch_panics(register).await.unwrap_or_else(Err);
+        // What it subscribed to by hand would outlive it.
+        let outcome = outcome.inspect_err(|_| host.unsubscribe_all());
+        outcome.map_err(|error| init_error(error, &extension.name))?;
+        hosts.push(host);
+    }
+    Ok(())
 }
 
 impl Registered {
-    /// Runs `register` of every extension, one after another (ENTRY-02, ENTRY-03). It takes effect as a whole: after a
-    /// failure nothing that was registered before stays (D-08).
-    pub(super) async fn build(agent: &AgentInner, services: &Arc<Services>) -> Result<Self> {
-        let extensions = &agent.extensions;
-        let notes = Arc::new(Notes::new());
-        for extension in extensions {
-            let host = ExtensionServices::new(extension.name.clone(), Arc::clone(services), Arc::clone(&notes));
-            let api = ExtensionApi::new(Arc::new(Handle(host)));
-            let register = (extension.descriptor.register)(api, extension.config.clone());
-            let outcome = catch_panics(register).await.unwrap_or_else(Err);
-            outcome.map_err(|error| init_error(error, &extension.name))?;
-        }
+    /// The whole of what `extensions` registered, in their order.
+    fn of(extensions: Vec<Arc<Attached>>, schemas: &SchemaCache) -> Result<Self> {
         let mut layers = Layers::default();
         let mut tools = ToolRegistry::default();
-        let mut cleanups = Vec::new();
-        for (host, registration) in notes.close() {
-            let extension = &host.extension;
-            match registration {
-                AnyRegistration::Middleware(middleware, options) => layers.push(extension, middleware, options),
-                AnyRegistration::Tool(item, handler) => {
-                    let name = item.name.clone();
-                    let owner = Arc::clone(&host) as Arc<dyn LogHost>;
-                    let replaced = tools
-                        .insert(item, handler, extension.clone(), owner, &agent.schemas)
-                        .map_err(|error| error.at(extension, format!("tool `{name}`")))?;
-                    if let Some(other) = replaced.filter(|other| other != extension) {
-                        // TOOL-03: the later one wins, but nobody should have to guess why.
-                        tracing::warn!(tool = %name, %extension, replaced = %other, "a tool replaces that of another extension");
+        for attached in &extensions {
+            let extension = attached.name();
+            for registration in attached.registrations() {
+                match registration.clone() {
+                    AnyRegistration::Middleware(middleware, options) => layers.push(extension, middleware, options),
+                    AnyRegistration::Tool(item, handler) => {
+                        let name = item.name.clone();
+                        let owner = Arc::clone(attached.host()) as Arc<dyn LogHost>;
+                        let replaced = tools
+                            .insert(item, handler, extension.clone(), owner, schemas)
+                            .map_err(|error| error.at(extension, format!("tool `{name}`")))?;
+                        if let Some(other) = replaced.filter(|other| other != extension) {
+                            // TOOL-03: the later one wins, but nobody should have to guess why.
+                            tracing::warn!(tool = %name, %extension, replaced = %other, "a tool replaces that of another extension");
+                        }
                     }
+                    AnyRegistration::Subscription(..) | AnyRegistration::Cleanup(_) => {}
                 }
-                AnyRegistration::Subscription(pattern, handler) => {
-                    services.bus.subscribe(Some(extension.clone()), pattern, Deliveries::All, handler);
-                }
-                AnyRegistration::Cleanup(handler) => cleanups.push((extension.clone(), handler)),
             }
         }
-        let extensions: Vec<_> = extensions.iter().map(|extension| extension.name.clone()).collect();
+        let names: Vec<_> = extensions.iter().map(|attached| attached.name().clone()).collect();
         Ok(Self {
-            turn: chain(layers.turn, &extensions)?,
-            step: chain(layers.step, &extensions)?,
-            tool_call: chain(layers.tool_call, &extensions)?,
+            turn: chain(layers.turn, &names)?,
+            step: chain(layers.step, &names)?,
+            tool_call: chain(layers.tool_call, &names)?,
             tools,
             extensions,
-            cleanups,
         })
     }
 
@@ -82,29 +139,6 @@ impl Registered {
             MiddlewareKind::Turn => self.turn.layers(),
             MiddlewareKind::Step => self.step.layers(),
             MiddlewareKind::ToolCall => self.tool_call.layers(),
-        }
-    }
-
-    /// Tells every extension that it goes away, and lets it clean up, the last registered first (LOAD-11).
-    pub(super) async fn clean_up(&self, services: &Services) {
-        for extension in &self.extensions {
-            let payload = ExtensionCleanup { extension: extension.clone() };
-            match Event::new(ExtensionCleanup::NAME, (payload,)) {
-                Ok(event) => services.bus.emit(event),
-                Err(error) => tracing::error!(%extension, "{}", error.report()),
-            }
-        }
-        services.bus.drain(CLEANUP_LIMIT).await;
-        for (extension, handler) in self.cleanups.iter().rev() {
-            let outcome = tokio::time::timeout(CLEANUP_LIMIT, catch_panics(handler.clean_up())).await;
-            // What has cleaned up hears nothing more.
-            services.bus.unsubscribe_owner(extension);
-            let problem = match outcome {
-                Ok(Ok(Ok(()))) => continue,
-                Ok(Ok(Err(error)) | Err(error)) => error.at(extension, "#[cleanup]").report().to_string(),
-                Err(_) => format!("it took longer than {CLEANUP_LIMIT:?}"),
-            };
-            tracing::error!(%extension, "the extension could not clean up: {problem}");
         }
     }
 }

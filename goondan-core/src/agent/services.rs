@@ -1,6 +1,6 @@
 //! Owns what the extensions of one instance share while it is open, and what stands behind their handles.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use serde_json::{Map, Value};
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::instance::InstanceInner;
 use crate::agents::Inbox;
 use crate::error::{Error, ErrorCode, Result};
-use crate::event::{Bus, Event, EventHandler, EventPattern};
+use crate::event::{Bus, Event, EventHandler, EventPattern, Owner};
 use crate::extension::{AnyRegistration, Deliveries, ExtensionHost, LogHost, LogLevel};
 use crate::name::ExtensionName;
 use crate::state::{StateCell, States};
@@ -24,6 +24,8 @@ pub(super) struct Services {
     pub(super) in_turn: AtomicBool,
     /// Whether somebody sees to it already.
     storing: AtomicBool,
+    /// How many extensions were registered.
+    owners: AtomicU64,
     runtime: tokio::runtime::Handle,
     instance: OnceLock<Weak<InstanceInner>>,
 }
@@ -37,6 +39,7 @@ impl Services {
             inbox: Arc::default(),
             in_turn: AtomicBool::new(false),
             storing: AtomicBool::new(false),
+            owners: AtomicU64::new(0),
             runtime,
             instance: OnceLock::new(),
         }
@@ -67,6 +70,8 @@ impl Services {
 pub(super) struct ExtensionServices {
     pub(super) extension: ExtensionName,
     services: Arc<Services>,
+    owner: Owner,
+    /// In the place of an older one once the extension takes effect.
     state: Arc<StateCell>,
     notes: Arc<Notes>,
 }
@@ -90,8 +95,25 @@ impl Notes {
 
 impl ExtensionServices {
     pub(super) fn new(extension: ExtensionName, services: Arc<Services>, notes: Arc<Notes>) -> Arc<Self> {
-        let state = services.states.of(&extension);
-        Arc::new(Self { extension, services, state, notes })
+        let state = services.states.copy_of(&extension);
+        let number = services.owners.fetch_add(1, Ordering::Relaxed);
+        let owner = Owner { extension: extension.clone(), number };
+        Arc::new(Self { extension, services, owner, state, notes })
+    }
+
+    /// The extension takes effect: its state is the one that is kept.
+    pub(super) fn take_over(&self) {
+        self.services.states.hand_over(&self.extension, &self.state);
+    }
+
+    /// Starts a subscription in the name of the extension.
+    pub(super) fn subscribe(&self, pattern: EventPattern, limit: Deliveries, handler: Arc<dyn EventHandler>) -> u64 {
+        self.services.bus.subscribe(Some(self.owner.clone()), pattern, limit, handler)
+    }
+
+    /// Ends all subscriptions of the extension.
+    pub(super) fn unsubscribe_all(&self) {
+        self.services.bus.unsubscribe_owner(&self.owner);
     }
 
     fn note(self: &Arc<Self>, registration: AnyRegistration) -> Result<()> {
@@ -130,7 +152,7 @@ impl ExtensionHost for Handle {
     }
 
     fn subscribe(&self, pattern: EventPattern, limit: Deliveries, handler: Arc<dyn EventHandler>) -> u64 {
-        self.0.services.bus.subscribe(Some(self.0.extension.clone()), pattern, limit, handler)
+        self.0.subscribe(pattern, limit, handler)
     }
 
     fn unsubscribe(&self, subscription: u64) {

@@ -36,7 +36,7 @@ pub(super) struct StepRun<'a, 't> {
 impl<'a, 't> StepRun<'a, 't> {
     pub(super) fn new(turn: &'a mut TurnRun<'t>, index: u32, span: Span) -> Self {
         // F-TOOL: every step starts from all tools.
-        let catalog = turn.instance.registered.tools.catalog();
+        let catalog = turn.generation.registered.tools.catalog();
         let caller = turn.caller.within(span.id);
         Self { turn, index, span, catalog, caller, usage: None }
     }
@@ -62,7 +62,7 @@ impl<'a, 't> StepRun<'a, 't> {
 
     async fn call_model(&mut self) -> Result<ModelResponse> {
         self.turn.settle(Reach::Process).await?;
-        let agent = &self.turn.instance.agent;
+        let agent = &self.turn.generation.agent;
         self.turn.live.report_orphans(&self.turn.info.turn);
         let conversation = &self.turn.live.conversation;
         let options = self.turn.metadata.get(MODEL_OPTIONS_KEY).and_then(Value::as_object);
@@ -96,7 +96,7 @@ impl<'a, 't> StepRun<'a, 't> {
 
     /// The model of this step: the agent's, unless a middleware asked for another one (API-11).
     fn model(&self) -> Result<&'t dyn Model> {
-        let agent = &self.turn.instance.agent;
+        let agent = &self.turn.generation.agent;
         let Some(wanted) = self.turn.metadata.get(MODEL_KEY) else { return Ok(&*agent.model) };
         let model = wanted.as_str().and_then(|name| agent.models.get(name));
         model.map(|model| &**model).ok_or_else(|| {
@@ -109,7 +109,7 @@ impl<'a, 't> StepRun<'a, 't> {
     /// Runs the calls: side by side when all of them only read (D-06), else one after another. The results follow the
     /// message that asked for them, in its order (D-12).
     async fn call_tools(&mut self, requests: &[ToolRequest], message: &Message) -> Result<Vec<ToolCallResult>> {
-        let tools = &self.turn.instance.registered.tools;
+        let tools = &self.turn.generation.registered.tools;
         let only_reads =
             |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
         let mut results = Vec::with_capacity(requests.len());
@@ -137,6 +137,7 @@ impl<'a, 't> StepRun<'a, 't> {
         let dispatch = Dispatch {
             turn: &self.turn.info,
             instance: self.turn.instance,
+            generation: self.turn.generation,
             reporter: &self.turn.reporter,
             caller: &self.caller,
             catalog: &self.catalog,

@@ -9,6 +9,7 @@ use std::task::Poll;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
+use super::description::Generation;
 use super::instance::InstanceInner;
 use super::live::Live;
 use super::report::Reporter;
@@ -30,6 +31,7 @@ use crate::tool::{Effect, Tool, ToolCatalog, ToolContext};
 pub(super) struct Dispatch<'a> {
     pub(super) turn: &'a TurnInfo,
     pub(super) instance: &'a InstanceInner,
+    pub(super) generation: &'a Generation,
     pub(super) reporter: &'a Reporter,
     pub(super) caller: &'a Caller,
     pub(super) catalog: &'a ToolCatalog,
@@ -50,7 +52,7 @@ impl Dispatch<'_> {
     /// Runs one call through the tool-call chain. Whatever fails becomes an error result: the model reads it and goes on
     /// (F-TOOL). In `live` it is kept that a call starts.
     pub(super) async fn run(&self, request: &ToolRequest, live: &Mutex<&mut Live>) -> Dispatched {
-        let policy = &self.instance.agent.policy;
+        let policy = &self.generation.agent.policy;
         let watch = self.reporter.stopwatch();
         let span = self.step_span.child();
         let mut attempt = 0;
@@ -59,7 +61,7 @@ impl Dispatch<'_> {
             if attempt > 0 {
                 call.metadata.insert("attempt".to_owned(), attempt.into());
             }
-            let outcome = self.instance.registered.tool_call.run(&mut call).await;
+            let outcome = self.generation.registered.tool_call.run(&mut call).await;
             let error = match outcome {
                 Ok(result) => {
                     self.reporter.tell("tool.completed", span, |scope| RuntimeEvent::ToolCompleted {
@@ -149,7 +151,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             return Err(Error::new(ErrorCode::TOOL_NOT_IN_CATALOG, format!("there is no tool `{name}` in this step"))
                 .suggest(format!("this step offers: {shown}")));
         }
-        let Some((name, tool)) = self.step.instance.registered.tools.get(name) else {
+        let Some((name, tool)) = self.step.generation.registered.tools.get(name) else {
             return Err(Error::new(ErrorCode::TOOL_NOT_FOUND, format!("the tool `{name}` has no handler"))
                 .suggest("use another tool"));
         };
@@ -173,7 +175,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             caller: self.step.caller.within(self.span.id),
         };
         let ctx = ToolContext::new(&host);
-        let limit = tool.timeout.unwrap_or(self.step.instance.agent.policy.tool_timeout);
+        let limit = tool.timeout.unwrap_or(self.step.generation.agent.policy.tool_timeout);
         match tokio::time::timeout(limit, catch_panics(tool.handler.call(&ctx, input))).await {
             Ok(answer) => answer?,
             Err(_) => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
@@ -199,7 +201,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     }
 
     fn result(&self, outcome: Result<Value>) -> ToolCallResult {
-        let limit = self.step.instance.agent.policy.error_message_limit;
+        let limit = self.step.generation.agent.policy.error_message_limit;
         let outcome = outcome.map_err(|error| ToolError::from(&error).cut(limit));
         ToolCallResult::new(self.request.id.clone(), self.request.name.clone(), outcome)
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use super::answer::GIVEN_UP;
+use super::description::Generation;
 use super::instance::InstanceInner;
 use super::live::Live;
 use super::machine::{Action, StepEnd, TurnMachine};
@@ -23,6 +24,7 @@ use crate::store::Reach;
 /// One turn while it runs.
 pub(super) struct TurnRun<'a> {
     pub(super) instance: &'a InstanceInner,
+    pub(super) generation: &'a Generation,
     pub(super) live: &'a mut Live,
     pub(super) info: Arc<TurnInfo>,
     pub(super) reporter: Reporter,
@@ -40,21 +42,23 @@ pub(super) struct TurnRun<'a> {
 impl<'a> TurnRun<'a> {
     pub(super) fn new(
         instance: &'a InstanceInner,
+        generation: &'a Generation,
         live: &'a mut Live,
         info: Arc<TurnInfo>,
         reporter: Reporter,
     ) -> Self {
-        let router = instance.agent.router.clone();
+        let router = generation.agent.router.clone();
         let caller = Caller::new(router, Arc::clone(&info), reporter.span.id, Arc::clone(&instance.services.inbox));
         Self {
             instance,
+            generation,
             live,
             info,
             reporter,
             caller,
-            metadata: instance.agent.hints.clone(),
+            metadata: generation.agent.hints.clone(),
             fault: None,
-            machine: TurnMachine::new(instance.agent.policy),
+            machine: TurnMachine::new(generation.agent.policy),
             tool_calls: Vec::new(),
             usage: None,
         }
@@ -64,7 +68,7 @@ impl<'a> TurnRun<'a> {
     pub(super) async fn run(&mut self) -> Result<TurnResult> {
         let watch = self.reporter.stopwatch();
         self.reporter.tell("turn.started", self.reporter.span, |scope| RuntimeEvent::TurnStarted { scope });
-        let limit = self.instance.agent.policy.turn_timeout;
+        let limit = self.generation.agent.policy.turn_timeout;
         let outcome = match tokio::time::timeout(limit, self.run_chain()).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Error::new(ErrorCode::TURN_TIMEOUT, format!("the turn took longer than {limit:?}"))
@@ -100,8 +104,8 @@ impl<'a> TurnRun<'a> {
             let message = Message::user(text.clone());
             self.append(message);
         }
-        let instance = self.instance;
-        let mut result = instance.registered.turn.run(self).await?;
+        let generation = self.generation;
+        let mut result = generation.registered.turn.run(self).await?;
         self.check_fault()?;
         result.set_account(self.machine.steps(), self.tool_calls.clone());
         Ok(result)
@@ -138,12 +142,12 @@ impl<'a> TurnRun<'a> {
         for answer in self.instance.services.inbox.take() {
             self.append(answer);
         }
-        let instance = self.instance;
+        let generation = self.generation;
         let watch = self.reporter.stopwatch();
         let span = self.reporter.span.child();
         let mut step = StepRun::new(self, index, span);
         let in_step = tracing::info_span!("step", step = index);
-        let outcome = instance.registered.step.run(&mut step).instrument(in_step).await;
+        let outcome = generation.registered.step.run(&mut step).instrument(in_step).await;
         let token_usage = step.usage;
         let (duration, step) = (watch.elapsed(), || StepRef::new(&self.info.turn, index));
         match &outcome {
@@ -170,7 +174,7 @@ impl<'a> TurnRun<'a> {
         let response = match (answer, reason) {
             (Some(message), _) => Some(Arc::clone(message)),
             (None, FinishReason::MaxSteps) => {
-                let limit = self.instance.agent.policy.max_steps_per_turn;
+                let limit = self.generation.agent.policy.max_steps_per_turn;
                 let notice = format!("The turn ended without an answer: it reached the limit of {limit} steps.");
                 Some(Arc::new(Message::new(Role::Assistant, notice, Source::System)))
             }

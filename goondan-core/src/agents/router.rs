@@ -61,6 +61,24 @@ impl LocalRouter {
         agents.insert(agent.name().clone(), agent.downgrade());
     }
 
+    /// Makes the agent called `name` unreachable, and closes those of its instances that were opened on behalf of other
+    /// agents.
+    ///
+    /// # Errors
+    /// As [`LocalRouter::close`].
+    pub async fn remove(&self, name: &AgentName) -> Result<()> {
+        self.inner.agents.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        let open: Vec<_> = {
+            let mut open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
+            open.extract_if(|(agent, _), _| agent == name).collect()
+        };
+        let mut outcome = Ok(());
+        for (_, instance) in open {
+            outcome = outcome.and(instance.close().await);
+        }
+        outcome
+    }
+
     /// Closes the instances that were opened on behalf of other agents.
     ///
     /// # Errors

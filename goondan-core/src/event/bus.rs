@@ -10,6 +10,8 @@ mod table;
 mod tests;
 mod worker;
 
+pub(crate) use table::Owner;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,7 +21,6 @@ use tokio::sync::Notify;
 
 use super::{Event, EventHandler, EventPattern};
 use crate::extension::Deliveries;
-use crate::name::ExtensionName;
 use table::{Removed, Subscriber, Table};
 use worker::Worker;
 
@@ -52,7 +53,7 @@ impl Bus {
     /// embedding program.
     pub(crate) fn subscribe(
         &self,
-        owner: Option<ExtensionName>,
+        owner: Option<Owner>,
         pattern: EventPattern,
         limit: Deliveries,
         handler: Arc<dyn EventHandler>,
@@ -69,7 +70,7 @@ impl Bus {
     }
 
     /// Ends all subscriptions of an extension that goes away.
-    pub(crate) fn unsubscribe_owner(&self, owner: &ExtensionName) {
+    pub(crate) fn unsubscribe_owner(&self, owner: &Owner) {
         self.remove(|table| table.remove(|_, subscriber| subscriber.owner.as_ref() == Some(owner)));
     }
 

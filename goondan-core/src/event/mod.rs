@@ -9,7 +9,7 @@ mod runtime;
 mod standard;
 
 #[cfg(feature = "runtime")]
-pub(crate) use bus::Bus;
+pub(crate) use bus::{Bus, Owner};
 pub use bus_event::{Event, EventArgs, EventHandler};
 pub use input::{AgentEvent, Auth, EventSource, Principal, ReplyTo};
 pub use pattern::EventPattern;

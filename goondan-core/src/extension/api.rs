@@ -52,7 +52,8 @@ pub enum Deliveries {
     One,
 }
 
-/// Something that an extension registers.
+/// Something that an extension registers. Clones are the same thing.
+#[derive(Clone)]
 pub enum AnyRegistration {
     /// A middleware.
     Middleware(AnyMiddleware, Options),

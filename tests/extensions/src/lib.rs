@@ -13,6 +13,7 @@ pub mod model;
 pub mod next;
 pub mod order;
 pub mod random_events;
+pub mod reload;
 pub mod state;
 pub mod state_late;
 pub mod surface;

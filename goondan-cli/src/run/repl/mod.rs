@@ -17,6 +17,7 @@ use nix::errno::Errno;
 use super::opened::Opened;
 use super::race::{First, first};
 use super::signals::{Ended, Signal, Signals};
+use super::watch::Watch;
 use super::{Outcome, RunArgs};
 use command::Wish;
 use editor::{Editor, Typed};
@@ -34,6 +35,7 @@ pub(crate) struct Repl<'a> {
     args: &'a RunArgs,
     terminal: Terminal,
     signals: Signals,
+    watch: Watch,
     editor: Editor,
     /// Whether Ctrl-C was the last thing that happened: another one leaves.
     interrupted: bool,
@@ -46,7 +48,13 @@ enum Next {
 }
 
 impl<'a> Repl<'a> {
-    pub(crate) fn new(opened: &'a mut Opened, args: &'a RunArgs, terminal: Terminal, signals: Signals) -> Result<Self> {
+    pub(crate) fn new(
+        opened: &'a mut Opened,
+        args: &'a RunArgs,
+        terminal: Terminal,
+        signals: Signals,
+        watch: Watch,
+    ) -> Result<Self> {
         let path = state_root(args.state_root.as_deref())?.join(RECALL);
         let recall = Recall::load(path.clone()).map_err(|error| {
             Error::new(ErrorCode::IO, format!("cannot read {}", path.display()))
@@ -54,7 +62,7 @@ impl<'a> Repl<'a> {
                 .caused_by(error)
         })?;
         let editor = Editor::start(&terminal, recall)?;
-        Ok(Self { opened, args, terminal, signals, editor, interrupted: false })
+        Ok(Self { opened, args, terminal, signals, watch, editor, interrupted: false })
     }
 
     /// Talks until the user leaves. A terminal that goes away has read enough.
@@ -73,6 +81,10 @@ impl<'a> Repl<'a> {
                 Next::Wish(wish) => wish,
                 Next::Leave(outcome) => return Ok(outcome),
             };
+            // Not while the user types: the line would be torn.
+            if self.watch.has_changed() {
+                self.reload().await;
+            }
             let leave = match wish {
                 Wish::Say(text) => self.turn(&text).await?,
                 Wish::Quit => Some(Outcome::Done),
@@ -157,6 +169,12 @@ impl<'a> Repl<'a> {
         }
     }
 
+    async fn reload(&mut self) {
+        let terminal = &self.terminal;
+        self.opened.reload_and_tell(|text| tell(terminal, text)).await;
+        self.watch.watch(self.opened.files());
+    }
+
     async fn obey(&mut self, command: Wish) -> Result<()> {
         let instance = self.opened.instance();
         match command {
@@ -165,10 +183,7 @@ impl<'a> Repl<'a> {
             Wish::History => print(&page::history(instance).await)?,
             Wish::State => print(&page::state(instance)?)?,
             Wish::Order => print(&crate::order::onion(instance))?,
-            Wish::Reload => match self.opened.reload().await {
-                Ok(()) => self.tell("reloaded"),
-                Err(refusal) => refusal.tell(),
-            },
+            Wish::Reload => self.reload().await,
             Wish::Unknown(word, nearest) => {
                 let meant = nearest.map(|name| format!(" Did you mean {name}?")).unwrap_or_default();
                 self.tell(&format!("There is no command {word}.{meant} /help lists them; `//` begins a message."));
@@ -180,8 +195,12 @@ impl<'a> Repl<'a> {
 
     /// Says something that is no answer. What cannot be said there is not worth to fail.
     fn tell(&self, text: &str) {
-        _ = writeln!(io::stderr(), "{}", self.terminal.paint(Style::Dim, text));
+        tell(&self.terminal, text);
     }
+}
+
+fn tell(terminal: &Terminal, text: &str) {
+    _ = writeln!(io::stderr(), "{}", terminal.paint(Style::Dim, text));
 }
 
 /// Whether this says that nobody reads any more.

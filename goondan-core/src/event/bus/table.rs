@@ -11,9 +11,17 @@ use crate::name::ExtensionName;
 /// How many events wait for one handler before it loses the next ones.
 pub(super) const QUEUE: usize = 256;
 
+/// An extension as an owner of subscriptions. When an extension is replaced, the old and the new one have the same name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) extension: ExtensionName,
+    /// Which of those that had the name.
+    pub(crate) number: u64,
+}
+
 /// Who listens, to what.
 pub(super) struct Subscriber {
-    pub(super) owner: Option<ExtensionName>,
+    pub(super) owner: Option<Owner>,
     pub(super) pattern: EventPattern,
     pub(super) limit: Deliveries,
     pub(super) handler: Arc<dyn EventHandler>,
@@ -180,7 +188,7 @@ impl Subscription {
 impl Subscriber {
     /// Who it is in the log.
     pub(super) fn owner(&self) -> impl fmt::Display + '_ {
-        self.owner.as_ref().map_or("the program", ExtensionName::as_str)
+        self.owner.as_ref().map_or("the program", |owner| owner.extension.as_str())
     }
 
     /// Reports events that found the queue full.

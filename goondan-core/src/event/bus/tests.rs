@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, mpsc};
 use super::table::QUEUE;
 use super::*;
 use crate::error::{Error, Result};
+use crate::name::ExtensionName;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -23,8 +24,8 @@ fn event(name: &str, number: usize) -> Event {
     Event::new(name, (number,)).unwrap()
 }
 
-fn extension(name: &str) -> ExtensionName {
-    ExtensionName::new(name).unwrap()
+fn extension(name: &str) -> Owner {
+    Owner { extension: ExtensionName::new(name).unwrap(), number: 0 }
 }
 
 /// A handler that passes on what it gets, once its gate lets it.
@@ -139,6 +140,7 @@ async fn an_extension_that_goes_away_loses_its_subscriptions_only() {
     let mut gone = [Listener::held(&bus, "gone", "a"), Listener::held(&bus, "gone", "*")];
     let mut stays = Listener::new(&bus, Some("stays"), "*", Deliveries::All, true);
     let mut program = Listener::open(&bus, "*");
+    bus.unsubscribe_owner(&Owner { number: 1, ..extension("stays") });
     bus.unsubscribe_owner(&extension("gone"));
     bus.emit(event("a", 1));
     assert_eq!(bus.drain(LONG).await, 0);

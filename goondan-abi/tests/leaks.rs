@@ -1,0 +1,124 @@
+//! What ten thousand calls and fifty reloads leave behind. The one test here has the process for itself: it counts.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[allow(dead_code, reason = "another test needs the rest")]
+#[path = "library/support.rs"]
+mod support;
+
+use std::fs;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use goondan_abi::{Library, Loaded};
+use goondan_core::{Agent, Instance, ScriptItem};
+use goondan_covers::covers;
+use serde_json::json;
+
+use support::{agent, library, loaded};
+
+const BATCHES: usize = 100;
+/// Calls of each kind in a batch.
+const CALLS: usize = 20;
+const RELOADS: usize = 50;
+/// The allocator keeps and splits pages as it likes; an error text that leaked with each call would take more.
+const TOLERANCE: usize = 2 << 20;
+
+fn entries(directory: &str) -> usize {
+    fs::read_dir(directory).unwrap().count()
+}
+
+/// How many threads and open files the process has.
+fn held() -> (usize, usize) {
+    (entries("/proc/self/task"), entries("/proc/self/fd"))
+}
+
+/// Bytes of memory in use.
+fn memory() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024
+}
+
+async fn described(library: &Loaded, mode: &str) -> Agent {
+    let modes = library.extension(Some("modes")).unwrap();
+    let script = [ScriptItem::say("hi").repeat()];
+    agent(script).described("modes", modes, json!({ "mode": mode })).build().await.unwrap()
+}
+
+/// Runs a turn as far as it comes at once, and lets go of it.
+async fn cancel(instance: &Instance) {
+    let mut turn = pin!(instance.run("hello"));
+    poll_fn(|cx| {
+        assert!(turn.as_mut().poll(cx).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+}
+
+async fn batch() {
+    for mode in ["pass-on", "panic", "panic-late", "panic-in-drop", "hang"] {
+        let instance = described(loaded(), mode).await.instance("one").await.unwrap();
+        for _ in 0..CALLS {
+            match mode {
+                "pass-on" => assert_eq!(instance.run("hello").await.unwrap().text(), "hi"),
+                "panic" | "panic-late" => assert_eq!(*instance.run("hello").await.unwrap_err().code(), *"E_EXT_PANIC"),
+                _ => cancel(&instance).await,
+            }
+        }
+        instance.close().await.unwrap();
+    }
+}
+
+async fn reload(agent: &Agent, instance: &Instance, path: &std::path::Path, number: usize) {
+    // Bytes behind the end make it another library.
+    let mut bytes = fs::read(library()).unwrap();
+    bytes.extend(format!("build {number}").bytes());
+    fs::write(path, bytes).unwrap();
+    let library = Library::inspect(path).unwrap().load().unwrap();
+    let reloaded = agent.reload(&described(&library, "runtime").await).await.unwrap();
+    assert_eq!(reloaded.changes.len(), 1);
+    assert_eq!(instance.run("hello").await.unwrap().text(), "hi");
+}
+
+/// Threads that are told to end need a moment.
+async fn is_back(at: (usize, usize)) -> bool {
+    let until = Instant::now() + Duration::from_secs(20);
+    while held() != at && Instant::now() < until {
+        tokio::task::yield_now().await;
+    }
+    held() == at
+}
+
+#[test]
+#[covers("LINK-05")]
+fn calls_panics_cancellations_and_reloads_leave_nothing_behind() {
+    // SAFETY: No other thread of this process reads the environment.
+    unsafe { std::env::set_var("RUST_BACKTRACE", "0") };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("libfixture.so");
+    let idle = held();
+    runtime.block_on(async {
+        for _ in 0..BATCHES / 10 {
+            batch().await;
+        }
+        let before = memory();
+        for _ in BATCHES / 10..BATCHES {
+            batch().await;
+        }
+        let grown = memory().saturating_sub(before);
+        assert!(grown < TOLERANCE, "{grown} bytes more");
+        assert!(is_back(idle).await, "{idle:?} before, {:?} after the calls", held());
+
+        let agent = described(loaded(), "runtime").await;
+        let instance = agent.instance("one").await.unwrap();
+        for number in 0..RELOADS {
+            reload(&agent, &instance, &path, number).await;
+        }
+        instance.close().await.unwrap();
+        drop((agent, instance));
+        assert!(is_back(idle).await, "{idle:?} before, {:?} after the reloads", held());
+    });
+}

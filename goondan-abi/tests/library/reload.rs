@@ -1,0 +1,106 @@
+//! A library can be replaced while conversations go on (LINK-05).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use goondan_abi::Library;
+use goondan_core::{Agent, Change, ExtensionDescriptor, ScriptItem};
+use goondan_covers::covers;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::{agent, library};
+
+/// The library of the fixture, whose error says `word` in the place of `wrong`.
+fn saying(word: &[u8; 5]) -> Vec<u8> {
+    let mut bytes = fs::read(library()).unwrap();
+    let places: Vec<_> = bytes.windows(13).enumerate().filter(|(_, text)| text == b"it went wrong").collect();
+    let places: Vec<_> = places.into_iter().map(|(place, _)| place + 8).collect();
+    assert!(!places.is_empty());
+    for place in places {
+        bytes[place..place + 5].copy_from_slice(word);
+    }
+    bytes
+}
+
+struct File {
+    _directory: TempDir,
+    path: PathBuf,
+}
+
+impl File {
+    fn new(bytes: &[u8]) -> Self {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("libmodes.so");
+        fs::write(&path, bytes).unwrap();
+        Self { _directory: directory, path }
+    }
+}
+
+fn load(path: &Path) -> &'static ExtensionDescriptor {
+    Library::inspect(path).unwrap().load().unwrap().extension(Some("modes")).unwrap()
+}
+
+async fn failing(extension: &'static ExtensionDescriptor) -> Agent {
+    let script = [ScriptItem::say("hi").repeat()];
+    agent(script).described("modes", extension, json!({ "mode": "fail" })).build().await.unwrap()
+}
+
+#[tokio::test]
+#[covers("LINK-05")]
+async fn a_path_gives_the_new_code_once_the_file_was_replaced_and_the_old_goes_on_until_then() {
+    for in_place in [true, false] {
+        let file = File::new(&saying(if in_place { b"north" } else { b"left." }));
+        let agent = failing(load(&file.path)).await;
+        let instance = agent.instance("one").await.unwrap();
+        let before = instance.run("hello").await.unwrap_err().message().to_string();
+        let new = saying(if in_place { b"south" } else { b"right" });
+        if in_place {
+            // As `cp` does: the very file that was loaded is cut and written again.
+            fs::write(&file.path, new).unwrap();
+        } else {
+            let beside = file.path.with_extension("new");
+            fs::write(&beside, new).unwrap();
+            fs::rename(beside, &file.path).unwrap();
+        }
+        assert_eq!(instance.run("hello").await.unwrap_err().message(), before, "nobody asked for the new one yet");
+        let reloaded = agent.reload(&failing(load(&file.path)).await).await.unwrap();
+        assert!(matches!(reloaded.changes[0].change, Change::Replaced { .. }), "{reloaded:?}");
+        let after = instance.run("hello").await.unwrap_err().message().to_string();
+        let expected = if in_place { ["it went north", "it went south"] } else { ["it went left.", "it went right"] };
+        assert_eq!([before, after], expected);
+    }
+}
+
+#[tokio::test]
+async fn the_same_content_is_the_same_library_wherever_it_lies() {
+    let bytes = saying(b"round");
+    let (one, other) = (File::new(&bytes), File::new(&bytes));
+    let first = load(&one.path);
+    assert!(std::ptr::eq(first, load(&other.path)));
+    fs::write(&one.path, &bytes).unwrap();
+    assert!(std::ptr::eq(first, load(&one.path)), "an agent is reloaded and finds nothing changed");
+}
+
+#[test]
+fn a_file_that_is_half_written_is_refused_and_the_whole_one_is_loaded() {
+    let (old, new) = (saying(b"old 1"), saying(b"new 1"));
+    let file = File::new(&old);
+    let inspected = Library::inspect(&file.path).unwrap();
+    fs::write(&file.path, &new[..new.len() / 2]).unwrap();
+    let error = inspected.load().unwrap_err();
+    assert!(error.message().ends_with("is not the file that was inspected"), "{error}");
+    assert!(Library::inspect(&file.path).is_err());
+    fs::write(&file.path, &new).unwrap();
+    load(&file.path);
+}
+
+#[test]
+fn what_has_a_pinned_digest_is_what_is_loaded() {
+    let file = File::new(&saying(b"pin 1"));
+    let inspected = Library::inspect(&file.path).unwrap();
+    inspected.sha256().unwrap();
+    fs::write(&file.path, saying(b"pin 2")).unwrap();
+    let error = inspected.load().unwrap_err();
+    assert!(error.message().ends_with("is not the file that was inspected"), "{error}");
+}
