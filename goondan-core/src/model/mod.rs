@@ -76,8 +76,8 @@ impl<'a> ModelRequest<'a> {
         Self { options, ..self }
     }
 
-    /// What a step middleware asked of the model, by [`MODEL_OPTIONS_KEY`] (API-11). What the names mean is the model's
-    /// business.
+    /// What a step middleware asked of the model, by [`MODEL_OPTIONS_KEY`](crate::MODEL_OPTIONS_KEY) (API-11). What the names
+    /// mean is the model's business.
     pub fn options(&self) -> Option<&'a Map<String, Value>> {
         self.options
     }

@@ -5,6 +5,7 @@ mod program;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use goondan::ConversationView;
 use goondan::prelude::*;
@@ -38,13 +39,19 @@ impl Run {
     pub fn change(path: &Path, change: impl FnOnce(&mut Self)) {
         let mut run = if path.exists() { Self::read(path) } else { Self::default() };
         change(&mut run);
-        fs::write(path, serde_json::to_vec(&run).unwrap()).unwrap();
+        run.write(path);
+    }
+
+    fn write(&self, path: &Path) {
+        fs::write(path, serde_json::to_vec(self).unwrap()).unwrap();
     }
 }
 
 /// Emits what the program says, and compares every view with the naive list after each event.
 pub struct Random {
-    run: PathBuf,
+    path: PathBuf,
+    /// As it is in the turn that runs.
+    run: Mutex<Run>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -56,22 +63,25 @@ struct Config {
 impl Random {
     #[init]
     fn new(config: Config) -> Self {
-        Self { run: config.run }
+        Self { path: config.run, run: Mutex::default() }
     }
 
     #[middleware(turn)]
     async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        *self.run.lock().unwrap() = Run::read(&self.path);
         self.follow(ctx, |program| &program.around.before);
         let result = next.run(ctx).await?;
         self.follow(ctx, |program| &program.around.after);
-        if Run::read(&self.run).program.fails { Err(Error::msg("the program ends so")) } else { Ok(result) }
+        let run = self.run.lock().unwrap();
+        run.write(&self.path);
+        if run.program.fails { Err(Error::msg("the program ends so")) } else { Ok(result) }
     }
 
     #[middleware(step)]
     async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let index = ctx.step_index() as usize;
         self.follow(ctx, |program| &program.steps[index].before);
-        Run::change(&self.run, |run| run.naive.expect_request());
+        self.run.lock().unwrap().naive.expect_request();
         let result = next.run(ctx).await?;
         self.follow(ctx, |program| &program.steps[index].after);
         Ok(result)
@@ -107,13 +117,12 @@ impl Talks for StepContext<'_> {
 impl Random {
     /// Emits the edits of one place of the program.
     fn follow(&self, ctx: &mut impl Talks, place: impl Fn(&TurnProgram) -> &Vec<Edit>) {
-        Run::change(&self.run, |Run { program, naive }| {
-            naive.hear_runtime(ctx.view());
+        let Run { program, naive } = &mut *self.run.lock().unwrap();
+        naive.hear_runtime(ctx.view());
+        naive.compare(ctx.view());
+        for edit in place(program) {
+            ctx.say(naive.apply(edit));
             naive.compare(ctx.view());
-            for edit in place(program) {
-                ctx.say(naive.apply(edit));
-                naive.compare(ctx.view());
-            }
-        });
+        }
     }
 }
