@@ -16,7 +16,7 @@ use crate::resource::LibraryEntry;
 /// use goondan_core::MemoryStore;
 ///
 /// let agents = Bundle::load("examples/dynamic")?.build_with(MemoryStore::new(), &Plugins::new()).await?;
-/// if let Some(agent) = agents.get("main") {
+/// if let Some(agent) = agents.get("guide") {
 ///     let turn = agent.instance("user:42").await?.run("hi").await?;
 ///     println!("{}", turn.text());
 /// }

@@ -225,7 +225,7 @@ fn packed_schemas_are_shown_and_checked_without_running_the_library() {
 
     let refused = goondan(place.path(), &["check"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
-    assert!(stdout(&refused).contains("goondan.yaml:8:") && stdout(&refused).contains("E_EXT_CONFIG"));
+    assert!(stdout(&refused).contains("goondan.yaml:9:") && stdout(&refused).contains("E_EXT_CONFIG"));
     let shown = goondan(place.path(), &["plugin", "inspect", &plugin("it")]);
     assert!(stdout(&shown).contains("  schemas     packed\n"), "{}", stdout(&shown));
     let text = fs::read_to_string(place.path().join("goondan.yaml")).unwrap();
