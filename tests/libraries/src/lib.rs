@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How a crate is built.
 #[derive(Clone, Debug)]
@@ -60,8 +61,10 @@ impl Build {
 pub fn by_hand(directory: &str, cfg: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../goondan-abi/tests/frozen/plugin.rs");
     let library = Path::new(directory).join(format!("libfrozen_{cfg}.so"));
-    // Several tests may compile it at the same time.
-    let place = Path::new(directory).join(format!("frozen-{cfg}-{}", std::process::id()));
+    // Several tests may compile it at the same time, in one process too.
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let place = Path::new(directory).join(format!("frozen-{cfg}-{}-{count}", std::process::id()));
     fs::create_dir_all(&place).unwrap();
     let built = place.join("lib.so");
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
