@@ -118,9 +118,13 @@ impl Talk {
 
     /// The next line of standard error that begins with `start`.
     fn told(&self, start: &str) -> String {
+        self.line(start, |line| line.starts_with(start))
+    }
+
+    fn line(&self, what: &str, fits: impl Fn(&str) -> bool) -> String {
         loop {
-            let line = self.tell.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("never said: {start}"));
-            if line.starts_with(start) {
+            let line = self.tell.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("never said: {what}"));
+            if fits(&line) {
                 return line;
             }
         }
@@ -175,7 +179,7 @@ fn a_broken_library_leaves_the_old_one_working_and_says_why() {
     assert_eq!(talk.turn(), "the code of build one");
     let new = second();
     fs::write(place.library(), &new[..new.len() / 2]).unwrap();
-    let why = talk.told("error: E_EXT_LOAD");
+    let why = talk.line("why", |line| line.contains("error[E_EXT_LOAD]: "));
     assert!(why.contains("damaged or incomplete"), "{why}");
     assert_eq!(talk.told("not reloaded"), "not reloaded; the conversation goes on as it was");
     assert_eq!(talk.turn(), "the code of build one");

@@ -52,8 +52,8 @@ const _: () = {
         tools: &[__tool_status::DESCRIPTOR],
         subscriptions: &["turn.completed"],
         requires: &[],
-        config_schema: __config_schema,
-        register: __register,
+        config_schema: &__config_schema,
+        register: &__register,
     };
     #[automatically_derived]
     impl __goondan::Extension for Window {
@@ -167,7 +167,7 @@ const _: () = {
             description: "Tells how many messages the window keeps.",
             effect: __goondan::Effect::Read,
             timeout: __goondan::Option::Some(__goondan::Duration::from_millis(5000u64)),
-            parameters: Self::parameters,
+            parameters: &Self::parameters,
         };
         fn parameters() -> __goondan::Value {
             #[allow(unused_imports)]

@@ -45,8 +45,8 @@ const _: () = {
         tools: &[__tool_status::DESCRIPTOR],
         subscriptions: &[],
         requires: &[],
-        config_schema: __config_schema,
-        register: __register,
+        config_schema: &__config_schema,
+        register: &__register,
     };
     #[automatically_derived]
     impl __goondan::Extension for Window {
@@ -138,7 +138,7 @@ const _: () = {
             description: "",
             effect: __goondan::Effect::Once,
             timeout: __goondan::Option::None,
-            parameters: Self::parameters,
+            parameters: &Self::parameters,
         };
         fn parameters() -> __goondan::Value {
             #[allow(unused_imports)]

@@ -46,8 +46,8 @@ pub mod hello {
             tools: &[__tool_read::DESCRIPTOR],
             subscriptions: &[],
             requires: &["workspace"],
-            config_schema: __config_schema,
-            register: __register,
+            config_schema: &__config_schema,
+            register: &__register,
         };
         #[automatically_derived]
         impl __goondan::Extension for Extension {
@@ -114,7 +114,7 @@ pub mod hello {
                 description: "Reads a file.",
                 effect: __goondan::Effect::Once,
                 timeout: __goondan::Option::None,
-                parameters: Self::parameters,
+                parameters: &Self::parameters,
             };
             fn parameters() -> __goondan::Value {
                 #[allow(unused_imports)]

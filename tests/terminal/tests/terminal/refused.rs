@@ -36,7 +36,7 @@ fn order_is_checked_before_anything_runs() {
     // The conversation that is open goes on as it was.
     screen.send("/reload\r");
     screen.contains("{ ref: Extension/guarded } ] }\n    ·");
-    screen.contains("1 fault\n>");
+    screen.contains("1 fault\nnot reloaded; the conversation goes on as it was\n>");
     screen.send("hello\r");
     screen.contains("fine\n>");
     screen.send("/quit\r");

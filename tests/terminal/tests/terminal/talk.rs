@@ -162,7 +162,7 @@ fn reload_goes_on_with_the_bundle_as_it_is_now() {
     screen.shows("> still there?\nfine\n>");
     fs::write(place.manifest(), good.replace(", extensions: [ { ref: Extension/gate } ]", "")).unwrap();
     screen.send("/reload\r");
-    screen.shows("reloaded\n>");
+    screen.shows(concat!("reloaded: gate ", env!("CARGO_PKG_VERSION"), " is gone\n>"));
     screen.send("/tools\r");
     screen.shows("The agent has no tools.\n>");
     screen.send("/quit\r");
