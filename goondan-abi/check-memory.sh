@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Looks for misuse of memory in goondan-abi with the tools that are there, and says which those are:
-#  - Miri runs the unit tests: futures, wakers, buffers and panics on their way, without another binary.
-#  - Valgrind runs the tests that load, run, cancel, panic, in Rust and in C. It reports nothing today, so there are no
+#  - Miri runs the unit tests, which are few: most of what is unsafe needs another binary, and Miri loads none.
+#  - Valgrind runs the tests that load, run, cancel, panic, in Rust and in C; not those that reload, whose digests of whole
+#    files take it minutes. It reports nothing today, so there are no
 #    suppressions. Leaks are not looked for: libraries and what describes them stay for as long as the process, on purpose.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 ran=()
 if cargo miri --version >/dev/null 2>&1; then
-  # The waker and future tests need no file and no thread of the system.
   cargo miri test --locked -p goondan-abi --features host --lib
   ran+=(Miri)
 fi

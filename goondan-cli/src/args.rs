@@ -248,6 +248,16 @@ pub(crate) struct Place {
     pub(crate) state_root: Option<PathBuf>,
 }
 
+/// One conversation.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Which {
+    /// The conversation, as `<agent>:<key>`.
+    pub(crate) instance: String,
+
+    #[command(flatten)]
+    pub(crate) place: Place,
+}
+
 /// List the conversations that are stored.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -269,11 +279,8 @@ pub(crate) struct ListArgs {
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ShowArgs {
-    /// The conversation, as `<agent>:<key>`.
-    pub(crate) instance: String,
-
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) which: Which,
 
     /// Show long texts as a whole.
     #[arg(long)]
@@ -288,11 +295,8 @@ pub(crate) struct ShowArgs {
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct DeleteArgs {
-    /// The conversation, as `<agent>:<key>`.
-    pub(crate) instance: String,
-
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) which: Which,
 
     /// Do not ask.
     #[arg(long)]
@@ -308,11 +312,8 @@ pub(crate) struct DeleteArgs {
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct RepairArgs {
-    /// The conversation, as `<agent>:<key>`.
-    pub(crate) instance: String,
-
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) which: Which,
 
     /// Do what the plan says.
     #[arg(long)]
@@ -329,14 +330,11 @@ pub(crate) struct RepairArgs {
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct ExportArgs {
-    /// The conversation, as `<agent>:<key>`.
-    pub(crate) instance: String,
+    #[command(flatten)]
+    pub(crate) which: Which,
 
     /// The file, which must not exist; `-` is standard output.
     pub(crate) file: PathBuf,
-
-    #[command(flatten)]
-    pub(crate) place: Place,
 }
 
 /// Read a conversation from a file that `export` wrote. It is there as a whole or not at all.

@@ -18,7 +18,7 @@ use serde::Serialize;
 pub(crate) use repair::repair;
 pub(crate) use transfer::{export, import};
 
-use crate::args::{DeleteArgs, ListArgs, Place, ShowArgs};
+use crate::args::{DeleteArgs, ListArgs, Place, ShowArgs, Which};
 use crate::cost::{self, Cost};
 
 /// How many characters of a text are shown unless all of it is asked for.
@@ -62,7 +62,7 @@ fn table(all: &[Listed]) -> String {
 }
 
 pub(crate) fn show(args: &ShowArgs) -> Result<()> {
-    let (store, id) = find(&args.place, &args.instance)?;
+    let (store, id) = find(&args.which)?;
     let conversation = store.read(&id)?;
     let costs = cost::of_turns(&store.instance_dir(&id));
     let limit = if args.full { usize::MAX } else { FOLDED };
@@ -145,7 +145,7 @@ fn fold(text: &str, limit: usize) -> String {
 }
 
 pub(crate) fn delete(args: &DeleteArgs) -> Result<()> {
-    let (store, id) = find(&args.place, &args.instance)?;
+    let (store, id) = find(&args.which)?;
     if !args.yes && !confirmed(&id)? {
         return Err(Error::new(ErrorCode::USAGE, format!("`{id}` was not deleted"))
             .suggest("answer `yes`, or say `--yes` where nobody can be asked"));
@@ -168,8 +168,8 @@ fn confirmed(id: &InstanceId) -> Result<bool> {
 }
 
 /// The instance that the user means, and the store that it lies in.
-fn find(place: &Place, name: &str) -> Result<(FileStore, InstanceId)> {
-    let id = parse(name)?;
+fn find(Which { instance, place }: &Which) -> Result<(FileStore, InstanceId)> {
+    let id = parse(instance)?;
     let mut found = Vec::new();
     for workspace in workspaces(place)? {
         let store = store(place, &workspace)?;

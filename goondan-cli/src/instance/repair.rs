@@ -10,7 +10,7 @@ use crate::args::RepairArgs;
 use crate::run::Outcome;
 
 pub(crate) fn repair(args: &RepairArgs) -> Result<Outcome> {
-    let (store, id) = find(&args.place, &args.instance)?;
+    let (store, id) = find(&args.which)?;
     let faults = if args.yes { store.repair(&id)? } else { store.inspect(&id)? };
     let text = if args.json { serde_json::to_string(&faults)? + "\n" } else { page(&faults, args.yes) };
     crate::print(&text)?;

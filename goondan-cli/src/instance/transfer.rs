@@ -11,7 +11,7 @@ use super::{find, parse};
 use crate::args::{ExportArgs, ImportArgs};
 
 pub(crate) fn export(args: &ExportArgs) -> Result<()> {
-    let (store, id) = find(&args.place, &args.instance)?;
+    let (store, id) = find(&args.which)?;
     if is_stream(&args.file) {
         return store.export(&id, io::stdout().lock());
     }
