@@ -8,11 +8,11 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// With characters that logs, JSON and `{:?}` escape.
-const KEY: &str = "sk-plänted \"4711\"\n-key\\end";
+/// With characters that logs, JSON and `{:?}` escape, and letters that no time and no id is written with.
+const KEY: &str = "sk-plänted \"qwyx\"\n-key\\end";
 
 /// What must not be left of [`KEY`] anywhere, however it is escaped or cut.
-const PARTS: [&str; 3] = ["sk-pl", "4711", "-key"];
+const PARTS: [&str; 3] = ["sk-pl", "qwyx", "-key"];
 
 const BUNDLE: &str = r#"
 apiVersion: goondan.ai/v1
@@ -161,12 +161,12 @@ fn what_tools_answer_is_data_and_only_records_of_it_are_masked() {
     let place = Place::leaking("nowhere", "- call: { tool: leaky__tell }\n- say: done\n");
     let output = place.goondan(&["run", "--input", "hello", "--state-root", "state"], KEY);
     assert!(output.status.success(), "{output:?}");
-    assert!(!stderr(&output).contains("4711"), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("qwyx"), "{}", stderr(&output));
     let record = fs::read_to_string(place.path("requests.jsonl")).unwrap();
-    assert!(record.contains("\"***\"") && !record.contains("4711"), "{record}");
+    assert!(record.contains("\"***\"") && !record.contains("qwyx"), "{record}");
     let base =
         fs::read_to_string(place.path("state/workspaces/main/instances/main:default/messages/base.jsonl")).unwrap();
-    assert!(base.contains("4711"), "{base}");
+    assert!(base.contains("qwyx"), "{base}");
 }
 
 #[test]
