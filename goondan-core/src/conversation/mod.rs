@@ -7,7 +7,7 @@ mod timestamp;
 mod view;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 pub use event::MessageEvent;
@@ -36,7 +36,7 @@ pub struct Conversation {
     base_end: usize,
     base_count: usize,
     /// What the events of this turn made of slots of the base: another message, or none.
-    overlay: HashMap<usize, Option<Arc<Message>>>,
+    overlay: BTreeMap<usize, Option<Arc<Message>>>,
     /// Slots below this were truncated in this turn.
     start: usize,
     count: usize,
@@ -117,7 +117,7 @@ impl Conversation {
     /// Makes the sum the new base and forgets the events.
     pub fn fold(&mut self) {
         self.events.clear();
-        for (slot, message) in self.overlay.drain() {
+        for (slot, message) in std::mem::take(&mut self.overlay) {
             self.slots[slot] = message;
         }
         let gone = self.start.max(self.first);

@@ -16,8 +16,9 @@ use super::place::Place;
 use crate::conversation::{Conversation, Message};
 use crate::error::{Error, Result};
 
-/// How much is read or written at once.
-const PIECE: usize = 1 << 18;
+/// How much is read or written at once: what the caches nearest to a core hold, so that what was read is still there when its
+/// checksum is made and when it is written.
+const PIECE: usize = 1 << 16;
 
 /// What one must know of a base to add to it without reading it, so that a turn costs what it adds.
 #[derive(Clone, Debug)]
@@ -209,13 +210,14 @@ impl Rewrite {
                 self.flush()?;
             }
             let before = self.buffer.len();
-            let room = length.min((PIECE - before) as u64);
-            let read = Read::by_ref(source).take(room).read_to_end(&mut self.buffer)? as u64;
+            let piece = (PIECE - before).min(usize::try_from(length).unwrap_or(PIECE));
+            self.buffer.resize(before + piece, 0);
+            source.read_exact(&mut self.buffer[before..]).map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => io::Error::other("the base became shorter while it was read"),
+                _ => error,
+            })?;
             self.base.mark.add(&self.buffer[before..]);
-            if read < room {
-                return Err(io::Error::other("the base became shorter while it was read"));
-            }
-            length -= read;
+            length -= piece as u64;
         }
         Ok(())
     }
