@@ -1,6 +1,7 @@
 //! Extensions that misbehave wherever they can: they harm their own turn, and nothing else, in both linkages alike.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use goondan_core::{Error, ErrorCode, Instance, Result, ScriptItem, TurnResult};
 use serde_json::json;
@@ -126,16 +127,24 @@ async fn blocking(linkage: Linkage, tool: &str, door: &Path) -> Instance {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_that_blocks_its_thread_holds_up_its_own_turn_alone() {
+async fn a_tool_that_blocks_its_thread_holds_up_its_own_turn_alone_and_is_named() {
+    let log = listen();
+    let named = || log.text().matches("`blocking__here` has blocked its thread").count();
     for linkage in BOTH {
+        let before = named();
         let door = Door::new();
         let rude = blocking(linkage, "blocking__here", &door.path).await;
         let blocked = tokio::spawn(async move { rude.run("block").await });
         let waiting = door.knock().await;
         let other = blocking(linkage, "blocking__here", &door.path).await;
         assert_eq!(other.run("hello").await.unwrap().text(), "done");
+        let until = Instant::now() + Duration::from_secs(60);
+        while named() == before && Instant::now() < until {
+            tokio::task::yield_now().await;
+        }
         assert!(!blocked.is_finished());
         drop(waiting);
+        assert_eq!(named(), before + 1, "once");
         assert_eq!(blocked.await.unwrap().unwrap().text(), "done");
     }
 }

@@ -16,6 +16,7 @@ mod step;
 mod stream;
 mod tool_call;
 mod turn;
+mod watchdog;
 mod workdir;
 
 use std::collections::HashMap;

@@ -13,6 +13,7 @@ use super::description::Generation;
 use super::instance::InstanceInner;
 use super::live::Live;
 use super::report::Reporter;
+use super::watchdog::watched;
 use crate::agents::{AgentsHost, Caller};
 use crate::context::host::{RunHost, ToolCallHost, ToolHost, TurnInfo};
 use crate::conversation::Message;
@@ -176,7 +177,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         };
         let ctx = ToolContext::new(&host);
         let limit = tool.timeout.unwrap_or(self.step.generation.agent.policy.tool_timeout);
-        match tokio::time::timeout(limit, catch_panics(tool.handler.call(&ctx, input))).await {
+        match tokio::time::timeout(limit, catch_panics(watched(name, tool.handler.call(&ctx, input)))).await {
             Ok(answer) => answer?,
             Err(_) => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
                 match tool.effect {
