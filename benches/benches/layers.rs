@@ -5,11 +5,15 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
+use goondan::Instance;
 use goondan_benches::agents::{self, Layers};
-use goondan_benches::by_hand::{Context, Layer, Plain, Rest};
+use goondan_benches::by_hand::{Count, Layer, Rest, plain};
 use goondan_benches::{Pair, head, row, runtime, side_by_side, time};
+use tokio::runtime::Runtime;
 
-const TURNS: u32 = 500;
+/// Short, so that some samples are not interrupted.
+const TURNS: u32 = 50;
+const ROUNDS: usize = 1_000;
 
 /// So many layers of one kind.
 type Around = fn(usize) -> Layers;
@@ -24,37 +28,58 @@ fn main() {
     for (kind, layers) in kinds {
         for (how, observed) in [("plain", false), ("observed", true)] {
             let at = |depth| {
-                measure(Layers { keep: 20, observed, ..layers(depth) }, depth, usize::from(kind == "tool call"))
+                Depth::new(Layers { keep: 20, observed, ..layers(depth) }, depth, usize::from(kind == "tool call"))
             };
-            let (few, many) = (at(16), at(64));
-            let slope = |few: Duration, many: Duration| many.saturating_sub(few) / 48;
-            let pair = Pair { ours: slope(few.ours, many.ours), yardstick: slope(few.yardstick, many.yardstick) };
-            row(&format!("{kind}, {how}"), TURNS, pair);
+            row(&format!("{kind}, {how}"), TURNS, slope(&mut at(16), &mut at(64)));
         }
     }
 }
 
-/// Whole turns with so many layers of one kind, beside as many runs of a chain by hand.
-fn measure(layers: Layers, depth: usize, calls: usize) -> Pair {
-    let runtime = runtime();
-    let instance = runtime.block_on(agents::instance(layers, calls));
-    let by_hand: Vec<Arc<dyn Layer>> = (0..depth).map(|_| Arc::new(Plain) as _).collect();
-    let mut ctx = Context::default();
-    let ours = || {
-        let turns = async {
-            for _ in 0..TURNS {
-                instance.run("hi").await.expect("a turn");
-            }
-        };
-        time(|| runtime.block_on(turns))
+/// What one layer more costs. Both depths take turns too: between two of their own a machine may have become another.
+fn slope(few: &mut Depth, many: &mut Depth) -> Pair {
+    let mut least = [Pair { ours: Duration::MAX, yardstick: Duration::MAX }; 2];
+    for _ in 0..ROUNDS {
+        for (least, depth) in least.iter_mut().zip([&mut *few, &mut *many]) {
+            let Depth { runtime, instance, by_hand, runs } = depth;
+            let pair = side_by_side(1, || turns(runtime, instance), || runs_by_hand(runtime, by_hand, runs));
+            *least = Pair { ours: least.ours.min(pair.ours), yardstick: least.yardstick.min(pair.yardstick) };
+        }
+    }
+    let [few, many] = least;
+    let slope = |few: Duration, many: Duration| many.saturating_sub(few) / 48;
+    Pair { ours: slope(few.ours, many.ours), yardstick: slope(few.yardstick, many.yardstick) }
+}
+
+/// An agent with so many layers of one kind, and a chain by hand of as many.
+struct Depth {
+    runtime: Runtime,
+    instance: Instance,
+    by_hand: Vec<Arc<dyn Layer<Count>>>,
+    runs: u64,
+}
+
+impl Depth {
+    fn new(layers: Layers, depth: usize, calls: usize) -> Self {
+        let runtime = runtime();
+        let instance = runtime.block_on(agents::instance(layers, calls));
+        Self { runtime, instance, by_hand: plain(depth), runs: 0 }
+    }
+}
+
+fn turns(runtime: &Runtime, instance: &Instance) -> Duration {
+    let turns = async {
+        for _ in 0..TURNS {
+            instance.run("hi").await.expect("a turn");
+        }
     };
-    let yardstick = || {
-        let runs = async {
-            for _ in 0..TURNS {
-                black_box(Rest::new(&by_hand).run(&mut ctx).await).expect("a run");
-            }
-        };
-        time(|| runtime.block_on(runs))
+    time(|| runtime.block_on(turns))
+}
+
+fn runs_by_hand(runtime: &Runtime, by_hand: &[Arc<dyn Layer<Count>>], runs: &mut u64) -> Duration {
+    let chain = async {
+        for _ in 0..TURNS {
+            black_box(Rest::new(by_hand).run(runs).await).expect("a run");
+        }
     };
-    side_by_side(60, ours, yardstick)
+    time(|| runtime.block_on(chain))
 }

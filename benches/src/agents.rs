@@ -9,7 +9,7 @@ use goondan::{
     ToolHandler, ToolItem, ToolRequest, Value, json,
 };
 
-use crate::by_hand::{PlainModel, PlainTool};
+use crate::by_hand::{self, PlainModel, PlainTool, Request, plain};
 
 /// Does nothing, in front of every kind.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl Model for Asks {
 }
 
 impl PlainModel for Asks {
-    fn answer<'a>(&'a self, _: &'a [Arc<Message>]) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn answer<'a>(&'a self, _: Request<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async { Ok(self.next()) })
     }
 }
@@ -146,6 +146,18 @@ impl PlainModel for Asks {
 pub async fn instance(layers: Layers, calls: usize) -> Instance {
     let agent = builder(layers, calls).build().await.expect("the agent is complete");
     agent.instance("bench").await.expect("it opens")
+}
+
+/// The same agent by hand.
+pub fn by_hand(layers: Layers, calls: usize) -> Arc<by_hand::Agent> {
+    Arc::new(by_hand::Agent {
+        model: Box::new(Asks::new(calls)),
+        catalog: vec![ToolItem::new(TOOL).expect("it is a name").effect(Effect::Read)],
+        tools: vec![Box::new(Nothing)],
+        turn: plain(layers.turn),
+        step: plain(layers.step),
+        call: plain(layers.tool_call),
+    })
 }
 
 /// The agent of [`instance`], for other stores.

@@ -1,46 +1,51 @@
 //! What somebody would write who has no framework: the yardsticks.
 
+mod turn;
+
+use std::fmt;
 use std::sync::Arc;
 
-use goondan::{BoxFuture, Error, Message, ModelResponse, Result, Role, Source, ToolRequest, Value};
+use goondan::{BoxFuture, Result};
 
-/// What a layer of the chain by hand sees.
-#[derive(Debug, Default)]
-pub struct Context {
-    /// How often the core ran.
-    pub runs: u64,
+pub use turn::{Agent, Call, CallStage, PlainModel, PlainTool, Request, StepStage, Talk, TurnStage};
+
+/// What a chain by hand stands around.
+pub trait Stage: Send + Sync + 'static {
+    /// What the layers see.
+    type Context: Send;
+    /// What they hand on.
+    type Output: Send;
+
+    /// What is inside of the layers.
+    fn core(ctx: &mut Self::Context) -> BoxFuture<'_, Result<Self::Output>>;
 }
 
 /// A layer of the chain by hand: borrowed `Next`, boxed future.
-pub trait Layer: Send + Sync {
+pub trait Layer<S: Stage>: Send + Sync {
     /// Runs the layer.
-    fn handle<'a>(&'a self, ctx: &'a mut Context, next: Rest<'a>) -> BoxFuture<'a, Result<Box<u64>>>;
+    fn handle<'a>(&'a self, ctx: &'a mut S::Context, next: Rest<'a, S>) -> BoxFuture<'a, Result<S::Output>>;
 }
 
 /// The rest of the chain by hand.
-#[derive(Clone, Copy)]
-pub struct Rest<'a>(&'a [Arc<dyn Layer>]);
+pub struct Rest<'a, S: Stage>(&'a [Arc<dyn Layer<S>>]);
 
-impl std::fmt::Debug for Rest<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<S: Stage> fmt::Debug for Rest<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Rest({})", self.0.len())
     }
 }
 
-impl<'a> Rest<'a> {
+impl<'a, S: Stage> Rest<'a, S> {
     /// All layers.
-    pub fn new(layers: &'a [Arc<dyn Layer>]) -> Self {
+    pub fn new(layers: &'a [Arc<dyn Layer<S>>]) -> Self {
         Self(layers)
     }
 
     /// Runs the rest of the chain.
-    pub fn run(self, ctx: &'a mut Context) -> BoxFuture<'a, Result<Box<u64>>> {
+    pub fn run(self, ctx: &'a mut S::Context) -> BoxFuture<'a, Result<S::Output>> {
         match self.0.split_first() {
             Some((layer, rest)) => layer.handle(ctx, Self(rest)),
-            None => Box::pin(async move {
-                ctx.runs += 1;
-                Ok(Box::new(ctx.runs))
-            }),
+            None => S::core(ctx),
         }
     }
 }
@@ -49,52 +54,29 @@ impl<'a> Rest<'a> {
 #[derive(Debug)]
 pub struct Plain;
 
-impl Layer for Plain {
-    fn handle<'a>(&'a self, ctx: &'a mut Context, next: Rest<'a>) -> BoxFuture<'a, Result<Box<u64>>> {
+impl<S: Stage> Layer<S> for Plain {
+    fn handle<'a>(&'a self, ctx: &'a mut S::Context, next: Rest<'a, S>) -> BoxFuture<'a, Result<S::Output>> {
         Box::pin(async move { next.run(ctx).await })
     }
 }
 
-/// A model as somebody would call it who has no framework.
-pub trait PlainModel: Send + Sync {
-    /// Answers.
-    fn answer<'a>(&'a self, messages: &'a [Arc<Message>]) -> BoxFuture<'a, Result<ModelResponse>>;
+/// So many layers that do nothing.
+pub fn plain<S: Stage>(depth: usize) -> Vec<Arc<dyn Layer<S>>> {
+    (0..depth).map(|_| Arc::new(Plain) as _).collect()
 }
 
-/// A tool as somebody would call it who has no framework.
-pub trait PlainTool: Send + Sync {
-    /// Runs.
-    fn call(&self, input: Value) -> BoxFuture<'_, Result<Value>>;
-}
+/// Counts how often it runs, to measure the layers around it.
+#[derive(Debug)]
+pub struct Count;
 
-/// A turn as a plain loop: ask, run the tools that are asked for one after another, ask again.
-///
-/// # Errors
-/// Those of the model, and a call of a tool that is not there.
-pub async fn turn(
-    messages: &mut Vec<Arc<Message>>,
-    model: &dyn PlainModel,
-    tools: &[(&str, &dyn PlainTool)],
-) -> Result<String> {
-    messages.push(Arc::new(Message::user("hi")));
-    loop {
-        let answer = model.answer(messages).await?;
-        let calls = answer.tool_calls;
-        if calls.is_empty() {
-            let text = answer.text.unwrap_or_default();
-            messages.push(Arc::new(Message::new(Role::Assistant, text.clone(), Source::System)));
-            return Ok(text);
-        }
-        messages.push(Arc::new(Message::new(Role::Assistant, request_text(&calls), Source::System)));
-        for call in calls {
-            let tool = tools.iter().find(|(name, _)| *name == call.name);
-            let (_, tool) = tool.ok_or_else(|| Error::msg("there is no such tool"))?;
-            let output = tool.call(call.args).await?;
-            messages.push(Arc::new(Message::new(Role::Tool, output.to_string(), Source::System)));
-        }
+impl Stage for Count {
+    type Context = u64;
+    type Output = Box<u64>;
+
+    fn core(runs: &mut u64) -> BoxFuture<'_, Result<Box<u64>>> {
+        Box::pin(async move {
+            *runs += 1;
+            Ok(Box::new(*runs))
+        })
     }
-}
-
-fn request_text(calls: &[ToolRequest]) -> String {
-    calls.iter().map(|call| format!("{} {}", call.name, call.args)).collect()
 }

@@ -202,37 +202,70 @@ id_type! {
 impl MessageId {
     /// A new id.
     pub fn random() -> Self {
-        Self(format!("msg-{:016x}", fastrand::u64(..)).into())
+        Self(random("msg-"))
     }
 }
 
 impl TurnId {
     /// A new id.
     pub fn random() -> Self {
-        Self(format!("turn-{:016x}", fastrand::u64(..)).into())
+        Self(random("turn-"))
     }
 }
 
 impl EventId {
     /// A new id.
     pub fn random() -> Self {
-        Self(format!("event-{:016x}", fastrand::u64(..)).into())
+        Self(random("event-"))
     }
 }
 
 impl ToolCallId {
     /// A new id.
     pub fn random() -> Self {
-        Self(format!("call-{:016x}", fastrand::u64(..)).into())
+        Self(random("call-"))
     }
 }
 
 impl TraceId {
     /// A new id.
     pub fn random() -> Self {
-        Self(format!("{:032x}", fastrand::u128(..)).into())
+        Self(hexadecimal("", &[fastrand::u64(..), fastrand::u64(..)]))
     }
 }
+
+/// A prefix of at most 16 bytes, and 16 random hexadecimal digits.
+fn random(prefix: &str) -> Arc<str> {
+    hexadecimal(prefix, &[fastrand::u64(..)])
+}
+
+/// `prefix`, and 16 hexadecimal digits for each of `numbers`; together at most 32 bytes. Every message gets an id, and
+/// `format!` would allocate several times for each.
+#[expect(clippy::expect_used, reason = "a prefix and digits are text")]
+fn hexadecimal(prefix: &str, numbers: &[u64]) -> Arc<str> {
+    let mut text = [0; 32];
+    let text = &mut text[..prefix.len() + 16 * numbers.len()];
+    let (before, digits) = text.split_at_mut(prefix.len());
+    before.copy_from_slice(prefix.as_bytes());
+    for (digits, number) in digits.chunks_exact_mut(16).zip(numbers) {
+        for (digits, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
+            digits.copy_from_slice(&HEXADECIMAL[usize::from(byte)]);
+        }
+    }
+    std::str::from_utf8(text).expect("it is text").into()
+}
+
+/// Each byte in two hexadecimal digits.
+const HEXADECIMAL: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut bytes = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        bytes[byte] = [digits[byte / 16], digits[byte % 16]];
+        byte += 1;
+    }
+    bytes
+};
 
 /// `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`, at most 63 characters.
 fn kebab(text: &str) -> Result<(), &'static str> {
@@ -277,6 +310,13 @@ mod tests {
         for illegal in ["", "a", "a_b", "__b", "a__", "a___b", "a__b__c", "_a__b", "a__b_", "a__é", "a b__c", &long] {
             assert_eq!(ToolName::new(illegal).unwrap_err().code(), &ErrorCode::TOOL_NAME, "{illegal}");
         }
+    }
+
+    #[test]
+    fn ids_are_a_prefix_and_hexadecimal_digits() {
+        assert_eq!(&*hexadecimal("msg-", &[0x0123_4567_89ab_cdef]), "msg-0123456789abcdef");
+        assert_eq!(&*hexadecimal("", &[0, 0xf]), "0000000000000000000000000000000f");
+        assert_eq!(&*hexadecimal("event-", &[u64::MAX]), "event-ffffffffffffffff");
     }
 
     #[test]

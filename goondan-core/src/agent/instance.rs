@@ -243,7 +243,7 @@ impl InstanceInner {
         let in_turn = InTurn::start(&self.services);
         let reporter = Reporter::new(&self.services.bus, &turn, updates, live.keeps_runtime_events());
         let generation = self.generation();
-        let mut run = TurnRun::new(self, &generation, live, turn, reporter);
+        let mut run = TurnRun::new(self, &generation, live, &turn, reporter);
         let span = tracing::info_span!("turn", agent = %id.agent, instance = %id.key, turn = %run.info.turn);
         let outcome = run.run().instrument(span).await;
         let (so_far, told) = run.end();

@@ -1,10 +1,9 @@
 //! Owns what a turn changes: the conversation, its journal, and which turn is open.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::conversation::{
-    Applied, Conversation, Message, MessageEvent, Part, Role, Source, ToolCallPart, ToolResultPart,
+    Applied, Conversation, HashSet, Message, MessageEvent, Part, Role, Source, ToolCallPart, ToolResultPart,
 };
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::RuntimeEvent;
@@ -35,7 +34,7 @@ impl Live {
         if !duplicates.is_empty() {
             tracing::warn!(instance = %id, ?duplicates, "messages with ids that earlier ones have are left out");
         }
-        let (mut open_turn, mut started) = (None, HashSet::new());
+        let (mut open_turn, mut started) = (None, HashSet::default());
         if let Some(interrupted) = interrupted {
             tracing::info!(instance = %id, turn = %interrupted.turn, "recovering an interrupted turn");
             for event in interrupted.events {
@@ -44,7 +43,7 @@ impl Live {
             open_turn = Some(interrupted.turn);
             started.extend(interrupted.started);
         }
-        Ok(Self { conversation, journal, open_turn, started, orphans: HashSet::new() })
+        Ok(Self { conversation, journal, open_turn, started, orphans: HashSet::default() })
     }
 
     pub(super) fn begin(&mut self, turn: &TurnId) -> Result<()> {
@@ -85,15 +84,18 @@ impl Live {
 
     /// Says which tool calls and results are kept from the model, unless it was said already.
     pub(super) fn report_orphans(&mut self, turn: &TurnId) {
-        let orphans = self.conversation.orphans();
-        let new: Vec<_> = orphans.ids().iter().filter(|id| !self.orphans.contains(**id)).collect();
+        let orphans = self.conversation.orphan_ids();
+        if *orphans == self.orphans {
+            return;
+        }
+        let new: Vec<_> = orphans.difference(&self.orphans).collect();
         if !new.is_empty() {
             tracing::warn!(
                 %turn, orphans = new.len(), calls = ?new,
                 "tool calls without result, or results without call, are kept from the model"
             );
         }
-        self.orphans = orphans.ids().iter().copied().cloned().collect();
+        self.orphans = orphans.into_owned();
     }
 
     pub(super) fn keeps_runtime_events(&self) -> bool {

@@ -5,6 +5,7 @@ mod attached;
 mod builder;
 mod description;
 mod instance;
+mod limit;
 mod live;
 mod machine;
 mod policy;

@@ -2,7 +2,7 @@
 //!
 //! Nothing is rendered, and no clock is read, for nobody.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::stream::{TurnUpdate, Updates};
@@ -10,9 +10,9 @@ use crate::context::host::TurnInfo;
 use crate::error::{Error, Result};
 use crate::event::{Bus, Event, EventScope, RuntimeEvent, Span};
 
-pub(super) struct Reporter {
-    bus: Bus,
-    turn: Arc<TurnInfo>,
+pub(super) struct Reporter<'a> {
+    bus: &'a Bus,
+    turn: &'a TurnInfo,
     pub(super) span: Span,
     updates: Option<Updates>,
     /// What the store will be handed; `None` when it keeps no runtime events. Behind a lock because tool calls may run
@@ -20,15 +20,9 @@ pub(super) struct Reporter {
     notes: Option<Mutex<Vec<RuntimeEvent>>>,
 }
 
-impl Reporter {
-    pub(super) fn new(bus: &Bus, turn: &Arc<TurnInfo>, updates: Option<Updates>, keep: bool) -> Self {
-        Self {
-            bus: bus.clone(),
-            turn: Arc::clone(turn),
-            span: Span::of_turn(turn.input.parent_span_id),
-            updates,
-            notes: keep.then(Mutex::default),
-        }
+impl<'a> Reporter<'a> {
+    pub(super) fn new(bus: &'a Bus, turn: &'a TurnInfo, updates: Option<Updates>, keep: bool) -> Self {
+        Self { bus, turn, span: Span::of_turn(turn.input.parent_span_id), updates, notes: keep.then(Mutex::default) }
     }
 
     /// Tells that something happened in `span`.
@@ -37,7 +31,7 @@ impl Reporter {
         if !on_bus && self.updates.is_none() && self.notes.is_none() {
             return;
         }
-        let event = event(EventScope::now(&self.turn, span));
+        let event = event(EventScope::now(self.turn, span));
         if on_bus {
             match Event::new(name, (&event,)) {
                 Ok(event) => self.bus.emit(event),

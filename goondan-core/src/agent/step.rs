@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::answer::{Answer, correction, judge};
+use super::limit::within;
 use super::live::{Live, tool_message};
 use super::stream::TurnUpdate;
 use super::tool_call::{Dispatch, Dispatched, join};
@@ -28,7 +29,7 @@ pub(super) struct StepRun<'a, 't> {
     index: u32,
     span: Span,
     catalog: ToolCatalog,
-    caller: Caller,
+    caller: Caller<'t>,
     /// What the model call cost, if the model says so.
     pub(super) usage: Option<TokenUsage>,
 }
@@ -80,9 +81,9 @@ impl<'a, 't> StepRun<'a, 't> {
         let reporter = &self.turn.reporter;
         let text = |text: &str| reporter.update(|| TurnUpdate::Text(text.to_owned()));
         let answer = if reporter.streams() { model.stream(request, &text) } else { model.generate(request) };
-        let response = match tokio::time::timeout(limit, answer).await {
-            Ok(response) => response?,
-            Err(_) => {
+        let response = match within(limit, answer).await {
+            Some(response) => response?,
+            None => {
                 let message = format!("the model did not answer within {limit:?}");
                 return Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true));
             }
@@ -125,7 +126,8 @@ impl<'a, 't> StepRun<'a, 't> {
             for request in requests {
                 self.turn.settle(Reach::Process).await?;
                 let (dispatch, live) = self.dispatch(message);
-                let dispatched = dispatch.run(request, &Mutex::new(live)).await;
+                // In a box of its own, so that the box of the step stays small, which steps without calls have too.
+                let dispatched = Box::pin(dispatch.run(request, &Mutex::new(live))).await;
                 results.push(self.answered(request, dispatched));
             }
         }
@@ -135,11 +137,11 @@ impl<'a, 't> StepRun<'a, 't> {
     /// The way of calls, and where it is kept that one starts.
     fn dispatch<'s>(&'s mut self, message: &'s Message) -> (Dispatch<'s>, &'s mut Live) {
         let dispatch = Dispatch {
-            turn: &self.turn.info,
+            turn: self.turn.info,
             instance: self.turn.instance,
             generation: self.turn.generation,
             reporter: &self.turn.reporter,
-            caller: &self.caller,
+            caller: self.caller,
             catalog: &self.catalog,
             message,
             step_index: self.index,

@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use super::description::Generation;
 use super::instance::InstanceInner;
+use super::limit::within;
 use super::live::Live;
 use super::report::Reporter;
 use super::watchdog::watched;
@@ -33,8 +34,8 @@ pub(super) struct Dispatch<'a> {
     pub(super) turn: &'a TurnInfo,
     pub(super) instance: &'a InstanceInner,
     pub(super) generation: &'a Generation,
-    pub(super) reporter: &'a Reporter,
-    pub(super) caller: &'a Caller,
+    pub(super) reporter: &'a Reporter<'a>,
+    pub(super) caller: Caller<'a>,
     pub(super) catalog: &'a ToolCatalog,
     /// The message that asked for the calls.
     pub(super) message: &'a Message,
@@ -177,9 +178,9 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         };
         let ctx = ToolContext::new(&host);
         let limit = tool.timeout.unwrap_or(self.step.generation.agent.policy.tool_timeout);
-        match tokio::time::timeout(limit, catch_panics(watched(name, tool.handler.call(&ctx, input)))).await {
-            Ok(answer) => answer?,
-            Err(_) => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
+        match within(limit, catch_panics(watched(name, tool.handler.call(&ctx, input)))).await {
+            Some(answer) => answer?,
+            None => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
                 match tool.effect {
                     Effect::Once => "whether it did its work is unknown: check before calling it again",
                     Effect::Read | Effect::Idempotent => "ask for less at once, or use another tool",
@@ -262,7 +263,7 @@ struct CallHost<'a> {
     id: &'a ToolCallId,
     name: &'a ToolName,
     tool: &'a Tool,
-    caller: Caller,
+    caller: Caller<'a>,
 }
 
 impl ToolHost for CallHost<'_> {

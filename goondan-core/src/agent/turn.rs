@@ -8,6 +8,7 @@ use tracing::Instrument;
 use super::answer::GIVEN_UP;
 use super::description::Generation;
 use super::instance::InstanceInner;
+use super::limit::within;
 use super::live::Live;
 use super::machine::{Action, StepEnd, TurnMachine};
 use super::report::{Reporter, message_of};
@@ -26,9 +27,9 @@ pub(super) struct TurnRun<'a> {
     pub(super) instance: &'a InstanceInner,
     pub(super) generation: &'a Generation,
     pub(super) live: &'a mut Live,
-    pub(super) info: Arc<TurnInfo>,
-    pub(super) reporter: Reporter,
-    pub(super) caller: Caller,
+    pub(super) info: &'a Arc<TurnInfo>,
+    pub(super) reporter: Reporter<'a>,
+    pub(super) caller: Caller<'a>,
     /// Shared by the middlewares of the turn and of its steps (D-15).
     pub(super) metadata: Map<String, Value>,
     /// What [`MessageHost::emit`] could not take in; it fails the turn at the next occasion (D-24).
@@ -44,11 +45,11 @@ impl<'a> TurnRun<'a> {
         instance: &'a InstanceInner,
         generation: &'a Generation,
         live: &'a mut Live,
-        info: Arc<TurnInfo>,
-        reporter: Reporter,
+        info: &'a Arc<TurnInfo>,
+        reporter: Reporter<'a>,
     ) -> Self {
-        let router = generation.agent.router.clone();
-        let caller = Caller::new(router, Arc::clone(&info), reporter.span.id, Arc::clone(&instance.services.inbox));
+        let router = generation.agent.router.as_ref();
+        let caller = Caller { router, turn: info, span: reporter.span.id, inbox: &instance.services.inbox };
         Self {
             instance,
             generation,
@@ -69,9 +70,9 @@ impl<'a> TurnRun<'a> {
         let watch = self.reporter.stopwatch();
         self.reporter.tell("turn.started", self.reporter.span, |scope| RuntimeEvent::TurnStarted { scope });
         let limit = self.generation.agent.policy.turn_timeout;
-        let outcome = match tokio::time::timeout(limit, self.run_chain()).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(Error::new(ErrorCode::TURN_TIMEOUT, format!("the turn took longer than {limit:?}"))
+        let outcome = match within(limit, self.run_chain()).await {
+            Some(outcome) => outcome,
+            None => Err(Error::new(ErrorCode::TURN_TIMEOUT, format!("the turn took longer than {limit:?}"))
                 .suggest("raise the turn's time limit, or look for what hangs: the last step and call are in the log")),
         };
         let duration = watch.elapsed();
@@ -209,7 +210,7 @@ fn step_end(result: &StepResult) -> StepEnd {
 
 impl RunHost for TurnRun<'_> {
     fn scope(&self) -> &TurnInfo {
-        &self.info
+        self.info
     }
 
     fn metadata(&self) -> &Map<String, Value> {

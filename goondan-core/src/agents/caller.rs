@@ -14,30 +14,26 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::event::{AgentEvent, EventSource, ReplyTo, SpanId};
 use crate::name::{AgentName, EventId};
 
-/// The way from one turn to other agents. Clones call for the same turn.
-#[derive(Clone)]
-pub(crate) struct Caller {
-    router: Option<Arc<dyn Router>>,
-    turn: Arc<TurnInfo>,
+/// The way from one turn to other agents. Copies call for the same turn.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a> {
+    pub(crate) router: Option<&'a Arc<dyn Router>>,
+    pub(crate) turn: &'a Arc<TurnInfo>,
     /// The span that a turn of another agent belongs to (F-TRACE).
-    span: SpanId,
-    inbox: Arc<Inbox>,
+    pub(crate) span: SpanId,
+    pub(crate) inbox: &'a Arc<Inbox>,
 }
 
-impl Caller {
-    pub(crate) fn new(router: Option<Arc<dyn Router>>, turn: Arc<TurnInfo>, span: SpanId, inbox: Arc<Inbox>) -> Self {
-        Self { router, turn, span, inbox }
-    }
-
+impl Caller<'_> {
     /// The same caller inside of another span.
-    pub(crate) fn within(&self, span: SpanId) -> Self {
-        Self { span, ..self.clone() }
+    pub(crate) fn within(self, span: SpanId) -> Self {
+        Self { span, ..self }
     }
 
     /// The request as an event on its way, or why it may not go.
     fn call(&self, request: &AgentRequest, reply: Option<String>) -> Result<(Arc<dyn Router>, AgentCall)> {
         let known = self.list();
-        let router = self.router.as_ref().ok_or_else(|| not_found(&request.target, &known))?;
+        let router = self.router.ok_or_else(|| not_found(&request.target, &known))?;
         let target = AgentName::new(&request.target).map_err(|_| not_found(&request.target, &known))?;
         let mut callers = self.turn.input.callers.clone();
         callers.push(self.turn.agent.clone());
@@ -79,7 +75,7 @@ async fn answer(router: Arc<dyn Router>, call: AgentCall, limit: Duration) -> Re
     }
 }
 
-impl AgentsHost for Caller {
+impl AgentsHost for Caller<'_> {
     fn request(&self, request: AgentRequest) -> BoxFuture<'_, Result<AgentResponse>> {
         Box::pin(async move {
             let (router, call) = self.call(&request, Some(correlation_id()))?;
@@ -91,7 +87,7 @@ impl AgentsHost for Caller {
         let correlation_id = correlation_id();
         let (router, call) = self.call(&request, Some(correlation_id.clone()))?;
         let place = self.inbox.reserve()?;
-        let turn = Arc::clone(&self.turn);
+        let turn = Arc::clone(self.turn);
         let asked = Asked { request, correlation_id: correlation_id.clone() };
         tokio::spawn(async move {
             let answer = answer(router, call, asked.request.timeout).await;
@@ -112,7 +108,7 @@ impl AgentsHost for Caller {
     }
 
     fn list(&self) -> Vec<AgentName> {
-        self.router.as_ref().map(|router| router.agents()).unwrap_or_default()
+        self.router.map(|router| router.agents()).unwrap_or_default()
     }
 }
 

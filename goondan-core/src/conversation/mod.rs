@@ -7,7 +7,8 @@ mod timestamp;
 mod view;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 pub use event::MessageEvent;
@@ -19,8 +20,14 @@ pub use view::{ConversationView, MessageRef, Messages, RemoteMessage};
 
 use crate::context::host::{ConversationHost, Snapshot};
 use crate::error::{Error, ErrorCode, Result};
-use crate::name::MessageId;
+use crate::name::{MessageId, ToolCallId};
 use pairs::{Orphans, Pairs};
+
+/// A map by ids. Every message passes several, so they hash fast; their seeds are random all the same, as ids of tool calls
+/// come from models.
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+/// A set of ids; see [`HashMap`].
+pub(crate) type HashSet<T> = std::collections::HashSet<T, foldhash::fast::RandomState>;
 
 /// `next = base + Σ events` (CONV-04), maintained as the events arrive: each costs the same however long the history is,
 /// and nothing is copied when a turn starts or ends.
@@ -63,10 +70,8 @@ impl Conversation {
         let mut conversation = Self::default();
         let mut duplicates = Vec::new();
         for message in messages {
-            if conversation.slot_of(message.id()).is_some() {
+            if !conversation.push(&message) {
                 duplicates.push(message.id().clone());
-            } else {
-                conversation.push(message);
             }
         }
         conversation.seal_base();
@@ -80,10 +85,9 @@ impl Conversation {
     pub fn apply(&mut self, event: MessageEvent) -> Result<Applied> {
         let target = match &event {
             MessageEvent::Append { message } => {
-                if self.slot_of(message.id()).is_some() {
+                if !self.push(message) {
                     return Err(duplicate(message.id()));
                 }
-                self.push(message.clone());
                 None
             }
             MessageEvent::Truncate => {
@@ -127,7 +131,9 @@ impl Conversation {
             (self.start, self.first) = (0, 0);
             self.slots.retain(Option::is_some);
             let ids = self.slots.iter().enumerate().filter_map(|(slot, message)| Some((message.as_ref()?.id(), slot)));
-            self.index = ids.map(|(id, slot)| (id.clone(), slot)).collect();
+            let mut index = HashMap::with_capacity_and_hasher(self.count, Default::default());
+            index.extend(ids.map(|(id, slot)| (id.clone(), slot)));
+            self.index = index;
         }
         // Once for each slot, however often the conversation is folded.
         while self.slots.get(self.first).is_some_and(Option::is_none) {
@@ -194,27 +200,42 @@ impl Conversation {
 
     /// The tool calls that the events of this turn brought in and did not answer.
     pub fn unanswered_calls(&self) -> Vec<ToolCallPart> {
-        let orphans = self.orphans();
         let said = (self.base_end.max(self.start)..self.slots.len()).filter_map(|slot| self.message(slot));
         let parts = said.flat_map(|said| said.content().parts().iter().enumerate().map(move |part| (said.id(), part)));
         let calls = parts.filter_map(|(message, (at, part))| match part {
-            Part::ToolCall(call) if orphans.contain(message, at) => Some(call.clone()),
+            Part::ToolCall(call) => Some((message, at, call)),
             _ => None,
         });
-        calls.collect()
+        let alone = self.orphan_ids();
+        let mut alone = calls.filter(|(_, _, call)| alone.contains(&call.tool_call_id)).peekable();
+        if alone.peek().is_none() {
+            return Vec::new();
+        }
+        let orphans = self.orphans();
+        alone.filter(|(message, at, _)| orphans.contain(message, *at)).map(|(_, _, call)| call.clone()).collect()
+    }
+
+    /// The ids of the tool calls without a result and the results without a call.
+    pub(crate) fn orphan_ids(&self) -> Cow<'_, HashSet<ToolCallId>> {
+        self.pairs.orphan_ids(|| self.messages().map(|message| &**message))
     }
 
     /// The tool calls without a result and the results without a call, which a model is not sent (PAIR-01).
-    pub(crate) fn orphans(&self) -> Orphans<'_> {
+    fn orphans(&self) -> Orphans<'_> {
         let find = |id: &MessageId| self.message(self.slot_of(id)?).map(|message| &**message);
         self.pairs.orphans(find, || self.messages().map(|message| &**message))
     }
 
-    fn push(&mut self, message: Arc<Message>) {
-        self.pairs.add(&message);
-        self.index.insert(message.id().clone(), self.slots.len());
-        self.slots.push(Some(message));
+    /// Adds `message` at the end; false when there is one with its id.
+    fn push(&mut self, message: &Arc<Message>) -> bool {
+        match self.index.entry(message.id().clone()) {
+            Entry::Occupied(known) if *known.get() >= self.start => return false,
+            entry => entry.insert_entry(self.slots.len()),
+        };
+        self.pairs.add(message);
+        self.slots.push(Some(Arc::clone(message)));
         self.count += 1;
+        true
     }
 
     fn put(&mut self, slot: usize, successor: Option<Arc<Message>>) {

@@ -1,9 +1,8 @@
 //! Owns the account of tool calls and their results, so that no model input holds one without the other (PAIR-01).
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 
-use super::{Content, Message, MessageData, Part};
+use super::{Content, HashMap, HashSet, Message, MessageData, Part};
 use crate::name::{MessageId, ToolCallId};
 
 /// Where each call id stands in the conversation, as a call and as a result. Kept up to date with every event, so that a
@@ -111,6 +110,19 @@ impl Pairs {
         *self = Self::default();
     }
 
+    /// The ids of the orphans.
+    pub(super) fn orphan_ids<'a, M: Iterator<Item = &'a Message>>(
+        &self,
+        messages: impl FnOnce() -> M,
+    ) -> Cow<'_, HashSet<ToolCallId>> {
+        if self.need_matching() { Cow::Owned(matched(messages()).ids()) } else { Cow::Borrowed(&self.halves) }
+    }
+
+    /// Whether counting does not tell which halves belong together.
+    fn need_matching(&self) -> bool {
+        self.odd > 0 || self.disordered
+    }
+
     /// The calls without a result behind them, and the results without a call before them. `message` finds a message,
     /// `messages` are all of them.
     pub(super) fn orphans<'a, M: Iterator<Item = &'a Message>>(
@@ -118,7 +130,7 @@ impl Pairs {
         message: impl Fn(&MessageId) -> Option<&'a Message>,
         messages: impl FnOnce() -> M,
     ) -> Orphans<'a> {
-        if self.odd > 0 || self.disordered {
+        if self.need_matching() {
             return matched(messages());
         }
         let mut orphans = Orphans::default();
@@ -142,9 +154,9 @@ impl Pairs {
 /// it.
 fn matched<'a>(messages: impl Iterator<Item = &'a Message>) -> Orphans<'a> {
     let mut orphans = Orphans::default();
-    let mut open: HashMap<&ToolCallId, Vec<Vec<Place<'_>>>> = HashMap::new();
+    let mut open: HashMap<&ToolCallId, Vec<Vec<Place<'_>>>> = HashMap::default();
     for message in messages {
-        let mut asked: HashMap<&ToolCallId, Vec<Place<'_>>> = HashMap::new();
+        let mut asked: HashMap<&ToolCallId, Vec<Place<'_>>> = HashMap::default();
         let parts = message.content().parts().iter().enumerate();
         for (part, (id, side)) in parts.filter_map(|(at, part)| Some((at, side(part)?))) {
             let place = Place { message: message.id(), part };
@@ -203,24 +215,22 @@ struct Place<'a> {
 /// The halves of tool pairs in a conversation, which are kept from the model.
 #[derive(Default)]
 pub(crate) struct Orphans<'a> {
-    places: HashSet<Place<'a>>,
-    ids: HashSet<&'a ToolCallId>,
+    /// The id of the call at each place.
+    places: HashMap<Place<'a>, &'a ToolCallId>,
 }
 
 impl<'a> Orphans<'a> {
     fn insert(&mut self, id: &'a ToolCallId, place: Place<'a>) {
-        self.places.insert(place);
-        self.ids.insert(id);
+        self.places.insert(place, id);
     }
 
     /// The ids of the calls and results.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn ids(&self) -> &HashSet<&'a ToolCallId> {
-        &self.ids
+    fn ids(&self) -> HashSet<ToolCallId> {
+        self.places.values().copied().cloned().collect()
     }
 
     pub(super) fn contain(&self, message: &MessageId, part: usize) -> bool {
-        !self.places.is_empty() && self.places.contains(&Place { message, part })
+        !self.places.is_empty() && self.places.contains_key(&Place { message, part })
     }
 
     /// What a model may see of `message`: all of it, or what is left without orphans, or nothing.

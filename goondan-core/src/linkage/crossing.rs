@@ -102,11 +102,18 @@ pub trait Crossing: Sized + Send + 'static {
     fn write(data: &mut Self::Data, name: &str, json: &[u8]) -> Result<()>;
 }
 
-/// What a result is made of: here, or on the other side and made here when the first of it is asked for.
+/// What a result is made of: here, or on the other side. As small as it can be, because every layer hands it on.
 #[derive(Debug)]
 pub(crate) enum Crossed<D> {
     Here(Box<D>),
-    Far(RemoteResult, OnceLock<Box<D>>),
+    Far(Box<Far<D>>),
+}
+
+/// A result of the other side, and what is known here of its fields.
+#[derive(Debug)]
+pub(crate) struct Far<D> {
+    pub(crate) origin: RemoteResult,
+    pub(crate) data: D,
 }
 
 /// The default has all fields on the other side.
@@ -116,23 +123,22 @@ impl<D: Default> Crossed<D> {
     }
 
     pub(crate) fn far(origin: RemoteResult) -> Self {
-        Self::Far(origin, OnceLock::new())
+        Self::Far(Box::new(Far { origin, data: D::default() }))
     }
 
     fn parts(&self) -> (&D, Option<&RemoteResult>) {
         match self {
             Self::Here(data) => (data, None),
-            Self::Far(origin, data) => (data.get_or_init(Box::default), Some(origin)),
+            Self::Far(far) => (&far.data, Some(&far.origin)),
         }
     }
 
-    #[expect(clippy::expect_used, reason = "`get_or_init` has just put it there")]
     fn parts_mut(&mut self) -> (&mut D, Option<&RemoteResult>) {
         match self {
             Self::Here(data) => (data, None),
-            Self::Far(origin, data) => {
-                data.get_or_init(Box::default);
-                (data.get_mut().expect("the data is there"), Some(origin))
+            Self::Far(far) => {
+                let Far { origin, data } = &mut **far;
+                (data, Some(origin))
             }
         }
     }
@@ -159,7 +165,7 @@ impl<D: Default> Crossed<D> {
     pub(crate) fn into_box(self) -> Box<D> {
         match self {
             Self::Here(data) => data,
-            Self::Far(_, data) => data.into_inner().unwrap_or_default(),
+            Self::Far(far) => Box::new(far.data),
         }
     }
 }
@@ -167,22 +173,26 @@ impl<D: Default> Crossed<D> {
 /// One field of a result: here, or on the other side until it is asked for.
 pub(crate) struct Field<T> {
     name: &'static str,
-    /// What was read of the other side.
-    read: OnceLock<T>,
-    /// What was made here, or changed.
-    own: Option<T>,
+    place: Place<T>,
+}
+
+enum Place<T> {
+    /// The other side has it; what was read of it.
+    There(OnceLock<T>),
+    /// Made here, or changed.
+    Here(T),
 }
 
 impl<T> From<T> for Field<T> {
     fn from(value: T) -> Self {
-        Self { name: "", read: OnceLock::new(), own: Some(value) }
+        Self { name: "", place: Place::Here(value) }
     }
 }
 
 impl<T: DeserializeOwned> Field<T> {
     /// The field `name` of the other side's result.
     pub(crate) fn unread(name: &'static str) -> Self {
-        Self { name, read: OnceLock::new(), own: None }
+        Self { name, place: Place::There(OnceLock::new()) }
     }
 
     /// The value of the other side.
@@ -202,9 +212,9 @@ impl<T: DeserializeOwned> Field<T> {
     /// # Panics
     /// As above.
     pub(crate) fn get(&self, origin: Option<&RemoteResult>) -> &T {
-        match &self.own {
-            Some(value) => value,
-            None => self.read.get_or_init(|| self.ask(origin)),
+        match &self.place {
+            Place::Here(value) => value,
+            Place::There(read) => read.get_or_init(|| self.ask(origin)),
         }
     }
 
@@ -212,13 +222,20 @@ impl<T: DeserializeOwned> Field<T> {
     ///
     /// # Panics
     /// As above.
+    #[expect(clippy::unreachable, reason = "the value has just been put there")]
     pub(crate) fn get_mut(&mut self, origin: Option<&RemoteResult>) -> &mut T {
-        let value = self.own.take().or_else(|| self.read.take()).unwrap_or_else(|| self.ask(origin));
-        self.own.insert(value)
+        if let Place::There(read) = &mut self.place {
+            let read = read.take();
+            self.set(read.unwrap_or_else(|| self.ask(origin)));
+        }
+        match &mut self.place {
+            Place::Here(value) => value,
+            Place::There(_) => unreachable!("the value is here"),
+        }
     }
 
     pub(crate) fn set(&mut self, value: T) {
-        self.own = Some(value);
+        self.place = Place::Here(value);
     }
 
     /// A field that came with the whole result.
@@ -228,7 +245,7 @@ impl<T: DeserializeOwned> Field<T> {
 
     /// Reads a value from outside into the field.
     pub(crate) fn put(&mut self, json: &[u8]) -> Result<()> {
-        self.own = Some(serde_json::from_slice::<T>(json)?);
+        self.set(serde_json::from_slice::<T>(json)?);
         Ok(())
     }
 }
@@ -236,16 +253,20 @@ impl<T: DeserializeOwned> Field<T> {
 impl<T: Serialize + DeserializeOwned> Field<T> {
     /// Writes the value to the other side if it was changed.
     pub(crate) fn hand_over(&self, origin: &RemoteResult) -> Result<()> {
-        match &self.own {
-            Some(value) => origin.side.write(origin.number, self.name, &serde_json::to_vec(value)?),
-            None => Ok(()),
+        match &self.place {
+            Place::Here(value) => origin.side.write(origin.number, self.name, &serde_json::to_vec(value)?),
+            Place::There(_) => Ok(()),
         }
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for Field<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.own.as_ref().or_else(|| self.read.get()) {
+        let value = match &self.place {
+            Place::Here(value) => Some(value),
+            Place::There(read) => read.get(),
+        };
+        match value {
             Some(value) => value.fmt(f),
             None => f.write_str("(not read yet)"),
         }
@@ -278,12 +299,11 @@ macro_rules! crossing {
             }
 
             fn give_back(self) -> crate::error::Result<$crate::linkage::Returned> {
-                let Crossed::Far(origin, data) = self.data else {
+                let Crossed::Far(far) = self.data else {
                     return Ok($crate::linkage::Returned::Here(self.fields()));
                 };
-                if let Some(data) = data.into_inner() {
-                    $(data.$field.hand_over(&origin)?;)*
-                }
+                let $crate::linkage::Far { origin, data } = *far;
+                $(data.$field.hand_over(&origin)?;)*
                 Ok(origin.give_back())
             }
 

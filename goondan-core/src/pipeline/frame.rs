@@ -98,6 +98,15 @@ impl<'a> Frame<'a> {
         self.running = outer;
         self.left = depth;
         self.failed = result.is_err();
+        // Nearly always, and the way that every layer pays for.
+        if result.is_ok() && (next_ended || inside == 0) {
+            return result;
+        }
+        self.judge(depth, next_ended, next_failed, result)
+    }
+
+    #[cold]
+    fn judge<T>(&mut self, depth: Depth, next_ended: bool, next_failed: bool, result: Result<T>) -> Result<T> {
         match (&result, self.layer(depth)) {
             (Ok(_), Some(layer)) if !next_ended => {
                 self.failed = true;

@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 
 use serde_json::Value;
 
 use super::{Commit, InstanceId, Journal, Opened, Reach, Store};
 use crate::BoxFuture;
-use crate::conversation::{Conversation, MessageEvent};
+use crate::conversation::{Conversation, Message, MessageEvent};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{ExtensionName, ToolCallId, TurnId};
 
@@ -39,10 +41,36 @@ impl Drop for Workdirs {
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// The committed messages. A conversation of its own, so that a commit costs what the turn changed, not what there is.
-    base: Conversation,
+    /// The committed messages, as they were before `since`.
+    base: Vec<Arc<Message>>,
+    /// What later turns changed. Applied by whoever opens the instance, so that a commit costs as little as it can.
+    since: Vec<MessageEvent>,
     state: BTreeMap<ExtensionName, Value>,
     open: bool,
+}
+
+impl Kept {
+    /// Takes in the messages of a turn. Once the events are as many as the messages, these are written down anew: that costs
+    /// no more than each of the events did.
+    fn commit(&mut self, conversation: &Conversation) {
+        let events = conversation.events();
+        if self.since.len() + events.len() <= conversation.len() {
+            self.since.extend_from_slice(events);
+        } else {
+            self.since.clear();
+            self.base.clear();
+            self.base.extend(conversation.messages().cloned());
+        }
+    }
+
+    /// The committed messages, oldest first.
+    fn messages(&self) -> Result<Vec<Arc<Message>>> {
+        let (mut conversation, _) = Conversation::from_base(self.base.iter().cloned());
+        for event in &self.since {
+            conversation.apply(event.clone())?;
+        }
+        Ok(conversation.messages().cloned().collect())
+    }
 }
 
 impl MemoryStore {
@@ -61,7 +89,7 @@ impl Store for MemoryStore {
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
         Box::pin(async move {
             self.with(instance, |kept| {
-                if std::mem::replace(&mut kept.open, true) {
+                if kept.open {
                     return Err(Error::new(
                         ErrorCode::STORE_LOCKED,
                         format!("the instance `{instance}` is open already"),
@@ -70,10 +98,22 @@ impl Store for MemoryStore {
                 }
                 let workdir = self.workdirs.0.join(super::file::directory_name(&instance.to_string()));
                 let journal = Box::new(MemoryJournal { store: self.clone(), instance: instance.clone() });
-                let base = kept.base.messages().cloned().collect();
+                let base = kept.messages()?;
+                kept.open = true;
                 Ok(Opened { base, interrupted: None, state: kept.state.clone(), workdir, journal })
             })
         })
+    }
+}
+
+/// What succeeded already. A box of it holds nothing, and so is not allocated.
+struct Done;
+
+impl Future for Done {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -96,19 +136,15 @@ impl Journal for MemoryJournal {
     }
 
     fn flush(&mut self, _: Reach) -> BoxFuture<'_, Result<()>> {
-        Box::pin(std::future::ready(Ok(())))
+        Box::pin(Done)
     }
 
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
-        let kept = self.store.with(&self.instance, |kept| {
-            for event in turn.conversation.events() {
-                kept.base.apply(event.clone())?;
-            }
-            kept.base.fold();
+        self.store.with(&self.instance, |kept| {
+            kept.commit(turn.conversation);
             kept.state.extend(turn.state.iter().map(|(name, value)| (name.clone(), value.clone())));
-            Ok(())
         });
-        Box::pin(std::future::ready(kept))
+        Box::pin(Done)
     }
 }
 

@@ -20,7 +20,7 @@ pub struct StepRef {
 impl StepRef {
     /// The step with the index `index` of `turn`.
     pub fn new(turn: &TurnId, index: u32) -> Self {
-        Self { step_id: format!("{turn}-step-{index}"), step_index: index }
+        Self { step_id: [turn.as_str(), "-step-", &index.to_string()].concat(), step_index: index }
     }
 }
 
