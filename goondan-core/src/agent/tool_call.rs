@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::description::Generation;
-use super::instance::InstanceInner;
+use super::open::OpenInstance;
 use super::live::Live;
 use super::report::Reporter;
 use crate::agents::{AgentsHost, Caller};
@@ -30,7 +30,7 @@ use crate::tool::{Effect, Tool, ToolCatalog, ToolContext};
 #[derive(Clone, Copy)]
 pub(super) struct Dispatch<'a> {
     pub(super) turn: &'a TurnInfo,
-    pub(super) instance: &'a InstanceInner,
+    pub(super) instance: &'a OpenInstance,
     pub(super) generation: &'a Generation,
     pub(super) reporter: &'a Reporter,
     pub(super) caller: &'a Caller,

@@ -7,7 +7,7 @@ use tracing::Instrument;
 
 use super::answer::GIVEN_UP;
 use super::description::Generation;
-use super::instance::InstanceInner;
+use super::open::OpenInstance;
 use super::live::Live;
 use super::machine::{Action, StepEnd, TurnMachine};
 use super::report::{Reporter, message_of};
@@ -23,7 +23,7 @@ use crate::store::Reach;
 
 /// One turn while it runs.
 pub(super) struct TurnRun<'a> {
-    pub(super) instance: &'a InstanceInner,
+    pub(super) instance: &'a OpenInstance,
     pub(super) generation: &'a Generation,
     pub(super) live: &'a mut Live,
     pub(super) info: Arc<TurnInfo>,
@@ -41,7 +41,7 @@ pub(super) struct TurnRun<'a> {
 
 impl<'a> TurnRun<'a> {
     pub(super) fn new(
-        instance: &'a InstanceInner,
+        instance: &'a OpenInstance,
         generation: &'a Generation,
         live: &'a mut Live,
         info: Arc<TurnInfo>,
