@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use tracing::Instrument;
+use tracing::instrument::WithSubscriber;
 
 use super::AgentInner;
 use super::description::Description;
@@ -116,14 +117,14 @@ impl Slot {
             return Ok(place);
         }
         let (slot, agent) = (Arc::clone(self), Arc::clone(agent));
-        let open = async move {
+        to_its_end(async move {
             let opened = Opened::open(Arc::clone(&agent), &slot).await?;
             slot.set_now(Some(Arc::clone(&opened.instance)));
             *place = Some(opened);
             slot.touch(&agent);
             Ok(place)
-        };
-        tokio::spawn(open.in_current_span()).await.map_err(panicked)?
+        })
+        .await
     }
 
     /// Closes what is open. It is done whether the caller waits for it or goes away.
@@ -131,12 +132,12 @@ impl Slot {
         let Some(opened) = place.take() else { return Ok(()) };
         self.set_now(None);
         self.for_others.store(false, Ordering::Release);
-        let close = async move {
+        to_its_end(async move {
             let closed = opened.close().await;
             drop(place);
             closed
-        };
-        tokio::spawn(close.in_current_span()).await.map_err(panicked)?
+        })
+        .await
     }
 
     /// Closes what is open, as when the last handle is gone.
@@ -149,13 +150,13 @@ impl Slot {
     /// goes away meanwhile does not leave it half done. False when nothing is open.
     pub(super) async fn reload(&self, to: &Arc<Description>) -> Result<bool> {
         let (mut place, to) = (self.queue().await, Arc::clone(to));
-        let reload = async move {
+        to_its_end(async move {
             match &mut *place {
                 Some(opened) => opened.reload(to).await.map(|()| true),
                 None => Ok(false),
             }
-        };
-        tokio::spawn(reload).await.map_err(panicked)?
+        })
+        .await
     }
 
     /// Stores the state that was changed outside of turns, of the opening that `services` belong to.
@@ -261,6 +262,8 @@ impl Drop for Slot {
     }
 }
 
-fn panicked(error: tokio::task::JoinError) -> Error {
-    Error::new(ErrorCode::EXT_PANIC, error.to_string())
+/// Does `work` to its end, also when the caller goes away meanwhile.
+async fn to_its_end<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    let work = tokio::spawn(work.in_current_span().with_current_subscriber());
+    work.await.map_err(|error| Error::new(ErrorCode::EXT_PANIC, error.to_string()))?
 }

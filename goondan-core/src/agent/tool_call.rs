@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::description::Generation;
-use super::open::OpenInstance;
 use super::live::Live;
+use super::open::OpenInstance;
 use super::report::Reporter;
 use crate::agents::{AgentsHost, Caller};
 use crate::context::host::{RunHost, ToolCallHost, ToolHost, TurnInfo};

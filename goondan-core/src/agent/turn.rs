@@ -7,9 +7,9 @@ use tracing::Instrument;
 
 use super::answer::GIVEN_UP;
 use super::description::Generation;
-use super::open::OpenInstance;
 use super::live::Live;
 use super::machine::{Action, StepEnd, TurnMachine};
+use super::open::OpenInstance;
 use super::report::{Reporter, message_of};
 use super::step::StepRun;
 use crate::agents::{AgentsHost, Caller};
