@@ -220,7 +220,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if self.slot.idle_after().is_some() || self.slot.now().is_none() {
+        if self.is_closed() || self.slot.idle_after().is_some() {
             return;
         }
         let slot = Arc::clone(&self.slot);

@@ -76,13 +76,13 @@ impl Opened {
                 return Err(error);
             }
         };
+        services.serve();
         // D-18: what `#[init]` set is kept from now on.
         if let Err(error) = live.store_state(&services.states).await {
             take_leave(&registered.extensions).await;
             services.bus.close();
             return Err(error);
         }
-        services.serve();
         let generation = Mutex::new(Arc::new(Generation { agent: description, registered }));
         let workdir = Workdir::new(opened.workdir);
         let instance = Arc::new(OpenInstance { agent, services, generation, workdir });
