@@ -15,8 +15,9 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{API_VERSION, Extension, ExtensionDescriptor, linked};
 use crate::model::Model;
 use crate::name::{AgentName, ExtensionName};
-use crate::schema::{Schema, SchemaCache, summary};
+use crate::schema::{Schema, summary};
 use crate::store::{MemoryStore, Store};
+use crate::tool::SharedTools;
 
 /// What every host offers.
 const BUILT_IN: [&str; 6] = ["pipeline", "tools", "state", "events", "logger", "agents"];
@@ -51,7 +52,6 @@ enum Code {
 }
 
 /// An extension that was found and whose config fits.
-#[derive(Clone)]
 pub(super) struct ExtensionSpec {
     pub(super) name: ExtensionName,
     pub(super) descriptor: &'static ExtensionDescriptor,
@@ -216,8 +216,8 @@ impl AgentBuilder {
             Error::new(ErrorCode::CONFIG_SCHEMA, format!("the agent `{name}` has no model"))
                 .suggest("call `.model(…)` before `.build()`")
         })?;
-        let extensions =
-            self.extensions.into_iter().map(|wanted| wanted.check(&self.capabilities)).collect::<Result<Vec<_>>>()?;
+        let extensions = self.extensions.into_iter().map(|wanted| wanted.check(&self.capabilities).map(Arc::new));
+        let extensions = extensions.collect::<Result<Vec<_>>>()?;
         let mut seen = HashSet::new();
         if let Some(twice) = extensions.iter().find(|extension| !seen.insert(&extension.name)) {
             let message = format!("the agent `{name}` has two extensions called `{}`", twice.name);
@@ -230,7 +230,7 @@ impl AgentBuilder {
             system: self.system,
             extensions,
             policy: self.policy,
-            schemas: SchemaCache::default(),
+            tools: SharedTools::default(),
             hints: self.hints,
             router: self.router,
         };

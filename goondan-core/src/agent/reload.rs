@@ -125,8 +125,9 @@ impl Agent {
 }
 
 /// What is different, in the order of the new ones.
-fn changes(from: &[ExtensionSpec], to: &[ExtensionSpec]) -> Vec<ExtensionChange> {
-    let find = |specs: &[ExtensionSpec], name: &ExtensionName| specs.iter().find(|spec| spec.name == *name).cloned();
+fn changes(from: &[Arc<ExtensionSpec>], to: &[Arc<ExtensionSpec>]) -> Vec<ExtensionChange> {
+    let find =
+        |specs: &[Arc<ExtensionSpec>], name: &ExtensionName| specs.iter().find(|spec| spec.name == *name).cloned();
     let come = to.iter().filter_map(|new| {
         let version = new.descriptor.version;
         let change = match find(from, &new.name) {

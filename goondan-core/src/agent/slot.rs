@@ -26,7 +26,7 @@ pub(super) struct Slot {
     pub(super) id: InstanceId,
     agent: Weak<AgentInner>,
     /// The queue is the fairness of this lock: whoever asked first gets it first. `None` while nothing is open.
-    place: Arc<tokio::sync::Mutex<Option<Opened>>>,
+    place: Arc<tokio::sync::Mutex<Option<Box<Opened>>>>,
     /// What is open, for those who only look. Exchanged only by whoever is first in the queue.
     now: Mutex<Option<Arc<OpenInstance>>>,
     /// The handle that callers share.
@@ -44,7 +44,7 @@ pub(super) struct Slot {
 }
 
 /// Who is first in the queue of an instance.
-pub(super) type Turnstile = OwnedMutexGuard<Option<Opened>>;
+pub(super) type Turnstile = OwnedMutexGuard<Option<Box<Opened>>>;
 
 /// What a look at a conversation says that may be idle.
 pub(super) enum Idleness {
@@ -120,7 +120,7 @@ impl Slot {
         to_its_end(async move {
             let opened = Opened::open(Arc::clone(&agent), &slot).await?;
             slot.set_now(Some(Arc::clone(&opened.instance)));
-            *place = Some(opened);
+            *place = Some(Box::new(opened));
             slot.touch(&agent);
             Ok(place)
         })
@@ -244,7 +244,7 @@ impl Slot {
     /// closed.
     fn is_busy(&self, place: &Turnstile) -> bool {
         let held = self.idle_after.is_none() && self.held().is_some();
-        held || self.in_use.load(Ordering::Acquire) > 0 || place.as_ref().is_some_and(Opened::is_busy)
+        held || self.in_use.load(Ordering::Acquire) > 0 || place.as_ref().is_some_and(|opened| opened.is_busy())
     }
 }
 
