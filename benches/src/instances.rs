@@ -8,13 +8,12 @@ use std::time::Duration;
 use goondan::prelude::*;
 use goondan::store::Store as _;
 use goondan::{
-    Agent, AgentBuilder, BoxFuture, Effect, FileStore, InstanceId, Message, Model, ModelRequest, ModelResponse,
-    ToolItem, json,
+    Agent, AgentBuilder, BoxFuture, Effect, FileStore, Instance, InstanceId, Message, Model, ModelRequest,
+    ModelResponse, Source, ToolItem, json,
 };
 use tokio::sync::Semaphore;
 
 use crate::agents::Nothing;
-use crate::by_hand::PlainModel;
 
 /// How many messages a history has.
 pub const HISTORY: usize = 20;
@@ -103,10 +102,15 @@ impl Model for Answers {
     }
 }
 
-impl PlainModel for Answers {
-    fn answer<'a>(&'a self, _: &'a [Arc<Message>]) -> BoxFuture<'a, Result<ModelResponse>> {
-        Box::pin(Self::answer(self))
-    }
+/// The yardstick of a turn: what somebody would write who has neither a framework nor extensions.
+///
+/// # Errors
+/// That of the model.
+pub async fn turn_by_hand(messages: &mut Vec<Arc<Message>>, model: &Answers) -> Result<()> {
+    messages.push(Arc::new(Message::user(INPUT)));
+    let answer = model.answer().await?.text.unwrap_or_default();
+    messages.push(Arc::new(Message::new(Role::Assistant, answer, Source::System)));
+    Ok(())
 }
 
 /// An agent with the five extensions, whose model takes `latency` to answer.
@@ -121,20 +125,26 @@ pub fn key(number: usize) -> String {
     format!("user:{number}")
 }
 
-/// Has the conversation say as much as makes a history.
-pub async fn talk(agent: &Agent, key: &str) -> Result<()> {
+/// The conversation `key`, in which so much was said as makes a history.
+///
+/// # Errors
+/// As those of the agent.
+pub async fn talked(agent: &Agent, key: &str) -> Result<Instance> {
     let instance = agent.instance(key).await?;
     for _ in 0..HISTORY / 2 {
         instance.run(INPUT).await?;
     }
-    instance.close().await
+    Ok(instance)
 }
 
 /// Makes `number` conversations below `dir`, each with a history: one that is spoken, and copies of it.
+///
+/// # Errors
+/// When files cannot be written.
 pub async fn stored(dir: &Path, number: usize) -> Result<FileStore> {
     let store = FileStore::open(dir)?.fsync(goondan::store::Fsync::Never);
     let agent = builder(Duration::ZERO).store(store.clone()).build().await?;
-    talk(&agent, &key(0)).await?;
+    talked(&agent, &key(0)).await?.close().await?;
     let place = |number| {
         let id = InstanceId { agent: agent.name().clone(), key: goondan::InstanceKey::new(&key(number))? };
         Ok::<_, Error>(store.instance_dir(&id))
@@ -155,6 +165,9 @@ pub async fn stored(dir: &Path, number: usize) -> Result<FileStore> {
 }
 
 /// The messages of a stored conversation, read into memory: what there is to remember.
+///
+/// # Errors
+/// When the conversation is not there, or is open.
 pub async fn messages(store: &FileStore) -> Result<Vec<Arc<Message>>> {
     let id = InstanceId { agent: "many".parse()?, key: goondan::InstanceKey::new(&key(0))? };
     Ok(store.open(&id).await?.base)
