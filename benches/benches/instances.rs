@@ -121,12 +121,12 @@ fn throughput(runtime: &Runtime, in_memory: &[Instance], files: FileStore) {
     drop(histories);
     let run = |instance: Instance| async move { instance.run(INPUT).await.map(drop) };
     rate("in memory", INSTANCES, fastest(|| each(runtime, in_memory.iter().cloned(), run)));
-    let number = fitting();
-    for (what, fsync) in [("in open files, fsync never", Fsync::Never), ("in open files, fsync turn", Fsync::Turn)] {
+    for (what, fsync, number) in
+        [("in open files, fsync never", Fsync::Never, 1_000), ("in open files, fsync turn", Fsync::Turn, 200)]
+    {
         eprintln!("{what} …");
         let agent = instances::builder(Duration::ZERO).store(files.clone().fsync(fsync)).build();
         let agent = runtime.block_on(agent).expect("the agent is complete");
-        let number = if fsync == Fsync::Turn { number.min(1_000) } else { number };
         let open = runtime.block_on(opened(&agent, number));
         rate(what, number, fastest(|| each(runtime, open.iter().cloned(), run)));
         runtime.block_on(agent.close()).expect("they close");
@@ -142,8 +142,8 @@ fn throughput(runtime: &Runtime, in_memory: &[Instance], files: FileStore) {
             instance.close().await
         }
     };
-    let took = time(|| each(runtime, 0..INSTANCES, reopen));
-    rate("in files that are opened for each turn, fsync never", INSTANCES, took);
+    let took = fastest(|| each(runtime, 0..1_000, reopen));
+    rate("in files that are opened for each turn, fsync never", 1_000, took);
 }
 
 fn rate(what: &str, turns: usize, took: Duration) {
