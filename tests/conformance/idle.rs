@@ -202,6 +202,23 @@ async fn a_caller_that_goes_away_leaves_it_open() {
 }
 
 #[both_linkages(start_paused = true)]
+async fn what_nobody_waits_for_any_more_is_closed_once_it_is_open() {
+    let (log, (store, gates)) = (Log::new(), Gated::new());
+    let agent = counting(&log, "a").store(store).build().await.unwrap();
+    gates.open.shut();
+    tokio::select! {
+        biased;
+        _ = agent.instance("one") => panic!("the store does not open"),
+        () = gates.open.reached() => {}
+    }
+    gates.open.open();
+    sleep(MOMENT).await;
+    assert_eq!(log.take(), CLOSES);
+    agent.instance("one").await.unwrap().run("hello").await.unwrap();
+    assert_eq!(log.take()[0], "a hello: 1 of 1001");
+}
+
+#[both_linkages(start_paused = true)]
 async fn what_cannot_be_stored_is_not_closed() {
     let (log, (store, gates)) = (Log::new(), Gated::new());
     let agent = counting(&log, "a").store(store).idle_after(IDLE).build().await.unwrap();

@@ -113,8 +113,9 @@ impl Agent {
             slot.close(place).await?;
             place = slot.queue().await;
         }
-        let _open = slot.open(&self.inner, place).await?;
-        Ok(slot.hold(&self.inner))
+        let held = slot.hold(&self.inner);
+        slot.open(&self.inner, place).await?;
+        Ok(held)
     }
 
     /// Closes all conversations of this agent, as by [`Instance::close`]: the end of a program that leaves the closing to

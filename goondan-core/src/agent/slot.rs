@@ -111,13 +111,15 @@ impl Slot {
         InUse(Arc::clone(self))
     }
 
-    /// Opens the conversation, unless it is open. A caller that goes away meanwhile leaves it open, not half open.
+    /// Opens the conversation, unless it is open. A caller that goes away meanwhile leaves it open, not half open; when
+    /// nobody else holds it, it is closed then.
     pub(super) async fn open(self: &Arc<Self>, agent: &Arc<AgentInner>, mut place: Turnstile) -> Result<Turnstile> {
         if place.is_some() {
             return Ok(place);
         }
-        let (slot, agent) = (Arc::clone(self), Arc::clone(agent));
+        let (slot, agent, held) = (Arc::clone(self), Arc::clone(agent), self.hold(agent));
         to_its_end(async move {
+            let _held = held;
             let opened = Opened::open(Arc::clone(&agent), &slot).await?;
             slot.set_now(Some(Arc::clone(&opened.instance)));
             *place = Some(Box::new(opened));
