@@ -6,6 +6,7 @@
 
 pub mod agents;
 pub mod by_hand;
+pub mod instances;
 pub mod step;
 
 use std::time::{Duration, Instant};

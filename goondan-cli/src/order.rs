@@ -40,7 +40,7 @@ fn text(args: &OrderArgs) -> Result<String, Refusal> {
         let agents = bundle.build_with(MemoryStore::new(), &plugins).await?;
         let agent = agents.get(entry.as_str()).ok_or_else(|| Error::msg("a built bundle has its agents"))?;
         let instance = agent.instance("order").await?;
-        let text = if args.json { json(&onions(&instance))? } else { onion(&instance) };
+        let text = if args.json { json(&onions(&instance).await?)? } else { onion(&instance).await? };
         instance.close().await?;
         Ok::<_, Error>(text)
     })?;
@@ -48,12 +48,16 @@ fn text(args: &OrderArgs) -> Result<String, Refusal> {
 }
 
 /// The onion of each kind around a conversation, for people.
-pub(crate) fn onion(instance: &Instance) -> String {
-    page(&onions(instance))
+pub(crate) async fn onion(instance: &Instance) -> Result<String> {
+    Ok(page(&onions(instance).await?))
 }
 
-fn onions(instance: &Instance) -> [(MiddlewareKind, Vec<Shown>); 3] {
-    KINDS.map(|kind| (kind, explain(&instance.layers(kind))))
+async fn onions(instance: &Instance) -> Result<[(MiddlewareKind, Vec<Shown>); 3]> {
+    let mut onions = KINDS.map(|kind| (kind, Vec::new()));
+    for (kind, layers) in &mut onions {
+        *layers = explain(&instance.layers(*kind).await?);
+    }
+    Ok(onions)
 }
 
 /// Every layer with the reason why it does not lie further out.

@@ -73,7 +73,7 @@ async fn a_notice_is_taken_in_or_not_and_nobody_waits() {
     // The queue of the other instance: this comes after the notice.
     let messages = b.instance("user:1").await.unwrap();
     messages.run("after").await.unwrap();
-    assert_eq!(messages.messages().await[0].text(), "notice");
+    assert_eq!(messages.messages().await.unwrap()[0].text(), "notice");
 }
 
 #[both_linkages]
@@ -143,14 +143,14 @@ async fn the_answer_to_an_asynchronous_request_is_there_before_a_later_step() {
     let instance = a.instance("x").await.unwrap();
     instance.run("hello").await.unwrap();
     // The other agent's turn is over when its queue is: the answer waits in the inbox.
-    while b.instance("x").await.unwrap().messages().await.len() < 2 {
+    while b.instance("x").await.unwrap().messages().await.unwrap().len() < 2 {
         tokio::task::yield_now().await;
     }
     tokio::task::yield_now().await;
     let mut brought = None;
     for _ in 0..100 {
         instance.run("again").await.ok();
-        let messages = instance.messages().await;
+        let messages = instance.messages().await.unwrap();
         brought =
             messages.iter().find(|message| message.metadata().contains_key("__goondanInterAgentResponse")).cloned();
         if brought.is_some() {

@@ -29,7 +29,7 @@ async fn the_sum_follows_every_event_at_once() {
     );
     instance.run("again").await.unwrap();
     assert_eq!(log.take()[0], "base changed,answer,epilogue, now changed,answer,epilogue,again");
-    let messages = instance.messages().await;
+    let messages = instance.messages().await.unwrap();
     assert_eq!(messages[2].metadata()["pinned"], true);
     let expected = Source::Extension { extension_name: "editing".parse().unwrap() };
     assert_eq!(messages[2].source(), &expected);
@@ -46,7 +46,7 @@ async fn what_a_step_middleware_emits_is_in_the_model_input_of_that_step() {
     let instance = agent.instance("test").await.unwrap();
     for _ in 0..3 {
         instance.run("hello").await.unwrap();
-        assert_eq!(instance.messages().await.len(), 2);
+        assert_eq!(instance.messages().await.unwrap().len(), 2);
     }
     let requests = std::fs::read_to_string(&path).unwrap();
     assert_eq!(requests.lines().count(), 3);

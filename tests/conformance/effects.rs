@@ -30,7 +30,7 @@ async fn cancel_in_tool(instance: &Instance, log: &Log) {
 
 /// What the model reads as the results of the calls of the turn before.
 async fn results(instance: &Instance) -> Vec<String> {
-    let messages = instance.messages().await;
+    let messages = instance.messages().await.unwrap();
     messages.iter().filter(|message| message.role() == Role::Tool).map(|message| message.text().into_owned()).collect()
 }
 

@@ -28,7 +28,7 @@ async fn a_malformed_answer_is_corrected_twice_and_then_given_up() {
         let instance = agent.instance("test").await.unwrap();
         let turn = instance.run("hello").await.unwrap();
         assert_eq!((turn.text().as_ref(), turn.steps(), turn.tool_calls().len()), ("now", 3, 0));
-        assert_eq!(instance.messages().await.len(), 4, "the input, two corrections, the answer");
+        assert_eq!(instance.messages().await.unwrap().len(), 4, "the input, two corrections, the answer");
     }
     let turn = one_turn(agent([empty().repeat()])).await.unwrap();
     assert_eq!((turn.steps(), turn.finish_reason()), (3, FinishReason::TextResponse));

@@ -49,7 +49,7 @@ async fn a_dropped_next_gives_the_run_back_to_the_layer_that_dropped_it() {
     let instance = agent.instance("test").await.unwrap();
     let error = instance.run("hello").await.unwrap_err();
     assert_eq!((error.extension().unwrap().as_str(), &*error.message()), ("impatient", "too slow"));
-    let messages = instance.messages().await;
+    let messages = instance.messages().await.unwrap();
     assert_eq!(messages.last().unwrap().text(), "too slow");
 }
 
@@ -113,7 +113,7 @@ async fn a_panic_becomes_an_error_that_names_the_layer_even_behind_other_layers(
         assert!(error.message().contains("boom"), "{error}");
         // The conversation goes on: the failed turn was folded (D-16).
         assert_eq!(instance.run("again").await.unwrap_err().code(), &ErrorCode::EXT_PANIC);
-        assert!(instance.messages().await.iter().any(|message| message.text() == "again"));
+        assert!(instance.messages().await.unwrap().iter().any(|message| message.text() == "again"));
     }
 }
 

@@ -75,7 +75,7 @@ async fn another_order_makes_nothing_anew() {
     assert_eq!(changes(&agent.reload(&swapped).await.unwrap()), [""; 0]);
     instance.run("which").await.unwrap();
     assert_eq!(log.take(), [&*before[1], &*before[0]], "the same connections in the new order");
-    let layers = instance.layers(MiddlewareKind::Turn);
+    let layers = instance.layers(MiddlewareKind::Turn).await.unwrap();
     assert_eq!(layers.iter().map(|layer| layer.extension.as_str()).collect::<Vec<_>>(), ["other", "holder"]);
 }
 
@@ -91,7 +91,10 @@ async fn what_is_gone_is_told_and_cleans_up() {
     assert_eq!(told.pop().unwrap(), "a closes", "after everybody has heard of it");
     told.sort();
     assert_eq!(told, ["a hears of holder", "b hears of holder"]);
-    assert_eq!(instance.tools().iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>(), ["holder__nothing"]);
+    assert_eq!(
+        instance.tools().await.unwrap().iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>(),
+        ["holder__nothing"]
+    );
     instance.run("hello").await.unwrap();
     instance.close().await.unwrap();
     assert_eq!(log.take(), ["b hello: 1 of 1", "b hears of other", "b closes"], "it hears nothing more");
@@ -115,7 +118,7 @@ async fn a_changed_extension_is_replaced_and_finds_its_state() {
     let turns = ["old closes", "new again: 1 of 2", "b again: 2 of 2"];
     assert_eq!(told, [&["old hello: 1 of 1", "b hello: 1 of 1"], &hears[..], &turns].concat());
     assert_eq!(
-        instance.states().values().collect::<Vec<_>>(),
+        instance.states().await.unwrap().values().collect::<Vec<_>>(),
         [&json!(2), &json!(2)],
         "the old one is not asked any more"
     );
@@ -181,7 +184,7 @@ async fn turns_end_on_what_they_began_with_and_none_is_lost() {
     instance.send("later");
     gate.add_permits(3);
     reload.await.unwrap();
-    assert_eq!(instance.messages().await.len(), 6, "three turns");
+    assert_eq!(instance.messages().await.unwrap().len(), 6, "three turns");
     let turns: Vec<_> = log.take().into_iter().filter(|line| line.contains(" of ") && line.contains(':')).collect();
     assert_eq!(turns, ["old running: 1 of 1", "old waiting: 2 of 2", "new later: 1 of 3"]);
 }

@@ -31,7 +31,7 @@ async fn state_that_changes_after_a_cancelled_turn_is_stored_at_once() {
     let chat = Chat::builder().model(Silent(Arc::clone(&asked)));
     let chat = chat.agent(|agent| agent.with::<Open>(json!({})).store(store)).start().await.unwrap();
     let instance = chat.instance();
-    assert!(instance.states().is_empty());
+    assert!(instance.states().await.unwrap().is_empty());
     tokio::select! {
         _ = instance.run("one") => panic!("the model never answers"),
         () = asked.notified() => {}
@@ -39,11 +39,12 @@ async fn state_that_changes_after_a_cancelled_turn_is_stored_at_once() {
     chat.emit("count", ()).await.unwrap();
     // The change is stored by a task of its own; whoever asks for the messages then waits for it.
     tokio::task::yield_now().await;
-    let messages = instance.messages().await;
+    let messages = instance.messages().await.unwrap();
     assert_eq!(messages.iter().map(|message| message.text()).collect::<Vec<_>>(), ["one"]);
     let place = dir.path().join("instances/assistant:test");
     assert_eq!(fs::read_to_string(place.join("extensions/open.json")).unwrap().trim(), "1");
     assert_eq!(fs::read(place.join("messages/events.jsonl")).unwrap(), b"", "the turn is closed");
-    let states: Vec<_> = instance.states().into_iter().map(|(name, state)| (name.to_string(), state)).collect();
+    let states: Vec<_> =
+        instance.states().await.unwrap().into_iter().map(|(name, state)| (name.to_string(), state)).collect();
     assert_eq!(states, [("open".to_owned(), json!(1))]);
 }

@@ -91,7 +91,7 @@ async fn calls_that_only_read_run_side_by_side_and_answer_in_request_order() {
     let agent = agent.build().await.unwrap();
     let instance = agent.instance("test").await.unwrap();
     instance.run("hello").await.unwrap();
-    let messages = instance.messages().await;
+    let messages = instance.messages().await.unwrap();
     let answers: Vec<_> = messages[2..4].iter().map(|message| message.text().into_owned()).collect();
     assert_eq!(answers, ["c1", "c2"], "D-06, D-12");
 }
@@ -112,7 +112,7 @@ async fn the_text_of_an_error_is_cut_on_a_character_boundary() {
     let agent = agent(script).with::<Running>(log.config()).build().await.unwrap();
     let instance = agent.instance("test").await.unwrap();
     instance.run("hello").await.unwrap();
-    let messages = instance.messages().await;
+    let messages = instance.messages().await.unwrap();
     let text = messages[2].text();
     let message = text.lines().next().unwrap().strip_prefix("error E_EXT_RUNTIME: ").unwrap();
     assert_eq!(message.chars().count(), 1000);
@@ -131,7 +131,7 @@ async fn a_handler_knows_its_call_and_has_a_directory() {
     let workdir = dir.path().join("instances/assistant:user%2F1/workspace");
     assert_eq!(std::fs::read_to_string(workdir.join("note.txt")).unwrap(), "was here");
     let expected = json!(["running__look", "let me see", [], workdir]);
-    assert_eq!(instance.messages().await[2].text(), expected.to_string());
+    assert_eq!(instance.messages().await.unwrap()[2].text(), expected.to_string());
 }
 
 #[both_linkages]
@@ -140,7 +140,7 @@ async fn rewritten_arguments_are_recorded_on_the_result_and_the_call_keeps_its_o
     let agent = agent(script).with::<Toolbox>(json!({})).with::<Rewriting>(json!({})).build().await.unwrap();
     let instance = agent.instance("test").await.unwrap();
     instance.run("hello").await.unwrap();
-    let messages = instance.messages().await;
+    let messages = instance.messages().await.unwrap();
     assert_eq!(json!(messages[1].content())[0]["input"], json!({ "city": "Seoul" }), "D-14");
     assert_eq!(messages[2].metadata()["rewrittenArgs"], json!({ "city": "Busan" }));
 }

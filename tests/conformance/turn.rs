@@ -106,7 +106,7 @@ async fn a_failed_turn_is_kept_and_does_not_block_the_next() {
     assert_eq!(error.code(), &ErrorCode::MODEL);
     assert_eq!(error.turn().unwrap().steps, 1);
     assert_eq!(instance.run("two").await.unwrap().text(), "yes");
-    let texts: Vec<_> = instance.messages().await.iter().map(|message| message.text().into_owned()).collect();
+    let texts: Vec<_> = instance.messages().await.unwrap().iter().map(|message| message.text().into_owned()).collect();
     assert_eq!(texts, ["one", "two", "yes"]);
 }
 
@@ -151,7 +151,7 @@ async fn events_are_handled_one_at_a_time_in_the_order_of_asking() {
     }
     assert_eq!((first.await.unwrap(), second.await.unwrap()), ("re: first".into(), "re: second".into()));
     assert_eq!(third.await.unwrap(), "re: third");
-    let texts: Vec<_> = instance.messages().await.iter().map(|message| message.text().into_owned()).collect();
+    let texts: Vec<_> = instance.messages().await.unwrap().iter().map(|message| message.text().into_owned()).collect();
     assert_eq!(texts, ["first", "re: first", "second", "re: second", "third", "re: third"]);
 }
 
@@ -166,7 +166,7 @@ async fn a_cancelled_turn_is_kept_and_the_next_goes_on() {
     }
     model.open.notify_one();
     assert_eq!(instance.run("two").await.unwrap().text(), "re: two");
-    let texts: Vec<_> = instance.messages().await.iter().map(|message| message.text().into_owned()).collect();
+    let texts: Vec<_> = instance.messages().await.unwrap().iter().map(|message| message.text().into_owned()).collect();
     assert_eq!(texts, ["one", "two", "re: two"]);
 }
 

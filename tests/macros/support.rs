@@ -89,7 +89,7 @@ impl Recorder {
     /// The tools.
     pub(crate) fn tools(&self) -> Vec<(ToolItem, Arc<dyn ToolHandler>)> {
         self.found(|registration| match registration {
-            AnyRegistration::Tool(item, handler) => Some((item.clone(), Arc::clone(handler))),
+            AnyRegistration::Tool(item, handler) => Some((ToolItem::clone(item), Arc::clone(handler))),
             _ => None,
         })
     }

@@ -82,7 +82,7 @@ impl ExtensionHost for Named {
                 }
             }
             AnyRegistration::Tool(item, handler) => {
-                self.note(TOOL, 0, &serde_json::to_vec(&WireToolItem::from(&item))?, object(Tool(handler)))
+                self.note(TOOL, 0, &serde_json::to_vec(&WireToolItem::from(&*item))?, object(Tool(handler)))
             }
             AnyRegistration::Subscription(pattern, handler) => {
                 self.note(SUBSCRIPTION, 0, pattern.to_string().as_bytes(), object(Subscriber(handler)))

@@ -45,7 +45,7 @@ impl Extension {
             table::TOOL_CALL => AnyRegistration::Middleware(AnyMiddleware::ToolCall(Arc::new(object)), options()?),
             table::TOOL => {
                 let item: WireToolItem<'_> = serde_json::from_str(text)?;
-                AnyRegistration::Tool(ToolItem::from(item), Arc::new(object))
+                AnyRegistration::Tool(Arc::new(ToolItem::from(item)), Arc::new(object))
             }
             table::SUBSCRIPTION => AnyRegistration::Subscription(text.parse()?, Arc::new(object)),
             table::CLEANUP => AnyRegistration::Cleanup(Arc::new(object)),

@@ -27,7 +27,7 @@ pub(crate) async fn story(everything: &'static ExtensionDescriptor) -> Story {
         .store(FileStore::open(directory.path()).unwrap());
     let instance = agent.build().await.unwrap().instance("user:1").await.unwrap();
     let result = instance.run("hello").await.unwrap();
-    let messages = instance.messages().await;
+    let messages = instance.messages().await.unwrap();
     let same = |text: String| {
         // Calls have random ids.
         let calls = result.tool_calls().iter().enumerate();

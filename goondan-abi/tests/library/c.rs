@@ -95,7 +95,7 @@ async fn a_tool_and_a_middleware_in_c_run_in_a_turn() {
     let agent = agent.described("c-plugin", loaded.extension(None).unwrap(), json!({})).build().await.unwrap();
     let instance = agent.instance("one").await.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "done");
-    let messages = instance.messages().await;
+    let messages = instance.messages().await.unwrap();
     let answers = [2, 4, 6].map(|at| serde_json::from_str::<Value>(&messages[at].text()).unwrap());
     let bytes = json!({ "output": { "bytes": r#"{"say":"it"}"#.len() } });
     assert_eq!(answers[0], json!({ "call": 1, "was": bytes }));

@@ -75,7 +75,7 @@ async fn works(library: Loaded) {
     let instance = agent(script).described("old", extension, json!({})).build().await.unwrap().instance("one").await;
     let instance = instance.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "done");
-    assert_eq!(instance.messages().await[2].text(), r#"{"say":"it"}"#);
+    assert_eq!(instance.messages().await.unwrap()[2].text(), r#"{"say":"it"}"#);
     instance.close().await.unwrap();
 }
 

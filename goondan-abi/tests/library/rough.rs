@@ -64,7 +64,7 @@ async fn panicking(linkage: Linkage, place: &str) -> Result<Outcome> {
         let turn = instance.run("hello").await;
         turns.push(turn.map(|turn| turn.text().into_owned()).map_err(|error| report(&error)));
     }
-    let messages = instance.messages().await.iter().map(|message| message.text().into_owned()).collect();
+    let messages = instance.messages().await.unwrap().iter().map(|message| message.text().into_owned()).collect();
     let closed = instance.close().await.map_err(|error| report(&error));
     Ok(Outcome { turns, messages, closed })
 }
@@ -159,7 +159,7 @@ async fn a_deadline_leaves_a_blocking_tool_behind() {
             (turn.unwrap(), waiting)
         };
         assert_eq!(turn.text(), "done");
-        let result = instance.messages().await[2].text().into_owned();
+        let result = instance.messages().await.unwrap()[2].text().into_owned();
         assert!(result.contains(ErrorCode::TOOL_TIMEOUT.as_str()), "{result}");
         instance.close().await.unwrap();
         // Its thread goes on, and ends in a library that has gone nowhere.

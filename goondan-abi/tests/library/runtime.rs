@@ -80,7 +80,7 @@ async fn connections_work() {
     let instance = agent.build().await.unwrap().instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
     server.await.unwrap();
-    assert_eq!(instance.messages().await[1].text(), "ping");
+    assert_eq!(instance.messages().await.unwrap()[1].text(), "ping");
 }
 
 #[tokio::test]

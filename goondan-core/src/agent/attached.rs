@@ -16,13 +16,17 @@ const CLEANUP_LIMIT: Duration = Duration::from_secs(5);
 
 /// An extension, and what it registered.
 pub(super) struct Attached {
-    spec: ExtensionSpec,
+    spec: Arc<ExtensionSpec>,
     host: Arc<ExtensionServices>,
-    registrations: Vec<AnyRegistration>,
+    registrations: Box<[AnyRegistration]>,
 }
 
 impl Attached {
-    pub(super) fn new(spec: ExtensionSpec, host: Arc<ExtensionServices>, registrations: Vec<AnyRegistration>) -> Self {
+    pub(super) fn new(
+        spec: Arc<ExtensionSpec>,
+        host: Arc<ExtensionServices>,
+        registrations: Box<[AnyRegistration]>,
+    ) -> Self {
         Self { spec, host, registrations }
     }
 
@@ -39,14 +43,14 @@ impl Attached {
     }
 
     /// Whether `spec` describes this very extension: the name, the code, the config.
-    pub(super) fn is(&self, spec: &ExtensionSpec) -> bool {
-        self.spec == *spec
+    pub(super) fn is(&self, spec: &Arc<ExtensionSpec>) -> bool {
+        Arc::ptr_eq(&self.spec, spec) || self.spec == *spec
     }
 
     /// From now on its events reach it, and its state is kept.
     pub(super) fn take_effect(&self) {
         self.host.take_over();
-        for registration in &self.registrations {
+        for registration in &*self.registrations {
             if let AnyRegistration::Subscription(pattern, handler) = registration {
                 self.host.subscribe(pattern.clone(), Deliveries::All, Arc::clone(handler));
             }

@@ -8,14 +8,16 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::description::Description;
+use super::idle::Idle;
 use super::{Agent, AgentInner, Policy};
 use crate::agents::Router;
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{API_VERSION, Extension, ExtensionDescriptor, linked};
 use crate::model::Model;
 use crate::name::{AgentName, ExtensionName};
-use crate::schema::{Schema, SchemaCache, summary};
+use crate::schema::{Schema, summary};
 use crate::store::{MemoryStore, Store};
+use crate::tool::SharedTools;
 
 /// What every host offers.
 const BUILT_IN: [&str; 6] = ["pipeline", "tools", "state", "events", "logger", "agents"];
@@ -33,6 +35,7 @@ pub struct AgentBuilder {
     capabilities: BTreeSet<String>,
     router: Option<Arc<dyn Router>>,
     store: Arc<dyn Store>,
+    idle_after: Option<Duration>,
 }
 
 /// An extension as the caller asked for it.
@@ -49,7 +52,6 @@ enum Code {
 }
 
 /// An extension that was found and whose config fits.
-#[derive(Clone)]
 pub(super) struct ExtensionSpec {
     pub(super) name: ExtensionName,
     pub(super) descriptor: &'static ExtensionDescriptor,
@@ -77,6 +79,7 @@ impl AgentBuilder {
             capabilities: BUILT_IN.iter().map(|name| (*name).to_owned()).collect(),
             router: None,
             store: Arc::new(MemoryStore::new()),
+            idle_after: None,
         }
     }
 
@@ -126,6 +129,40 @@ impl AgentBuilder {
     /// Where the conversations live; in memory unless said otherwise.
     pub fn store(mut self, store: impl Store) -> Self {
         self.store = Arc::new(store);
+        self
+    }
+
+    /// Closes a conversation in which nothing happened for `time`, and opens it again when the next input comes; its handles
+    /// stay valid, and when none is held it stays open for so long. Closing is that of [`Instance::close`](super::Instance::close):
+    /// extensions clean up, history and extensions leave the memory, files and locks are given back. Opening reads what the
+    /// store has, so nothing is lost but what extensions keep beside their state.
+    ///
+    /// A conversation is not idle while a turn runs or is asked for, a [`TurnStream`](super::TurnStream) is held, handlers of
+    /// events run, or answers of other agents are awaited or wait. Work that an extension does in tasks of its own does not
+    /// count; its clean-up ends it. Runtimes of tokio must outlive what is open: [`Agent::close`](super::Agent::close) closes
+    /// the rest.
+    ///
+    /// Unless said otherwise a conversation is open as long as a handle to it is held. What a [`LocalRouter`](crate::LocalRouter)
+    /// opens for other agents is closed after 5 minutes.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use goondan_core::{Agent, ScriptItem, ScriptedModel};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let model = ScriptedModel::new([ScriptItem::say("hi").repeat()]);
+    /// let agent = Agent::builder("assistant").model(model).idle_after(Duration::from_secs(600)).build().await?;
+    /// // For each request that comes in: the conversation is open already if the last one is not long ago.
+    /// agent.instance("user:42").await?.run("hello").await?;
+    /// agent.instance("user:42").await?.run("hello again").await?;
+    /// // At the end of the program.
+    /// agent.close().await?;
+    /// # Ok::<(), goondan_core::Error>(())
+    /// # })?;
+    /// # Ok::<(), goondan_core::Error>(())
+    /// ```
+    pub fn idle_after(mut self, time: Duration) -> Self {
+        self.idle_after = Some(time);
         self
     }
 
@@ -179,8 +216,8 @@ impl AgentBuilder {
             Error::new(ErrorCode::CONFIG_SCHEMA, format!("the agent `{name}` has no model"))
                 .suggest("call `.model(…)` before `.build()`")
         })?;
-        let extensions =
-            self.extensions.into_iter().map(|wanted| wanted.check(&self.capabilities)).collect::<Result<Vec<_>>>()?;
+        let extensions = self.extensions.into_iter().map(|wanted| wanted.check(&self.capabilities).map(Arc::new));
+        let extensions = extensions.collect::<Result<Vec<_>>>()?;
         let mut seen = HashSet::new();
         if let Some(twice) = extensions.iter().find(|extension| !seen.insert(&extension.name)) {
             let message = format!("the agent `{name}` has two extensions called `{}`", twice.name);
@@ -193,7 +230,7 @@ impl AgentBuilder {
             system: self.system,
             extensions,
             policy: self.policy,
-            schemas: SchemaCache::default(),
+            tools: SharedTools::default(),
             hints: self.hints,
             router: self.router,
         };
@@ -203,7 +240,9 @@ impl AgentBuilder {
                 description: Mutex::new(Arc::new(description)),
                 reloading: tokio::sync::Mutex::default(),
                 store: self.store,
-                instances: Mutex::default(),
+                idle_after: self.idle_after,
+                idle: Idle::default(),
+                slots: Mutex::default(),
             }),
         })
     }

@@ -10,7 +10,7 @@ use super::builder::ExtensionSpec;
 use super::registration::Registered;
 use crate::agents::Router;
 use crate::model::Model;
-use crate::schema::SchemaCache;
+use crate::tool::SharedTools;
 
 /// What an agent is made of.
 pub(super) struct Description {
@@ -18,9 +18,9 @@ pub(super) struct Description {
     /// The models that a step middleware may ask for, by name.
     pub(super) models: BTreeMap<String, Arc<dyn Model>>,
     pub(super) system: Option<String>,
-    pub(super) extensions: Vec<ExtensionSpec>,
+    pub(super) extensions: Vec<Arc<ExtensionSpec>>,
     pub(super) policy: Policy,
-    pub(super) schemas: SchemaCache,
+    pub(super) tools: SharedTools,
     /// What the metadata of every turn starts with (CTX-10).
     pub(super) hints: Map<String, Value>,
     pub(super) router: Option<Arc<dyn Router>>,

@@ -4,15 +4,18 @@ mod answer;
 mod attached;
 mod builder;
 mod description;
+mod idle;
 mod instance;
 mod limit;
 mod live;
 mod machine;
+mod open;
 mod policy;
 mod registration;
 mod reload;
 mod report;
 mod services;
+mod slot;
 mod step;
 mod stream;
 mod tool_call;
@@ -23,6 +26,7 @@ mod workdir;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 pub use builder::AgentBuilder;
 pub use instance::Instance;
@@ -32,9 +36,10 @@ pub use stream::{TurnStream, TurnUpdate};
 
 use crate::error::Result;
 use crate::name::{AgentName, InstanceKey};
-use crate::store::Store;
+use crate::store::{InstanceId, Store};
 use description::Description;
-use instance::{Guard, InstanceInner};
+use idle::Idle;
+use slot::Slot;
 
 /// An agent: a model, its instructions, and the extensions around it. It holds any number of conversations, its
 /// [`Instance`]s. Clones are the same agent. Its instances run on a tokio runtime whose timers are enabled.
@@ -63,19 +68,11 @@ pub(crate) struct AgentInner {
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
     store: Arc<dyn Store>,
-    instances: Mutex<HashMap<InstanceKey, Slot>>,
-}
-
-/// The place of one instance: its lock lets one caller open it while others wait for the same handle.
-type Slot = Arc<tokio::sync::Mutex<Opened>>;
-
-/// What is known of an instance that was opened.
-#[derive(Default)]
-struct Opened {
-    /// The handle that callers share.
-    guard: Weak<Guard>,
-    /// The instance, which outlives its handles while it closes.
-    inner: Weak<InstanceInner>,
+    /// When an instance that nobody uses is closed behind its handles.
+    idle_after: Option<Duration>,
+    idle: Idle,
+    /// Those that somebody holds, or that are open.
+    slots: Mutex<HashMap<InstanceKey, Weak<Slot>>>,
 }
 
 impl Agent {
@@ -89,45 +86,74 @@ impl Agent {
         &self.inner.name
     }
 
-    /// The conversation `key` of this agent. It is opened if no handle to it is alive: then its history is read and every
-    /// extension is registered for it (ENTRY-08).
+    /// The conversation `key` of this agent. It is opened if it is not: then its history is read and every extension is
+    /// registered for it (ENTRY-08).
     ///
     /// # Errors
     /// `E_CONFIG_INVALID_NAME` for a key that is empty or too long, `E_STORE_…` when the store cannot open it, and
     /// `E_EXT_INIT` when an extension cannot be initialized (ENTRY-06).
     pub async fn instance(&self, key: &str) -> Result<Instance> {
-        let key = InstanceKey::new(key)?;
-        let slot = {
-            let mut instances = self.inner.instances.lock().unwrap_or_else(PoisonError::into_inner);
-            Slot::clone(instances.entry(key.clone()).or_default())
-        };
-        let mut slot = slot.lock().await;
-        if let Some(open) = slot.guard.upgrade()
-            && !open.inner().is_closed()
-        {
-            return Ok(Instance::from_guard(open));
-        }
-        if let Some(closing) = slot.inner.upgrade() {
-            // The last handle is gone, but the conversation is not free yet.
-            closing.close().await?;
-        }
-        let inner = InstanceInner::open(Arc::clone(&self.inner), key).await?;
-        slot.inner = Arc::downgrade(&inner);
-        let guard = Arc::new(Guard::new(inner));
-        slot.guard = Arc::downgrade(&guard);
-        Ok(Instance::from_guard(guard))
+        let slot = self.inner.slot(InstanceKey::new(key)?);
+        self.open(&slot).await
     }
 
-    /// The instances that are open, or are still closing.
-    async fn open_instances(&self) -> Vec<Arc<InstanceInner>> {
-        let slots: Vec<_> = {
-            let instances = self.inner.instances.lock().unwrap_or_else(PoisonError::into_inner);
-            instances.values().map(Slot::clone).collect()
-        };
+    /// The conversation `key`, on behalf of another agent: it stays open for a while when nobody holds it.
+    pub(crate) async fn instance_for_others(&self, key: InstanceKey) -> Result<Instance> {
+        let slot = self.inner.slot(key);
+        let instance = self.open(&slot).await?;
+        slot.use_for_others(&self.inner);
+        Ok(instance)
+    }
+
+    async fn open(&self, slot: &Arc<Slot>) -> Result<Instance> {
+        if let Some(held) = slot.held().filter(|_| slot.now().is_some()) {
+            return Ok(held);
+        }
+        let mut place = slot.queue().await;
+        if slot.idle_after().is_none() && slot.held().is_none() {
+            // The last handle is gone, but the conversation is not closed yet.
+            slot.close(place).await?;
+            place = slot.queue().await;
+        }
+        let held = slot.hold(&self.inner);
+        slot.open(&self.inner, place).await?;
+        Ok(held)
+    }
+
+    /// Closes all conversations of this agent, as by [`Instance::close`]: the end of a program that leaves the closing to
+    /// [`idle_after`](AgentBuilder::idle_after).
+    ///
+    /// # Errors
+    /// The first error of a conversation that could not be closed; the others are closed all the same.
+    pub async fn close(&self) -> Result<()> {
+        let mut outcome = Ok(());
+        for slot in self.inner.slots() {
+            let closed = match slot.held() {
+                Some(instance) => instance.close().await,
+                None => slot.close(slot.queue().await).await,
+            };
+            outcome = outcome.and(closed);
+        }
+        outcome
+    }
+
+    /// Closes what is open for other agents. Those who hold such a conversation open it again when they use it.
+    pub(crate) async fn close_for_others(&self) -> Result<()> {
+        let mut outcome = Ok(());
+        for slot in self.inner.slots().into_iter().filter(|slot| slot.is_for_others()) {
+            outcome = outcome.and(slot.close(slot.queue().await).await);
+        }
+        outcome
+    }
+
+    /// The instances that are open.
+    async fn open_instances(&self) -> Vec<Arc<Slot>> {
         let mut open = Vec::new();
-        for slot in slots {
-            // Waits for an instance that is about to be opened.
-            open.extend(slot.lock().await.inner.upgrade());
+        for slot in self.inner.slots() {
+            // Waits for one that is about to be opened or closed.
+            if slot.now().is_some() || slot.queue().await.is_some() {
+                open.push(slot);
+            }
         }
         open
     }
@@ -140,6 +166,29 @@ impl Agent {
 impl AgentInner {
     fn description(&self) -> Arc<Description> {
         Arc::clone(&self.description.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The place of the instance `key`.
+    fn slot(self: &Arc<Self>, key: InstanceKey) -> Arc<Slot> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slot) = slots.get(&key).and_then(Weak::upgrade) {
+            return slot;
+        }
+        let slot = Arc::new(Slot::new(InstanceId { agent: self.name.clone(), key: key.clone() }, self));
+        slots.insert(key, Arc::downgrade(&slot));
+        slot
+    }
+
+    fn slots(&self) -> Vec<Arc<Slot>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Forgets the place of an instance that nobody needs any more, unless there is another one by now.
+    fn forget(&self, key: &InstanceKey) {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        if slots.get(key).is_some_and(|slot| slot.strong_count() == 0) {
+            slots.remove(key);
+        }
     }
 }
 

@@ -13,8 +13,7 @@ use crate::pipeline::{
     AnyMiddleware, Chain, Kind, LayerInfo, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn, catch_panics,
     in_order,
 };
-use crate::schema::SchemaCache;
-use crate::tool::ToolRegistry;
+use crate::tool::{SharedTools, ToolRegistry};
 
 /// What the extensions of one instance registered.
 pub(super) struct Registered {
@@ -40,14 +39,14 @@ impl Prepared {
         services: &Arc<Services>,
         current: &[Arc<Attached>],
     ) -> Result<Self> {
-        let kept = |spec: &ExtensionSpec| current.iter().find(|attached| attached.is(spec));
+        let kept = |spec: &Arc<ExtensionSpec>| current.iter().find(|attached| attached.is(spec));
         let to_make: Vec<_> = description.extensions.iter().filter(|spec| kept(spec).is_none()).collect();
-        let (new, made) = make(&to_make, services).await;
+        let (new, made) = make(&to_make, services, &description.tools).await;
         let all = description.extensions.iter().filter_map(|spec| {
             let mut found = new.iter().chain(kept(spec)).filter(|attached| attached.is(spec));
             found.next().map(Arc::clone)
         });
-        match made.and_then(|()| Registered::of(all.collect(), &description.schemas)) {
+        match made.and_then(|()| Registered::of(all.collect(), &description.tools)) {
             Ok(registered) => Ok(Self { registered, new }),
             Err(error) => {
                 take_leave(&new).await;
@@ -66,21 +65,29 @@ impl Prepared {
 }
 
 /// Makes extensions: those that came to be, and what kept the others from it.
-async fn make(extensions: &[&ExtensionSpec], services: &Arc<Services>) -> (Vec<Arc<Attached>>, Result<()>) {
+async fn make(
+    extensions: &[&Arc<ExtensionSpec>],
+    services: &Arc<Services>,
+    tools: &SharedTools,
+) -> (Vec<Arc<Attached>>, Result<()>) {
     let notes = Arc::new(Notes::new());
     let mut hosts = Vec::new();
     let outcome = register(extensions, services, &notes, &mut hosts).await;
     let mut notes = notes.close();
-    let attach = |(host, spec): (Arc<ExtensionServices>, &&ExtensionSpec)| {
+    let shared = |registration, extension: &_| match registration {
+        AnyRegistration::Tool(item, handler) => AnyRegistration::Tool(tools.share(item, extension), handler),
+        other => other,
+    };
+    let attach = |(host, spec): (Arc<ExtensionServices>, &&Arc<ExtensionSpec>)| {
         let own = notes.extract_if(.., |(of, _)| of.extension == spec.name);
-        let registrations = own.map(|(_, registration)| registration).collect();
-        Arc::new(Attached::new((*spec).clone(), host, registrations))
+        let registrations = own.map(|(_, registration)| shared(registration, &spec.name)).collect();
+        Arc::new(Attached::new(Arc::clone(spec), host, registrations))
     };
     (hosts.into_iter().zip(extensions).map(attach).collect(), outcome)
 }
 
 async fn register(
-    extensions: &[&ExtensionSpec],
+    extensions: &[&Arc<ExtensionSpec>],
     services: &Arc<Services>,
     notes: &Arc<Notes>,
     hosts: &mut Vec<Arc<ExtensionServices>>,
@@ -100,7 +107,7 @@ async fn register(
 
 impl Registered {
     /// The whole of what `extensions` registered, in their order.
-    fn of(extensions: Vec<Arc<Attached>>, schemas: &SchemaCache) -> Result<Self> {
+    fn of(extensions: Vec<Arc<Attached>>, shared: &SharedTools) -> Result<Self> {
         let mut layers = Layers::default();
         let mut tools = ToolRegistry::default();
         for attached in &extensions {
@@ -112,7 +119,7 @@ impl Registered {
                         let name = item.name.clone();
                         let owner = Arc::clone(attached.host()) as Arc<dyn LogHost>;
                         let replaced = tools
-                            .insert(item, handler, extension.clone(), owner, schemas)
+                            .insert(item, handler, extension.clone(), owner, shared)
                             .map_err(|error| error.at(extension, format!("tool `{name}`")))?;
                         if let Some(other) = replaced.filter(|other| other != extension) {
                             // TOOL-03: the later one wins, but nobody should have to guess why.

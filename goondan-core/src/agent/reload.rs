@@ -90,23 +90,23 @@ impl Agent {
         let _alone = self.inner.reloading.lock().await;
         let mut refused = Vec::new();
         let mut accepted = false;
-        for instance in self.open_instances().await {
-            match instance.reload(&to).await {
+        for slot in self.open_instances().await {
+            match slot.reload(&to).await {
                 Ok(open) => accepted |= open,
                 Err(error) if !accepted => return Err(error),
-                Err(error) => refused.push((instance.services.id.key.clone(), error)),
+                Err(error) => refused.push((slot.id.key.clone(), error)),
             }
         }
         let from = {
             let mut description = self.inner.description.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *description, Arc::clone(&to))
         };
-        for instance in self.open_instances().await {
-            let key = &instance.services.id.key;
+        for slot in self.open_instances().await {
+            let key = &slot.id.key;
             // Those that were opened meanwhile.
-            if !Arc::ptr_eq(&instance.generation().agent, &to)
+            if slot.now().is_some_and(|open| !Arc::ptr_eq(&open.generation().agent, &to))
                 && refused.iter().all(|(refused, _)| refused != key)
-                && let Err(error) = instance.reload(&to).await
+                && let Err(error) = slot.reload(&to).await
             {
                 refused.push((key.clone(), error));
             }
@@ -125,8 +125,9 @@ impl Agent {
 }
 
 /// What is different, in the order of the new ones.
-fn changes(from: &[ExtensionSpec], to: &[ExtensionSpec]) -> Vec<ExtensionChange> {
-    let find = |specs: &[ExtensionSpec], name: &ExtensionName| specs.iter().find(|spec| spec.name == *name).cloned();
+fn changes(from: &[Arc<ExtensionSpec>], to: &[Arc<ExtensionSpec>]) -> Vec<ExtensionChange> {
+    let find =
+        |specs: &[Arc<ExtensionSpec>], name: &ExtensionName| specs.iter().find(|spec| spec.name == *name).cloned();
     let come = to.iter().filter_map(|new| {
         let version = new.descriptor.version;
         let change = match find(from, &new.name) {

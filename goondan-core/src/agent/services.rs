@@ -1,11 +1,11 @@
 //! Owns what the extensions of one instance share while it is open, and what stands behind their handles.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde_json::{Map, Value};
 
-use super::instance::InstanceInner;
+use super::slot::Slot;
 use crate::agents::Inbox;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{Bus, Event, EventHandler, EventPattern, Owner};
@@ -27,13 +27,15 @@ pub(super) struct Services {
     /// How many extensions were registered.
     owners: AtomicU64,
     runtime: tokio::runtime::Handle,
-    instance: OnceLock<Weak<InstanceInner>>,
+    slot: Weak<Slot>,
+    /// Whether the instance is open, so that state can be stored outside of turns.
+    open: AtomicBool,
 }
 
 impl Services {
-    pub(super) fn new(id: InstanceId, states: States, runtime: tokio::runtime::Handle) -> Self {
+    pub(super) fn new(slot: &Arc<Slot>, states: States, runtime: tokio::runtime::Handle) -> Self {
         Self {
-            id,
+            id: slot.id.clone(),
             bus: Bus::new(runtime.clone()),
             states,
             inbox: Arc::default(),
@@ -41,26 +43,32 @@ impl Services {
             storing: AtomicBool::new(false),
             owners: AtomicU64::new(0),
             runtime,
-            instance: OnceLock::new(),
+            slot: Arc::downgrade(slot),
+            open: AtomicBool::new(false),
         }
     }
 
-    /// Says which instance these belong to, once it exists.
-    pub(super) fn serve(&self, instance: Weak<InstanceInner>) {
-        // A second instance cannot come: the services are made for one.
-        let _ = self.instance.set(instance);
+    /// The instance is open: what changes from now on must be stored.
+    pub(super) fn serve(&self) {
+        self.open.store(true, Ordering::Release);
+    }
+
+    /// Whether something is under way: handlers of events, answers of other agents, state that is about to be stored.
+    pub(super) fn are_busy(&self) -> bool {
+        self.storing.load(Ordering::Acquire) || self.inbox.is_waiting() || !self.bus.is_quiet()
     }
 
     /// Stores state that was changed while no turn runs (D-18).
-    fn store_when_idle(&self) {
-        let Some(instance) = self.instance.get().and_then(Weak::upgrade) else { return };
+    fn store_when_idle(self: &Arc<Self>) {
+        let Some(slot) = self.slot.upgrade().filter(|_| self.open.load(Ordering::Acquire)) else { return };
         if self.in_turn.load(Ordering::Acquire) || self.storing.swap(true, Ordering::AcqRel) {
             return;
         }
+        let this = Arc::clone(self);
         self.runtime.spawn(async move {
-            instance.services.storing.store(false, Ordering::Release);
-            if let Err(error) = instance.store_state().await {
-                tracing::error!(instance = %instance.services.id, "state was not stored: {}", error.report());
+            this.storing.store(false, Ordering::Release);
+            if let Err(error) = slot.store_state(&this).await {
+                tracing::error!(instance = %this.id, "state was not stored: {}", error.report());
             }
         });
     }

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::description::Generation;
-use super::instance::InstanceInner;
 use super::limit::within;
 use super::live::Live;
+use super::open::OpenInstance;
 use super::report::Reporter;
 use super::watchdog::watched;
 use crate::agents::{AgentsHost, Caller};
@@ -32,7 +32,7 @@ use crate::tool::{Effect, Tool, ToolCatalog, ToolContext};
 #[derive(Clone, Copy)]
 pub(super) struct Dispatch<'a> {
     pub(super) turn: &'a TurnInfo,
-    pub(super) instance: &'a InstanceInner,
+    pub(super) instance: &'a OpenInstance,
     pub(super) generation: &'a Generation,
     pub(super) reporter: &'a Reporter<'a>,
     pub(super) caller: Caller<'a>,

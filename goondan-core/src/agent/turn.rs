@@ -7,10 +7,10 @@ use tracing::Instrument;
 
 use super::answer::GIVEN_UP;
 use super::description::Generation;
-use super::instance::InstanceInner;
 use super::limit::within;
 use super::live::Live;
 use super::machine::{Action, StepEnd, TurnMachine};
+use super::open::OpenInstance;
 use super::report::{Reporter, message_of};
 use super::step::StepRun;
 use crate::agents::{AgentsHost, Caller};
@@ -24,7 +24,7 @@ use crate::store::Reach;
 
 /// One turn while it runs.
 pub(super) struct TurnRun<'a> {
-    pub(super) instance: &'a InstanceInner,
+    pub(super) instance: &'a OpenInstance,
     pub(super) generation: &'a Generation,
     pub(super) live: &'a mut Live,
     pub(super) info: &'a Arc<TurnInfo>,
@@ -42,7 +42,7 @@ pub(super) struct TurnRun<'a> {
 
 impl<'a> TurnRun<'a> {
     pub(super) fn new(
-        instance: &'a InstanceInner,
+        instance: &'a OpenInstance,
         generation: &'a Generation,
         live: &'a mut Live,
         info: &'a Arc<TurnInfo>,

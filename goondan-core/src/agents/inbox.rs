@@ -33,6 +33,12 @@ impl Inbox {
         Ok(Place(Some(Arc::clone(self))))
     }
 
+    /// Whether answers are there that nobody took, or are on their way.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.outstanding > 0 || !slots.came.is_empty()
+    }
+
     /// The answers that came since the last time.
     pub(crate) fn take(&self) -> Vec<Message> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).came)

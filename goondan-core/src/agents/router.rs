@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::BoxFuture;
 use crate::agent::{Agent, Instance, WeakAgent};
@@ -36,17 +36,11 @@ pub struct AgentCall {
 
 /// Routes between the agents of one program. Clones are the same router.
 ///
-/// It does not keep agents alive. The instances that it opens stay open until [`LocalRouter::close`].
+/// It does not keep agents alive. An instance that it opens is closed when it was idle for as long as its agent
+/// [says](crate::AgentBuilder::idle_after), else for 5 minutes; or by [`LocalRouter::close`].
 #[derive(Clone, Default)]
 pub struct LocalRouter {
-    inner: Arc<Inner>,
-}
-
-#[derive(Default)]
-struct Inner {
-    agents: Mutex<HashMap<AgentName, WeakAgent>>,
-    /// What was opened on behalf of other agents.
-    open: Mutex<HashMap<(AgentName, InstanceKey), Instance>>,
+    agents: Arc<Mutex<HashMap<AgentName, WeakAgent>>>,
 }
 
 impl LocalRouter {
@@ -57,8 +51,7 @@ impl LocalRouter {
 
     /// Makes `agent` reachable.
     pub fn add(&self, agent: &Agent) {
-        let mut agents = self.inner.agents.lock().unwrap_or_else(PoisonError::into_inner);
-        agents.insert(agent.name().clone(), agent.downgrade());
+        self.known().insert(agent.name().clone(), agent.downgrade());
     }
 
     /// Makes the agent called `name` unreachable, and closes those of its instances that were opened on behalf of other
@@ -67,46 +60,39 @@ impl LocalRouter {
     /// # Errors
     /// As [`LocalRouter::close`].
     pub async fn remove(&self, name: &AgentName) -> Result<()> {
-        self.inner.agents.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
-        let open: Vec<_> = {
-            let mut open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
-            open.extract_if(|(agent, _), _| agent == name).collect()
-        };
-        let mut outcome = Ok(());
-        for (_, instance) in open {
-            outcome = outcome.and(instance.close().await);
+        let agent = self.known().remove(name).and_then(|agent| agent.upgrade());
+        match agent {
+            Some(agent) => agent.close_for_others().await,
+            None => Ok(()),
         }
-        outcome
     }
 
-    /// Closes the instances that were opened on behalf of other agents.
+    /// Closes the instances that were opened on behalf of other agents. A handle of such an instance that somebody holds
+    /// stays valid: it opens it again.
     ///
     /// # Errors
     /// The first error of an instance that could not be closed; the others are closed all the same.
     pub async fn close(&self) -> Result<()> {
-        let open = std::mem::take(&mut *self.inner.open.lock().unwrap_or_else(PoisonError::into_inner));
+        let agents: Vec<_> = self.known().values().filter_map(WeakAgent::upgrade).collect();
         let mut outcome = Ok(());
-        for instance in open.into_values() {
-            outcome = outcome.and(instance.close().await);
+        for agent in agents {
+            outcome = outcome.and(agent.close_for_others().await);
         }
         outcome
     }
 
+    fn known(&self) -> MutexGuard<'_, HashMap<AgentName, WeakAgent>> {
+        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn find(&self, name: &AgentName) -> Option<Agent> {
-        self.inner.agents.lock().unwrap_or_else(PoisonError::into_inner).get(name)?.upgrade()
+        self.known().get(name)?.upgrade()
     }
 
     /// The instance that a call goes to, opened if need be.
     async fn instance(&self, call: &AgentCall) -> Result<Instance> {
-        let place = (call.target.clone(), call.instance.clone());
         let agent = self.find(&call.target).ok_or_else(|| not_found(&call.target, &self.agents()))?;
-        let known = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
-        if let Some(instance) = known {
-            return Ok(instance);
-        }
-        let instance = agent.instance(call.instance.as_str()).await?;
-        let mut open = self.inner.open.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(open.entry(place).or_insert(instance).clone())
+        agent.instance_for_others(call.instance.clone()).await
     }
 }
 
@@ -138,8 +124,7 @@ impl Router for LocalRouter {
     }
 
     fn agents(&self) -> Vec<AgentName> {
-        let agents = self.inner.agents.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut names: Vec<_> = agents.keys().cloned().collect();
+        let mut names: Vec<_> = self.known().keys().cloned().collect();
         names.sort();
         names
     }

@@ -107,10 +107,15 @@ impl Bus {
         self.has_subscriptions() && self.shared.table().wants(name)
     }
 
+    /// Whether nothing is queued and no handler runs.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.shared.table().is_quiet()
+    }
+
     /// Waits until everything that was emitted is handled, also what handlers emit, but not longer than `deadline` (D-18).
     /// Gives the number of events that are left; they are handled later. With nothing to wait for this is ready at once.
     pub(crate) async fn drain(&self, deadline: Duration) -> usize {
-        if self.shared.table().is_quiet() {
+        if self.is_quiet() {
             return 0;
         }
         let quiet = async {

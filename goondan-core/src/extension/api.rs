@@ -58,7 +58,7 @@ pub enum AnyRegistration {
     /// A middleware.
     Middleware(AnyMiddleware, Options),
     /// A tool.
-    Tool(ToolItem, Arc<dyn ToolHandler>),
+    Tool(Arc<ToolItem>, Arc<dyn ToolHandler>),
     /// A subscription that lives as long as the extension.
     Subscription(EventPattern, Arc<dyn EventHandler>),
     /// What runs before the extension goes away.
@@ -143,6 +143,6 @@ impl ToolsApi<'_> {
     /// # Errors
     /// When the agent is past its registration.
     pub fn register(&self, item: ToolItem, handler: impl ToolHandler) -> Result<()> {
-        self.host.register(AnyRegistration::Tool(item, Arc::new(handler)))
+        self.host.register(AnyRegistration::Tool(Arc::new(item), Arc::new(handler)))
     }
 }

@@ -96,10 +96,11 @@ impl Chat {
     /// ```
     ///
     /// # Errors
-    /// `E_EXT_RUNTIME` when an argument cannot be written as JSON.
+    /// `E_EXT_RUNTIME` when an argument cannot be written as JSON; `E_INSTANCE_CLOSED` after [`Chat::close`].
     pub async fn emit(&self, name: &str, args: impl EventArgs) -> Result<()> {
-        self.instance.bus().emit(Event::new(name, args)?);
-        self.instance.bus().drain(HANDLERS_LIMIT).await;
+        let bus = self.instance.bus().await?;
+        bus.emit(Event::new(name, args)?);
+        bus.drain(HANDLERS_LIMIT).await;
         Ok(())
     }
 
@@ -119,7 +120,7 @@ impl Chat {
 
     /// The messages of the conversation, oldest first; none once it is closed.
     pub async fn messages(&self) -> Vec<Arc<Message>> {
-        self.instance.messages().await
+        self.instance.messages().await.unwrap_or_default()
     }
 
     /// The messages as lines such as `user: hello`, oldest first. Tool calls stand in brackets:

@@ -169,9 +169,15 @@ impl ToolCatalog {
 
     /// Adds a tool, in the place of one with the same name if there is one.
     pub fn insert(&mut self, item: ToolItem) {
-        match self.get_mut(item.name.as_str()) {
+        self.insert_shared(Arc::new(item));
+    }
+
+    /// Adds a tool that others keep, too.
+    pub(crate) fn insert_shared(&mut self, item: Arc<ToolItem>) {
+        let items = Arc::make_mut(&mut self.items);
+        match items.iter_mut().find(|present| present.name == item.name) {
             Some(present) => *present = item,
-            None => Arc::make_mut(&mut self.items).push(Arc::new(item)),
+            None => items.push(item),
         }
     }
 

@@ -8,4 +8,4 @@ mod registry;
 pub use catalog::{Effect, ToolCatalog, ToolItem, ToolSource};
 pub use handler::{ToolContext, ToolHandler};
 #[cfg(feature = "runtime")]
-pub(crate) use registry::{Tool, ToolRegistry};
+pub(crate) use registry::{SharedTools, Tool, ToolRegistry};

@@ -1,7 +1,7 @@
 //! Owns the registry: all tools that an agent can run.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Effect, ToolCatalog, ToolHandler, ToolItem, ToolSource};
 use crate::error::Result;
@@ -26,6 +26,35 @@ pub(crate) struct Tool {
     extension: ExtensionName,
 }
 
+/// What the instances of an agent have in common of their tools: each item is kept once, and its schema is compiled once.
+#[derive(Default)]
+pub(crate) struct SharedTools {
+    items: Mutex<HashMap<ToolName, Vec<Arc<ToolItem>>>>,
+    schemas: SchemaCache,
+}
+
+/// How many items of one name are kept: an extension that describes its tool in each instance otherwise gains nothing
+/// from more.
+const VARIANTS: usize = 8;
+
+impl SharedTools {
+    /// The item that `extension` registers as `item`; one that is equal, if an instance has it already.
+    pub(crate) fn share(&self, mut item: Arc<ToolItem>, extension: &ExtensionName) -> Arc<ToolItem> {
+        if item.source.is_none() {
+            Arc::make_mut(&mut item).source = Some(ToolSource::Extension { name: extension.to_string() });
+        }
+        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = items.entry(item.name.clone()).or_default();
+        if let Some(known) = known.iter().find(|known| **known == item) {
+            return Arc::clone(known);
+        }
+        if known.len() < VARIANTS {
+            known.push(Arc::clone(&item));
+        }
+        item
+    }
+}
+
 impl ToolRegistry {
     /// Adds a tool, in the place of one with the same name (TOOL-03), and tells whose that was.
     ///
@@ -33,17 +62,16 @@ impl ToolRegistry {
     /// `E_SCHEMA_INVALID` when the parameters are not a JSON Schema.
     pub(crate) fn insert(
         &mut self,
-        mut item: ToolItem,
+        item: Arc<ToolItem>,
         handler: Arc<dyn ToolHandler>,
         extension: ExtensionName,
         log: Arc<dyn LogHost>,
-        schemas: &SchemaCache,
+        shared: &SharedTools,
     ) -> Result<Option<ExtensionName>> {
-        let schema = item.parameters.as_ref().map(|schema| schemas.compile(schema)).transpose()?;
-        item.source.get_or_insert_with(|| ToolSource::Extension { name: extension.to_string() });
+        let schema = item.parameters.as_ref().map(|schema| shared.schemas.compile(schema)).transpose()?;
         let tool = Tool { handler, schema, effect: item.effect, timeout: item.timeout, log, extension };
         let replaced = self.tools.insert(item.name.clone(), tool);
-        self.catalog.insert(item);
+        self.catalog.insert_shared(item);
         Ok(replaced.map(|tool| tool.extension))
     }
 

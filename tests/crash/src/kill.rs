@@ -130,7 +130,7 @@ impl Trial {
     /// Opens the instance, as the next process would, and compares.
     async fn look(&mut self, dir: &Path) -> Result<()> {
         let instance = agent(dir).await?.instance(KEY).await?;
-        let lines: Vec<_> = instance.messages().await.iter().map(|message| line(message)).collect();
+        let lines: Vec<_> = instance.messages().await?.iter().map(|message| line(message)).collect();
         instance.close().await?;
         let seen = World { progress: progress(dir, &lines).await?, lines };
         check_ledger(&dir.join("ledger"), &seen.lines)?;

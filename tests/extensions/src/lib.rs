@@ -8,6 +8,7 @@ pub mod conversation;
 pub mod effects;
 pub mod entry;
 pub mod events;
+pub mod idle;
 mod log;
 pub mod model;
 pub mod next;

@@ -56,7 +56,7 @@ pub fn answer(data: &[u8]) {
         // The script may end before the turn does.
         _ = instance.run("hello").await;
         let mut open: HashMap<String, usize> = HashMap::new();
-        for message in instance.messages().await {
+        for message in instance.messages().await.expect("an open instance has messages") {
             for part in message.content().parts() {
                 match part {
                     Part::ToolCall(call) => *open.entry(call.tool_call_id.to_string()).or_default() += 1,

@@ -179,10 +179,10 @@ impl<'a> Repl<'a> {
         let instance = self.opened.instance();
         match command {
             Wish::Help => print(&command::help())?,
-            Wish::Tools => print(&page::tools(instance))?,
-            Wish::History => print(&page::history(instance).await)?,
-            Wish::State => print(&page::state(instance)?)?,
-            Wish::Order => print(&crate::order::onion(instance))?,
+            Wish::Tools => print(&page::tools(instance).await?)?,
+            Wish::History => print(&page::history(instance).await?)?,
+            Wish::State => print(&page::state(instance).await?)?,
+            Wish::Order => print(&crate::order::onion(instance).await?)?,
             Wish::Reload => self.reload().await,
             Wish::Unknown(word, nearest) => {
                 let meant = nearest.map(|name| format!(" Did you mean {name}?")).unwrap_or_default();

@@ -10,8 +10,8 @@ use super::terminal::harmless;
 const SHORT: usize = 100;
 
 /// Each tool with what it does.
-pub(crate) fn tools(instance: &Instance) -> String {
-    let tools = instance.tools();
+pub(crate) async fn tools(instance: &Instance) -> Result<String> {
+    let tools = instance.tools().await?;
     let width = tools.iter().map(|tool| tool.name.as_str().len()).max().unwrap_or(0);
     let mut page = String::new();
     for tool in tools.iter() {
@@ -19,13 +19,13 @@ pub(crate) fn tools(instance: &Instance) -> String {
         // Writing into a string does not fail.
         _ = writeln!(page, "{:<width$}  {}", tool.name.as_str(), harmless(does));
     }
-    or(page, "The agent has no tools.\n")
+    Ok(or(page, "The agent has no tools.\n"))
 }
 
 /// What was said, a line for each thing.
-pub(crate) async fn history(instance: &Instance) -> String {
-    let messages = instance.messages().await;
-    or(messages.iter().map(|message| lines(message)).collect(), "Nothing was said yet.\n")
+pub(crate) async fn history(instance: &Instance) -> Result<String> {
+    let messages = instance.messages().await?;
+    Ok(or(messages.iter().map(|message| lines(message)).collect(), "Nothing was said yet.\n"))
 }
 
 fn lines(message: &Message) -> String {
@@ -42,8 +42,8 @@ fn short(text: &str) -> String {
 }
 
 /// The state of each extension.
-pub(crate) fn state(instance: &Instance) -> Result<String> {
-    let states = instance.states();
+pub(crate) async fn state(instance: &Instance) -> Result<String> {
+    let states = instance.states().await?;
     if states.is_empty() {
         return Ok("No extension remembers anything.\n".to_owned());
     }

@@ -1,0 +1,225 @@
+//! What many conversations in one process cost, each with 20 messages and five extensions: memory, turns a second, and how
+//! long a turn takes beside a thousand others.
+#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use goondan::store::Fsync;
+use goondan::{Agent, FileStore, Instance, Message};
+use goondan_benches::instances::{self, Answers, EXTENSIONS, INPUT, key, turn_by_hand};
+use goondan_benches::time;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
+
+const INSTANCES: usize = 10_000;
+/// How many conversations go on beside the turn that is measured.
+const OTHERS: usize = 1_000;
+/// How often that one is run.
+const TURNS: usize = 1_000;
+const ROUNDS: usize = 3;
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
+    let runtime = runtime.expect("a runtime");
+    let dir = TempDir::new().expect("a directory");
+    eprintln!("writing {INSTANCES} conversations …");
+    let store = runtime.block_on(instances::stored(dir.path(), INSTANCES)).expect("they are written");
+    memory(&runtime, instances::builder(Duration::ZERO).store(store.clone()));
+    let in_memory = runtime.block_on(filled());
+    throughput(&runtime, &in_memory, store);
+    drop(in_memory);
+    latency(&runtime);
+}
+
+/// What `/proc/self/statm` says is in memory, and how many files are open.
+fn resident() -> (u64, usize) {
+    let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
+    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages");
+    (pages * 4096, std::fs::read_dir("/proc/self/fd").expect("Linux").count())
+}
+
+/// How many conversations can be open in files, with three handles each.
+fn fitting() -> usize {
+    let limits = std::fs::read_to_string("/proc/self/limits").expect("Linux");
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("the limit");
+    let limit = line.split_whitespace().nth(3).and_then(|limit| limit.parse().ok()).unwrap_or(usize::MAX);
+    INSTANCES.min(limit.saturating_sub(100) / 3)
+}
+
+fn memory(runtime: &Runtime, agent: goondan::AgentBuilder) {
+    let number = fitting();
+    eprintln!("opening {number} conversations …");
+    let (before, files_before) = resident();
+    let histories = runtime.block_on(histories(number));
+    let (yardstick, _) = resident();
+    let agent = runtime.block_on(agent.build()).expect("the agent is complete");
+    let held = runtime.block_on(opened(&agent, number));
+    let (open, files) = resident();
+    let per = |bytes: u64| bytes / number as u64;
+    println!("\nMemory by resident pages, {number} conversations in files, with {} extensions", EXTENSIONS.len());
+    println!("{:<52} {:>12} B", "the messages alone", per(yardstick - before));
+    println!("{:<52} {:>12} B", "an open conversation, messages included", per(open - yardstick));
+    println!(
+        "{:<52} {:>12.1}",
+        "files that it holds open before its first turn",
+        (files - files_before) as f64 / number as f64
+    );
+    drop((histories, held));
+    runtime.block_on(agent.close()).expect("they close");
+}
+
+async fn histories(number: usize) -> Vec<Vec<Arc<Message>>> {
+    let mut all = Vec::with_capacity(number);
+    for _ in 0..number {
+        all.push(history().await);
+    }
+    all
+}
+
+/// The messages of one conversation.
+async fn history() -> Vec<Arc<Message>> {
+    let mut messages = Vec::new();
+    for _ in 0..instances::HISTORY / 2 {
+        turn_by_hand(&mut messages, &Answers(Duration::ZERO)).await.expect("a turn");
+    }
+    messages
+}
+
+async fn opened(agent: &Agent, number: usize) -> Vec<Instance> {
+    let mut open = Vec::with_capacity(number);
+    for number in 0..number {
+        open.push(agent.instance(&key(number)).await.expect("it opens"));
+    }
+    open
+}
+
+/// Conversations in memory, each with a history.
+async fn filled() -> Vec<Instance> {
+    eprintln!("talking to {INSTANCES} conversations in memory …");
+    let agent = instances::builder(Duration::ZERO).build().await.expect("the agent is complete");
+    let mut all = JoinSet::new();
+    for number in 0..INSTANCES {
+        let agent = agent.clone();
+        all.spawn(async move { instances::talked(&agent, &key(number)).await.expect("it talks") });
+    }
+    all.join_all().await
+}
+
+fn throughput(runtime: &Runtime, in_memory: &[Instance], files: FileStore) {
+    println!("\nTurns a second over all conversations, on 2 cores");
+    let histories = runtime.block_on(histories(INSTANCES)).into_iter().map(|history| Arc::new(Mutex::new(history)));
+    let histories: Vec<_> = histories.collect();
+    let by_hand = fastest(|| {
+        each(runtime, histories.iter().map(Arc::clone), |history| async move {
+            turn_by_hand(&mut *history.lock().await, &Answers(Duration::ZERO)).await
+        })
+    });
+    rate("by hand, without extensions", INSTANCES, by_hand);
+    drop(histories);
+    let run = |instance: Instance| async move { instance.run(INPUT).await.map(drop) };
+    rate("in memory", INSTANCES, fastest(|| each(runtime, in_memory.iter().cloned(), run)));
+    for (what, fsync, number) in
+        [("in open files, fsync never", Fsync::Never, 1_000), ("in open files, fsync turn", Fsync::Turn, 200)]
+    {
+        eprintln!("{what} …");
+        let agent = instances::builder(Duration::ZERO).store(files.clone().fsync(fsync)).build();
+        let agent = runtime.block_on(agent).expect("the agent is complete");
+        let open = runtime.block_on(opened(&agent, number));
+        rate(what, number, fastest(|| each(runtime, open.iter().cloned(), run)));
+        runtime.block_on(agent.close()).expect("they close");
+    }
+    eprintln!("opening for each turn …");
+    let agent =
+        runtime.block_on(instances::builder(Duration::ZERO).store(files).build()).expect("the agent is complete");
+    let reopen = |number| {
+        let agent = agent.clone();
+        async move {
+            let instance = agent.instance(&key(number)).await?;
+            instance.run(INPUT).await?;
+            instance.close().await
+        }
+    };
+    let took = fastest(|| each(runtime, 0..1_000, reopen));
+    rate("in files that are opened for each turn, fsync never", 1_000, took);
+}
+
+fn rate(what: &str, turns: usize, took: Duration) {
+    println!("{what:<52} {:>12.0}", turns as f64 / took.as_secs_f64());
+}
+
+fn fastest(work: impl Fn()) -> Duration {
+    (0..ROUNDS).map(|_| time(&work)).min().expect("there are rounds")
+}
+
+/// Does `work` with each of `all`, 64 at a time.
+fn each<T, F>(runtime: &Runtime, all: impl Iterator<Item = T>, work: impl Fn(T) -> F)
+where
+    F: Future<Output = goondan::Result<()>> + Send + 'static,
+{
+    runtime.block_on(async {
+        let mut running: JoinSet<goondan::Result<()>> = JoinSet::new();
+        for one in all {
+            if running.len() == 64 {
+                running.join_next().await.expect("some run").expect("no panic").expect("it works");
+            }
+            running.spawn(work(one));
+        }
+        running.join_all().await.into_iter().collect::<goondan::Result<()>>().expect("it works");
+    });
+}
+
+fn latency(runtime: &Runtime) {
+    println!("\nOne turn in memory, whose model answers at once");
+    let agent = instances::builder(Duration::ZERO).build();
+    let agent = runtime.block_on(agent).expect("the agent is complete");
+    let probe = runtime.block_on(instances::talked(&agent, "probe")).expect("it talks");
+    percentiles("alone", &mut turns(runtime, &probe));
+    for (what, latency) in
+        [("beside 1,000 whose models take 50 ms", 50), ("beside 1,000 that want more than there is", 1)]
+    {
+        eprintln!("{what} …");
+        let others = runtime.block_on(others(Duration::from_millis(latency)));
+        percentiles(what, &mut turns(runtime, &probe));
+        drop(others);
+    }
+}
+
+/// Conversations that go on until this is dropped.
+async fn others(latency: Duration) -> JoinSet<()> {
+    let agent = instances::builder(latency).build().await.expect("the agent is complete");
+    let mut others = JoinSet::new();
+    for number in 0..OTHERS {
+        let instance = agent.instance(&key(number)).await.expect("it opens");
+        others.spawn(async move {
+            loop {
+                instance.run(INPUT).await.expect("a turn");
+            }
+        });
+    }
+    others
+}
+
+/// How long each of some turns takes.
+fn turns(runtime: &Runtime, probe: &Instance) -> Vec<Duration> {
+    let probe = probe.clone();
+    let turns = async move {
+        let mut took = Vec::with_capacity(TURNS);
+        for _ in 0..TURNS {
+            let start = Instant::now();
+            probe.run(INPUT).await.expect("a turn");
+            took.push(start.elapsed());
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        took
+    };
+    runtime.block_on(runtime.spawn(turns)).expect("no panic")
+}
+
+fn percentiles(what: &str, took: &mut [Duration]) {
+    took.sort_unstable();
+    let at = |percent: usize| took[took.len() * percent / 100];
+    println!("{what:<52} p50 {:>9.1?}  p99 {:>9.1?}", at(50), at(99));
+}

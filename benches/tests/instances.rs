@@ -1,0 +1,83 @@
+//! The budgets of many conversations in one process: memory and file handles, counted. Alone in its process, because the
+//! handles of all tests in it would be counted.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use allocation_counter::measure;
+use goondan::{Agent, Instance, TurnStream};
+use goondan_benches::instances::{self, CLEANED_UP, EXTENSIONS, HISTORY, key};
+use goondan_benches::runtime;
+use tempfile::TempDir;
+
+/// So many that what is kept once does not count.
+const INSTANCES: usize = 320;
+/// What an open conversation with five extensions may keep in memory beside its messages.
+const OPEN: u64 = 16_384;
+/// What an idle one may whose handle is held.
+const IDLE: u64 = 512;
+/// What one may of which nobody holds a handle.
+const GONE: u64 = 64;
+/// How many file handles an open conversation may hold: the lock, the events, the runtime events.
+const HANDLES: usize = 3;
+
+fn handles() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Opens all, each with a stream of a turn that keeps it open, however slow this is.
+async fn open_all(agent: &Agent) -> (Vec<Instance>, Vec<TurnStream>) {
+    let (mut open, mut streams) = (Vec::with_capacity(INSTANCES), Vec::with_capacity(INSTANCES));
+    for number in 0..INSTANCES {
+        let instance = agent.instance(&key(number)).await.unwrap();
+        streams.push(instance.run_stream("never"));
+        open.push(instance);
+    }
+    (open, streams)
+}
+
+/// Waits until all are closed.
+async fn until_idle(agent: &Agent) {
+    let everybody = u32::try_from(INSTANCES * EXTENSIONS.len()).unwrap();
+    CLEANED_UP.acquire_many(everybody).await.unwrap().forget();
+    // After the clean-up of the last one comes its end, for which this waits.
+    agent.close().await.unwrap();
+}
+
+#[test]
+fn idle_conversations_cost_next_to_nothing() {
+    let (dir, runtime) = (TempDir::new().unwrap(), runtime());
+    let per = |bytes: i64| bytes.unsigned_abs() / INSTANCES as u64;
+    let store = runtime.block_on(instances::stored(dir.path(), INSTANCES)).unwrap();
+    CLEANED_UP.forget_permits(EXTENSIONS.len());
+    let agent = instances::builder(Duration::ZERO).store(store.clone()).idle_after(Duration::from_millis(50));
+    let agent = runtime.block_on(agent.build()).unwrap();
+    // What the agent itself keeps is there from now on.
+    runtime.block_on(async { agent.instance("first").await.unwrap().close().await.unwrap() });
+    CLEANED_UP.forget_permits(EXTENSIONS.len());
+    let (mut messages, mut held) = (Vec::new(), (Vec::new(), Vec::new()));
+    let history = measure(|| messages = runtime.block_on(instances::messages(&store)).unwrap()).bytes_current;
+    let history = history.unsigned_abs();
+    assert_eq!(messages.len(), HISTORY);
+    let before = handles();
+    let opened = measure(|| held = runtime.block_on(open_all(&agent))).bytes_current;
+    let (mut held, streams) = held;
+    let opened = opened + measure(|| drop(streams)).bytes_current;
+    let open_handles = handles() - before;
+    let closed = measure(|| runtime.block_on(until_idle(&agent))).bytes_current;
+    let idle_handles = handles() - before;
+    let dropped = measure(|| {
+        held.clear();
+        runtime.block_on(async { tokio::task::yield_now().await });
+    })
+    .bytes_current;
+    let (open, idle, gone) = (per(opened), per(opened + closed), per(opened + closed + dropped));
+    println!("a history of {HISTORY} messages: {history} bytes");
+    println!("a conversation: {open} bytes open, {idle} bytes idle, {gone} bytes when nobody holds it");
+    println!("{open_handles} file handles open, {idle_handles} idle");
+    assert!(open <= history + OPEN, "{open}");
+    assert!(idle <= IDLE, "{idle}");
+    assert!(gone <= GONE, "{gone}");
+    assert!(open_handles <= HANDLES * INSTANCES, "{open_handles}");
+    assert_eq!(idle_handles, 0);
+}

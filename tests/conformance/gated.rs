@@ -1,0 +1,112 @@
+//! Owns a store that waits for the test before it opens or commits, or fails to commit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use goondan::store::{Commit, Journal, Opened, Reach};
+use goondan::{BoxFuture, Error, ErrorCode, InstanceId, MemoryStore, MessageEvent, Result, Store, ToolCallId, TurnId};
+use tokio::sync::Semaphore;
+
+/// Keeps instances in memory. Clones are the same store.
+#[derive(Clone)]
+pub(crate) struct Gated {
+    store: MemoryStore,
+    gates: Arc<Gates>,
+}
+
+#[derive(Default)]
+pub(crate) struct Gates {
+    pub(crate) open: Gate,
+    pub(crate) commit: Gate,
+    pub(crate) failing: AtomicBool,
+    pub(crate) openings: AtomicUsize,
+}
+
+/// Stands open until it is shut.
+pub(crate) struct Gate {
+    shut: AtomicBool,
+    reached: Semaphore,
+    passage: Semaphore,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self { shut: AtomicBool::new(false), reached: Semaphore::new(0), passage: Semaphore::new(0) }
+    }
+}
+
+impl Gate {
+    pub(crate) fn shut(&self) {
+        self.shut.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits until somebody stands at it.
+    pub(crate) async fn reached(&self) {
+        self.reached.acquire().await.unwrap().forget();
+    }
+
+    /// Lets pass who stands at it, and everybody after.
+    pub(crate) fn open(&self) {
+        self.shut.store(false, Ordering::SeqCst);
+        self.passage.add_permits(1);
+    }
+
+    async fn pass(&self) {
+        if self.shut.load(Ordering::SeqCst) {
+            self.reached.add_permits(1);
+            self.passage.acquire().await.unwrap().forget();
+        }
+    }
+}
+
+impl Gated {
+    pub(crate) fn new() -> (Self, Arc<Gates>) {
+        let gates = Arc::<Gates>::default();
+        (Self { store: MemoryStore::new(), gates: Arc::clone(&gates) }, gates)
+    }
+}
+
+impl Store for Gated {
+    fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
+        Box::pin(async move {
+            self.gates.openings.fetch_add(1, Ordering::SeqCst);
+            self.gates.open.pass().await;
+            let opened = self.store.open(instance).await?;
+            let journal = Box::new(GatedJournal { journal: opened.journal, gates: Arc::clone(&self.gates) });
+            Ok(Opened { journal, ..opened })
+        })
+    }
+}
+
+struct GatedJournal {
+    journal: Box<dyn Journal>,
+    gates: Arc<Gates>,
+}
+
+impl Journal for GatedJournal {
+    fn begin(&mut self, turn: &TurnId) -> Result<()> {
+        self.journal.begin(turn)
+    }
+
+    fn record(&mut self, event: &MessageEvent) -> Result<()> {
+        self.journal.record(event)
+    }
+
+    fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
+        self.journal.start_call(call)
+    }
+
+    fn flush(&mut self, reach: Reach) -> BoxFuture<'_, Result<()>> {
+        self.journal.flush(reach)
+    }
+
+    fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            self.gates.commit.pass().await;
+            if self.gates.failing.load(Ordering::SeqCst) {
+                return Err(Error::new(ErrorCode::STORE_IO, "the disk is full"));
+            }
+            self.journal.commit(turn).await
+        })
+    }
+}
