@@ -6,7 +6,9 @@
 
 pub mod agents;
 pub mod by_hand;
+pub mod messages;
 pub mod step;
+pub mod stored;
 
 use std::time::{Duration, Instant};
 

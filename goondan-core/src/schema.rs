@@ -1,14 +1,23 @@
 //! Owns JSON Schema validation: a schema is compiled once and then asked often.
 
+mod plain;
+
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::Value;
 
+use self::plain::Plain;
 use crate::error::{Error, ErrorCode, Result};
 
 /// A compiled JSON Schema.
-pub struct Schema(jsonschema::Validator);
+pub struct Schema(Compiled);
+
+enum Compiled {
+    /// A schema that is compiled in full when a value does not fit for certain: that has the words for what is wrong.
+    Plain { plain: Plain, schema: Value, full: OnceLock<Result<jsonschema::Validator, String>> },
+    Full(jsonschema::Validator),
+}
 
 /// One way in which a value breaks its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +36,10 @@ impl Schema {
     /// # Errors
     /// `E_SCHEMA_INVALID` when it is not a JSON Schema.
     pub fn compile(schema: &Value) -> Result<Self> {
-        jsonschema::validator_for(schema).map(Self).map_err(|error| {
+        if let Some(plain) = Plain::of(schema) {
+            return Ok(Self(Compiled::Plain { plain, schema: schema.clone(), full: OnceLock::new() }));
+        }
+        full(schema).map(|full| Self(Compiled::Full(full))).map_err(|error| {
             Error::new(ErrorCode::SCHEMA_INVALID, format!("not a JSON Schema: {error}"))
                 .suggest("see https://json-schema.org for what a schema may hold")
         })
@@ -35,13 +47,26 @@ impl Schema {
 
     /// All violations of `value`, in document order.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
+        let full = match &self.0 {
+            Compiled::Plain { plain, .. } if plain.accepts(value) => return Vec::new(),
+            Compiled::Plain { schema, full, .. } => full.get_or_init(|| self::full(schema)).as_ref(),
+            Compiled::Full(full) => Ok(full),
+        };
         let violation = |error: jsonschema::ValidationError<'_>| Violation {
             path: error.instance_path().to_string(),
             message: error.to_string(),
             keyword: error.kind().keyword().to_owned(),
         };
-        self.0.iter_errors(value).map(violation).collect()
+        match full {
+            Ok(full) => full.iter_errors(value).map(violation).collect(),
+            // No value fits what is no schema.
+            Err(error) => vec![Violation { path: String::new(), message: error.clone(), keyword: String::new() }],
+        }
     }
+}
+
+fn full(schema: &Value) -> Result<jsonschema::Validator, String> {
+    jsonschema::validator_for(schema).map_err(|error| error.to_string())
 }
 
 /// Schemas that were compiled already. The instances of an agent share one: compiling costs far more than validating.
