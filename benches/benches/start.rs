@@ -8,25 +8,38 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use goondan::store::{FileStore, state_root};
+use goondan::store::FileStore;
 use goondan::{AgentName, InstanceId, InstanceKey};
 use goondan_benches::{Pair, head, row, stored};
 
 const ROUNDS: usize = 150;
 const QUICKSTART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
+/// An agent that keeps all its messages.
+const KEEPS: &str = "
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: main }
+spec: { provider: scripted, script: ./script.yaml }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: guide }
+spec: { model: Model/main }
+";
 
 fn main() {
     let goondan = program();
     let state = tempfile::tempdir().expect("a directory");
-    let run = |instance: &str, fsync: &str| {
-        let args = ["run", QUICKSTART, "--input", "hello", "--instance", instance, "--fsync", fsync, "--state-root"];
-        Sample::of(goondan.as_ref(), args.map(OsStr::new).into_iter().chain([state.path().as_os_str()]))
+    let run = |bundle: &Path, instance: &str, fsync: &str| {
+        let args = ["--input", "hello", "--instance", instance, "--fsync", fsync, "--state-root"].map(OsStr::new);
+        let args = ["run".as_ref(), bundle.as_os_str()].into_iter().chain(args).chain([state.path().as_os_str()]);
+        Sample::of(goondan.as_ref(), args)
     };
     head("From the start to the end of the first turn", "empty tokio");
     let (mut ours, mut synced, mut empty) = (Sample::MOST, Sample::MOST, Sample::MOST);
     for round in 0..ROUNDS {
-        ours = ours.least(run(&format!("a{round}"), "never"));
-        synced = synced.least(run(&format!("b{round}"), "turn"));
+        ours = ours.least(run(QUICKSTART.as_ref(), &format!("a{round}"), "never"));
+        synced = synced.least(run(QUICKSTART.as_ref(), &format!("b{round}"), "turn"));
         empty = empty.least(Sample::of(env!("CARGO_BIN_EXE_empty").as_ref(), []));
     }
     row("time, fsync: never", 1, Pair { ours: ours.time, yardstick: empty.time });
@@ -35,15 +48,19 @@ fn main() {
     let ratio = ours.memory as f64 / empty.memory as f64;
     println!("{:<52} {:>10.1}MB {:>10.1}MB {ratio:>8.2}×", "most memory", mega(ours.memory), mega(empty.memory));
 
-    let long = long(state.path(), 10_000);
-    let size = fs::metadata(&long).expect("a file").len() / 1024;
-    let memory = run("long", "never").memory;
-    println!(
-        "\nThe same over 10,000 messages of 500 characters: {:.1} MB; base.jsonl has {:.1} MB, and 3 times that and 20 MB is {:.1} MB",
-        mega(memory),
-        mega(size),
-        mega(3 * size) + 20.0,
-    );
+    println!("\nThe most memory over 10,000 messages of 500 characters");
+    let keeps = tempfile::tempdir().expect("a directory");
+    fs::write(keeps.path().join("goondan.yaml"), KEEPS).expect("a file");
+    fs::write(keeps.path().join("script.yaml"), "- { say: fine }").expect("a file");
+    for (what, bundle, workspace) in [
+        ("all are kept", keeps.path(), "guide"),
+        ("a window lets all but twenty go", QUICKSTART.as_ref(), "quickstart"),
+    ] {
+        let size = fs::metadata(long(state.path(), workspace)).expect("a file").len() / 1024;
+        let memory = run(bundle, "long", "never").memory;
+        let most = mega(3 * size) + 20.0;
+        println!("{what:<52} {:>10.1}MB of {most:.1}MB: 3 × {:.1}MB on the disk + 20MB", mega(memory), mega(size));
+    }
 }
 
 /// The command, built as its users build it.
@@ -55,12 +72,11 @@ fn program() -> PathBuf {
     target.join("release/goondan")
 }
 
-/// Writes the conversation `long` of the quick start, and says where it lies.
-fn long(state: &Path, messages: usize) -> PathBuf {
-    let root = state_root(Some(state)).expect("a directory");
-    let store = FileStore::in_workspace(&root, "quickstart").expect("a store");
+/// Writes the conversation `long`, and says where it lies.
+fn long(state: &Path, workspace: &str) -> PathBuf {
+    let store = FileStore::in_workspace(state, workspace).expect("a store");
     let agent = AgentName::new("guide").expect("it is one");
-    stored::write(&store, &InstanceId { agent, key: InstanceKey::new("long").expect("it is one") }, messages)
+    stored::write(&store, &InstanceId { agent, key: InstanceKey::new("long").expect("it is one") }, 10_000)
 }
 
 /// What one run of a program took.

@@ -10,7 +10,20 @@ use goondan::store::FileStore;
 use goondan::{AgentName, InstanceId, InstanceKey, Message};
 use nix::sys::resource::{UsageWho, getrusage};
 
-const BUNDLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
+/// Its agent lets all but twenty messages go.
+const QUICKSTART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
+/// Its agent keeps them.
+const KEEPS: &str = "
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: main }
+spec: { provider: scripted, script: ./script.yaml }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: guide }
+spec: { model: Model/main }
+";
 const MESSAGES: usize = 10_000;
 
 /// The most memory, in bytes, that a child of this process took until now.
@@ -19,15 +32,15 @@ fn most() -> u64 {
     u64::try_from(kilobytes).unwrap() * 1024
 }
 
-fn run(state: &Path, instance: &str) {
+fn run(bundle: &Path, state: &Path, instance: &str) {
     let mut goondan = Command::new(env!("CARGO_BIN_EXE_goondan"));
-    goondan.args(["run", BUNDLE, "--input", "hello", "--instance", instance, "--state-root"]).arg(state);
+    goondan.arg("run").arg(bundle).args(["--input", "hello", "--instance", instance, "--state-root"]).arg(state);
     assert!(goondan.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap().success());
 }
 
 /// Stores the conversation `long`, and says how large it is.
-fn store(state: &Path) -> u64 {
-    let store = FileStore::in_workspace(state, "quickstart").unwrap();
+fn store(state: &Path, workspace: &str) -> u64 {
+    let store = FileStore::in_workspace(state, workspace).unwrap();
     let id = InstanceId { agent: AgentName::new("guide").unwrap(), key: InstanceKey::new("long").unwrap() };
     let base = store.instance_dir(&id).join("messages/base.jsonl");
     let line = |number: usize| {
@@ -41,12 +54,19 @@ fn store(state: &Path) -> u64 {
 
 #[test]
 fn a_long_history_takes_less_than_three_times_its_size_in_memory() {
-    let state = tempfile::tempdir().unwrap();
-    run(state.path(), "short");
+    let place = tempfile::tempdir().unwrap();
+    let (keeps, state) = (place.path().join("keeps"), place.path().join("state"));
+    fs::create_dir(&keeps).unwrap();
+    fs::write(keeps.join("goondan.yaml"), KEEPS).unwrap();
+    fs::write(keeps.join("script.yaml"), "- { say: fine }").unwrap();
+    let bundles = [(keeps.as_path(), "guide"), (Path::new(QUICKSTART), "quickstart")];
+    bundles.iter().for_each(|(bundle, _)| run(bundle, &state, "short"));
     let short = most();
-    let size = store(state.path());
-    run(state.path(), "long");
-    let long = most() - short;
-    println!("{MESSAGES} messages: {long} bytes of memory more than none, {size} on the disk");
-    assert!(long <= 3 * size, "{long} bytes of memory for {size} on the disk");
+    for (bundle, workspace) in bundles {
+        let size = store(&state, workspace);
+        run(bundle, &state, "long");
+        let long = most() - short;
+        println!("{workspace}: {long} bytes of memory more than over no messages, {size} on the disk");
+        assert!(long <= 3 * size, "{workspace}: {long} bytes of memory for {size} on the disk");
+    }
 }

@@ -80,7 +80,7 @@ fn schema() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn all_schemas_are_taken_and_refused_as_in_full(schema in schema(), values in prop::collection::vec(value(), 4)) {

@@ -50,5 +50,9 @@ fn events(number: usize) {
     let base = messages::base(10_000);
     let mut events: Vec<_> = (0..number).map(|n| messages::event(n, number, base.len())).collect();
     let (mut conversation, _) = Conversation::from_base(base.iter().map(Arc::<Message>::clone));
-    counted(&mut || events.drain(..).for_each(|event| conversation.apply(event).expect("the event applies")));
+    counted(&mut || {
+        for event in events.drain(..) {
+            conversation.apply(event).expect("the event applies");
+        }
+    });
 }
