@@ -28,7 +28,9 @@ fn read<T: DeserializeOwned + Send>(text: &str) -> Result<T, Flaw> {
     yaml::on_large_stack(|| match yaml::one::<Option<T>>(text, ErrorCode::CONFIG_SCHEMA) {
         Ok(Some(read)) => Ok(read),
         // The parser would take nothing for an empty list.
-        Ok(None) => Err(Flaw::new(ErrorCode::CONFIG_PARSE, Place::START, "the file is empty", "write the data into it")),
+        Ok(None) => {
+            Err(Flaw::new(ErrorCode::CONFIG_PARSE, Place::START, "the file is empty", "write the data into it"))
+        }
         // What fails as a tree as well is no YAML; the rest has another shape.
         Err(flaw) => Err(yaml::one::<Node>(text, ErrorCode::CONFIG_PARSE).err().unwrap_or(flaw)),
     })?

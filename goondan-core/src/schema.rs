@@ -15,7 +15,11 @@ pub struct Schema(Compiled);
 
 enum Compiled {
     /// A schema that is compiled in full when a value does not fit for certain: that has the words for what is wrong.
-    Plain { plain: Plain, schema: Value, full: OnceLock<Result<jsonschema::Validator, String>> },
+    Plain {
+        plain: Plain,
+        schema: Value,
+        full: OnceLock<Result<jsonschema::Validator, String>>,
+    },
     Full(jsonschema::Validator),
 }
 

@@ -32,7 +32,7 @@ pub struct ScriptedModel {
 }
 
 /// One prepared answer.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(try_from = "ItemFields")]
 pub struct ScriptItem {
     action: Action,
@@ -40,7 +40,7 @@ pub struct ScriptItem {
     repeat: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Action {
     Respond(ModelResponse),
     Calls(Vec<ScriptedCall>),
@@ -61,7 +61,7 @@ struct ItemFields {
     repeat: bool,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct ScriptedCall {
     tool: String,
@@ -74,7 +74,7 @@ fn no_args() -> Value {
     Value::Object(Map::new())
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct ScriptedFailure {
     message: String,

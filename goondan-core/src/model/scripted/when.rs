@@ -42,3 +42,9 @@ impl When {
         Ok(self.compiled.get_or_init(|| compiled).is_match(heard))
     }
 }
+
+impl PartialEq for When {
+    fn eq(&self, other: &Self) -> bool {
+        self.pattern == other.pattern
+    }
+}
