@@ -14,8 +14,8 @@ use goondan_benches::{head, row, runtime, side_by_side, stored, time};
 
 fn main() {
     head("A turn on the disk", "bare");
-    appending("a turn, fsync: turn, to append and sync", Fsync::Turn, |file| file.sync_data().expect("a sync"));
-    appending("a turn, fsync: never, to append", Fsync::Never, |_| {});
+    appending("fsync: turn, to append and sync", Fsync::Turn, |file| file.sync_data().expect("a sync"));
+    appending("fsync: never, to append", Fsync::Never, |_| {});
     rewriting();
 }
 
@@ -39,7 +39,7 @@ fn appending(what: &str, fsync: Fsync, sync: fn(&File)) {
         (&bare).write_all(&bytes).expect("a write");
         sync(&bare);
     };
-    row(&format!("{what} the same {} bytes", bytes.len()), 1, side_by_side(100, || time(turn), || time(append)));
+    row(&format!("{what} its {} bytes", bytes.len()), 1, side_by_side(100, || time(turn), || time(append)));
 }
 
 /// How many bytes this process wrote.

@@ -14,13 +14,15 @@ use crate::error::{Error, ErrorCode, Result};
 pub struct Schema(Compiled);
 
 enum Compiled {
-    /// A schema that is compiled in full when a value does not fit for certain: that has the words for what is wrong.
-    Plain {
-        plain: Plain,
-        schema: Value,
-        full: OnceLock<Result<jsonschema::Validator, String>>,
-    },
+    Plain(Box<WithPlain>),
     Full(jsonschema::Validator),
+}
+
+/// A schema that is compiled in full when a value does not fit for certain: that has the words for what is wrong.
+struct WithPlain {
+    plain: Plain,
+    schema: Value,
+    full: OnceLock<Result<jsonschema::Validator, String>>,
 }
 
 /// One way in which a value breaks its schema.
@@ -41,7 +43,8 @@ impl Schema {
     /// `E_SCHEMA_INVALID` when it is not a JSON Schema.
     pub fn compile(schema: &Value) -> Result<Self> {
         if let Some(plain) = Plain::of(schema) {
-            return Ok(Self(Compiled::Plain { plain, schema: schema.clone(), full: OnceLock::new() }));
+            let schema = WithPlain { plain, schema: schema.clone(), full: OnceLock::new() };
+            return Ok(Self(Compiled::Plain(Box::new(schema))));
         }
         full(schema).map(|full| Self(Compiled::Full(full))).map_err(|error| {
             Error::new(ErrorCode::SCHEMA_INVALID, format!("not a JSON Schema: {error}"))
@@ -52,8 +55,8 @@ impl Schema {
     /// All violations of `value`, in document order.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
         let full = match &self.0 {
-            Compiled::Plain { plain, .. } if plain.accepts(value) => return Vec::new(),
-            Compiled::Plain { schema, full, .. } => full.get_or_init(|| self::full(schema)).as_ref(),
+            Compiled::Plain(schema) if schema.plain.accepts(value) => return Vec::new(),
+            Compiled::Plain(schema) => schema.full.get_or_init(|| full(&schema.schema)).as_ref(),
             Compiled::Full(full) => Ok(full),
         };
         let violation = |error: jsonschema::ValidationError<'_>| Violation {

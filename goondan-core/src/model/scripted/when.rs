@@ -19,8 +19,8 @@ pub(super) struct When {
 impl When {
     /// # Errors
     /// When `pattern` is not a regular expression.
-    pub(super) fn new(pattern: String) -> Result<Self, regex_syntax::Error> {
-        regex_syntax::parse(&pattern)?;
+    pub(super) fn new(pattern: String) -> Result<Self, Box<regex_syntax::Error>> {
+        regex_syntax::parse(&pattern).map_err(Box::new)?;
         Ok(Self { pattern, compiled: OnceLock::new() })
     }
 
@@ -46,5 +46,37 @@ impl When {
 impl PartialEq for When {
     fn eq(&self, other: &Self) -> bool {
         self.pattern == other.pattern
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn when(pattern: &str) -> When {
+        When::new(pattern.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_pattern_fits_anywhere_in_any_case_and_script() {
+        assert!(when(r"(?i)\b(hi|hello)\b").fits("Well, HELLO there").unwrap());
+        assert!(!when(r"(?i)\b(hi|hello)\b").fits("this").unwrap());
+        assert!(when("(?i)ärger|größe").fits("GRÖSSE, ÄRGER").unwrap());
+        let often = when(r"^\w+$");
+        assert!(["eins", "два", "三"].iter().all(|heard| often.fits(heard).unwrap()));
+        assert!(when("x$").fits(&"y".repeat(100_000).replace("yyyy", "yyyx")).unwrap());
+    }
+
+    #[test]
+    fn a_pattern_that_is_none_is_refused_when_it_is_read() {
+        assert!(When::new("(".to_owned()).is_err());
+        assert!(When::new(r"\p{Nothing}".to_owned()).is_err());
+    }
+
+    #[test]
+    fn a_pattern_that_is_too_large_says_so_when_it_is_asked() {
+        let error = when(r"(\w{1000}){1000}").fits("a").unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::MODEL_SCRIPT);
+        assert!(error.message().contains(r"(\w{1000}){1000}"), "{error}");
     }
 }
