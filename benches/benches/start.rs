@@ -1,6 +1,6 @@
 //! What it costs to start `goondan run --input` and to see its first turn end, beside a program that starts a runtime of
 //! tokio and ends. Each sample is a new process; the files that it reads are in the memory of the system already.
-#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a bench stops at what cannot be")]
 
 use std::ffi::OsStr;
 use std::fs;
