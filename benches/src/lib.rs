@@ -7,7 +7,9 @@
 pub mod agents;
 pub mod by_hand;
 pub mod instances;
+pub mod messages;
 pub mod step;
+pub mod stored;
 
 use std::time::{Duration, Instant};
 

@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use goondan_core::{
-    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, Reloaded, Result, ScriptItem,
+    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, Reloaded, Result,
     ScriptedModel, Store,
 };
 
 use crate::bundle::config;
-use crate::{AgentResource, Bundle, Entry, Faults, Libraries, LibraryEntry, ModelResource, Provider, read_yaml};
+use crate::{AgentResource, Bundle, Entry, Faults, Libraries, LibraryEntry, ModelResource, Provider};
 
 /// The agents of a bundle, built: they share a store and reach one another.
 pub struct Agents {
@@ -76,8 +76,7 @@ impl Bundle {
     ///
     /// # Errors
     /// `E_CONFIG_VALUE_NOT_FOUND` for the first value that is not where the bundle takes it from; what
-    /// [`AgentBuilder::build`] says of an agent, and what [`read_yaml`] says of the script of a model; `E_EXT_LOAD` for an
-    /// extension in a library.
+    /// [`AgentBuilder::build`] says of an agent; `E_EXT_LOAD` for an extension in a library.
     pub async fn build(&self, store: impl Store) -> Result<Agents> {
         self.build_from(Arc::new(store), None).await
     }
@@ -107,31 +106,21 @@ impl Bundle {
         router: &LocalRouter,
         libraries: Option<&dyn Libraries>,
     ) -> Result<BTreeMap<AgentName, Agent>> {
-        let scripts = self.models().map(|model| Ok((model.name.as_str(), script(model)?))).collect::<Result<_>>()?;
         let mut agents = BTreeMap::new();
         for resource in self.agents() {
-            let agent = self
-                .builder_of(resource, &scripts, libraries)?
-                .store(Arc::clone(store))
-                .router(router.clone())
-                .build()
-                .await?;
+            let agent =
+                self.builder_of(resource, libraries)?.store(Arc::clone(store)).router(router.clone()).build().await?;
             agents.insert(resource.name.clone(), agent);
         }
         Ok(agents)
     }
 
-    fn builder_of(
-        &self,
-        agent: &AgentResource,
-        scripts: &Scripts<'_>,
-        libraries: Option<&dyn Libraries>,
-    ) -> Result<AgentBuilder> {
+    fn builder_of(&self, agent: &AgentResource, libraries: Option<&dyn Libraries>) -> Result<AgentBuilder> {
         let own = self.model_of(agent);
-        let mut builder = Agent::builder(agent.name.as_str()).model(model(own, scripts));
+        let mut builder = Agent::builder(agent.name.as_str()).model(model(own));
         // API-11: a step middleware may ask for any other model of the bundle by name.
         for other in self.models().filter(|other| other.name != own.name) {
-            builder = builder.named_model(other.name.as_str(), model(other, scripts));
+            builder = builder.named_model(other.name.as_str(), model(other));
         }
         if let Some(system) = &agent.system {
             builder = builder.system(system.as_str());
@@ -172,18 +161,10 @@ fn load(library: &LibraryEntry, libraries: Option<&dyn Libraries>) -> Result<&'s
     })
 }
 
-/// The scripts of the models, by the name of the model: each is read once, and every agent plays it from its beginning.
-type Scripts<'a> = BTreeMap<&'a str, Vec<ScriptItem>>;
-
-fn script(model: &ModelResource) -> Result<Vec<ScriptItem>> {
-    let Provider::Scripted { script, .. } = &model.provider;
-    read_yaml(script)
-}
-
-fn model(resource: &ModelResource, scripts: &Scripts<'_>) -> ScriptedModel {
-    let Provider::Scripted { record, .. } = &resource.provider;
-    let script = scripts.get(resource.name.as_str()).cloned().unwrap_or_default();
-    let model = ScriptedModel::new(script);
+/// Every agent plays the script of a model from its beginning.
+fn model(resource: &ModelResource) -> ScriptedModel {
+    let Provider::Scripted { items, record, .. } = &resource.provider;
+    let model = ScriptedModel::new(items.iter().cloned());
     match record {
         Some(record) => model.record(record),
         None => model,

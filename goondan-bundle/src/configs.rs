@@ -1,6 +1,6 @@
 //! Owns the check of settings: whether an extension is known, and whether its config fits the schema that it declares.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
@@ -31,8 +31,19 @@ pub(crate) struct Configs<'a> {
 
 /// An extension of the program.
 struct Known<'a> {
-    schema: Result<Schema>,
+    /// Compiled when it is asked for: a program has more extensions than a bundle uses.
+    schema: OnceCell<Result<Schema>>,
     extension: &'a KnownExtension<'a>,
+}
+
+impl<'a> Known<'a> {
+    fn new(extension: &'a KnownExtension<'a>) -> (&'a str, Self) {
+        (extension.name, Self { schema: OnceCell::new(), extension })
+    }
+
+    fn schema(&self) -> Result<&Schema, &Error> {
+        self.schema.get_or_init(|| Schema::derived(&self.extension.config_schema)).as_ref()
+    }
 }
 
 /// An extension in a library.
@@ -44,11 +55,8 @@ struct Read {
 
 impl<'a> Configs<'a> {
     pub(crate) fn new(reader: &Reader<'a>) -> Self {
-        let compile = |extension: &'a KnownExtension<'a>| {
-            (extension.name, Known { schema: Schema::compile(&extension.config_schema), extension })
-        };
         Self {
-            known: reader.linked.map(|known| known.iter().map(compile).collect()),
+            known: reader.linked.map(|known| known.iter().map(Known::new).collect()),
             libraries: reader.libraries,
             absolute: reader.absolute,
             read: RefCell::default(),
@@ -103,7 +111,7 @@ impl<'a> Configs<'a> {
     /// Reports an entry that names an extension which is not known.
     pub(crate) fn check_entry(&self, field: &Field<'_>, name: &str) {
         let Some(known) = &self.known else { return };
-        match known.get(name).map(|known| &known.schema) {
+        match known.get(name).map(Known::schema) {
             Some(Ok(_)) => {}
             Some(Err(error)) => {
                 let error = invalid(name, error);
@@ -172,7 +180,7 @@ impl<'a> Configs<'a> {
     fn violations_of(&self, extension: &ExtensionResource, config: &Value) -> Vec<Violation> {
         let violations = match &extension.entry {
             Entry::Linked(name) => {
-                let schema = self.linked(name).and_then(|known| known.schema.as_ref().ok());
+                let schema = self.linked(name).and_then(|known| known.schema().ok());
                 schema.map(|schema| schema.violations(config))
             }
             Entry::Library(library) => {

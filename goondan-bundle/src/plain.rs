@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use crate::fault::{Flaw, Place};
 use crate::faults::Faults;
 use crate::source;
-use crate::yaml::{self, Node, Value};
+use crate::yaml::{self, Node};
 
 /// Reads a YAML file of one document into `T`, with the limits of a bundle: 1 MB, 64 levels, few aliases.
 ///
@@ -25,11 +25,13 @@ pub(crate) fn read_file<T: DeserializeOwned + Send>(path: &Path) -> Result<T, Fa
 }
 
 fn read<T: DeserializeOwned + Send>(text: &str) -> Result<T, Flaw> {
-    // Read twice: what fails as a tree is no YAML, what fails only then has another shape.
-    let tree = yaml::one::<Node>(text, ErrorCode::CONFIG_PARSE)?;
-    // The parser would take nothing for an empty list.
-    if matches!(tree.value, Value::Null) {
-        return Err(Flaw::new(ErrorCode::CONFIG_PARSE, Place::START, "the file is empty", "write the data into it"));
-    }
-    yaml::one(text, ErrorCode::CONFIG_SCHEMA)
+    yaml::on_large_stack(|| match yaml::one::<Option<T>>(text, ErrorCode::CONFIG_SCHEMA) {
+        Ok(Some(read)) => Ok(read),
+        // The parser would take nothing for an empty list.
+        Ok(None) => {
+            Err(Flaw::new(ErrorCode::CONFIG_PARSE, Place::START, "the file is empty", "write the data into it"))
+        }
+        // What fails as a tree as well is no YAML; the rest has another shape.
+        Err(flaw) => Err(yaml::one::<Node>(text, ErrorCode::CONFIG_PARSE).err().unwrap_or(flaw)),
+    })?
 }

@@ -33,6 +33,8 @@ pub enum Provider {
     Scripted {
         /// The YAML file with the answers: below the bundle's root, and joined to it. It exists.
         script: PathBuf,
+        /// What stood in it when the bundle was read.
+        items: Vec<ScriptItem>,
         /// The file that gets every request as a line of JSON: below the bundle's root, and joined to it.
         record: Option<PathBuf>,
     },
@@ -72,10 +74,11 @@ fn scripted(spec: &Table<'_>, root: &Path) -> Option<Provider> {
         let file = below(root, &field)?;
         if file.is_file() {
             // RULE-02: what the script of a model says is checked before any turn.
-            if let Err(faults) = read_file::<Vec<ScriptItem>>(&file) {
+            let items = read_file(&file).unwrap_or_else(|faults| {
                 faults.into_iter().for_each(|fault| field.faults().report_elsewhere(fault));
-            }
-            return Some(file);
+                Vec::new()
+            });
+            return Some((file, items));
         }
         field.refuse(
             ErrorCode::CONFIG_ENTRY_NOT_FOUND,
@@ -85,8 +88,8 @@ fn scripted(spec: &Table<'_>, root: &Path) -> Option<Provider> {
         None
     });
     let record = spec.get("record").map(|field| below(root, &field));
-    let (script, record) = (script?, record.map_or(Some(None), |record| record.map(Some))?);
-    Some(Provider::Scripted { script, record })
+    let ((script, items), record) = (script?, record.map_or(Some(None), |record| record.map(Some))?);
+    Some(Provider::Scripted { script, items, record })
 }
 
 /// The path that `field` names, which must not lead out of the bundle (F-REF).

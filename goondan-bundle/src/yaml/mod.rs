@@ -1,7 +1,7 @@
 //! Owns the tree of a YAML document: values of which each one knows its place in the file.
 
 mod parse;
-pub(crate) use parse::{documents, one};
+pub(crate) use parse::{documents, on_large_stack, one};
 
 use std::fmt;
 

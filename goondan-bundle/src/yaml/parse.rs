@@ -41,9 +41,10 @@ pub(crate) fn documents(text: &str) -> Result<Vec<Result<Node, Flaw>>, Flaw> {
     })
 }
 
-/// The only document of a file; `code` says what it means when it does not fit `T`.
-pub(crate) fn one<T: DeserializeOwned + Send>(text: &str, code: ErrorCode) -> Result<T, Flaw> {
-    on_large_stack(|| serde_saphyr::from_str_with_options(text, options()).map_err(|error| flaw(code, &error)))?
+/// The only document of a file; `code` says what it means when it does not fit `T`. To be called [on a large
+/// stack](on_large_stack).
+pub(crate) fn one<T: DeserializeOwned>(text: &str, code: ErrorCode) -> Result<T, Flaw> {
+    serde_saphyr::from_str_with_options(text, options()).map_err(|error| flaw(code, &error))
 }
 
 fn options() -> Options {
@@ -68,7 +69,8 @@ fn options() -> Options {
     }
 }
 
-fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Flaw> {
+/// Runs what parses on a thread whose stack is large enough for it.
+pub(crate) fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Flaw> {
     let failed = |why: &str| {
         Flaw::new(ErrorCode::CONFIG_PARSE, Place::START, why, "simplify the file, or try again when memory is free")
     };

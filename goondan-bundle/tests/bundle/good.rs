@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use goondan_bundle::{Bundle, Entry, Provider};
+use goondan_core::ScriptItem;
 use serde_json::json;
 
 use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of, load};
@@ -45,7 +46,8 @@ spec:
     assert_eq!(main.name, "main");
     assert_eq!(main.system.as_deref(), Some("You are brief."));
     let script = directory.path().join("script.yaml");
-    assert_eq!(bundle.model_of(main).provider, Provider::Scripted { script, record: None });
+    let items = vec![ScriptItem::say("hello")];
+    assert_eq!(bundle.model_of(main).provider, Provider::Scripted { script, items, record: None });
 
     let used: Vec<_> = bundle.extensions_of(main).collect();
     assert_eq!(used.len(), 1);

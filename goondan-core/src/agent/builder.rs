@@ -257,7 +257,7 @@ impl Wanted {
         let name = ExtensionName::new(self.name.as_deref().unwrap_or(descriptor.name))?;
         check_compatibility(descriptor, capabilities).map_err(|error| error.at(&name, "load"))?;
         let schema =
-            Schema::compile(&(descriptor.config_schema)()).map_err(|error| error.at(&name, "config schema"))?;
+            Schema::derived(&(descriptor.config_schema)()).map_err(|error| error.at(&name, "config schema"))?;
         // A missing config is an empty one, so that extensions whose members all have defaults need none.
         let config = if self.config.is_null() { Value::Object(serde_json::Map::new()) } else { self.config };
         let violations = schema.violations(&config);

@@ -1,15 +1,17 @@
 //! Owns the scripted model: it plays prepared answers, without key or network, the same every time.
 
+mod when;
+
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use regex::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use self::when::When;
 use super::{Model, ModelRequest, ModelResponse};
 use crate::BoxFuture;
 use crate::conversation::{MessageData, Role};
@@ -30,15 +32,15 @@ pub struct ScriptedModel {
 }
 
 /// One prepared answer.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(try_from = "ItemFields")]
 pub struct ScriptItem {
     action: Action,
-    when: Option<Regex>,
+    when: Option<When>,
     repeat: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Action {
     Respond(ModelResponse),
     Calls(Vec<ScriptedCall>),
@@ -59,7 +61,7 @@ struct ItemFields {
     repeat: bool,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct ScriptedCall {
     tool: String,
@@ -72,7 +74,7 @@ fn no_args() -> Value {
     Value::Object(Map::new())
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct ScriptedFailure {
     message: String,
@@ -95,7 +97,7 @@ impl TryFrom<ItemFields> for ScriptItem {
         let (Some(action), None) = (actions.next(), actions.next()) else {
             return Err("an item has exactly one of `say`, `call`, `calls`, `fail` and `raw`".to_owned());
         };
-        let when = fields.when.map(|pattern| Regex::new(&pattern)).transpose();
+        let when = fields.when.map(When::new).transpose();
         let when = when.map_err(|error| format!("`when` is not a regular expression: {error}"))?;
         Ok(Self { action, when, repeat: fields.repeat })
     }
@@ -137,10 +139,10 @@ impl ScriptItem {
     /// # Errors
     /// `E_MODEL_SCRIPT` when `pattern` is not a regular expression.
     pub fn when(mut self, pattern: &str) -> Result<Self> {
-        let regex = Regex::new(pattern).map_err(|error| {
+        let when = When::new(pattern.to_owned()).map_err(|error| {
             Error::new(ErrorCode::MODEL_SCRIPT, format!("`{pattern}` is not a regular expression")).caused_by(error)
         })?;
-        self.when = Some(regex);
+        self.when = Some(when);
         Ok(self)
     }
 
@@ -170,7 +172,7 @@ impl ScriptedModel {
             record.write(request)?;
         }
         let heard = newest_input(request);
-        match self.pick(&heard) {
+        match self.pick(&heard)? {
             Some(Action::Respond(response)) => Ok(response),
             Some(Action::Calls(calls)) => {
                 let request =
@@ -185,15 +187,16 @@ impl ScriptedModel {
         }
     }
 
-    fn pick(&self, heard: &str) -> Option<Action> {
+    fn pick(&self, heard: &str) -> Result<Option<Action>> {
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |item: &ScriptItem| item.when.as_ref().is_none_or(|when| when.is_match(heard));
-        let slot = script.iter_mut().find(|slot| slot.as_ref().is_some_and(fits))?;
-        if slot.as_ref().is_some_and(|item| item.repeat) {
-            slot.as_ref().map(|item| item.action.clone())
-        } else {
-            slot.take().map(|item| item.action)
+        for slot in script.iter_mut() {
+            let Some(item) = slot else { continue };
+            if item.when.as_ref().map_or(Ok(true), |when| when.fits(heard))? {
+                let again = item.repeat.then(|| item.action.clone());
+                return Ok(again.or_else(|| slot.take().map(|item| item.action)));
+            }
         }
+        Ok(None)
     }
 }
 

@@ -1,0 +1,52 @@
+//! What opening a conversation costs that lies on the disk, beside parsing its lines with serde_json.
+#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Duration;
+
+use goondan::store::FileStore;
+use goondan::{Message, Store, Value};
+use goondan_benches::{head, row, runtime, side_by_side, stored, time};
+use serde::de::DeserializeOwned;
+
+fn main() {
+    head("Opening a conversation", "serde_json");
+    for (messages, rounds) in [(100, 200), (10_000, 20), (100_000, 7)] {
+        let workspace = tempfile::tempdir().expect("a directory");
+        let store = FileStore::open(workspace.path()).expect("a store");
+        // The first opening makes what is not there; all others find it.
+        drop(open(&store));
+        let base = stored::write(&store, &stored::id(), messages);
+        let ours = || taken(|| open(&store));
+        row(
+            &format!("{messages} messages, to their lines as values"),
+            1,
+            side_by_side(rounds, ours, || taken(|| parsed::<Value>(&base))),
+        );
+        row(
+            &format!("{messages} messages, to their lines as messages"),
+            1,
+            side_by_side(rounds, ours, || taken(|| parsed::<Message>(&base))),
+        );
+    }
+}
+
+fn open(store: &FileStore) -> goondan::store::Opened {
+    runtime().block_on(store.open(&stored::id())).expect("it opens")
+}
+
+fn parsed<T: DeserializeOwned>(base: &Path) -> Vec<T> {
+    let bytes = fs::read(base).expect("a file");
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_slice(line).expect("a line")).collect()
+}
+
+/// How long it takes to make something; not, to let it go.
+fn taken<T>(make: impl FnOnce() -> T) -> Duration {
+    let mut made = None;
+    let taken = time(|| made = Some(black_box(make())));
+    drop(made);
+    taken
+}

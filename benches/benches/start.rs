@@ -1,0 +1,116 @@
+//! What it costs to start `goondan run --input` and to see its first turn end, beside a program that starts a runtime of
+//! tokio and ends. Each sample is a new process; the files that it reads are in the memory of the system already.
+#![allow(clippy::expect_used, clippy::panic, reason = "a bench stops at what cannot be")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use goondan::store::FileStore;
+use goondan::{AgentName, InstanceId, InstanceKey};
+use goondan_benches::{Pair, head, row, stored};
+
+const ROUNDS: usize = 150;
+const QUICKSTART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
+/// An agent that keeps all its messages.
+const KEEPS: &str = "
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: main }
+spec: { provider: scripted, script: ./script.yaml }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: guide }
+spec: { model: Model/main }
+";
+
+fn main() {
+    let goondan = program();
+    let state = tempfile::tempdir().expect("a directory");
+    let run = |bundle: &Path, instance: &str, fsync: &str| {
+        let args = ["--input", "hello", "--instance", instance, "--fsync", fsync, "--state-root"].map(OsStr::new);
+        let args = ["run".as_ref(), bundle.as_os_str()].into_iter().chain(args).chain([state.path().as_os_str()]);
+        Sample::of(goondan.as_ref(), args)
+    };
+    head("From the start to the end of the first turn", "empty tokio");
+    let (mut ours, mut synced, mut empty) = (Sample::MOST, Sample::MOST, Sample::MOST);
+    for round in 0..ROUNDS {
+        ours = ours.least(run(QUICKSTART.as_ref(), &format!("a{round}"), "never"));
+        synced = synced.least(run(QUICKSTART.as_ref(), &format!("b{round}"), "turn"));
+        empty = empty.least(Sample::of(env!("CARGO_BIN_EXE_empty").as_ref(), []));
+    }
+    row("time, fsync: never", 1, Pair { ours: ours.time, yardstick: empty.time });
+    row("time, fsync: turn", 1, Pair { ours: synced.time, yardstick: empty.time });
+    row("time of the processors", 1, Pair { ours: ours.processors, yardstick: empty.processors });
+    let ratio = ours.memory as f64 / empty.memory as f64;
+    println!("{:<52} {:>10.1}MB {:>10.1}MB {ratio:>8.2}×", "most memory", mega(ours.memory), mega(empty.memory));
+
+    println!("\nThe most memory over 10,000 messages of 500 characters");
+    let keeps = tempfile::tempdir().expect("a directory");
+    fs::write(keeps.path().join("goondan.yaml"), KEEPS).expect("a file");
+    fs::write(keeps.path().join("script.yaml"), "- { say: fine }").expect("a file");
+    for (what, bundle, workspace) in [
+        ("all are kept", keeps.path(), "guide"),
+        ("a window lets all but twenty go", QUICKSTART.as_ref(), "quickstart"),
+    ] {
+        let size = fs::metadata(long(state.path(), workspace)).expect("a file").len() / 1024;
+        let memory = run(bundle, "long", "never").memory;
+        let most = mega(3 * size) + 20.0;
+        println!("{what:<52} {:>10.1}MB of {most:.1}MB: 3 × {:.1}MB on the disk + 20MB", mega(memory), mega(size));
+    }
+}
+
+/// The command, built as its users build it.
+fn program() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target directory");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--release", "--package", "goondan-cli", "--target-dir"]).arg(target);
+    assert!(cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo runs").success());
+    target.join("release/goondan")
+}
+
+/// Writes the conversation `long`, and says where it lies.
+fn long(state: &Path, workspace: &str) -> PathBuf {
+    let store = FileStore::in_workspace(state, workspace).expect("a store");
+    let agent = AgentName::new("guide").expect("it is one");
+    stored::write(&store, &InstanceId { agent, key: InstanceKey::new("long").expect("it is one") }, 10_000)
+}
+
+/// What one run of a program took.
+#[derive(Clone, Copy)]
+struct Sample {
+    time: Duration,
+    processors: Duration,
+    /// In kB.
+    memory: u64,
+}
+
+impl Sample {
+    const MOST: Self = Self { time: Duration::MAX, processors: Duration::MAX, memory: u64::MAX };
+
+    fn of<'a>(program: &OsStr, args: impl IntoIterator<Item = &'a OsStr>) -> Self {
+        let output = Command::new(env!("CARGO_BIN_EXE_sample")).arg(program).args(args).output();
+        let output = output.expect("the sample runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let numbers = String::from_utf8(output.stdout).expect("numbers");
+        let numbers: Vec<u64> = numbers.split_whitespace().map(|it| it.parse().expect("a number")).collect();
+        let [time, processors, memory] = numbers[..] else { panic!("three numbers: {numbers:?}") };
+        Self { time: Duration::from_micros(time), processors: Duration::from_micros(processors), memory }
+    }
+
+    /// The least of both, in each respect.
+    fn least(self, other: Self) -> Self {
+        Self {
+            time: self.time.min(other.time),
+            processors: self.processors.min(other.processors),
+            memory: self.memory.min(other.memory),
+        }
+    }
+}
+
+fn mega(kilobytes: u64) -> f64 {
+    kilobytes as f64 / 1024.0
+}

@@ -1,0 +1,94 @@
+//! What keeping a turn on the disk costs, beside the shortest way to put the same bytes there.
+#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use goondan::store::{Commit, FileStore, Fsync, Opened, Reach};
+use goondan::{Conversation, MessageEvent, Store, TurnId};
+use goondan_benches::agents::{self, Layers};
+use goondan_benches::{head, row, runtime, side_by_side, stored, time};
+
+fn main() {
+    head("A turn on the disk", "bare");
+    appending("fsync: turn, to append and sync", Fsync::Turn, |file| file.sync_data().expect("a sync"));
+    appending("fsync: never, to append", Fsync::Never, |_| {});
+    rewriting();
+}
+
+/// Whole turns of an agent that only adds messages, beside writing as many bytes at the end of a file.
+fn appending(what: &str, fsync: Fsync, sync: fn(&File)) {
+    let (ours, bare) = (tempfile::tempdir().expect("a directory"), tempfile::tempfile().expect("a file"));
+    let store = FileStore::open(ours.path()).expect("a store").fsync(fsync);
+    let runtime = runtime();
+    let instance = runtime.block_on(async {
+        let agent = agents::builder(Layers::default(), 0).store(store).build().await.expect("the agent is complete");
+        agent.instance("bench").await.expect("it opens")
+    });
+    let turn = || {
+        runtime.block_on(instance.run("hi")).expect("a turn");
+    };
+    turn();
+    let before = written();
+    turn();
+    let bytes = vec![b'x'; written() - before];
+    let append = || {
+        (&bare).write_all(&bytes).expect("a write");
+        sync(&bare);
+    };
+    row(&format!("{what} its {} bytes", bytes.len()), 1, side_by_side(100, || time(turn), || time(append)));
+}
+
+/// How many bytes this process wrote.
+fn written() -> usize {
+    let counted = fs::read_to_string("/proc/self/io").expect("Linux counts them");
+    let written = counted.lines().find_map(|line| line.strip_prefix("wchar: "));
+    written.and_then(|number| number.parse().ok()).expect("Linux counts them")
+}
+
+/// A saturated window over 10,000 messages: each turn brings two and lets two go. The yardstick writes the same bytes by
+/// the shortest way that a crash cannot tear.
+fn rewriting() {
+    let workspace = tempfile::tempdir().expect("a directory");
+    let store = FileStore::open(workspace.path()).expect("a store");
+    let runtime = runtime();
+    drop(runtime.block_on(store.open(&stored::id())).expect("it opens"));
+    let base = stored::write(&store, &stored::id(), 10_000);
+    let Opened { base: messages, mut journal, .. } = runtime.block_on(store.open(&stored::id())).expect("it opens");
+    let mut ids: VecDeque<_> = messages.iter().map(|message| message.id().clone()).collect();
+    let (mut conversation, _) = Conversation::from_base(messages);
+    let mut number = 0;
+    let mut turn = || {
+        number += 1;
+        let turn = TurnId::from(format!("t{number}"));
+        let new: Vec<_> = (0..2).map(|it| stored::message(&format!("new-{number}-{it}"))).collect();
+        let gone = ids.drain(..2).map(MessageEvent::remove).collect::<Vec<_>>();
+        ids.extend(new.iter().map(|message| message.id().clone()));
+        time(|| {
+            journal.begin(&turn).expect("a turn");
+            for event in gone.into_iter().chain(new.into_iter().map(MessageEvent::append)) {
+                conversation.apply(event.clone()).expect("the event applies");
+                journal.record(&event).expect("a line");
+            }
+            runtime.block_on(journal.flush(Reach::Process)).expect("a write");
+            let commit = Commit { turn: &turn, conversation: &conversation, state: &BTreeMap::new() };
+            runtime.block_on(journal.commit(commit)).expect("a commit");
+            conversation.fold();
+        })
+    };
+    let bare = || rewrite(workspace.path(), &fs::read(&base).expect("a file"));
+    row("rewriting 10,000 messages, to write, sync, rename", 1, side_by_side(40, &mut turn, bare));
+}
+
+fn rewrite(workspace: &Path, bytes: &[u8]) -> Duration {
+    time(|| {
+        let beside = workspace.join("bare.tmp");
+        let mut file = File::create(&beside).expect("a file");
+        file.write_all(bytes).expect("a write");
+        file.sync_data().expect("a sync");
+        fs::rename(&beside, workspace.join("bare")).expect("a name");
+    })
+}

@@ -1,0 +1,58 @@
+//! The work whose instructions `benches/count.sh` counts: what the first argument names, as often as the second says.
+//! Whatever happens outside of [`counted`] is not counted.
+#![allow(clippy::expect_used, clippy::panic, reason = "a bench stops at what cannot be")]
+
+use std::env;
+use std::hint::black_box;
+use std::sync::Arc;
+
+use goondan::{Conversation, Instance, Message};
+use goondan_benches::agents::{self, Layers};
+use goondan_benches::{messages, runtime};
+
+/// Turns before the first that is counted: by then all tables have grown.
+const WARM_UP: usize = 40;
+
+fn main() {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let [what, number] = &args[..] else { panic!("say what, and how often") };
+    let number: usize = number.parse().expect("a number");
+    let one = Layers { keep: 20, ..Layers::default() };
+    match what.as_str() {
+        "layers of the turn" => turns(Layers { turn: number, ..one }, 0, 100),
+        "layers of the step" => turns(Layers { step: number, ..one }, 0, 100),
+        "layers of the tool call" => turns(Layers { tool_call: number, ..one }, 1, 100),
+        "turns" => turns(Layers { turn: 10, step: 10, tool_call: 10, keep: 100, ..one }, 2, number),
+        "observed turns" => turns(Layers { turn: 10, step: 10, tool_call: 10, keep: 100, observed: true }, 2, number),
+        "message events" => events(number),
+        _ => panic!("{what} is not known"),
+    }
+}
+
+/// The work itself. It is a function of its own so that what is counted can be named.
+#[inline(never)]
+fn counted(work: &mut dyn FnMut()) {
+    black_box(work)();
+}
+
+fn turns(layers: Layers, calls: usize, number: usize) {
+    let runtime = runtime();
+    let instance = runtime.block_on(agents::instance(layers, calls));
+    let turn = |instance: &Instance| {
+        runtime.block_on(instance.run("hi")).expect("a turn");
+    };
+    (0..WARM_UP).for_each(|_| turn(&instance));
+    counted(&mut || (0..number).for_each(|_| turn(&instance)));
+}
+
+/// Over a base of 10,000 messages.
+fn events(number: usize) {
+    let base = messages::base(10_000);
+    let mut events: Vec<_> = (0..number).map(|n| messages::event(n, number, base.len())).collect();
+    let (mut conversation, _) = Conversation::from_base(base.iter().map(Arc::<Message>::clone));
+    counted(&mut || {
+        for event in events.drain(..) {
+            conversation.apply(event).expect("the event applies");
+        }
+    });
+}

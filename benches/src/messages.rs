@@ -1,0 +1,20 @@
+//! A conversation, and events for it.
+
+use std::sync::Arc;
+
+use goondan::{Message, MessageEvent};
+
+/// So many messages.
+pub fn base(number: usize) -> Vec<Arc<Message>> {
+    (0..number).map(|n| Arc::new(Message::user("text").with_id(format!("m{n}")))).collect()
+}
+
+/// One of `number` events over a base of so many messages: appends, replaces and removes in turns, all over the base.
+pub fn event(n: usize, number: usize, base: usize) -> MessageEvent {
+    let target = format!("m{}", n * base / number);
+    match n % 3 {
+        0 => MessageEvent::append(Message::user("text").with_id(format!("n{n}"))),
+        1 => MessageEvent::replace(target.as_str(), Message::user("other").with_id(target.as_str())),
+        _ => MessageEvent::remove(target.as_str()),
+    }
+}

@@ -1,0 +1,37 @@
+//! Conversations on the disk, without the turns that would have made them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use goondan::store::FileStore;
+use goondan::{AgentName, InstanceId, InstanceKey, Message};
+
+/// The conversation that [`write`] makes.
+///
+/// # Panics
+/// Never: the names are names.
+pub fn id() -> InstanceId {
+    let key = InstanceKey::new("bench").expect("it is one");
+    InstanceId { agent: AgentName::new("bench").expect("it is one"), key }
+}
+
+/// A message of 500 characters.
+pub fn message(id: &str) -> Message {
+    Message::user("x".repeat(500)).with_id(id)
+}
+
+/// Stores so many messages as the conversation `instance`, and says where they lie.
+///
+/// # Panics
+/// When they cannot be written.
+pub fn write(store: &FileStore, instance: &InstanceId, messages: usize) -> PathBuf {
+    let base = store.instance_dir(instance).join("messages/base.jsonl");
+    let mut bytes = Vec::new();
+    for number in 0..messages {
+        serde_json::to_writer(&mut bytes, &message(&format!("m{number}"))).expect("a message is JSON");
+        bytes.push(b'\n');
+    }
+    fs::create_dir_all(base.parent().unwrap_or(Path::new("."))).expect("a directory");
+    fs::write(&base, bytes).expect("a file");
+    base
+}

@@ -1,0 +1,72 @@
+//! How much memory `goondan run` takes over a long history. A test program of its own, because the system counts the most
+//! memory over all children of a process.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use goondan::store::FileStore;
+use goondan::{AgentName, InstanceId, InstanceKey, Message};
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// Its agent lets all but twenty messages go.
+const QUICKSTART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
+/// Its agent keeps them.
+const KEEPS: &str = "
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: main }
+spec: { provider: scripted, script: ./script.yaml }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: guide }
+spec: { model: Model/main }
+";
+const MESSAGES: usize = 10_000;
+
+/// The most memory, in bytes, that a child of this process took until now.
+fn most() -> u64 {
+    let kilobytes = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss();
+    u64::try_from(kilobytes).unwrap() * 1024
+}
+
+fn run(bundle: &Path, state: &Path, instance: &str) {
+    let mut goondan = Command::new(env!("CARGO_BIN_EXE_goondan"));
+    goondan.arg("run").arg(bundle).args(["--input", "hello", "--instance", instance, "--state-root"]).arg(state);
+    assert!(goondan.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap().success());
+}
+
+/// Stores the conversation `long`, and says how large it is.
+fn store(state: &Path, workspace: &str) -> u64 {
+    let store = FileStore::in_workspace(state, workspace).unwrap();
+    let id = InstanceId { agent: AgentName::new("guide").unwrap(), key: InstanceKey::new("long").unwrap() };
+    let base = store.instance_dir(&id).join("messages/base.jsonl");
+    let line = |number: usize| {
+        let message = Message::user("x".repeat(500)).with_id(format!("m{number}"));
+        serde_json::to_string(&message).unwrap() + "\n"
+    };
+    fs::create_dir_all(base.parent().unwrap()).unwrap();
+    fs::write(&base, (0..MESSAGES).map(line).collect::<String>()).unwrap();
+    fs::metadata(&base).unwrap().len()
+}
+
+#[test]
+fn a_long_history_takes_less_than_three_times_its_size_in_memory() {
+    let place = tempfile::tempdir().unwrap();
+    let (keeps, state) = (place.path().join("keeps"), place.path().join("state"));
+    fs::create_dir(&keeps).unwrap();
+    fs::write(keeps.join("goondan.yaml"), KEEPS).unwrap();
+    fs::write(keeps.join("script.yaml"), "- { say: fine }").unwrap();
+    let bundles = [(keeps.as_path(), "guide"), (Path::new(QUICKSTART), "quickstart")];
+    bundles.iter().for_each(|(bundle, _)| run(bundle, &state, "short"));
+    let short = most();
+    for (bundle, workspace) in bundles {
+        let size = store(&state, workspace);
+        run(bundle, &state, "long");
+        let long = most() - short;
+        println!("{workspace}: {long} bytes of memory more than over no messages, {size} on the disk");
+        assert!(long <= 3 * size, "{workspace}: {long} bytes of memory for {size} on the disk");
+    }
+}
