@@ -12,8 +12,11 @@ type Room = MaybeUninit<[u128; 16]>;
 /// How many a thread keeps: 16 KiB at most.
 const MOST: usize = 64;
 
+/// A room that nobody is in. In a box, for it moves between the list and whoever takes it.
+struct Spare(Box<Room>);
+
 thread_local! {
-    static SPARE: RefCell<Vec<Box<Room>>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<Vec<Spare>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A box whose memory is used again. What does not fit into a room has a box of its own.
@@ -28,7 +31,8 @@ impl<T> Kept<T> {
         }
         // A thread that ends has none.
         let spare = SPARE.try_with(|spare| spare.borrow_mut().pop()).ok().flatten();
-        let room = NonNull::from(Box::leak(spare.unwrap_or_else(Box::new_uninit))).cast::<T>();
+        let room = spare.map_or_else(Box::new_uninit, |Spare(room)| room);
+        let room = NonNull::from(Box::leak(room)).cast::<T>();
         // SAFETY: The room is ours, and large and aligned enough.
         unsafe { room.write(value) };
         Self(room)
@@ -83,7 +87,7 @@ struct Empty(NonNull<Room>);
 impl Drop for Empty {
     fn drop(&mut self) {
         // SAFETY: `Kept::new` made a room of it, whose value has ended.
-        let mut room = Some(unsafe { Box::from_raw(self.0.as_ptr()) });
+        let mut room = Some(Spare(unsafe { Box::from_raw(self.0.as_ptr()) }));
         // A thread that ends keeps none.
         _ = SPARE.try_with(|spare| {
             let mut spare = spare.borrow_mut();
