@@ -91,7 +91,8 @@ fn read<T: DeserializeOwned>(link: Link, field: &str) -> T {
 /// As [`read`].
 #[expect(clippy::panic, reason = "there is no value to go on with")]
 fn read_metadata(link: Link) -> Map<String, Value> {
-    let mut metadata = METADATA.take().unwrap_or_default();
+    // A thread that ends keeps none.
+    let mut metadata = METADATA.try_with(Cell::take).ok().flatten().unwrap_or_default();
     let read = link.read("metadata").and_then(|json| {
         // SAFETY: The contract makes text of the host UTF-8.
         map::replace(&mut metadata, StrRead::new(unsafe { json.lent() }))
@@ -119,7 +120,7 @@ impl Run {
             let json = serde_json::to_vec(&metadata)?;
             self.link.write("metadata", &json)?;
             if json.len() <= MOST_KEPT {
-                METADATA.set(Some(metadata));
+                _ = METADATA.try_with(|kept| kept.set(Some(metadata)));
             }
         }
         if let Some(args) = fields.args.changed() {
