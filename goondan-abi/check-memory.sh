@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Looks for misuse of memory in goondan-abi with the tools that are there, and says which those are:
 #  - Miri runs the unit tests, which are few: most of what is unsafe needs another binary, and Miri loads none.
-#  - Valgrind runs the tests that load, run, cancel, panic, in Rust and in C; not those that reload, whose digests of whole
-#    files take it minutes. It reports nothing today, so there are no
+#  - Valgrind runs the tests that load, run, cancel, panic, reload, in Rust and in C. It reports nothing today, so there are no
 #    suppressions. Leaks are not looked for: libraries and what describes them stay for as long as the process, on purpose.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +16,7 @@ if valgrind --version >/dev/null 2>&1; then
   runner="CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$host")_RUNNER"
   env "$runner=valgrind --quiet --error-exitcode=1 --leak-check=no --fair-sched=yes" \
     cargo test --locked -p goondan-abi --features host --test library -- \
-    --test-threads=1 frozen:: runtime:: failures:: c::
+    --test-threads=1 frozen:: runtime:: failures:: c:: reload::
   ran+=(Valgrind)
 fi
 echo "memory of goondan-abi: checked with ${ran[*]:-nothing, for neither Miri nor Valgrind is there}"

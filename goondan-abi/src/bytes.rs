@@ -38,6 +38,11 @@ impl Text {
     pub(crate) unsafe fn str<'a>(self) -> &'a str {
         // SAFETY: The caller guarantees what `bytes` asks for.
         let bytes = unsafe { self.bytes() };
+        if bytes.is_ascii() {
+            // Names of fields, mostly: this is faster for them than the check below.
+            // SAFETY: ASCII is UTF-8.
+            return unsafe { std::str::from_utf8_unchecked(bytes) };
+        }
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
@@ -104,6 +109,15 @@ impl Owned {
         // SAFETY: The other side wrote the buffer, and the contract makes its bytes readable until it is freed, which
         // only dropping `self` does.
         unsafe { Text { data: self.0.data.cast(), len: self.0.len }.bytes() }
+    }
+
+    /// The text, if it comes from a host of this project, as [`Text::lent`] does.
+    ///
+    /// # Safety
+    /// The bytes must be UTF-8.
+    pub(crate) unsafe fn lent(&self) -> &str {
+        // SAFETY: The caller guarantees UTF-8.
+        unsafe { std::str::from_utf8_unchecked(self.bytes()) }
     }
 
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T> {

@@ -9,6 +9,7 @@ use goondan_core::{Error, Result};
 
 use crate::bytes::{Owned, error_buffer};
 use crate::panic::{caught, logged};
+use crate::room::Kept;
 use crate::table::{self, Buffer, FAILED, FutureTable, OK, PANICKED, PENDING};
 use crate::waker::{lend, with_context};
 
@@ -44,7 +45,7 @@ where
     A: Around,
     F: Future<Output = Result<Buffer>> + Send,
 {
-    let data = Box::into_raw(Box::new(Exported { around, future: Some(future) }));
+    let data = Kept::new(Exported { around, future: Some(future) }).into_raw();
     table::Future { data: data.cast(), table: Exported::<A, F>::TABLE }
 }
 
@@ -82,7 +83,7 @@ impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
             // SAFETY: The contract gives back the data that came with the table, not ended yet and not polled by anyone else.
             let this = unsafe { &mut *data.cast::<Self>() };
             let _inside = this.around.enter();
-            // SAFETY: Neither box nor room is moved out of; the future is only dropped in place.
+            // SAFETY: What is kept or lent is not moved out of; the future is only dropped in place.
             let mut future = unsafe { Pin::new_unchecked(&mut this.future) };
             let Some(running) = future.as_mut().as_pin_mut() else {
                 return Poll::Ready(Err(Error::msg("a future was polled after its end")));
@@ -108,7 +109,7 @@ impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
     unsafe extern "C" fn drop(data: *mut c_void) {
         logged("dropping a future", || {
             // SAFETY: The contract gives back, once, the data that `export` made.
-            let mut this = unsafe { Box::from_raw(data.cast::<Self>()) };
+            let mut this = unsafe { Kept::from_raw(data.cast::<Self>()) };
             if this.future.is_some() {
                 let _inside = this.around.enter();
                 this.future = None;

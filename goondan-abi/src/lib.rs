@@ -23,7 +23,7 @@
 //! ```
 //!
 //! # Layout
-//! `table`: the contract · `bytes`, `future`, `waker`, `panic`: what both sides make of it · `guest`: the side of the library
+//! `table`: the contract · `bytes`, `map`, `future`, `room`, `waker`, `panic`: what both sides make of it · `guest`: the side of the library
 //! · `host`: the side of the program.
 
 mod bytes;
@@ -31,7 +31,9 @@ mod future;
 mod guest;
 #[cfg(feature = "host")]
 mod host;
+mod map;
 mod panic;
+mod room;
 pub mod table;
 mod waker;
 

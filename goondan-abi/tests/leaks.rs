@@ -16,7 +16,7 @@ use goondan_core::{Agent, Instance, ScriptItem};
 use goondan_covers::covers;
 use serde_json::json;
 
-use support::{agent, library, loaded};
+use support::{agent, loaded, optimized};
 
 const BATCHES: usize = 100;
 /// Calls of each kind in a batch.
@@ -73,7 +73,7 @@ async fn batch() {
 
 async fn reload(agent: &Agent, instance: &Instance, path: &std::path::Path, number: usize) {
     // Bytes behind the end make it another library.
-    let mut bytes = fs::read(library()).unwrap();
+    let mut bytes = fs::read(optimized()).unwrap();
     bytes.extend(format!("build {number}").bytes());
     fs::write(path, bytes).unwrap();
     let library = Library::inspect(path).unwrap().load().unwrap();
@@ -99,6 +99,8 @@ fn calls_panics_cancellations_and_reloads_leave_nothing_behind() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("libfixture.so");
+    // What is loaded stays, and so does the lock on the directory of the copies.
+    loaded();
     let idle = held();
     runtime.block_on(async {
         for _ in 0..BATCHES / 10 {

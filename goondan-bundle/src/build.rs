@@ -39,16 +39,22 @@ impl Agents {
     /// Makes these the agents of `bundle`: each one becomes what it is there, as by [`Agent::reload`], new ones come and
     /// others go. Nothing changes when the bundle cannot be built. The store stays the same.
     ///
+    /// Gives what became of each agent that was there before, by name: [`Agent::reload`] may refuse to change one, which then
+    /// stays what it was, while the others go on; and of one that is gone, an error in closing what it had open.
+    ///
     /// # Errors
-    /// As [`Bundle::build_with`], or without `libraries` as [`Bundle::build`]; and what [`Agent::reload`] says of the first
-    /// agent that stays what it was. Those before it, by name, are new then.
-    pub async fn reload(&mut self, bundle: &Bundle, libraries: Option<&dyn Libraries>) -> Result<Vec<Reloaded>> {
+    /// As [`Bundle::build_with`], or without `libraries` as [`Bundle::build`].
+    pub async fn reload(
+        &mut self,
+        bundle: &Bundle,
+        libraries: Option<&dyn Libraries>,
+    ) -> Result<BTreeMap<AgentName, Result<Reloaded>>> {
         let built = bundle.build_agents(&self.store, &self.router, libraries).await?;
         let gone: Vec<_> = self.agents.keys().filter(|name| !built.contains_key(*name)).cloned().collect();
-        let mut reloaded = Vec::new();
+        let mut outcomes = BTreeMap::new();
         for (name, agent) in built {
             if let Some(known) = self.agents.get(&name) {
-                reloaded.push(known.reload(&agent).await?);
+                outcomes.insert(name, known.reload(&agent).await);
             } else {
                 self.router.add(&agent);
                 self.agents.insert(name, agent);
@@ -56,9 +62,11 @@ impl Agents {
         }
         for name in gone {
             self.agents.remove(&name);
-            self.router.remove(&name).await?;
+            if let Err(error) = self.router.remove(&name).await {
+                outcomes.insert(name, Err(error));
+            }
         }
-        Ok(reloaded)
+        Ok(outcomes)
     }
 
     /// Closes what the agents opened on behalf of one another.

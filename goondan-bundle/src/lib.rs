@@ -41,7 +41,7 @@ mod document;
 mod shape;
 
 mod schema;
-pub use schema::schema;
+pub use schema::{schema, schema_with};
 
 mod reference;
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::LibraryEntry;
 use crate::document::Kind;
 use crate::shape::{DOCUMENT, FieldShape, REFERENCE, Shape, Takes, VALUE};
 
@@ -22,17 +23,32 @@ const PATH: &str = r"^(?!/)(?!(.*/)?\.\.(/|$))(?!(\./?)*$).+$";
 /// assert_eq!(schema["oneOf"][0]["$ref"], "#/$defs/Model");
 /// ```
 pub fn schema(extensions: &[(&str, Value)]) -> Value {
+    schema_with(extensions, &[])
+}
+
+/// As [`schema`], with extensions in libraries: the config of an Extension that is called so, and has that entry, must fit
+/// the schema.
+pub fn schema_with(extensions: &[(&str, Value)], libraries: &[(&LibraryEntry, Value)]) -> Value {
     let mut definitions = Map::new();
     for kind in Kind::ALL {
         definitions.insert(kind.to_string(), document(kind));
     }
+    let mut conditions = Vec::new();
     for (name, config) in extensions {
         definitions.insert((*name).to_owned(), config_of(name, config));
+        conditions.push(config_by_entry(None, &format!("linked:{name}"), name));
+    }
+    for (library, config) in libraries {
+        // An extension of the program may have the same name, but no colon in it.
+        let definition = format!("library:{}", library.name);
+        conditions.push(config_by_entry(Some(library.name.as_str()), &library.written, &definition));
+        let config = config_of(&definition, config);
+        definitions.insert(definition, config);
     }
     if let Some(Value::Object(extension)) = definitions.get_mut(Kind::Extension.as_str())
-        && !extensions.is_empty()
+        && !conditions.is_empty()
     {
-        extension.insert("allOf".to_owned(), extensions.iter().map(|(name, _)| config_by_entry(name)).collect());
+        extension.insert("allOf".to_owned(), conditions.into());
     }
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -107,13 +123,16 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// What the config of an extension must fit, if its entry is `linked:<name>`.
-fn config_by_entry(name: &str) -> Value {
-    let spec = |spec: Value| json!({ "properties": { "spec": spec }, "required": ["spec"] });
-    json!({
-        "if": spec(json!({ "properties": { "entry": { "const": format!("linked:{name}") } }, "required": ["entry"] })),
-        "then": spec(json!({ "properties": { "config": { "$ref": format!("#/$defs/{name}") } } })),
-    })
+/// What the config of an extension must fit, if its entry is `entry`, and its name `name`.
+fn config_by_entry(name: Option<&str>, entry: &str, definition: &str) -> Value {
+    let has = |part: &str, schema: Value| json!({ "properties": { part: schema }, "required": [part] });
+    let mut condition = has("spec", has("entry", json!({ "const": entry })));
+    if let Some(name) = name {
+        let named = has("metadata", has("name", json!({ "const": name })));
+        condition = json!({ "allOf": [named, condition] });
+    }
+    let config = json!({ "properties": { "config": { "$ref": format!("#/$defs/{definition}") } } });
+    json!({ "if": condition, "then": has("spec", config) })
 }
 
 /// The schema of a config as a definition of ours, so that it can be found from anywhere in ours.

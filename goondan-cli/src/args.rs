@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use goondan::bundle::Reader;
-use goondan::{Bundle, ExtensionName};
+use goondan::bundle::{Entry, LibraryEntry, Reader};
+use goondan::{Bundle, ExtensionName, Result};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::new;
@@ -96,6 +96,31 @@ pub(crate) struct BundleArgs {
 impl BundleArgs {
     pub(crate) fn reader<'a>(&self) -> Reader<'a> {
         Bundle::reader().allow_absolute(self.allow_absolute_plugins)
+    }
+}
+
+/// A bundle, for a command that does without one.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MaybeBundle {
+    /// A bundle whose libraries are looked into: a directory with a goondan.yaml, or a YAML file.
+    #[arg(value_name = "BUNDLE")]
+    path: Option<PathBuf>,
+
+    /// Let the bundle name libraries by absolute paths, not only those that lie in it.
+    #[arg(long, requires = "path")]
+    allow_absolute_plugins: bool,
+}
+
+impl MaybeBundle {
+    /// The extensions of the bundle that are in libraries, by name. What else it says need not be right.
+    pub(crate) fn libraries(&self) -> Result<Vec<LibraryEntry>> {
+        let Some(path) = &self.path else { return Ok(Vec::new()) };
+        let bundle = Bundle::reader().allow_absolute(self.allow_absolute_plugins).load(path)?;
+        let entries = bundle.extensions().filter_map(|extension| match &extension.entry {
+            Entry::Library(library) => Some(library.clone()),
+            _ => None,
+        });
+        Ok(entries.collect())
     }
 }
 
@@ -192,12 +217,23 @@ pub(crate) struct CheckArgs {
     pub(crate) json: bool,
 }
 
-/// Print the JSON Schema of bundles, with the configs of the extensions of this program.
+/// Print the JSON Schema of bundles, with the configs of the extensions of this program, and of the libraries of a bundle.
 ///
-/// Editors check and complete YAML files by it.
+/// Editors check and complete YAML files by it. Libraries are read, and not loaded: they tell the schemas of their configs if
+/// `goondan plugin pack` put them into the file.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct SchemaArgs {}
+pub(crate) struct SchemaArgs {
+    #[command(flatten)]
+    pub(crate) bundle: MaybeBundle,
+
+    /// Run libraries whose schemas are not packed, each in a process of its own, and ask for them.
+    #[arg(long, requires = "path")]
+    pub(crate) describe: bool,
+
+    #[command(flatten)]
+    pub(crate) deadline: Deadline,
+}
 
 /// Show which extension wraps which, and why.
 ///
@@ -398,7 +434,7 @@ pub(crate) enum Plugin {
     List(PluginListArgs),
     Inspect(PluginInspectArgs),
     Pack(PluginPackArgs),
-    /// The child process of the two above, and of `check --describe`.
+    /// The child process of the two above, of `check --describe` and of `schema --describe`.
     #[command(hide = true)]
     Describe(PluginDescribeArgs),
 }
@@ -461,13 +497,17 @@ impl Deadline {
     }
 }
 
-/// List the extensions that are linked into this program.
+/// List the extensions that are linked into this program, and those in the libraries of a bundle.
 ///
 /// For each: its middlewares with kind, priority and function, its tools, the events that it listens to, and what it
-/// requires of the program. What an extension registers by itself when it starts is not known here.
+/// requires of the program; and for one in a library, which is read and not loaded, the entry by which the bundle names it and
+/// the size of the file. What an extension registers by itself when it starts is not known here.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct PluginListArgs {
+    #[command(flatten)]
+    pub(crate) bundle: MaybeBundle,
+
     /// Print one JSON array.
     #[arg(long)]
     pub(crate) json: bool,

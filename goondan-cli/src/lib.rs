@@ -9,7 +9,7 @@
 //!
 //! # Layout
 //! `args`: what the user asks for · `log`: what is told beside the answers · `run`: the conversation · `answer`: what a
-//! turn prints · `check`: what is wrong with a bundle · `faults`: how that is told, and `excerpt`: the same beside the lines that are meant ·
+//! turn prints · `check`: what is wrong with a bundle, and `schema`: what a right one looks like · `faults`: how that is told, and `excerpt`: the same beside the lines that are meant ·
 //! `panics`: what a panic prints · `order`: who wraps
 //! whom · `instance` and `cost`: what is stored, and what turns cost · `new`: a crate for an extension · `plugin`: the
 //! extensions of this program and of libraries · `shell`: completions and manual pages.
@@ -27,6 +27,7 @@ mod order;
 mod panics;
 mod plugin;
 mod run;
+mod schema;
 mod shell;
 
 use std::env;
@@ -72,7 +73,7 @@ fn run(command: Command) -> Result<run::Outcome> {
         Command::Run(args) => return run::run(&args),
         Command::Check(args) => return check::check(&args),
         Command::Order(args) => return order::order(&args),
-        Command::Schema(_) => check::schema()?,
+        Command::Schema(args) => schema::schema(&args)?,
         Command::Instance(args) => match args.what {
             Instance::List(args) => instance::list(&args)?,
             Instance::Show(args) => instance::show(&args)?,

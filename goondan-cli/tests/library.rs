@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use goondan_covers::covers;
 use goondan_libraries::{Build, by_hand};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const DIRECTORY: &str = env!("CARGO_TARGET_TMPDIR");
@@ -264,4 +264,46 @@ fn what_a_library_writes_is_not_taken_for_its_schemas() {
     let output = goondan(directory.path(), &["plugin", "inspect", "--describe", "--json", talks.to_str().unwrap()]);
     let object: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(object["schemas"][0]["tools"][0]["name"], "frozen__echo", "{object}");
+}
+
+#[test]
+fn the_schema_and_the_list_of_a_bundle_have_the_extensions_of_its_libraries() {
+    let place = bundle("window", WINDOW, message_window());
+    let settings = |arguments: &[&str]| {
+        let output = goondan(place.path(), arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (schema["$defs"]["library:window"]["properties"]["maxMessages"].is_object(), stderr(&output).to_owned())
+    };
+    assert_eq!(settings(&["schema"]), (false, String::new()));
+    let (known, hint) = settings(&["schema", "."]);
+    assert!(
+        !known && hint.contains("`window`") && hint.contains("plugin pack") && hint.contains("--describe"),
+        "{hint}"
+    );
+    assert_eq!(settings(&["schema", ".", "--describe"]), (true, String::new()));
+    goondan(place.path(), &["plugin", "pack", &plugin("it")]);
+    assert_eq!(settings(&["schema", "."]), (true, String::new()));
+
+    let size = fs::metadata(place.path().join(plugin("it"))).unwrap().len();
+    let page = goondan(place.path(), &["plugin", "list", "."]);
+    let paragraph = format!("  entry       ./plugins/it, called window\n  size        {size} bytes\n");
+    assert!(stdout(&page).ends_with(&paragraph), "{}", stdout(&page));
+    let list = goondan(place.path(), &["plugin", "list", ".", "--json"]);
+    let list: Vec<Value> = serde_json::from_slice(&list.stdout).unwrap();
+    let (library, linked) = list.split_last().unwrap();
+    let found = ["name", "entry", "called", "size"].map(|key| library[key].clone());
+    assert_eq!(found, [json!("message-window"), json!("./plugins/it"), json!("window"), json!(size)]);
+    assert!(linked.iter().all(|extension| extension.get("entry").is_none()), "{linked:?}");
+}
+
+#[test]
+fn looking_for_schemas_and_extensions_runs_no_library_unless_it_is_asked_for() {
+    let place = bundle("frozen", "entry: ./plugins/it", &by_hand(DIRECTORY, "exits"));
+    for command in [&["schema", "."][..], &["plugin", "list", "."]] {
+        assert_eq!(goondan(place.path(), command).status.code(), Some(0), "{command:?}");
+    }
+    let described = goondan(place.path(), &["schema", ".", "--describe"]);
+    assert_eq!(described.status.code(), Some(2));
+    assert!(stderr(&described).contains("exit status: 3"), "{}", stderr(&described));
 }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
@@ -83,9 +85,13 @@ spec: { model: Model/main, extensions: [ { ref: Extension/counting } ] }
     }
 
     fn run(&self) -> Talk {
+        self.run_with(&self.path("tmp"))
+    }
+
+    fn run_with(&self, tmp: &Path) -> Talk {
         let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
         command.arg("run").arg(self.root.path()).arg("--watch").arg("--state-root").arg(self.path("state"));
-        command.env("TMPDIR", self.path("tmp")).env_remove("RUST_LOG");
+        command.env("TMPDIR", tmp).env_remove("RUST_LOG");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (told, tell) = mpsc::channel();
@@ -211,4 +217,33 @@ spec: { entry: \"linked:message-window\" }
     assert_eq!(talk.told("reloaded"), format!("reloaded: message-window {version} is gone"));
     talk.turn();
     talk.end();
+}
+
+fn names(directory: &Path) -> BTreeSet<OsString> {
+    fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+}
+
+#[test]
+fn the_copies_of_a_killed_process_go_when_another_one_loads_a_library_and_those_of_a_living_one_stay() {
+    let (one, other) = (Place::new(), Place::new());
+    let tmp = one.path("tmp");
+    let mut alive = one.run_with(&tmp);
+    alive.turn();
+    let of_alive = names(&tmp);
+    let mut killed = other.run_with(&tmp);
+    killed.turn();
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    let left = names(&tmp);
+    assert!(left.len() == 2 && left.is_superset(&of_alive), "{left:?}");
+    let mut next = other.run_with(&tmp);
+    next.turns = killed.turns;
+    next.turn();
+    let now = names(&tmp);
+    assert!(now.len() == 2 && now.is_superset(&of_alive) && now != left, "{left:?}, then {now:?}");
+    next.end();
+    assert_eq!(names(&tmp), of_alive);
+    alive.turn();
+    alive.end();
+    assert!(names(&tmp).is_empty());
 }

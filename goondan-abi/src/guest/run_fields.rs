@@ -1,15 +1,18 @@
 //! Owns the fields of a run that were asked for: copies of what the host has, which go back when they were changed.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use goondan_core::host::{ConversationHost, MessageHost, RunHost};
 use goondan_core::linkage::{WireScope, WireToolItem};
 use goondan_core::{AgentsHost, MessageEvent, Result, ToolCallId, ToolCatalog, ToolItem, TurnInfo};
 use serde::de::DeserializeOwned;
+use serde_json::de::StrRead;
 use serde_json::{Map, Value};
 
 use super::run::Link;
 use crate::future::{Imported, Nothing};
+use crate::map;
 
 /// One run of a middleware.
 pub(super) struct Run {
@@ -22,7 +25,8 @@ pub(super) struct Run {
 
 #[derive(Default)]
 struct Fields {
-    scope: OnceLock<TurnInfo>,
+    /// In a box, for it is large.
+    scope: OnceLock<Box<TurnInfo>>,
     metadata: Copy<Map<String, Value>>,
     events: OnceLock<Vec<MessageEvent>>,
     index: OnceLock<u32>,
@@ -34,30 +38,42 @@ struct Fields {
 
 /// A copy of a field that the host has.
 struct Copy<T> {
-    read: OnceLock<T>,
-    /// What may have been changed.
-    own: Option<T>,
+    value: OnceLock<T>,
+    /// Whether it may differ from what the host has.
+    changed: bool,
 }
 
 impl<T> Default for Copy<T> {
     fn default() -> Self {
-        Self { read: OnceLock::new(), own: None }
+        Self { value: OnceLock::new(), changed: false }
     }
 }
 
 impl<T> Copy<T> {
     fn get(&self, read: impl FnOnce() -> T) -> &T {
-        match &self.own {
-            Some(value) => value,
-            None => self.read.get_or_init(read),
-        }
+        self.value.get_or_init(read)
     }
 
+    #[expect(clippy::expect_used, reason = "`get_or_init` has just put it there")]
     fn get_mut(&mut self, read: impl FnOnce() -> T) -> &mut T {
-        let value = self.own.take().or_else(|| self.read.take()).unwrap_or_else(read);
-        self.own.insert(value)
+        self.changed = true;
+        self.value.get_or_init(read);
+        self.value.get_mut().expect("it is there")
+    }
+
+    fn changed(self) -> Option<T> {
+        if self.changed { self.value.into_inner() } else { None }
     }
 }
+
+thread_local! {
+    /// The metadata that a layer of this library wrote last on this thread. The next layer will read much the same, and then
+    /// needs no new room for it.
+    static METADATA: Cell<Option<Map<String, Value>>> = const { Cell::new(None) };
+}
+
+/// A map whose JSON is longer is not kept.
+const MOST_KEPT: usize = 1024;
 
 /// A field of the run.
 ///
@@ -67,6 +83,22 @@ impl<T> Copy<T> {
 fn read<T: DeserializeOwned>(link: Link, field: &str) -> T {
     let value = link.read(field).and_then(|json| json.parse());
     value.unwrap_or_else(|error| panic!("the host gave no `{field}`: {error}"))
+}
+
+/// The metadata.
+///
+/// # Panics
+/// As [`read`].
+#[expect(clippy::panic, reason = "there is no value to go on with")]
+fn read_metadata(link: Link) -> Map<String, Value> {
+    // A thread that ends keeps none.
+    let mut metadata = METADATA.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    let read = link.read("metadata").and_then(|json| {
+        // SAFETY: The contract makes text of the host UTF-8.
+        map::replace(&mut metadata, StrRead::new(unsafe { json.lent() }))
+    });
+    read.unwrap_or_else(|error| panic!("the host gave no `metadata`: {error}"));
+    metadata
 }
 
 fn read_catalog(link: Link) -> ToolCatalog {
@@ -80,14 +112,21 @@ impl Run {
 
     /// Writes what was changed to the host, and forgets all: it may be another when `next` has run.
     pub(super) fn hand_over(&mut self) -> Result<()> {
-        let Some(fields) = self.fields.take() else { return Ok(()) };
-        if let Some(metadata) = fields.metadata.own {
-            self.link.write("metadata", &serde_json::to_vec(&metadata)?)?;
+        if self.fields.get_mut().is_none() {
+            return Ok(());
         }
-        if let Some(args) = fields.args.own {
+        let Some(fields) = self.fields.take() else { return Ok(()) };
+        if let Some(metadata) = fields.metadata.changed() {
+            let json = serde_json::to_vec(&metadata)?;
+            self.link.write("metadata", &json)?;
+            if json.len() <= MOST_KEPT {
+                _ = METADATA.try_with(|kept| kept.set(Some(metadata)));
+            }
+        }
+        if let Some(args) = fields.args.changed() {
             self.link.write("args", &serde_json::to_vec(&args)?)?;
         }
-        if let Some(catalog) = fields.catalog.own {
+        if let Some(catalog) = fields.catalog.changed() {
             let items: Vec<_> = catalog.iter().map(WireToolItem::from).collect();
             self.link.write("toolCatalog", &serde_json::to_vec(&items)?)?;
         }
@@ -150,16 +189,16 @@ impl Drop for Run {
 
 impl RunHost for Run {
     fn scope(&self) -> &TurnInfo {
-        self.fields().scope.get_or_init(|| read::<WireScope<'_>>(self.link, "scope").into())
+        self.fields().scope.get_or_init(|| Box::new(read::<WireScope<'_>>(self.link, "scope").into()))
     }
 
     fn metadata(&self) -> &Map<String, Value> {
-        self.fields().metadata.get(|| read(self.link, "metadata"))
+        self.fields().metadata.get(|| read_metadata(self.link))
     }
 
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
         let link = self.link;
-        self.fields_mut().metadata.get_mut(|| read(link, "metadata"))
+        self.fields_mut().metadata.get_mut(|| read_metadata(link))
     }
 }
 

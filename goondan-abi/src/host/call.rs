@@ -8,12 +8,13 @@ use goondan_core::{
     AgentsApi, Error, Kind, MessageEvent, Result, Step, StepContext, ToolCall, ToolCallContext, ToolContext, ToolItem,
     Turn,
 };
+use serde_json::de::SliceRead;
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
-use super::map;
 use super::rest::Start;
 use crate::future::{Nothing, export};
+use crate::map;
 use crate::table::{Future, STEP, TOOL_CALL, TURN};
 
 /// One call of a library. It lies still until the library's future is dropped.
@@ -142,17 +143,17 @@ impl Call<'_> {
             ("metadata", Subject::Turn(run)) => {
                 // SAFETY: The caller keeps others away.
                 let ctx = unsafe { run.ctx_mut() };
-                map::replace(ctx.metadata_mut(), json)?;
+                map::replace(ctx.metadata_mut(), SliceRead::new(json))?;
             }
             ("metadata", Subject::Step(run)) => {
                 // SAFETY: As above.
                 let ctx = unsafe { run.ctx_mut() };
-                map::replace(ctx.metadata_mut(), json)?;
+                map::replace(ctx.metadata_mut(), SliceRead::new(json))?;
             }
             ("metadata", Subject::ToolCall(run)) => {
                 // SAFETY: As above.
                 let ctx = unsafe { run.ctx_mut() };
-                map::replace(ctx.metadata_mut(), json)?;
+                map::replace(ctx.metadata_mut(), SliceRead::new(json))?;
             }
             ("toolCatalog", Subject::Step(run)) => {
                 let items: Vec<WireToolItem<'_>> = serde_json::from_slice(json)?;

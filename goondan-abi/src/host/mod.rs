@@ -9,7 +9,6 @@ mod extension;
 mod inspect;
 mod load;
 mod log;
-mod map;
 mod object;
 mod record;
 mod rest;

@@ -1,10 +1,14 @@
 //! Owns the results that libraries hold handles to. A handle is the result itself, beside the number of its kind: what a
 //! result is made of lies in a box already.
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 
 use goondan_core::linkage::Crossing;
+use goondan_core::secret::mask_json;
 use goondan_core::{Error, ErrorCode, Result, Step, ToolCall, Turn};
+
+use serde_json::{Map, Value};
 
 use super::call::HostKind;
 use crate::bytes::{Owned, answer};
@@ -30,7 +34,9 @@ unsafe fn take<K: HostKind>(data: *mut c_void) -> K::Output {
 /// What a library gave in the end, as the result that it is.
 pub(super) fn given<K: HostKind>(output: Owned) -> Result<K::Output> {
     if !output.is_handle() {
-        return K::Output::from_fields(output.parse()?);
+        let mut fields: Map<String, Value> = output.parse()?;
+        fields.get_mut("outcome").into_iter().for_each(mask_outcome);
+        return K::Output::from_fields(fields);
     }
     let Buffer { data, len: kind, .. } = output.into_raw();
     if kind == K::NUMBER as usize {
@@ -67,6 +73,22 @@ unsafe fn read_from<K: HostKind>(result: *const c_void, field: &str) -> Result<V
     K::Output::read(unsafe { &*result.cast::<Data<K>>() }, field)
 }
 
+/// Takes secrets out of how a tool call ended: a library that makes an error of one does not know them. What a tool answers is
+/// data, and stays as it is.
+fn mask_outcome(outcome: &mut Value) {
+    outcome.get_mut("error").into_iter().for_each(mask_json);
+}
+
+/// What a library writes to a field, without secrets where results have none.
+fn masked<'a>(kind: u32, field: &str, json: &'a [u8]) -> Result<Cow<'a, [u8]>> {
+    if (kind, field) != (TOOL_CALL, "outcome") {
+        return Ok(Cow::Borrowed(json));
+    }
+    let mut outcome = serde_json::from_slice(json)?;
+    mask_outcome(&mut outcome);
+    Ok(Cow::Owned(serde_json::to_vec(&outcome)?))
+}
+
 /// # Safety
 /// As for reading, and nobody else may use the result meanwhile.
 unsafe fn write_to<K: HostKind>(result: *mut c_void, field: &str, json: &[u8]) -> Result<()> {
@@ -101,14 +123,17 @@ pub(super) unsafe extern "C" fn write(
     let field = unsafe { field.str() };
     // SAFETY: As above.
     let json = unsafe { json.bytes() };
-    let write = || match kind {
-        // SAFETY: By the contract a handle of that kind, which nobody else uses meanwhile.
-        TURN => unsafe { write_to::<Turn>(result, field, json) },
-        // SAFETY: As above.
-        STEP => unsafe { write_to::<Step>(result, field, json) },
-        // SAFETY: As above.
-        TOOL_CALL => unsafe { write_to::<ToolCall>(result, field, json) },
-        other => Err(unknown(other)),
+    let write = || {
+        let json = masked(kind, field, json)?;
+        match kind {
+            // SAFETY: By the contract a handle of that kind, which nobody else uses meanwhile.
+            TURN => unsafe { write_to::<Turn>(result, field, &json) },
+            // SAFETY: As above.
+            STEP => unsafe { write_to::<Step>(result, field, &json) },
+            // SAFETY: As above.
+            TOOL_CALL => unsafe { write_to::<ToolCall>(result, field, &json) },
+            other => Err(unknown(other)),
+        }
     };
     // SAFETY: By the contract a place for the error.
     unsafe { answer(error, || write().map(|()| Some(Buffer::EMPTY))) }

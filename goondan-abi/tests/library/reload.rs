@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use goondan_abi::Library;
 use goondan_core::{Agent, Change, ExtensionDescriptor, ScriptItem};
@@ -9,14 +10,23 @@ use goondan_covers::covers;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{agent, library};
+use crate::support::{agent, optimized};
 
-/// The library of the fixture, whose error says `word` in the place of `wrong`.
+/// The library of the fixture, and where its error says `wrong`. Optimized, so that reading it over and over is quick.
+fn fixture() -> &'static (Vec<u8>, Vec<usize>) {
+    static FIXTURE: OnceLock<(Vec<u8>, Vec<usize>)> = OnceLock::new();
+    FIXTURE.get_or_init(|| {
+        let bytes = fs::read(optimized()).unwrap();
+        let found = bytes.windows(13).enumerate().filter(|(_, text)| text == b"it went wrong");
+        let places: Vec<_> = found.map(|(place, _)| place + 8).collect();
+        assert!(!places.is_empty());
+        (bytes, places)
+    })
+}
+
+/// That library with `word` in the place of `wrong`.
 fn saying(word: &[u8; 5]) -> Vec<u8> {
-    let mut bytes = fs::read(library()).unwrap();
-    let places: Vec<_> = bytes.windows(13).enumerate().filter(|(_, text)| text == b"it went wrong").collect();
-    let places: Vec<_> = places.into_iter().map(|(place, _)| place + 8).collect();
-    assert!(!places.is_empty());
+    let (mut bytes, places) = fixture().clone();
     for place in places {
         bytes[place..place + 5].copy_from_slice(word);
     }

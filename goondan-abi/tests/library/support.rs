@@ -37,6 +37,12 @@ pub(crate) fn library() -> &'static Path {
     LIBRARY.get_or_init(|| Build::new("abi-fixture").run(env!("CARGO_TARGET_TMPDIR")))
 }
 
+/// The same, built as users build theirs.
+pub(crate) fn optimized() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| Build::new("abi-fixture").profile("release").run(env!("CARGO_TARGET_TMPDIR")))
+}
+
 pub(crate) fn loaded() -> &'static Loaded {
     static LOADED: OnceLock<Loaded> = OnceLock::new();
     LOADED.get_or_init(|| Library::inspect(library()).unwrap().load().unwrap())

@@ -29,6 +29,8 @@ mod hints;
 #[cfg(test)]
 mod libraries;
 
+#[cfg(test)]
+mod reload;
 mod values;
 
 mod order;

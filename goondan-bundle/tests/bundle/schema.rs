@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use goondan_bundle::{read_yaml, schema};
+use goondan_bundle::{Bundle, Entry, read_yaml, schema, schema_with};
 use goondan_covers::covers;
 use serde_json::{Value, json};
 
-use crate::fixture::{AGENT, EXTENSION, MODEL};
+use crate::fixture::{AGENT, EXTENSION, MODEL, directory_of};
 
 const SWARM: &str = "\
 apiVersion: goondan.ai/v1
@@ -144,4 +144,24 @@ fn every_field_is_described() {
     let kinds: Vec<_> = schema["$defs"].as_object().unwrap().iter().collect();
     assert_eq!(kinds.len(), 4);
     kinds.iter().for_each(|(_, kind)| check(kind));
+}
+
+#[test]
+#[covers("SCHEMA-01")]
+fn config_of_an_extension_in_a_library_fits_its_schema_under_its_name_and_entry() {
+    let window =
+        EXTENSION.replace("linked:message-window", "./window.so").replace("maxMessages: 40", "maxMessages: MANY");
+    let right = window.replace("MANY", "40");
+    let directory = directory_of(&[("goondan.yaml", &right), ("window.so", "")]);
+    let bundle = Bundle::load(directory.path()).unwrap();
+    let Entry::Library(library) = &bundle.extensions().next().unwrap().entry else { panic!("{bundle:?}") };
+    let config = json!({ "properties": { "maxMessages": { "$ref": "#/$defs/Count" } }, "$defs": { "Count": { "type": "integer" } } });
+    // One of the program has the same name.
+    let schema = schema_with(&[("message-window", json!({ "maxProperties": 0 }))], &[(library, config)]);
+    assert!(jsonschema::draft202012::meta::is_valid(&schema));
+    let wrong = window.replace("MANY", "many");
+    assert!(fits(&schema, &right) && !fits(&schema, &wrong));
+    assert!(fits(&schema, &wrong.replace("name: message-window", "name: another-one")));
+    assert!(fits(&schema, &wrong.replace("./window.so", "./other.so")));
+    assert!(!fits(&schema, &right.replace("./window.so", "linked:message-window")));
 }

@@ -13,6 +13,7 @@ use goondan::bundle::{Declared, Libraries, LibraryEntry, Plugins};
 use goondan::{Error, ErrorCode, ExtensionDescriptor, ExtensionSchemas, Result};
 
 use super::describe::Answer;
+use crate::args::Deadline;
 
 /// No answer is longer.
 const MOST: u64 = 16 << 20;
@@ -85,8 +86,16 @@ fn late(path: &Path, deadline: Duration) -> Error {
     )
 }
 
+/// The libraries of bundles. With a deadline they are asked, each in a process of its own, for what their files do not tell.
+pub(crate) fn libraries(deadline: Option<&Deadline>) -> Box<dyn Libraries> {
+    match deadline {
+        Some(deadline) => Box::new(Describing::new(deadline.get())),
+        None => Box::new(Plugins::new()),
+    }
+}
+
 /// The libraries of bundles, with the schemas that they tell when they are asked in a process of their own.
-pub(crate) struct Describing {
+struct Describing {
     plugins: Plugins,
     deadline: Duration,
     /// A file is asked once, however many of its extensions the bundle names.
@@ -94,7 +103,7 @@ pub(crate) struct Describing {
 }
 
 impl Describing {
-    pub(crate) fn new(deadline: Duration) -> Self {
+    fn new(deadline: Duration) -> Self {
         Self { plugins: Plugins::new(), deadline, asked: Mutex::default() }
     }
 }

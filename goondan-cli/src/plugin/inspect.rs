@@ -63,8 +63,6 @@ fn page(inspected: &Inspected, schemas: &Schemas<'_>) -> Result<String> {
         Schemas::Described(_) => "not packed; the library was run for them",
         Schemas::None => "not packed",
     };
-    // The texts stand in the file, which may hold anything: no character of them steers a terminal.
-    let plain = |text: &str| text.chars().filter(|char| !char.is_control()).collect::<String>();
     for (label, value) in [
         ("crate", inspected.package()),
         ("abi", &abi),
@@ -80,7 +78,7 @@ fn page(inspected: &Inspected, schemas: &Schemas<'_>) -> Result<String> {
     }
     for record in inspected.extensions() {
         let listed = Listed::from(record).to_string();
-        _ = writeln!(page, "\n{}", listed.lines().map(plain).collect::<Vec<_>>().join("\n"));
+        _ = write!(page, "\n{}", plain_lines(&listed));
         let own = schemas.all().and_then(|all| all.iter().find(|schemas| schemas.name == record.name));
         if let Some(ExtensionSchemas { config, tools, .. }) = own {
             _ = row(&mut page, "config", plain(&config.to_string()));
@@ -94,4 +92,14 @@ fn page(inspected: &Inspected, schemas: &Schemas<'_>) -> Result<String> {
         _ = writeln!(page, "\nlinked in from other crates, and not offered: {}", linked_in.join(", "));
     }
     Ok(page)
+}
+
+/// `text` without characters that steer a terminal: it stands in a file, which may hold anything.
+fn plain(text: &str) -> String {
+    text.chars().filter(|char| !char.is_control()).collect()
+}
+
+/// The same for a text of several lines.
+pub(super) fn plain_lines(text: &str) -> String {
+    text.lines().map(|line| plain(line) + "\n").collect()
 }

@@ -16,6 +16,26 @@ pub(super) struct Listed<'a> {
     tools: Vec<Tool<'a>>,
     subscriptions: Vec<&'a str>,
     requires: Vec<&'a str>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    library: Option<InLibrary<'a>>,
+}
+
+/// Where a bundle has an extension from.
+#[derive(Serialize)]
+pub(super) struct InLibrary<'a> {
+    /// The entry, as it is written.
+    pub(super) entry: &'a str,
+    /// What the bundle calls the extension.
+    pub(super) called: &'a str,
+    /// The bytes of the file.
+    pub(super) size: u64,
+}
+
+impl<'a> Listed<'a> {
+    /// The same, out of a library of a bundle.
+    pub(super) fn of(self, library: InLibrary<'a>) -> Self {
+        Self { library: Some(library), ..self }
+    }
 }
 
 #[derive(Serialize)]
@@ -57,6 +77,7 @@ impl From<&'static ExtensionDescriptor> for Listed<'static> {
             tools: descriptor.tools.iter().map(tool).collect(),
             subscriptions: descriptor.subscriptions.to_vec(),
             requires: descriptor.requires.to_vec(),
+            library: None,
         }
     }
 }
@@ -84,6 +105,7 @@ impl<'a> From<&'a ExtensionRecord> for Listed<'a> {
             tools: record.tools.iter().map(tool).collect(),
             subscriptions: texts(&record.subscriptions),
             requires: texts(&record.requires),
+            library: None,
         }
     }
 }
@@ -115,7 +137,11 @@ impl Display for Listed<'_> {
             row(f, "tool", format_args!("{name:<longest$}  {description}"))?;
         }
         self.subscriptions.iter().try_for_each(|pattern| row(f, "listens to", pattern))?;
-        self.requires.iter().try_for_each(|capability| row(f, "requires", capability))
+        self.requires.iter().try_for_each(|capability| row(f, "requires", capability))?;
+        let Some(InLibrary { entry, called, size }) = &self.library else { return Ok(()) };
+        let called = if *called == self.name { String::new() } else { format!(", called {called}") };
+        row(f, "entry", format_args!("{entry}{called}"))?;
+        row(f, "size", format_args!("{size} bytes"))
     }
 }
 

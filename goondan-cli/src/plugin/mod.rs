@@ -7,7 +7,7 @@ mod list;
 mod listed;
 mod pack;
 
-pub(crate) use child::Describing;
+pub(crate) use child::libraries;
 pub(crate) use describe::describe;
 pub(crate) use inspect::inspect;
 pub(crate) use list::list;

@@ -57,19 +57,29 @@ impl Opened {
     }
 
     /// Reads the bundle again, and goes on with the same conversation as it is described now. Everything stays as it is
-    /// when the bundle has faults, or an extension cannot be initialized.
+    /// when the bundle has faults. An agent whose extensions cannot be initialized stays what it was, and is told of; it is
+    /// an error when it is the one of this conversation.
     pub(crate) async fn reload(&mut self) -> Result<Vec<ExtensionChange>, Refusal> {
         let bundle = faults::read(&self.args.bundle, &self.plugins)?;
         bundle.check_values()?;
         bundle.agent(self.agent.as_str())?;
-        let reloaded = self.agents.reload(&bundle, Some(&self.plugins)).await?;
+        let outcomes = self.agents.reload(&bundle, Some(&self.plugins)).await?;
         self.files = files(&bundle);
-        let mut changes = Vec::new();
-        for Reloaded { changes: some, refused, .. } in reloaded {
-            changes.extend(some);
-            refused.iter().for_each(|(_, error)| crate::report(error));
+        let (mut changes, mut own) = (Vec::new(), Ok(()));
+        for (agent, outcome) in outcomes {
+            match outcome {
+                Ok(Reloaded { changes: some, refused, .. }) => {
+                    changes.extend(some);
+                    refused.iter().for_each(|(_, error)| crate::report(error));
+                }
+                Err(error) if agent == self.agent => own = Err(error),
+                Err(error) => {
+                    crate::say(&format!("the agent `{agent}` was not reloaded\n"));
+                    crate::report(&error);
+                }
+            }
         }
-        Ok(changes)
+        Ok(own.map(|()| changes)?)
     }
 
     /// Reloads, and says what came of it in words.

@@ -14,6 +14,7 @@ use crate::error::{Error, Parts};
 use crate::event::AgentEvent;
 use crate::name::{AgentName, ExtensionName, InstanceKey, ToolName, TraceId, TurnId};
 use crate::pipeline::{FailedTurn, ToolCallSummary};
+use crate::secret::{mask_text, masked};
 use crate::tool::{Effect, ToolItem, ToolSource};
 
 /// An error on its way: everything but the types of its causes.
@@ -80,8 +81,12 @@ impl Serialize for WireError {
 impl<'de> Deserialize<'de> for WireError {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let form = ErrorForm::deserialize(deserializer)?;
-        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-        let source = form.causes.into_iter().rev().fold(None, |source, text| Some(Box::new(Cause { text, source })));
+        // The other side does not know what is secret here.
+        let owned = |text: Cow<'_, str>| masked(Cow::Owned(text.into_owned()));
+        let source = form.causes.into_iter().rev().fold(None, |source, mut text| {
+            mask_text(&mut text);
+            Some(Box::new(Cause { text, source }))
+        });
         Ok(Self(Error::from_parts(Parts {
             code: form.code.into_owned().into(),
             message: form.message.map(owned),

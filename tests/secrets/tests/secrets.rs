@@ -2,10 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
+use goondan_libraries::Build;
 use tempfile::TempDir;
 
 /// With characters that logs, JSON and `{:?}` escape, and letters that no time and no id is written with.
@@ -24,7 +28,7 @@ apiVersion: goondan.ai/v1
 kind: Extension
 metadata: { name: leaky }
 spec:
-  entry: "linked:leaky"
+  entry: ENTRY
   config: CONFIG
 ---
 apiVersion: goondan.ai/v1
@@ -38,18 +42,50 @@ const SCRIPT: &str = "\
 - { say: done, repeat: true }
 ";
 
+/// Where the command has the extension from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Linkage {
+    Linked,
+    Library,
+}
+
+const BOTH: [Linkage; 2] = [Linkage::Linked, Linkage::Library];
+
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| Build::new("leaky").run(env!("CARGO_TARGET_TMPDIR")))
+}
+
 struct Place(TempDir);
 
 impl Place {
     fn new(config: &str, script: &str) -> Self {
+        Self::of(Linkage::Linked, config, script)
+    }
+
+    fn of(linkage: Linkage, config: &str, script: &str) -> Self {
         let place = Self(TempDir::new().unwrap());
-        fs::write(place.path("goondan.yaml"), BUNDLE.replace("CONFIG", config)).unwrap();
+        let entry = match linkage {
+            Linkage::Linked => "\"linked:leaky\"",
+            Linkage::Library => {
+                symlink(library(), place.path(&format!("{DLL_PREFIX}leaky{DLL_SUFFIX}"))).unwrap();
+                "./leaky"
+            }
+        };
+        let bundle = BUNDLE.replace("CONFIG", config).replace("ENTRY", entry);
+        fs::write(place.path("goondan.yaml"), bundle).unwrap();
         fs::write(place.path("script.yaml"), script).unwrap();
         place
     }
 
     fn leaking(leak: &str, script: &str) -> Self {
-        Self::new(&format!("{{ key: {FROM}, typed: {FROM}, leak: {leak} }}"), script)
+        Self::leaking_in(Linkage::Linked, leak, script)
+    }
+
+    fn leaking_in(linkage: Linkage, leak: &str, script: &str) -> Self {
+        // A library that takes a `Secret` masks what it tells by itself; this one leaves that to the command.
+        let typed = if linkage == Linkage::Linked { format!("typed: {FROM}, ") } else { String::new() };
+        Self::of(linkage, &format!("{{ key: {FROM}, {typed}leak: {leak} }}"), script)
     }
 
     fn path(&self, file: &str) -> PathBuf {
@@ -89,7 +125,7 @@ fn files(directory: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             files(&path, found);
-        } else {
+        } else if !path.is_symlink() {
             found.push((path.clone(), fs::read(&path).unwrap()));
         }
     }
@@ -104,28 +140,31 @@ fn failures_tell_no_key() {
     for (leak, code, told) in [
         ("nowhere", 0, "401 for ***"),
         ("initError", 1, "E_EXT_INIT"),
-        ("initPanic", 1, "no service for Config { key: \"***\", typed: Some(***)"),
+        ("initPanic", 1, "no service for Config { key: \"***\", typed: "),
         ("turn", 1, "turned away: ***"),
         ("step", 1, "refused: ***"),
         ("stepPanic", 1, "refused: \"***\""),
         ("cleanup", 0, "cannot sign off ***"),
         ("recovery", 0, "error: no: ***\\nsuggestion: no: ***"),
     ] {
-        for more in [&[][..], &["--json"], &["--log-format", "json"]] {
-            let place = Place::leaking(leak, SCRIPT);
-            let output = place.run(more);
-            assert_eq!(output.status.code(), Some(code), "{leak}: {output:?}");
-            let record = fs::read_to_string(place.path("requests.jsonl")).unwrap_or_default();
-            let said = stderr(&output).replace("\\\"", "\"") + &record;
-            assert!(said.contains(told), "{leak}: {said}");
+        for linkage in BOTH {
+            for more in [&[][..], &["--json"], &["--log-format", "json"]] {
+                let place = Place::leaking_in(linkage, leak, SCRIPT);
+                let output = place.run(more);
+                assert_eq!(output.status.code(), Some(code), "{linkage:?} {leak}: {output:?}");
+                let record = fs::read_to_string(place.path("requests.jsonl")).unwrap_or_default();
+                let said = stderr(&output).replace("\\\"", "\"") + &record;
+                assert!(said.contains(told), "{linkage:?} {leak}: {said}");
+            }
         }
     }
 }
 
 #[test]
 fn log_lines_and_events_are_masked_in_both_forms() {
-    for more in [&[][..], &["--log-format", "json"]] {
-        let output = Place::leaking("nowhere", SCRIPT).run(more);
+    let forms: [&[&str]; 2] = [&[], &["--log-format", "json"]];
+    for (linkage, more) in BOTH.into_iter().flat_map(|linkage| forms.map(|more| (linkage, more))) {
+        let output = Place::leaking_in(linkage, "nowhere", SCRIPT).run(more);
         let quoted = if more.is_empty() { "the key is ***, or \"***\"" } else { "the key is ***, or \\\"***\\\"" };
         assert!(stderr(&output).contains(quoted), "{}", stderr(&output));
         assert!(stderr(&output).contains("heard "), "the handler of the event failed: {}", stderr(&output));
@@ -185,4 +224,16 @@ fn missing_variables_are_a_hint_to_check_and_a_fault_to_run() {
     let output = place.goondan(&["run", "--input", "x", "--json"], "");
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((object["faults"].as_array().unwrap().len(), &object["faults"][0]["line"]), (2, &12.into()), "{object}");
+}
+
+#[test]
+fn a_panic_in_a_library_is_told_once_by_the_log_with_its_place() {
+    let output = Place::leaking_in(Linkage::Library, "stepPanic", SCRIPT).run(&[]);
+    let told: Vec<_> =
+        stderr(&output).lines().filter(|line| line.contains("an extension panicked: refused: ")).collect();
+    let [line] = told.as_slice() else { panic!("{}", stderr(&output)) };
+    assert!(line.contains("ERROR") && line.contains("tests/secrets/extension/src/lib.rs:"), "{line}");
+    // What `std` prints for a panic that nobody has taken into hand.
+    assert!(!stderr(&output).contains("' panicked at "), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("note: run with `RUST_BACKTRACE"), "{}", stderr(&output));
 }

@@ -1,0 +1,97 @@
+//! Owns how a map that the other side changed takes the place of this side's: entry by entry, in the room that is there.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::mem::take;
+
+use goondan_core::Result;
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::de::Read;
+use serde_json::{Map, Value};
+
+/// Makes `map` what `json` says.
+///
+/// # Errors
+/// When `json` is no object. Entries that stand before the fault have been taken.
+pub(crate) fn replace<'de>(map: &mut Map<String, Value>, json: impl Read<'de>) -> Result<()> {
+    let mut parser = serde_json::Deserializer::new(json);
+    parser.deserialize_map(Entries(map))?;
+    Ok(parser.end()?)
+}
+
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Takes entries in. Those that are there already, in their order, keep their place; mostly that is all of them.
+struct Entries<'m>(&'m mut Map<String, Value>);
+
+impl<'de> Visitor<'de> for Entries<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
+        let Self(map) = self;
+        let (mut same, mut new) = (0, None);
+        let mut old = map.iter_mut();
+        while let Some(Key(key)) = entries.next_key()? {
+            match old.next() {
+                Some((name, value)) if *name == *key => *value = entries.next_value()?,
+                _ => {
+                    new = Some(key.into_owned());
+                    break;
+                }
+            }
+            same += 1;
+        }
+        if same < map.len() {
+            *map = take(map).into_iter().take(same).collect();
+        }
+        if let Some(key) = new {
+            map.insert(key, entries.next_value()?);
+        }
+        while let Some((key, value)) = entries.next_entry()? {
+            map.insert(key, value);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::{Map, Value, json};
+
+    use serde_json::de::SliceRead;
+
+    use super::replace;
+
+    fn map(value: Value) -> Map<String, Value> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_map_becomes_what_the_other_side_says() {
+        let old = map(json!({ "kept": 1, "changed": 2 }));
+        for new in [
+            json!({}),
+            json!({ "kept": 1 }),
+            json!({ "kept": 1, "other": 2 }),
+            json!({ "changed": [3], "kept": 1, "n\"ew": { "a": null } }),
+        ] {
+            let mut replaced = old.clone();
+            replace(&mut replaced, SliceRead::new(new.to_string().as_bytes())).unwrap();
+            assert_eq!(replaced, map(new));
+        }
+        let mut twice = old.clone();
+        replace(&mut twice, SliceRead::new(br#"{"kept": 1, "kept": 2}"#)).unwrap();
+        assert_eq!(twice, map(json!({ "kept": 2 })));
+        for broken in ["[]", "{", "{} {}"] {
+            replace(&mut old.clone(), SliceRead::new(broken.as_bytes())).unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Owns an extension that tells its key wherever it can.
+
+use goondan::prelude::*;
+use goondan::{Failure, Secret};
+
+/// The config of the extension.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Config {
+    /// As extensions that know nothing of secrets take it.
+    #[schemars(length(max = 200))]
+    key: String,
+    /// As those that do take it.
+    typed: Option<Secret>,
+    /// Where the key is told.
+    leak: Leak,
+}
+
+/// Where the key is told.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(rename_all = "camelCase")]
+enum Leak {
+    Nowhere,
+    InitError,
+    InitPanic,
+    Turn,
+    Step,
+    StepPanic,
+    Cleanup,
+    Recovery,
+}
+
+pub(crate) struct Leaky {
+    config: Config,
+    api: ExtensionApi,
+}
+
+/// Tells its key.
+#[goondan::extension(name = "leaky")]
+impl Leaky {
+    #[init]
+    fn new(api: ExtensionApi, config: Config) -> Result<Self> {
+        let key = &config.key;
+        match config.leak {
+            Leak::InitError => return Err(Error::msg(format!("no service for {config:?}")).suggest(key.clone())),
+            #[expect(clippy::panic, reason = "this is what panics tell")]
+            Leak::InitPanic => panic!("no service for {config:?}"),
+            _ => {}
+        }
+        Ok(Self { config, api })
+    }
+
+    #[middleware(turn)]
+    async fn around_turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let key = &self.config.key;
+        let log = self.api.logger();
+        log.with("key", key).with(key, 1).warn(format!("the key is {key}, or {key:?}"));
+        let span = tracing::info_span!("call", key, shown = ?key);
+        span.in_scope(|| tracing::warn!(key, shown = ?key, "the typed key is {:?}", self.config.typed));
+        self.api.events().emit("leaky.key", (key,));
+        if self.config.leak == Leak::Turn {
+            return Err(Error::new("E_LEAKY", format!("turned away: {key}")).suggest(format!("try {key}")));
+        }
+        next.run(ctx).await
+    }
+
+    #[middleware(step)]
+    async fn around_step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let key = &self.config.key;
+        match self.config.leak {
+            Leak::Step => Err(std::io::Error::other(format!("refused: {key}")).into()),
+            #[expect(clippy::panic, reason = "this is what panics tell")]
+            Leak::StepPanic => panic!("refused: {key:?}"),
+            _ => next.run(ctx).await,
+        }
+    }
+
+    #[middleware(toolCall)]
+    async fn around_call(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+        let fallback = |failure: Failure<ToolCall>, ctx: &ToolCallContext<'_>| {
+            let told = Error::msg(format!("{}, with {}", failure.error(), self.config.key));
+            failure.recover(ctx, goondan::ToolCallDraft::error(told))
+        };
+        match next.catch(ctx).await {
+            Ok(mut result) if self.config.leak == Leak::Recovery => {
+                let message = format!("no: {}", self.config.key);
+                let told = goondan::ToolError {
+                    message: message.clone(),
+                    code: None,
+                    suggestion: Some(message),
+                    help_url: None,
+                };
+                result.set_error(told);
+                Ok(result)
+            }
+            Ok(result) => Ok(result),
+            Err(failure) => Ok(fallback(failure, ctx)),
+        }
+    }
+
+    #[on("leaky.*")]
+    async fn hear(&self, event: &Event) -> Result<()> {
+        Err(Error::msg(format!("heard {event:?}")))
+    }
+
+    /// Cannot do it.
+    #[tool(effect = read)]
+    async fn fail(&self) -> Result<String> {
+        Err(std::io::Error::other(format!("401 for {}", self.config.key)).into())
+    }
+
+    /// Fails with the key where a long message is cut.
+    #[tool(effect = read)]
+    async fn fail_at_length(&self) -> Result<String> {
+        Err(Error::msg(format!("{}{}{}", "x".repeat(970), self.config.key, "y".repeat(100))))
+    }
+
+    /// Panics.
+    #[tool(effect = read)]
+    #[expect(clippy::panic, reason = "this is what panics tell")]
+    async fn panic(&self) -> Result<String> {
+        panic!("401 for {}", self.config.key)
+    }
+
+    /// Answers with the key: the conversation holds what tools say.
+    #[tool(effect = read)]
+    async fn tell(&self) -> Result<String> {
+        Ok(self.config.key.clone())
+    }
+
+    #[cleanup]
+    async fn clean_up(&self) -> Result<()> {
+        if self.config.leak == Leak::Cleanup {
+            return Err(Error::msg(format!("cannot sign off {}", self.config.key)));
+        }
+        Ok(())
+    }
+}
