@@ -106,15 +106,22 @@ pub trait Crossing: Sized + Send + 'static {
 #[derive(Debug)]
 pub(crate) enum Crossed<D> {
     Here(Box<D>),
-    Far(Box<Far<D>>),
+    Far(Aside<Far<D>>),
 }
 
-/// A result of the other side, and what is known here of its fields.
+/// A result of the other side, and what is known here of its fields: made when the first of them is asked for.
 #[derive(Debug)]
 pub(crate) struct Far<D> {
     pub(crate) origin: RemoteResult,
-    pub(crate) data: D,
+    pub(crate) data: OnceLock<Box<D>>,
 }
+
+/// Where a far result lies. A program has hardly one, and those that its layers hand on should not be larger for it.
+#[cfg(feature = "runtime")]
+type Aside<T> = Box<T>;
+/// Where a far result lies. In a library nearly all are far, and a box for each would be a fourth allocation in a layer.
+#[cfg(not(feature = "runtime"))]
+type Aside<T> = T;
 
 /// The default has all fields on the other side.
 impl<D: Default> Crossed<D> {
@@ -123,22 +130,26 @@ impl<D: Default> Crossed<D> {
     }
 
     pub(crate) fn far(origin: RemoteResult) -> Self {
-        Self::Far(Box::new(Far { origin, data: D::default() }))
+        let far = Far { origin, data: OnceLock::new() };
+        #[cfg(feature = "runtime")]
+        let far = Box::new(far);
+        Self::Far(far)
     }
 
     fn parts(&self) -> (&D, Option<&RemoteResult>) {
         match self {
             Self::Here(data) => (data, None),
-            Self::Far(far) => (&far.data, Some(&far.origin)),
+            Self::Far(far) => (far.data.get_or_init(Box::default), Some(&far.origin)),
         }
     }
 
+    #[expect(clippy::expect_used, reason = "`get_or_init` has just put it there")]
     fn parts_mut(&mut self) -> (&mut D, Option<&RemoteResult>) {
         match self {
             Self::Here(data) => (data, None),
             Self::Far(far) => {
-                let Far { origin, data } = &mut **far;
-                (data, Some(origin))
+                far.data.get_or_init(Box::default);
+                (far.data.get_mut().expect("the data is there"), Some(&far.origin))
             }
         }
     }
@@ -165,7 +176,7 @@ impl<D: Default> Crossed<D> {
     pub(crate) fn into_box(self) -> Box<D> {
         match self {
             Self::Here(data) => data,
-            Self::Far(far) => Box::new(far.data),
+            Self::Far(far) => far.data.into_inner().unwrap_or_default(),
         }
     }
 }
@@ -302,9 +313,10 @@ macro_rules! crossing {
                 let Crossed::Far(far) = self.data else {
                     return Ok($crate::linkage::Returned::Here(self.fields()));
                 };
-                let $crate::linkage::Far { origin, data } = *far;
-                $(data.$field.hand_over(&origin)?;)*
-                Ok(origin.give_back())
+                if let Some(data) = far.data.get() {
+                    $(data.$field.hand_over(&far.origin)?;)*
+                }
+                Ok(far.origin.give_back())
             }
 
             fn fields(&self) -> serde_json::Map<String, serde_json::Value> {

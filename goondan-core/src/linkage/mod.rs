@@ -9,6 +9,6 @@ mod wire;
 pub use crate::conversation::RemoteMessage;
 pub use crate::pipeline::Layer;
 pub use core_run::{CoreRun, FarCore};
-pub(crate) use crossing::{Crossed, Far, Field, crossing, unknown};
+pub(crate) use crossing::{Crossed, Field, crossing, unknown};
 pub use crossing::{Crossing, FarSide, RemoteResult, Returned};
 pub use wire::{WireAgentRequest, WireAgentResponse, WireError, WireScope, WireToolItem};
