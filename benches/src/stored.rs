@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use goondan::store::FileStore;
 use goondan::{AgentName, InstanceId, InstanceKey, Message};
 
-/// The conversation that [`write`] makes.
+/// The conversation that [`write()`] makes.
 ///
 /// # Panics
 /// Never: the names are names.
