@@ -33,6 +33,7 @@ pub(super) fn open(place: Place, instance: &InstanceId, fsync: Fsync) -> Result<
     let metadata = Metadata::read(&place, instance)?;
     let Recovered { messages, base, interrupted, events, ends_line } = recover(&place)?;
     let state: BTreeMap<_, Value> = state::read(&place.extensions())?;
+    let known = metadata.is_some();
     let metadata = match metadata {
         Some(metadata) => metadata,
         None => found(&place, instance)?,
@@ -52,7 +53,10 @@ pub(super) fn open(place: Place, instance: &InstanceId, fsync: Fsync) -> Result<
         runtime_log,
         _lock: lock,
     };
-    journal.metadata.note(&journal.place, if journal.running.is_some() { Status::Processing } else { Status::Idle });
+    let status = if journal.running.is_some() { Status::Processing } else { Status::Idle };
+    if known || journal.running.is_some() {
+        journal.metadata.note(&journal.place, status);
+    }
     Ok(Opened { base: messages, interrupted, state, workdir, journal: Box::new(journal) })
 }
 

@@ -82,9 +82,7 @@ impl Metadata {
     pub(super) fn note(&mut self, place: &Place, status: Status) {
         self.status = status;
         self.updated_at = Timestamp::now();
-        let bytes = self.encode(place);
-        let written = bytes.and_then(|bytes| place.files().replace_unsynced(&place.metadata(), &bytes));
-        if let Err(error) = written {
+        if let Err(error) = self.encode(place).and_then(|bytes| put(place, &bytes)) {
             tracing::warn!(error = %error.report(), "the status of an instance could not be noted");
         }
     }
@@ -92,7 +90,23 @@ impl Metadata {
     fn encode(&self, place: &Place) -> Result<Vec<u8>> {
         let failed = |error| io_error("encode", &place.metadata(), std::io::Error::other(error));
         let mut bytes = serde_json::to_vec(self).map_err(failed)?;
+        // Of one length for every status.
+        let room = match self.status {
+            Status::Idle => "processing".len() - "idle".len(),
+            Status::Processing => 0,
+        };
+        bytes.resize(bytes.len() + room, b' ');
         bytes.push(b'\n');
         Ok(bytes)
     }
+}
+
+/// Writes the file over where it has the same length: to put another in its place makes some file systems bring that one to
+/// the medium at once, which a status is not worth.
+fn put(place: &Place, bytes: &[u8]) -> Result<()> {
+    let (files, path) = (place.files(), place.metadata());
+    if atomic::len(&path)? != bytes.len() as u64 {
+        return files.replace_unsynced(&path, bytes);
+    }
+    files.open(&path)?.write_at(0, bytes).map_err(|error| io_error("write", &path, error))
 }
