@@ -15,6 +15,8 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 const INSTANCES: usize = 10_000;
+/// How many of them in files: what each costs does not depend on it, and disks are slow.
+const FILES: usize = 2_000;
 /// How many conversations go on beside the turn that is measured.
 const OTHERS: usize = 1_000;
 /// How often that one is run.
@@ -25,8 +27,8 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
     let runtime = runtime.expect("a runtime");
     let dir = TempDir::new().expect("a directory");
-    eprintln!("writing {INSTANCES} conversations …");
-    let store = runtime.block_on(instances::stored(dir.path(), INSTANCES)).expect("they are written");
+    eprintln!("writing {FILES} conversations …");
+    let store = runtime.block_on(instances::stored(dir.path(), FILES)).expect("they are written");
     memory(&runtime, instances::builder(Duration::ZERO).store(store.clone()));
     let in_memory = runtime.block_on(filled());
     throughput(&runtime, &in_memory, store);
@@ -46,7 +48,7 @@ fn fitting() -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").expect("Linux");
     let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("the limit");
     let limit = line.split_whitespace().nth(3).and_then(|limit| limit.parse().ok()).unwrap_or(usize::MAX);
-    INSTANCES.min(limit.saturating_sub(100) / 3)
+    FILES.min(limit.saturating_sub(100) / 3)
 }
 
 fn memory(runtime: &Runtime, agent: goondan::AgentBuilder) {
