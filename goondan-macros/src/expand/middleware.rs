@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote_spanned};
 
-use super::tokens::{call, conditions, names, ours_at, parameters, returned, takes, wrapper};
+use super::tokens::{begin, conditions, names, ours_at, parameters, returned, takes, wrapper};
 use crate::check::{Layer, Plan};
 
 /// ```text
@@ -24,7 +24,7 @@ use crate::check::{Layer, Plan};
 ///         let (p0, slots) = slots.take::<Next<'_, Turn>, _>();
 ///         let (p1, slots) = slots.take::<&mut TurnContext<'_>, _>();
 ///         all_taken::<Turn>(&slots);
-///         Box::pin(async move { Outcome::<TurnResult>::into_result(<Window>::trim(&bound.this, p0, p1).await) })
+///         Box::pin(outcome::<TurnResult, _>(<Window>::trim(&bound.this, p0, p1)))
 ///     }
 /// }
 /// ```
@@ -36,9 +36,10 @@ pub(super) fn middleware(plan: &Plan<'_>, layer: &Layer<'_>) -> TokenStream {
     let parameters = parameters(plan, sig);
     let takes = takes(&parameters, "take", 1);
     let all_taken = quote_spanned!(ours_at(&sig.ident)=> __goondan::params::all_taken::<__goondan::#kind>(&slots););
-    let call = call(plan, sig, &names(&parameters));
-    let outcome = quote_spanned!(returned(sig)=> __goondan::params::Outcome::<__goondan::#result>::into_result(#call));
-    let future = quote_spanned!(ours_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
+    let begun = begin(plan, sig, &names(&parameters));
+    let future = quote_spanned! {returned(sig)=>
+        __goondan::Box::pin(__goondan::params::outcome::<__goondan::#result, _>(#begun))
+    };
 
     let conditions = conditions(layer.function);
     quote_spanned! {Span::mixed_site()=>

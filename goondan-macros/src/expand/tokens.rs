@@ -108,11 +108,17 @@ pub(super) fn schema(parameters: &[Parameter<'_>], which: &str) -> TokenStream {
 
 /// `<Window>::trim(&bound.this, p0, p1).await`; in a module, which has no instance, `trim(p0, p1).await`.
 pub(super) fn call(plan: &Plan<'_>, sig: &Signature, values: &TokenStream) -> TokenStream {
-    let (this, function, returned) = (this(plan.block), &sig.ident, returned(sig));
+    let (begun, returned) = (begin(plan, sig, values), returned(sig));
     let awaited = sig.asyncness.map(|_| quote_spanned!(returned=> .await));
+    quote_spanned!(returned=> #begun #awaited)
+}
+
+/// Like [`call`], without waiting: the future of an `async fn`.
+pub(super) fn begin(plan: &Plan<'_>, sig: &Signature, values: &TokenStream) -> TokenStream {
+    let (this, function, returned) = (this(plan.block), &sig.ident, returned(sig));
     match plan.block.is_module() {
-        true => quote_spanned!(returned=> #function(#values) #awaited),
-        false => quote_spanned!(returned=> <#this>::#function(&bound.this, #values) #awaited),
+        true => quote_spanned!(returned=> #function(#values)),
+        false => quote_spanned!(returned=> <#this>::#function(&bound.this, #values)),
     }
 }
 

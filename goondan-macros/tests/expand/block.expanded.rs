@@ -152,11 +152,12 @@ const _: () = {
             let (p0, slots) = slots.take::<Next<'_, Turn>, _>();
             let (p1, slots) = slots.take::<&mut TurnContext<'_>, _>();
             __goondan::params::all_taken::<__goondan::Turn>(&slots);
-            __goondan::Box::pin(async move {
-                __goondan::params::Outcome::<
+            __goondan::Box::pin(
+                __goondan::params::outcome::<
                     __goondan::TurnResult,
-                >::into_result(<Window>::trim(&bound.this, p0, p1).await)
-            })
+                    _,
+                >(<Window>::trim(&bound.this, p0, p1)),
+            )
         }
     }
     #[allow(non_camel_case_types)]

@@ -176,11 +176,12 @@ pub mod hello {
                 let (p0, slots) = slots.take::<&mut ToolCallContext<'_>, _>();
                 let (p1, slots) = slots.take::<Next<'_, ToolCall>, _>();
                 __goondan::params::all_taken::<__goondan::ToolCall>(&slots);
-                __goondan::Box::pin(async move {
-                    __goondan::params::Outcome::<
+                __goondan::Box::pin(
+                    __goondan::params::outcome::<
                         __goondan::ToolCallResult,
-                    >::into_result(guard(p0, p1).await)
-                })
+                        _,
+                    >(guard(p0, p1)),
+                )
             }
         }
         #[cfg(all(unix, not(target_vendor = "apple")))]

@@ -28,7 +28,7 @@ pub use cleanup::{CleanupParam, CleanupSlots};
 pub use event::{EventParam, EventSlots};
 pub use init::{Given, GivesToInit, InitSlots, RawConfig};
 pub use middleware::{MiddlewareParam, MiddlewareSlots, TakesNext, all_taken};
-pub use outcome::{Done, Made, Outcome, ToolOutcome};
+pub use outcome::{Done, Made, Outcome, ToolOutcome, outcome};
 pub use schema::{NoSchema, SchemaOf, nothing};
 pub use tool::{Full, GivesToTool, OffThread, ToolGiven, ToolSlots, tool_item};
 

@@ -1,5 +1,10 @@
 //! Owns what functions of an extension may return.
 
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
 use serde_json::Value;
 
 use super::{IntoError, ToJson};
@@ -22,6 +27,32 @@ pub trait Outcome<T> {
 impl<T, E: IntoError> Outcome<T> for Result<T, E> {
     fn into_result(self) -> Result<T> {
         self.map_err(Into::into)
+    }
+}
+
+pin_project! {
+    /// A handler that runs.
+    #[doc(hidden)]
+    pub struct Running<T, F> {
+        #[pin]
+        handler: F,
+        output: PhantomData<fn() -> T>,
+    }
+}
+
+/// The outcome of a handler that has been called.
+// Not an `async` block, which would hold the handler twice: as it came, and as it is awaited. Every layer is such a future,
+// and small ones are cheaper to allocate.
+#[doc(hidden)]
+pub fn outcome<T, F>(handler: F) -> Running<T, F> {
+    Running { handler, output: PhantomData }
+}
+
+impl<T, F: Future<Output: Outcome<T>>> Future for Running<T, F> {
+    type Output = Result<T>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
+        self.project().handler.poll(cx).map(Outcome::into_result)
     }
 }
 
