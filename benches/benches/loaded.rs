@@ -46,10 +46,10 @@ fn load(path: &Path) {
     let directory = tempfile::tempdir().expect("a directory");
     let mut times: Vec<_> = (0..BUILDS)
         .map(|number| {
-            // Bytes behind the end make it another library.
+            // Bytes behind the end make it another library; so many, so that it differs early, as builds do.
             let build = directory.path().join("lib.so");
             let mut bytes = std::fs::read(path).expect("the library");
-            bytes.extend(number.to_le_bytes());
+            bytes.resize(bytes.len() + number + 1, 0);
             std::fs::write(&build, bytes).expect("a copy");
             time(|| {
                 let loaded = Library::inspect(&build).and_then(goondan::Inspected::load).expect("a library");
