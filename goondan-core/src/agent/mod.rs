@@ -146,18 +146,6 @@ impl Agent {
         outcome
     }
 
-    /// The instances that are open.
-    async fn open_instances(&self) -> Vec<Arc<Slot>> {
-        let mut open = Vec::new();
-        for slot in self.inner.slots() {
-            // Waits for one that is about to be opened or closed.
-            if slot.now().is_some() || slot.queue().await.is_some() {
-                open.push(slot);
-            }
-        }
-        open
-    }
-
     pub(crate) fn downgrade(&self) -> WeakAgent {
         WeakAgent(Arc::downgrade(&self.inner))
     }

@@ -90,7 +90,7 @@ impl Agent {
         let _alone = self.inner.reloading.lock().await;
         let mut refused = Vec::new();
         let mut accepted = false;
-        for slot in self.open_instances().await {
+        for slot in self.inner.slots() {
             match slot.reload(&to).await {
                 Ok(open) => accepted |= open,
                 Err(error) if !accepted => return Err(error),
@@ -101,8 +101,12 @@ impl Agent {
             let mut description = self.inner.description.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *description, Arc::clone(&to))
         };
-        for slot in self.open_instances().await {
+        for slot in self.inner.slots() {
             let key = &slot.id.key;
+            if slot.now().is_none() {
+                // It may be about to open with what was before.
+                drop(slot.queue().await);
+            }
             // Those that were opened meanwhile.
             if slot.now().is_some_and(|open| !Arc::ptr_eq(&open.generation().agent, &to))
                 && refused.iter().all(|(refused, _)| refused != key)
