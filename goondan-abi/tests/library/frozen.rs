@@ -110,3 +110,50 @@ async fn a_library_works_in_a_host_whose_table_has_one_more_entry() {
     assert_eq!((grown.added)(), 7);
     works(library).await;
 }
+
+/// `frozen/sdk/libsdk.so` in a conversation: its texts, and what it recorded.
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[tokio::test]
+async fn a_library_built_from_the_sdk_of_0_1_0_runs_a_conversation() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/frozen/sdk/libsdk.so");
+    let library = Library::inspect(file).unwrap().load().unwrap();
+    let call = |tool: &str, args| ScriptItem::call(format!("sdk__{tool}"), args);
+    let script = [
+        call("declared", json!({ "word": "one" })),
+        call("dynamic", json!({ "word": "two" })),
+        call("content", json!({})),
+        call("fail", json!({})),
+        call("slow", json!({})),
+        ScriptItem::say("done"),
+    ];
+    let agent = agent(script).described("sdk", library.extension(None).unwrap(), json!({ "tag": "A" }));
+    let instance = agent.build().await.unwrap().instance("user:1").await.unwrap();
+
+    let result = instance.run("hello").await.unwrap();
+    assert_eq!(result.text(), "done and more");
+    let messages = instance.messages().await.unwrap();
+    let answers: Vec<_> = messages.iter().filter(|message| message.role() == goondan_core::Role::Tool).collect();
+    let answers: Vec<_> = answers.iter().map(|message| message.text()).collect();
+    assert_eq!(answers[0], r#"{"word":"rewritten","parts":1,"calls":1,"workdir":true,"agents":0}"#);
+    assert_eq!(answers[1], format!(r#"{{"tool":"sdk__dynamic","turn":{}}}"#, result.turn_id().as_str().len()));
+    assert_eq!(answers[2], r#"{"content":[{"type":"text","text":"plain JSON"}],"isError":true}"#);
+    assert!(answers[3].contains("the tool failed") && answers[3].contains("do not call it"), "{}", answers[3]);
+    assert_eq!(answers[4], "here");
+
+    let states = instance.states().await.unwrap();
+    let notes: Vec<String> = serde_json::from_value(states.into_values().next().unwrap()).unwrap();
+    let recorded = [
+        r#"A turn of assistant in user:1: ["hello"] ["user"]"#,
+        "A step 0 with",
+        "A call sdk__declared of step 0",
+        "A sdk.said [String(\"rewritten\"), Number(1)]",
+        "heard sdk.said",
+        "dynamic {\"word\":\"rewritten\"}",
+        "A Error Some(Some(\"E_SDK_TOOL\"))",
+        "A \"done\" TextResponse",
+    ];
+    for expected in recorded {
+        assert!(notes.iter().any(|note| note.starts_with(expected)), "{expected:?} is not in {notes:#?}");
+    }
+    instance.close().await.unwrap();
+}
