@@ -73,7 +73,7 @@ impl StepHost for Idle {
         &mut self.catalog
     }
     fn run_core(&mut self) -> CoreRun<'_, StepResult> {
-        CoreRun::here(async { Ok(result()) })
+        CoreRun::local(async { Ok(result()) })
     }
 }
 

@@ -1,36 +1,61 @@
 //! The contract and the runtime of goondan. Programs and extensions import the facade crate `goondan` instead.
 //!
 //! # Layout
-//! In the order in which data passes: `name`, `secret`, `error` · `conversation`, `event`: what is said · `tool` · `context`,
-//! `pipeline`: what wraps it · `extension`: who wraps it · and with the feature `runtime`: `schema`, `model`, `store`,
-//! `agent`: what runs it.
+//! A module imports only modules above it in this list; `error` and `name` are the one pair that needs each other.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `name`, `error`, `secret`, `log`, `panic`, `outcome` | the ground floor: names and ids, the error, redaction, the logger |
+//! | `schema` | JSON Schema, compiled once |
+//! | `conversation` | messages, message events, the conversation and its view |
+//! | `event` | input events, bus events and the bus, runtime events |
+//! | `peers` | asking other agents |
+//! | `tool` | tools, the catalog of a step, handlers |
+//! | `crossing` | values that may be in another binary |
+//! | `pipeline` | the kinds of middleware, contexts, `Next`, chains, results |
+//! | `extension` | descriptors, and the handle through which an extension registers and acts |
+//! | `authoring` | what expansions call |
+//! | `model`, `state`, `store` | the ports to models and to persistence, with built-in implementations |
+//! | `agent` | the builder, instances, turns |
+//! | `testing` | the harness for tests of extensions |
+//! | `linkage` | re-exports for `goondan-abi` |
 
-pub mod absent;
-mod agents;
-mod context;
-mod conversation;
 mod error;
-mod event;
-mod extension;
-#[doc(hidden)]
-pub mod linkage;
 mod name;
-pub mod pipeline;
+mod outcome;
+mod panic;
 pub mod secret;
-mod tool;
 
-#[cfg(feature = "runtime")]
-mod agent;
-#[cfg(feature = "runtime")]
-mod model;
+mod log;
+
 #[cfg(feature = "runtime")]
 pub mod schema;
+
+mod conversation;
+mod event;
+mod peers;
+mod tool;
+
+mod crossing;
+pub mod pipeline;
+
+mod authoring;
+mod extension;
+
+#[cfg(feature = "runtime")]
+mod model;
 #[cfg(feature = "runtime")]
 mod state;
 #[cfg(feature = "runtime")]
 pub mod store;
+
+#[cfg(feature = "runtime")]
+mod agent;
 #[cfg(feature = "testing")]
 pub mod testing;
+
+#[doc(hidden)]
+pub mod linkage;
 
 /// A future that can be sent and stored: what dynamic dispatch of async functions gives.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -47,38 +72,44 @@ pub use conversation::{
 };
 
 pub use event::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Event, EventArgs, EventHandler,
-    EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal, ReplyTo, RepoAvailable,
-    RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Deliveries, Event, EventArgs,
+    EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal, ReplyTo,
+    RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, TurnInfo, WorktreeMounted,
 };
 
-pub use agents::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, Ticket};
+pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, Ticket};
 
 pub use tool::{Effect, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolSource};
 
-pub use context::host::{self, TurnInfo};
-pub use context::{MODEL_KEY, MODEL_OPTIONS_KEY, StepContext, ToolCallContext, TurnContext};
+pub use outcome::{FailedTurn, ToolCallStatus, ToolCallSummary};
 
 pub use pipeline::{
-    FailedTurn, Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, Next, Options, Step, StepDraft,
-    StepResult, StepStatus, ToolCall, ToolCallDraft, ToolCallResult, ToolCallStatus, ToolCallSummary, ToolError,
-    ToolRequest, Turn, TurnDraft, TurnResult,
+    Failure, FinishReason, Kind, LayerInfo, MODEL_KEY, MODEL_OPTIONS_KEY, Middleware, MiddlewareKind, Next, Options,
+    Step, StepContext, StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult,
+    ToolError, ToolRequest, Turn, TurnContext, TurnDraft, TurnResult,
 };
 
 pub use extension::{
-    API_VERSION, AnyRegistration, CleanupHandler, Deliveries, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
-    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, RegisterFn, SchemaFn,
-    StateApi, Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked, params, record_len,
+    API_VERSION, AnyRegistration, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
+    ExtensionHost, LinkedExtension, MiddlewareDescriptor, PipelineApi, RegisterFn, SchemaFn, StateApi, Subscription,
+    ToolDescriptor, ToolsApi, length_prefixed, linked, record_len,
 };
 
+pub use log::{LogHost, LogLevel, Logger};
+
+pub use authoring::{absent, params};
+
+#[cfg(feature = "runtime")]
+pub use agent::LocalRouter;
 #[cfg(feature = "runtime")]
 pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, Instance, Policy, Reloaded, TurnStream, TurnUpdate};
 #[cfg(feature = "runtime")]
-pub use agents::{AgentCall, LocalRouter, Router};
-#[cfg(feature = "runtime")]
 pub use model::{Model, ModelFinish, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+#[cfg(feature = "runtime")]
+pub use peers::{AgentCall, Router};
 #[cfg(feature = "runtime")]
 pub use store::{FileStore, InstanceId, MemoryStore, Store};
 
 #[doc(hidden)]
 pub use inventory;
+pub use linkage::host;

@@ -86,7 +86,7 @@ impl ToolCallHost for Call {
     }
 
     fn run_core(&mut self) -> CoreRun<'_, ToolCallResult> {
-        CoreRun::here(async { Err(Error::new("E_CORE", json!(self.args).to_string())) })
+        CoreRun::local(async { Err(Error::new("E_CORE", json!(self.args).to_string())) })
     }
 }
 

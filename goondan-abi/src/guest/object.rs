@@ -79,9 +79,9 @@ where
         let result = self.run(K::host(&mut run)).await;
         // What the layer changed last goes to the host before the outer layers look, also after a failure.
         drop(run);
-        match result?.give_back()? {
+        match result?.into_returned()? {
             Returned::Remote(handle) => Ok(handle_buffer::<K>(handle)),
-            Returned::Here(fields) => Buffer::json(&fields),
+            Returned::Local(fields) => Buffer::json(&fields),
         }
     }
 }

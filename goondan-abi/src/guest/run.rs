@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use goondan_core::host::{ConversationHost, RemoteConversation, Snapshot};
-use goondan_core::linkage::{CoreRun, FarCore, FarSide, RemoteMessage, RemoteResult};
+use goondan_core::linkage::{CoreRun, RemoteCore, RemoteHost, RemoteMessage, RemoteResult};
 use goondan_core::{Kind, MessageEvent, MessageRef, Result, Role, Step, ToolCall, Turn};
 
 use super::extension::broken;
@@ -134,7 +134,7 @@ impl RemoteConversation for Run {
     }
 }
 
-impl FarCore for Run {
+impl RemoteCore for Run {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<RemoteResult>> {
         let Some(next) = &mut self.next else { return Poll::Ready(Err(broken("rest of the run"))) };
         let result = ready!(Pin::new(next).poll(cx))?;
@@ -165,7 +165,7 @@ fn side(kind: usize) -> Result<&'static InHost> {
         .ok_or_else(|| broken("kind of result"))
 }
 
-impl FarSide for InHost {
+impl RemoteHost for InHost {
     fn read(&self, result: usize, name: &'static str) -> Result<Vec<u8>> {
         let (name, result) = (Text::new(name.as_bytes()), std::ptr::with_exposed_provenance(result));
         // SAFETY: The handle is ours until it is given back; the name is borrowed for this function.
@@ -180,7 +180,7 @@ impl FarSide for InHost {
         ask(|error| unsafe { (host().result_write)(self.0, result, name, json, error) }).map(|_| ())
     }
 
-    fn end(&self, result: usize) {
+    fn release(&self, result: usize) {
         // SAFETY: The handle is ours, and not used afterwards.
         unsafe { (host().result_release)(self.0, std::ptr::with_exposed_provenance_mut(result)) };
     }
@@ -215,10 +215,10 @@ macro_rules! guest_kind {
             fn run_core(&mut self) -> CoreRun<'_, <$kind as Kind>::Output> {
                 // The inner layers see what this one changed, and this one sees what they changed.
                 if let Err(error) = self.hand_over() {
-                    return CoreRun::here(async { Err(error) });
+                    return CoreRun::local(async { Err(error) });
                 }
                 self.next = Some(self.link.next());
-                CoreRun::far(self)
+                CoreRun::remote(self)
             }
         }
     };

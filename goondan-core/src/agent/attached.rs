@@ -6,10 +6,10 @@ use std::time::Duration;
 use super::builder::ExtensionSpec;
 use super::services::{ExtensionServices, Services};
 use crate::error::Result;
-use crate::event::{Event, ExtensionCleanup};
-use crate::extension::{AnyRegistration, CleanupHandler, Deliveries};
+use crate::event::{Deliveries, Event, ExtensionCleanup};
+use crate::extension::{AnyRegistration, CleanupHandler};
 use crate::name::ExtensionName;
-use crate::pipeline::catch_panics;
+use crate::panic::catch_panics;
 
 /// How long one extension may take to clean up.
 const CLEANUP_LIMIT: Duration = Duration::from_secs(5);

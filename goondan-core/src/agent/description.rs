@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::Policy;
 use super::builder::ExtensionSpec;
 use super::registration::Registered;
-use crate::agents::Router;
 use crate::model::Model;
+use crate::peers::Router;
 use crate::tool::SharedTools;
 
 /// What an agent is made of.

@@ -8,6 +8,7 @@ mod idle;
 mod instance;
 mod limit;
 mod live;
+mod local_router;
 mod machine;
 mod open;
 mod policy;
@@ -30,6 +31,7 @@ use std::time::Duration;
 
 pub use builder::AgentBuilder;
 pub use instance::Instance;
+pub use local_router::LocalRouter;
 pub use policy::Policy;
 pub use reload::{Change, ExtensionChange, Reloaded};
 pub use stream::{TurnStream, TurnUpdate};

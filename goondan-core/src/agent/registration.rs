@@ -7,11 +7,12 @@ use super::builder::ExtensionSpec;
 use super::description::Description;
 use super::services::{ExtensionServices, Handle, Notes, Services};
 use crate::error::{Error, ErrorCode, Result};
-use crate::extension::{AnyRegistration, ExtensionApi, LogHost};
+use crate::extension::{AnyRegistration, ExtensionApi};
+use crate::log::LogHost;
 use crate::name::ExtensionName;
+use crate::panic::catch_panics;
 use crate::pipeline::{
-    AnyMiddleware, Chain, Kind, LayerInfo, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn, catch_panics,
-    in_order,
+    AnyMiddleware, Chain, Kind, LayerInfo, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn, in_order,
 };
 use crate::tool::{SharedTools, ToolRegistry};
 

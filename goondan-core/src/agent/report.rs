@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::stream::{TurnUpdate, Updates};
-use crate::context::host::TurnInfo;
 use crate::error::{Error, Result};
+use crate::event::TurnInfo;
 use crate::event::{Bus, Event, EventScope, RuntimeEvent, Span};
 
 pub(super) struct Reporter<'a> {

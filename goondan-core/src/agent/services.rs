@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use serde_json::{Map, Value};
 
 use super::slot::Slot;
-use crate::agents::Inbox;
 use crate::error::{Error, ErrorCode, Result};
-use crate::event::{Bus, Event, EventHandler, EventPattern, Owner};
-use crate::extension::{AnyRegistration, Deliveries, ExtensionHost, LogHost, LogLevel};
+use crate::event::{Bus, Deliveries, Event, EventHandler, EventPattern, Owner};
+use crate::extension::{AnyRegistration, ExtensionHost};
+use crate::log::{LogHost, LogLevel};
 use crate::name::ExtensionName;
+use crate::peers::Inbox;
 use crate::state::{StateCell, States};
 use crate::store::InstanceId;
 

@@ -11,15 +11,17 @@ use super::live::{Live, tool_message};
 use super::stream::TurnUpdate;
 use super::tool_call::{Dispatch, Dispatched, join};
 use super::turn::TurnRun;
-use crate::agents::{AgentsHost, Caller};
-use crate::context::host::{ConversationHost, MessageHost, RunHost, StepHost, TurnInfo};
-use crate::context::{MODEL_KEY, MODEL_OPTIONS_KEY};
+use crate::conversation::host::ConversationHost;
 use crate::conversation::{Content, Message, MessageEvent, Part, Role, Source, TextPart, ToolCallPart};
+use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
-use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TokenUsage};
-use crate::linkage::CoreRun;
+use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TokenUsage, TurnInfo};
 use crate::model::{Model, ModelRequest, ModelResponse};
-use crate::pipeline::{StepResult, ToolCallResult, ToolCallSummary, ToolRequest};
+use crate::outcome::ToolCallSummary;
+use crate::peers::{AgentsHost, Caller};
+use crate::pipeline::host::{MessageHost, RunHost, StepHost};
+use crate::pipeline::{MODEL_KEY, MODEL_OPTIONS_KEY};
+use crate::pipeline::{StepResult, ToolCallResult, ToolRequest};
 use crate::store::Reach;
 use crate::tool::{Effect, ToolCatalog};
 
@@ -225,6 +227,6 @@ impl StepHost for StepRun<'_, '_> {
     }
 
     fn run_core(&mut self) -> CoreRun<'_, StepResult> {
-        CoreRun::here(self.call_model_and_tools())
+        CoreRun::local(self.call_model_and_tools())
     }
 }

@@ -15,18 +15,19 @@ use super::live::Live;
 use super::open::OpenInstance;
 use super::report::Reporter;
 use super::watchdog::watched;
-use crate::agents::{AgentsHost, Caller};
-use crate::context::host::{RunHost, ToolCallHost, ToolHost, TurnInfo};
 use crate::conversation::Message;
+use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
-use crate::event::{RuntimeEvent, Span, StepRef, ToolCallRef};
-use crate::extension::Logger;
-use crate::linkage::CoreRun;
+use crate::event::{RuntimeEvent, Span, StepRef, ToolCallRef, TurnInfo};
+use crate::log::Logger;
 use crate::name::{ToolCallId, ToolName};
-use crate::pipeline::{ToolCallResult, ToolError, ToolRequest, catch_panics};
+use crate::panic::catch_panics;
+use crate::peers::{AgentsHost, Caller};
+use crate::pipeline::host::{RunHost, ToolCallHost};
+use crate::pipeline::{ToolCallResult, ToolError, ToolRequest};
 use crate::schema::summary;
 use crate::store::Reach;
-use crate::tool::{Effect, Tool, ToolCatalog, ToolContext};
+use crate::tool::{Effect, Tool, ToolCatalog, ToolContext, ToolHost};
 
 /// The tool calls of one step: the one way from a request to its result.
 #[derive(Clone, Copy)]
@@ -250,7 +251,7 @@ impl ToolCallHost for ToolCallRun<'_, '_> {
     }
 
     fn run_core(&mut self) -> CoreRun<'_, ToolCallResult> {
-        CoreRun::here(async move {
+        CoreRun::local(async move {
             let outcome = self.answer().await;
             Ok(self.result(outcome))
         })

@@ -13,13 +13,15 @@ use super::machine::{Action, StepEnd, TurnMachine};
 use super::open::OpenInstance;
 use super::report::{Reporter, message_of};
 use super::step::StepRun;
-use crate::agents::{AgentsHost, Caller};
-use crate::context::host::{ConversationHost, MessageHost, RunHost, TurnHost, TurnInfo};
+use crate::conversation::host::ConversationHost;
 use crate::conversation::{Message, MessageEvent, Role, Source};
+use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
-use crate::event::{RuntimeEvent, StepRef, TokenUsage};
-use crate::linkage::CoreRun;
-use crate::pipeline::{FailedTurn, FinishReason, StepResult, ToolCallSummary, TurnResult};
+use crate::event::{RuntimeEvent, StepRef, TokenUsage, TurnInfo};
+use crate::outcome::{FailedTurn, ToolCallSummary};
+use crate::peers::{AgentsHost, Caller};
+use crate::pipeline::host::{MessageHost, RunHost, TurnHost};
+use crate::pipeline::{FinishReason, StepResult, TurnResult};
 use crate::store::Reach;
 
 /// One turn while it runs.
@@ -240,6 +242,6 @@ impl MessageHost for TurnRun<'_> {
 
 impl TurnHost for TurnRun<'_> {
     fn run_core(&mut self) -> CoreRun<'_, TurnResult> {
-        CoreRun::here(self.run_steps())
+        CoreRun::local(self.run_steps())
     }
 }

@@ -1,6 +1,7 @@
 //! Owns the conversation: the messages at the start of a turn, the events since, and their sum, kept incrementally.
 
 mod event;
+pub(crate) mod host;
 mod message;
 mod pairs;
 mod timestamp;
@@ -18,9 +19,9 @@ pub use message::{
 pub use timestamp::Timestamp;
 pub use view::{ConversationView, MessageRef, Messages, RemoteMessage};
 
-use crate::context::host::{ConversationHost, Snapshot};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{MessageId, ToolCallId};
+use host::{ConversationHost, Snapshot};
 use pairs::{Orphans, Pairs};
 
 /// A map by ids. Every message passes several, so they hash fast; their seeds are random all the same, as ids of tool calls

@@ -6,8 +6,8 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::host::{ConversationHost, RemoteConversation, Snapshot};
 use super::{Content, Message, MessageData, MessageEvent, Role, Source, Timestamp};
-use crate::context::host::{ConversationHost, RemoteConversation, Snapshot};
 
 /// The conversation as a middleware sees it: the messages at the start of the turn, the events since, and their sum
 /// (CONV-01..04). There is no way to change it but [`emit`](crate::TurnContext::emit) (CONV-09).

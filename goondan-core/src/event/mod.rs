@@ -7,15 +7,17 @@ mod input;
 mod pattern;
 mod runtime;
 mod standard;
+mod turn_info;
 
 #[cfg(feature = "runtime")]
 pub(crate) use bus::{Bus, Owner};
 pub use bus_event::{Event, EventArgs, EventHandler};
 pub use input::{AgentEvent, Auth, EventSource, Principal, ReplyTo};
-pub use pattern::EventPattern;
+pub use pattern::{Deliveries, EventPattern};
 pub use runtime::{
     ContentSource, EventScope, LlmInputMessage, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef,
 };
 pub use standard::{
     AgentDelegate, AgentDelegationResult, AuthGranted, ExtensionCleanup, RepoAvailable, WorktreeMounted,
 };
+pub use turn_info::TurnInfo;

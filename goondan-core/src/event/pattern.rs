@@ -57,6 +57,15 @@ impl fmt::Display for EventPattern {
     }
 }
 
+/// How often a subscription delivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deliveries {
+    /// Until it is cancelled.
+    All,
+    /// Once (LEGACY-EVENTS-02).
+    One,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{EventsApi, LogHost, Logger, StateApi};
+use super::{EventsApi, StateApi};
 use crate::BoxFuture;
 use crate::error::Result;
-use crate::event::{Event, EventHandler, EventPattern};
+use crate::event::{Deliveries, Event, EventHandler, EventPattern};
+use crate::log::{LogHost, Logger};
 use crate::name::ExtensionName;
 use crate::pipeline::{AnyMiddleware, Kind, Middleware, Options};
 use crate::tool::{ToolHandler, ToolItem};
@@ -41,15 +42,6 @@ pub trait ExtensionHost: LogHost {
     fn unsubscribe(&self, subscription: u64);
     /// Hands an event to all subscriptions that it fits.
     fn emit(&self, event: Event);
-}
-
-/// How often a subscription delivers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deliveries {
-    /// Until it is cancelled.
-    All,
-    /// Once (LEGACY-EVENTS-02).
-    One,
 }
 
 /// Something that an extension registers. Clones are the same thing.

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::{Deliveries, ExtensionHost};
+use super::ExtensionHost;
 use crate::error::{Error, Result};
-use crate::event::{Event, EventArgs, EventHandler};
+use crate::event::{Deliveries, Event, EventArgs, EventHandler};
+use crate::log::Logger;
 
 /// The bus of one conversation: extensions of the same agent process talk over it, and the runtime tells what happens
 /// (EVENT-02, EVENT-06, EVENT-07).
@@ -53,7 +54,7 @@ impl<'a> EventsApi<'a> {
     }
 
     fn report(&self, name: &str, error: &Error) {
-        super::Logger::new(&**self.host).with("event", name).error(format!("the event was not emitted: {error}"));
+        Logger::new(&**self.host).with("event", name).error(format!("the event was not emitted: {error}"));
     }
 }
 

@@ -1,14 +1,19 @@
-//! Owns what a linkage needs beyond the host traits: results, messages and errors that cross to another binary.
+//! What `goondan-abi` needs beyond the facade: the traits behind contexts, results that cross, and JSON forms.
 //!
-//! Only `goondan-abi` is meant to name this module; the facade does not show it.
+//! Only that crate is meant to name this module.
 
-mod core_run;
-mod crossing;
 mod wire;
 
+/// What contexts and handles are backed by: the runtime, or in a library the tables of its host.
+pub mod host {
+    pub use crate::conversation::host::{ConversationHost, RemoteConversation, Snapshot};
+    pub use crate::event::TurnInfo;
+    pub use crate::pipeline::host::{MessageHost, RunHost, StepHost, ToolCallHost, TurnHost};
+    pub use crate::tool::ToolHost;
+}
+
 pub use crate::conversation::RemoteMessage;
+pub use crate::crossing::{CoreRun, Crossing, RemoteCore, RemoteHost, RemoteResult, Returned};
+pub use crate::error::WireError;
 pub use crate::pipeline::Layer;
-pub use core_run::{CoreRun, FarCore};
-pub(crate) use crossing::{Crossed, Field, crossing, unknown};
-pub use crossing::{Crossing, FarSide, RemoteResult, Returned};
-pub use wire::{WireAgentRequest, WireAgentResponse, WireError, WireScope, WireToolItem};
+pub use wire::{WireAgentRequest, WireAgentResponse, WireScope, WireToolItem};

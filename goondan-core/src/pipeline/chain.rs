@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::panic::catch_panics;
 use super::{Frame, Kind, Middleware, MiddlewareKind, Next, Options};
 use crate::error::Result;
 use crate::name::ExtensionName;
+use crate::panic::catch_panics;
 
 /// All middlewares of one kind, outermost first. Built once, run often.
 pub struct Chain<K: Kind> {

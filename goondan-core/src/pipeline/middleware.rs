@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Failure, Frame, Next, StepDraft, StepResult, ToolCallDraft, ToolCallResult, TurnDraft, TurnResult};
 use crate::BoxFuture;
-use crate::context::host::{StepHost, ToolCallHost, TurnHost};
-use crate::context::{StepContext, ToolCallContext, TurnContext};
+use crate::crossing::{CoreRun, Crossing};
 use crate::error::Result;
-use crate::linkage::{CoreRun, Crossing};
+use crate::pipeline::host::{StepHost, ToolCallHost, TurnHost};
+use crate::pipeline::{StepContext, ToolCallContext, TurnContext};
 
 /// One of the three kinds of middleware, as a value (API-05).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

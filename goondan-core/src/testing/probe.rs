@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::lock;
 use crate::BoxFuture;
-use crate::context::StepContext;
 use crate::error::{Error, Result};
 use crate::event::{Event, EventPattern, ExtensionCleanup};
 use crate::extension::{API_VERSION, Extension, ExtensionApi, ExtensionDescriptor};
 use crate::name::ToolCallId;
+use crate::pipeline::StepContext;
 use crate::pipeline::{Middleware, Next, Options, Step, StepResult, ToolCallResult};
 
 /// The extension. Its config is the number of the [`Listener`] that it hears for.

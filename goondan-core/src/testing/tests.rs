@@ -8,9 +8,9 @@ use serde_json::json;
 
 use super::{Chat, time};
 use crate::error::ErrorCode;
-use crate::extension::LogLevel;
+use crate::log::LogLevel;
 use crate::model::{ModelResponse, ScriptItem};
-use crate::pipeline::ToolCallStatus;
+use crate::outcome::ToolCallStatus;
 use crate::store::MemoryStore;
 use notes::Notes;
 

@@ -5,13 +5,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::ToolHost;
 use crate::BoxFuture;
-use crate::agents::AgentsApi;
-use crate::context::host::{ToolHost, TurnInfo};
 use crate::conversation::Message;
 use crate::error::Result;
-use crate::extension::Logger;
+use crate::event::TurnInfo;
+use crate::log::Logger;
 use crate::name::{AgentName, InstanceKey, ToolCallId, ToolName, TraceId, TurnId};
+use crate::peers::AgentsApi;
 
 /// Answers the calls of one tool. `#[tool]` writes implementations.
 pub trait ToolHandler: Send + Sync + 'static {

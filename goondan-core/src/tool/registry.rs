@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Effect, ToolCatalog, ToolHandler, ToolItem, ToolSource};
 use crate::error::Result;
-use crate::extension::LogHost;
+use crate::log::LogHost;
 use crate::name::{ExtensionName, ToolName};
 use crate::schema::{Schema, SchemaCache};
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::super::{Event, EventHandler, EventPattern};
-use crate::extension::Deliveries;
+use crate::event::Deliveries;
 use crate::name::ExtensionName;
 
 /// How many events wait for one handler before it loses the next ones.

@@ -6,7 +6,7 @@ use tokio::task::coop::consume_budget;
 use super::Bus;
 use super::table::{Next, Subscriber};
 use crate::event::Event;
-use crate::pipeline::catch_panics;
+use crate::panic::catch_panics;
 
 /// Empties the queue of one subscription, then ends.
 pub(super) struct Worker {

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::context::host::TurnInfo;
 use crate::conversation::Timestamp;
 use crate::error::{Error, ErrorCode, Result};
+use crate::event::TurnInfo;
 use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
 
 /// When and where a runtime event happened: what all of them have.

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::context::host::TurnInfo;
 use crate::conversation::{Content, MessageData, Part, Role, TextPart};
 use crate::error::ErrorCode;
+use crate::event::TurnInfo;
 use crate::event::{AgentEvent, Event};
 use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Level, Metadata};
 
-use crate::extension::LogLevel;
+use crate::log::LogLevel;
 
 /// A line of the log. If a test fails, all lines are printed.
 ///

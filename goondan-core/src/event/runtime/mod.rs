@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use payload::{ContentSource, LlmInputMessage, StepRef, TokenUsage, ToolCallRef};
 pub use scope::{EventScope, Span, SpanId};
 
-use crate::pipeline::ToolCallStatus;
+use crate::outcome::ToolCallStatus;
 use payload::millis;
 
 /// Something that the runtime did. It is the first argument of the bus event called [`name`](RuntimeEvent::name), and a

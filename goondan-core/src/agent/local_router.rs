@@ -1,38 +1,14 @@
-//! Owns the port by which agents reach one another, and the router for agents of one program.
+//! The router between the agents of one program.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::{Agent, Instance, WeakAgent};
 use crate::BoxFuture;
-use crate::agent::{Agent, Instance, WeakAgent};
 use crate::error::{Error, ErrorCode, Result};
-use crate::event::AgentEvent;
-use crate::name::{AgentName, InstanceKey};
-
-/// Brings events to agents: implement it to reach agents of other programs.
-pub trait Router: Send + Sync + 'static {
-    /// Has the target handle the event, starting it if need be, and gives the text of its answer. The caller sees to the
-    /// time limit and to circles.
-    fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<String>>;
-
-    /// Hands the event over without waiting for the turn; false when there is no such agent.
-    fn send(&self, call: AgentCall) -> BoxFuture<'_, Result<bool>>;
-
-    /// The agents that can be reached, by name.
-    fn agents(&self) -> Vec<AgentName>;
-}
-
-/// An event on its way to another agent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AgentCall {
-    /// The agent.
-    pub target: AgentName,
-    /// Which of its conversations.
-    pub instance: InstanceKey,
-    /// The event.
-    pub event: AgentEvent,
-}
+use crate::name::AgentName;
+use crate::peers::{AgentCall, Router, not_found};
 
 /// Routes between the agents of one program. Clones are the same router.
 ///
@@ -128,12 +104,4 @@ impl Router for LocalRouter {
         names.sort();
         names
     }
-}
-
-/// There is no agent called `name`.
-pub(crate) fn not_found(name: impl std::fmt::Display, known: &[AgentName]) -> Error {
-    let known: Vec<_> = known.iter().map(AgentName::as_str).collect();
-    let known = if known.is_empty() { "no other agent".to_owned() } else { known.join(", ") };
-    Error::new(ErrorCode::AGENT_NOT_FOUND, format!("there is no agent `{name}`"))
-        .suggest(format!("reachable are: {known}"))
 }

@@ -1,4 +1,4 @@
-//! Owns how agents reach one another: the port to a router, and what extensions and tools see of it.
+//! Asking other agents: the port to a router, and the API that extensions and tools call.
 
 mod api;
 #[cfg(feature = "runtime")]
@@ -6,7 +6,7 @@ mod caller;
 #[cfg(feature = "runtime")]
 mod inbox;
 #[cfg(feature = "runtime")]
-mod router;
+mod port;
 
 pub use api::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, Ticket};
 #[cfg(feature = "runtime")]
@@ -14,4 +14,6 @@ pub(crate) use caller::Caller;
 #[cfg(feature = "runtime")]
 pub(crate) use inbox::Inbox;
 #[cfg(feature = "runtime")]
-pub use router::{AgentCall, LocalRouter, Router};
+pub(crate) use port::not_found;
+#[cfg(feature = "runtime")]
+pub use port::{AgentCall, Router};

@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::{Event, EventHandler, EventPattern};
-use crate::extension::Deliveries;
+use crate::event::Deliveries;
 use table::{Removed, Subscriber, Table};
 use worker::Worker;
 

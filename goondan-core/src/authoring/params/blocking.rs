@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 use std::thread;
 
 use crate::error::{Error, Result};
-use crate::pipeline::panicked;
+use crate::panic::panicked;
 
 /// Where the thread leaves its outcome, and who waits for it.
 struct Desk<T> {

@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 
 use super::host::TurnHost;
 use super::{message_members, shared_members};
-use crate::agents::AgentsApi;
 use crate::conversation::{ConversationView, MessageEvent, Source};
 use crate::event::AgentEvent;
 use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
+use crate::peers::AgentsApi;
 use crate::pipeline::Frame;
 
 /// What a turn middleware sees: one input event on its way to an answer (CTX-01).

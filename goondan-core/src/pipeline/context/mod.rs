@@ -16,7 +16,7 @@ macro_rules! shared_members {
     () => {
         /// What stays the same during the turn, for a linkage.
         #[doc(hidden)]
-        pub fn scope(&self) -> &crate::context::host::TurnInfo {
+        pub fn scope(&self) -> &crate::event::TurnInfo {
             self.host.scope()
         }
 

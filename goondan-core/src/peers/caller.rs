@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::router::not_found;
+use super::port::not_found;
 use super::{AgentCall, AgentRequest, AgentResponse, AgentsHost, Inbox, Router, Ticket};
 use crate::BoxFuture;
-use crate::context::host::TurnInfo;
 use crate::conversation::{Message, Timestamp};
 use crate::error::{Error, ErrorCode, Result};
+use crate::event::TurnInfo;
 use crate::event::{AgentEvent, EventSource, ReplyTo, SpanId};
 use crate::name::{AgentName, EventId};
 

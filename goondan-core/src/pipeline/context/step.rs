@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::host::{StepHost, TurnInfo};
+use super::host::StepHost;
 use super::{message_members, shared_members};
-use crate::agents::AgentsApi;
 use crate::conversation::{ConversationView, MessageEvent, Source};
-use crate::event::AgentEvent;
+use crate::event::{AgentEvent, TurnInfo};
 use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
+use crate::peers::AgentsApi;
 use crate::pipeline::Frame;
 use crate::tool::ToolCatalog;
 

@@ -2,11 +2,11 @@
 //! compiler says what to write instead, they are functions that ask for a trait which no type has: no call compiles. The
 //! `for` in their conditions keeps the compiler from judging them here.
 
-use crate::agents::AgentsApi;
-use crate::context::ToolCallContext;
 use crate::conversation::ConversationView;
 use crate::error::Result;
 use crate::extension::PipelineApi;
+use crate::peers::AgentsApi;
+use crate::pipeline::ToolCallContext;
 use crate::pipeline::{StepResult, ToolCallResult, TurnResult};
 
 /// Holds for nothing that sees a tool call: other agents are out of its reach (AGENTS-02).

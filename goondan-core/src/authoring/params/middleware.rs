@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 
 use super::Taken;
-use crate::context::{StepContext, ToolCallContext, TurnContext};
 use crate::extension::ExtensionApi;
 use crate::pipeline::{Kind, Next, Step, ToolCall, Turn};
+use crate::pipeline::{StepContext, ToolCallContext, TurnContext};
 
 /// What a middleware of the kind `K` can be given: its context, `next`, and the handle of the extension.
 #[derive(Debug)]

@@ -1,12 +1,16 @@
 //! Owns the one error type: a stable code, a message, a remedy, and where it happened.
 
+mod wire;
+
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+pub use wire::WireError;
+
 use crate::name::ExtensionName;
-use crate::pipeline::FailedTurn;
+use crate::outcome::FailedTurn;
 use crate::secret::{mask, masked};
 
 /// The result of everything that can fail in goondan.

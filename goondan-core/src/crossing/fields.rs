@@ -1,0 +1,99 @@
+//! The declaration of a result's fields, from which both sides of a crossing are generated.
+
+use crate::error::Error;
+
+/// The error for a field that no result has.
+pub(crate) fn unknown(name: &str) -> Error {
+    Error::msg(format!("the result has no field `{name}`"))
+}
+
+/// Declares the fields of a result, each with its type and its name in JSON, and implements
+/// [`Crossing`](crate::crossing::Crossing) for the result. Members under `local` never leave this binary.
+macro_rules! result_fields {
+    (
+        $(#[$about:meta])*
+        pub struct $data:ident for $result:ident { $($field:ident: $type:ty = $name:literal,)* }
+        local { $($(#[doc = $doc:literal])* $(#[cfg($condition:meta)])? $local:ident: $local_type:ty,)* }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        pub struct $data {
+            $($field: $crate::crossing::Lazy<$type>,)*
+            $($(#[doc = $doc])* $(#[cfg($condition)])? $local: $local_type,)*
+        }
+
+        impl Default for $data {
+            fn default() -> Self {
+                Self {
+                    $($field: $crate::crossing::Lazy::unread($name),)*
+                    $($(#[cfg($condition)])? $local: Default::default(),)*
+                }
+            }
+        }
+
+        impl $crate::crossing::Crossing for $result {
+            type Data = $data;
+
+            fn remote(origin: $crate::crossing::RemoteResult) -> Self {
+                Self { data: $crate::crossing::MaybeRemote::remote(origin) }
+            }
+
+            fn into_returned(self) -> $crate::error::Result<$crate::crossing::Returned> {
+                let $crate::crossing::MaybeRemote::Remote(remote) = self.data else {
+                    return Ok($crate::crossing::Returned::Local(self.fields()));
+                };
+                if let Some(data) = remote.data.get() {
+                    $(data.$field.flush(&remote.origin)?;)*
+                }
+                Ok(remote.origin.into_returned())
+            }
+
+            fn fields(&self) -> serde_json::Map<String, serde_json::Value> {
+                let mut fields = serde_json::Map::new();
+                $(
+                    let value = serde_json::to_value(self.data.field(|data| &data.$field));
+                    // Every field has a JSON form: the journal and the runtime events write it too.
+                    fields.insert($name.to_owned(), value.unwrap_or_default());
+                )*
+                fields
+            }
+
+            fn from_fields(mut fields: serde_json::Map<String, serde_json::Value>) -> $crate::error::Result<Self> {
+                let data = $crate::crossing::MaybeRemote::local($data {
+                    $($field: {
+                        let value = fields.remove($name).ok_or_else(|| {
+                            $crate::error::Error::msg(concat!("a result without its field `", $name, "`"))
+                        })?;
+                        $crate::crossing::Lazy::parse(value)?
+                    },)*
+                    $($(#[cfg($condition)])? $local: Default::default(),)*
+                });
+                Ok(Self { data })
+            }
+
+            fn into_data(self) -> Box<$data> {
+                self.data.into_box()
+            }
+
+            fn from_data(data: Box<$data>) -> Self {
+                Self { data: $crate::crossing::MaybeRemote::Local(data) }
+            }
+
+            fn read(data: &$data, name: &str) -> $crate::error::Result<Vec<u8>> {
+                match name {
+                    $($name => Ok(serde_json::to_vec(data.$field.get(None))?),)*
+                    _ => Err($crate::crossing::unknown(name)),
+                }
+            }
+
+            fn write(data: &mut $data, name: &str, json: &[u8]) -> $crate::error::Result<()> {
+                match name {
+                    $($name => data.$field.parse_into(json),)*
+                    _ => Err($crate::crossing::unknown(name)),
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use result_fields;

@@ -1,0 +1,15 @@
+//! Values that may be in another binary: results whose fields are read one by one, as JSON, and runs of a core.
+//!
+//! A middleware in a library is handed results that the host keeps. Copying all of them would cost more than most
+//! middlewares do, so a library holds a number, and reads or writes a field when it is asked for.
+
+mod core_run;
+mod fields;
+mod lazy;
+mod remote;
+
+pub use core_run::{CoreRun, RemoteCore};
+pub(crate) use fields::{result_fields, unknown};
+pub(crate) use lazy::Lazy;
+pub(crate) use remote::MaybeRemote;
+pub use remote::{Crossing, RemoteHost, RemoteResult, Returned};

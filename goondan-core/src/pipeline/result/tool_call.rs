@@ -1,0 +1,198 @@
+//! The result of a tool call.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::conversation::ToolOutput;
+use crate::crossing::{MaybeRemote, result_fields};
+use crate::error::Error;
+use crate::name::ToolCallId;
+use crate::outcome::ToolCallStatus;
+use crate::pipeline::{ToolCallContext, ToolCallDraft};
+use crate::secret::mask_text;
+
+/// What a tool call came to: the answer of the handler, or an error for the model to read.
+// F-TOOL
+#[derive(Debug)]
+pub struct ToolCallResult {
+    data: MaybeRemote<ToolCallData>,
+}
+
+result_fields! {
+    /// The fields of a [`ToolCallResult`].
+    pub struct ToolCallData for ToolCallResult {
+        call_id: ToolCallId = "toolCallId",
+        tool_name: String = "toolName",
+        outcome: Outcome = "outcome",
+    }
+    local {}
+}
+
+/// How a call ended: `{"output": …}` or `{"error": …}`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Outcome {
+    Output(Value),
+    Error(ToolError),
+}
+
+impl From<Result<Value, ToolError>> for Outcome {
+    fn from(outcome: Result<Value, ToolError>) -> Self {
+        outcome.map_or_else(Self::Error, Self::Output)
+    }
+}
+
+impl ToolCallResult {
+    #[cfg(feature = "runtime")]
+    pub(crate) fn new(call_id: ToolCallId, tool_name: String, outcome: Result<Value, ToolError>) -> Self {
+        Self {
+            data: MaybeRemote::local(ToolCallData {
+                call_id: call_id.into(),
+                tool_name: tool_name.into(),
+                outcome: Outcome::from(outcome).into(),
+            }),
+        }
+    }
+
+    pub(in crate::pipeline) fn recovered(_: Error, draft: ToolCallDraft, ctx: &ToolCallContext<'_>) -> Self {
+        Self {
+            data: MaybeRemote::local(ToolCallData {
+                call_id: ctx.call_id().clone().into(),
+                tool_name: ctx.tool_name().to_owned().into(),
+                outcome: Outcome::from(draft.outcome.map_err(ToolError::masked)).into(),
+            }),
+        }
+    }
+
+    /// The call.
+    pub fn call_id(&self) -> &ToolCallId {
+        self.data.field(|data| &data.call_id)
+    }
+
+    /// The tool's name as the model wrote it.
+    pub fn tool_name(&self) -> &str {
+        self.data.field(|data| &data.tool_name)
+    }
+
+    /// How the call ended.
+    pub fn status(&self) -> ToolCallStatus {
+        match self.outcome() {
+            Outcome::Output(_) => ToolCallStatus::Ok,
+            Outcome::Error(_) => ToolCallStatus::Error,
+        }
+    }
+
+    /// The answer, when the call ended with one.
+    pub fn output(&self) -> Option<&Value> {
+        match self.outcome() {
+            Outcome::Output(output) => Some(output),
+            Outcome::Error(_) => None,
+        }
+    }
+
+    /// The error, when the call ended with one.
+    pub fn error(&self) -> Option<&ToolError> {
+        match self.outcome() {
+            Outcome::Output(_) => None,
+            Outcome::Error(error) => Some(error),
+        }
+    }
+
+    /// Makes the call end with `output`.
+    pub fn set_output(&mut self, output: impl Into<Value>) {
+        self.data.get_mut().outcome.set(Outcome::Output(output.into()));
+    }
+
+    /// Makes the call end with `error`.
+    pub fn set_error(&mut self, error: impl Into<ToolError>) {
+        self.data.get_mut().outcome.set(Outcome::Error(error.into().masked()));
+    }
+
+    /// What the model is sent: text as text, anything else as JSON, an error with its code, remedy and help page.
+    pub fn to_tool_output(&self) -> ToolOutput {
+        match self.outcome() {
+            Outcome::Output(Value::String(text)) => ToolOutput::Text(text.clone()),
+            Outcome::Output(value) => ToolOutput::Json(value.clone()),
+            Outcome::Error(error) => ToolOutput::Text(error.to_string()),
+        }
+    }
+
+    fn outcome(&self) -> &Outcome {
+        self.data.field(|data| &data.outcome)
+    }
+}
+
+/// Why a tool call failed, as the model reads it (F-TOOL).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolError {
+    /// What went wrong.
+    pub message: String,
+    /// The stable code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// What the model can do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
+    /// The page that explains the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help_url: Option<String>,
+}
+
+impl From<&Error> for ToolError {
+    fn from(error: &Error) -> Self {
+        Self {
+            message: error.message().into_owned(),
+            code: Some(error.code().to_string()),
+            suggestion: error.suggestion().map(str::to_owned),
+            help_url: error.help_url(),
+        }
+    }
+}
+
+impl ToolError {
+    /// The same error without secrets: a middleware writes its fields as it likes.
+    fn masked(mut self) -> Self {
+        mask_text(&mut self.message);
+        self.suggestion.as_mut().into_iter().for_each(mask_text);
+        self
+    }
+
+    /// The same error with a message of at most `limit` characters (F-TOOL).
+    #[cfg(feature = "runtime")]
+    #[must_use]
+    pub(crate) fn cut(mut self, limit: usize) -> Self {
+        const END: &str = "... (truncated)";
+        if self.message.chars().count() > limit {
+            let end = if limit > END.len() { END } else { "" };
+            self.message = self.message.chars().take(limit - end.len()).collect();
+            self.message.push_str(end);
+        }
+        self
+    }
+}
+
+impl From<Error> for ToolError {
+    fn from(error: Error) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("error")?;
+        if let Some(code) = &self.code {
+            write!(f, " {code}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        if let Some(suggestion) = &self.suggestion {
+            write!(f, "\nsuggestion: {suggestion}")?;
+        }
+        if let Some(url) = &self.help_url {
+            write!(f, "\nhelp: {url}")?;
+        }
+        Ok(())
+    }
+}
