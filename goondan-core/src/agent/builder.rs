@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::description::Description;
-use super::idle::Idle;
-use super::{Agent, AgentInner, Policy};
+use super::instance::AgentInner;
+use super::spec::{AgentSpec, ExtensionSpec};
+use super::{Agent, Policy};
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{API_VERSION, Extension, ExtensionDescriptor, linked};
 use crate::model::Model;
@@ -49,21 +49,6 @@ struct Wanted {
 enum Code {
     Known(&'static ExtensionDescriptor),
     Linked(String),
-}
-
-/// An extension that was found and whose config fits.
-pub(super) struct ExtensionSpec {
-    pub(super) name: ExtensionName,
-    pub(super) descriptor: &'static ExtensionDescriptor,
-    pub(super) config: Value,
-}
-
-/// Whether they describe the same extension: the same name, code and config (LEGACY-RECONCILE-02). The code is told by
-/// the address of the descriptor: a library that was loaded anew has another one, whatever it says of itself.
-impl PartialEq for ExtensionSpec {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && std::ptr::eq(self.descriptor, other.descriptor) && self.config == other.config
-    }
 }
 
 impl AgentBuilder {
@@ -224,7 +209,7 @@ impl AgentBuilder {
             return Err(Error::new(ErrorCode::CONFIG_DUPLICATE_NAME, message)
                 .suggest("give one of them another name: state and order go by it"));
         }
-        let description = Description {
+        let spec = AgentSpec {
             model,
             models: self.models,
             system: self.system,
@@ -234,17 +219,7 @@ impl AgentBuilder {
             hints: self.hints,
             router: self.router,
         };
-        Ok(Agent {
-            inner: Arc::new(AgentInner {
-                name,
-                description: Mutex::new(Arc::new(description)),
-                reloading: tokio::sync::Mutex::default(),
-                store: self.store,
-                idle_after: self.idle_after,
-                idle: Idle::default(),
-                slots: Mutex::default(),
-            }),
-        })
+        Ok(Agent { inner: Arc::new(AgentInner::new(name, spec, self.store, self.idle_after)) })
     }
 }
 

@@ -1,47 +1,31 @@
-//! Owns the agent process: what an agent is made of, its instances, and the turns that they run.
+//! The agent: what it is made of, its instances, and the turns that they run.
+//!
+//! `builder` checks a description and makes an [`Agent`] from it; `spec` is the checked description. `instance` holds one
+//! conversation, open or not; `attach` registers extensions in it; `turn` runs one turn of it. Each imports only what is
+//! named after it in `instance`, `turn`, `attach`, `spec`.
 
-mod answer;
-mod attached;
+mod attach;
 mod builder;
-mod description;
-mod idle;
 mod instance;
-mod limit;
-mod live;
 mod local_router;
-mod machine;
-mod open;
 mod policy;
-mod registration;
 mod reload;
-mod report;
-mod services;
-mod slot;
-mod step;
-mod stream;
-mod tool_call;
+mod spec;
 mod turn;
-mod watchdog;
-mod workdir;
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Weak};
 
 pub use builder::AgentBuilder;
 pub use instance::Instance;
 pub use local_router::LocalRouter;
 pub use policy::Policy;
 pub use reload::{Change, ExtensionChange, Reloaded};
-pub use stream::{TurnStream, TurnUpdate};
+pub use turn::{TurnStream, TurnUpdate};
 
 use crate::error::Result;
 use crate::name::{AgentName, InstanceKey};
-use crate::store::{InstanceId, Store};
-use description::Description;
-use idle::Idle;
-use slot::Slot;
+use instance::{AgentInner, InstanceSlot};
 
 /// An agent: a model, its instructions, and the extensions around it. It holds any number of conversations, its
 /// [`Instance`]s. Clones are the same agent. Its instances run on a tokio runtime whose timers are enabled.
@@ -60,21 +44,6 @@ use slot::Slot;
 #[derive(Clone)]
 pub struct Agent {
     inner: Arc<AgentInner>,
-}
-
-/// What all instances of an agent share.
-pub(crate) struct AgentInner {
-    name: AgentName,
-    /// What instances that are opened from now on are made of.
-    description: Mutex<Arc<Description>>,
-    /// One reload at a time.
-    reloading: tokio::sync::Mutex<()>,
-    store: Arc<dyn Store>,
-    /// When an instance that nobody uses is closed behind its handles.
-    idle_after: Option<Duration>,
-    idle: Idle,
-    /// Those that somebody holds, or that are open.
-    slots: Mutex<HashMap<InstanceKey, Weak<Slot>>>,
 }
 
 impl Agent {
@@ -107,19 +76,19 @@ impl Agent {
         Ok(instance)
     }
 
-    async fn open(&self, slot: &Arc<Slot>) -> Result<Instance> {
-        if let Some(held) = slot.held().filter(|_| slot.now().is_some()) {
-            return Ok(held);
+    async fn open(&self, slot: &Arc<InstanceSlot>) -> Result<Instance> {
+        if let Some(instance) = slot.handle().filter(|_| slot.is_open()) {
+            return Ok(instance);
         }
-        let mut place = slot.queue().await;
-        if slot.idle_after().is_none() && slot.held().is_none() {
-            // The last handle is gone, but the conversation is not closed yet.
-            slot.close(place).await?;
-            place = slot.queue().await;
+        let mut lock = slot.lock().await;
+        if slot.idle_after().is_none() && slot.handle().is_none() {
+            // The last handle was dropped, but the conversation is not closed yet.
+            slot.close(lock).await?;
+            lock = slot.lock().await;
         }
-        let held = slot.hold(&self.inner);
-        slot.open(&self.inner, place).await?;
-        Ok(held)
+        let instance = slot.make_handle(&self.inner);
+        instance.ensure_open(lock).await?;
+        Ok(instance)
     }
 
     /// Closes all conversations of this agent, as by [`Instance::close`]: the end of a program that leaves the closing to
@@ -130,9 +99,9 @@ impl Agent {
     pub async fn close(&self) -> Result<()> {
         let mut outcome = Ok(());
         for slot in self.inner.slots() {
-            let closed = match slot.held() {
+            let closed = match slot.handle() {
                 Some(instance) => instance.close().await,
-                None => slot.close(slot.queue().await).await,
+                None => slot.close(slot.lock().await).await,
             };
             outcome = outcome.and(closed);
         }
@@ -143,42 +112,13 @@ impl Agent {
     pub(crate) async fn close_for_others(&self) -> Result<()> {
         let mut outcome = Ok(());
         for slot in self.inner.slots().into_iter().filter(|slot| slot.is_for_others()) {
-            outcome = outcome.and(slot.close(slot.queue().await).await);
+            outcome = outcome.and(slot.close(slot.lock().await).await);
         }
         outcome
     }
 
     pub(crate) fn downgrade(&self) -> WeakAgent {
         WeakAgent(Arc::downgrade(&self.inner))
-    }
-}
-
-impl AgentInner {
-    fn description(&self) -> Arc<Description> {
-        Arc::clone(&self.description.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The place of the instance `key`.
-    fn slot(self: &Arc<Self>, key: InstanceKey) -> Arc<Slot> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(slot) = slots.get(&key).and_then(Weak::upgrade) {
-            return slot;
-        }
-        let slot = Arc::new(Slot::new(InstanceId { agent: self.name.clone(), key: key.clone() }, self));
-        slots.insert(key, Arc::downgrade(&slot));
-        slot
-    }
-
-    fn slots(&self) -> Vec<Arc<Slot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner).values().filter_map(Weak::upgrade).collect()
-    }
-
-    /// Forgets the place of an instance that nobody needs any more, unless there is another one by now.
-    fn forget(&self, key: &InstanceKey) {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        if slots.get(key).is_some_and(|slot| slot.strong_count() == 0) {
-            slots.remove(key);
-        }
     }
 }
 

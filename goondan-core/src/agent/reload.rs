@@ -1,11 +1,10 @@
 //! Owns the reload of an agent: its open conversations go on with what it is made of now.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::Agent;
-use super::builder::ExtensionSpec;
-use super::description::Description;
+use super::spec::{AgentSpec, ExtensionSpec};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{ExtensionName, InstanceKey};
 
@@ -86,7 +85,7 @@ impl Agent {
     /// `E_CONFIG_SCHEMA_INVALID` when `to` is another agent. `E_EXT_INIT` and `E_EXT_ORDER` when the new extensions do not come to be
     /// in the first conversation: then everything goes on as it was. See [`Reloaded::refused`] for the other ones.
     pub async fn reload(&self, to: &Self) -> Result<Reloaded> {
-        let to = self.description_of(to)?;
+        let to = self.spec_of(to)?;
         let _alone = self.inner.reloading.lock().await;
         let mut refused = Vec::new();
         let mut accepted = false;
@@ -97,18 +96,15 @@ impl Agent {
                 Err(error) => refused.push((slot.id.key.clone(), error)),
             }
         }
-        let from = {
-            let mut description = self.inner.description.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *description, Arc::clone(&to))
-        };
+        let from = self.inner.replace_spec(Arc::clone(&to));
         for slot in self.inner.slots() {
             let key = &slot.id.key;
-            if slot.now().is_none() {
-                // It may be about to open with what was before.
-                drop(slot.queue().await);
+            if !slot.is_open() {
+                // It may be opening with the old spec.
+                drop(slot.lock().await);
             }
-            // Those that were opened meanwhile.
-            if slot.now().is_some_and(|open| !Arc::ptr_eq(&open.generation().agent, &to))
+            // Conversations that were opened meanwhile.
+            if slot.runs_other_than(&to)
                 && refused.iter().all(|(refused, _)| refused != key)
                 && let Err(error) = slot.reload(&to).await
             {
@@ -118,10 +114,10 @@ impl Agent {
         Ok(Reloaded { changes: changes(&from.extensions, &to.extensions), refused })
     }
 
-    fn description_of(&self, to: &Self) -> Result<Arc<Description>> {
+    fn spec_of(&self, to: &Self) -> Result<Arc<AgentSpec>> {
         let (old, new) = (self.name(), to.name());
         if old == new {
-            return Ok(to.inner.description());
+            return Ok(to.inner.spec());
         }
         let message = format!("the agent `{old}` cannot become the agent `{new}`");
         Err(Error::new(ErrorCode::CONFIG_SCHEMA, message).suggest(format!("describe it as `{old}`")))

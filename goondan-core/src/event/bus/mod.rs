@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 
 use super::{Event, EventHandler, EventPattern};
 use crate::event::Deliveries;
+use crate::name::ExtensionName;
 use table::{Removed, Subscriber, Table};
 use worker::Worker;
 
@@ -47,6 +48,11 @@ impl Bus {
     pub(crate) fn new(runtime: Handle) -> Self {
         let (listening, table, quiet) = (AtomicUsize::new(0), Mutex::default(), Notify::new());
         Self { shared: Arc::new(Shared { runtime, listening, table, quiet }) }
+    }
+
+    /// Returns a new owner of subscriptions.
+    pub(crate) fn new_owner(&self, extension: ExtensionName) -> Owner {
+        Owner { extension, number: self.shared.table().next_owner() }
     }
 
     /// Starts a subscription, and gives its number. The owner is the extension whose code `handler` is, or none for the

@@ -11,12 +11,12 @@ use crate::name::ExtensionName;
 /// How many events wait for one handler before it loses the next ones.
 pub(super) const QUEUE: usize = 256;
 
-/// An extension as an owner of subscriptions. When an extension is replaced, the old and the new one have the same name.
+/// An extension that owns subscriptions. The number tells the old and the new one apart when an extension is replaced by
+/// one with the same name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
-    pub(crate) extension: ExtensionName,
-    /// Which of those that had the name.
-    pub(crate) number: u64,
+    pub(super) extension: ExtensionName,
+    pub(super) number: u64,
 }
 
 /// Who listens, to what.
@@ -36,6 +36,7 @@ pub(super) type Removed = Vec<(Arc<Subscriber>, u64)>;
 pub(super) struct Table {
     subscriptions: BTreeMap<u64, Subscription>,
     last: u64,
+    owners: u64,
     closed: bool,
 }
 
@@ -60,6 +61,12 @@ pub(super) enum Next {
 }
 
 impl Table {
+    /// Returns a number for an owner of subscriptions.
+    pub(super) fn next_owner(&mut self) -> u64 {
+        self.owners += 1;
+        self.owners
+    }
+
     /// Takes a subscription in, and gives its number; gives it back when the bus is closed.
     pub(super) fn add(&mut self, subscriber: Arc<Subscriber>) -> (u64, Option<Arc<Subscriber>>) {
         self.last += 1;

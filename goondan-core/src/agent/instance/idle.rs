@@ -1,7 +1,7 @@
-//! Owns the end of idleness: one task of an agent that closes conversations in which nothing happened for a while.
+//! One background task per agent that closes idle conversations.
 //!
-//! Each of them waits in it once, until the moment from which it may be idle. So a turn costs a look at the clock, and the
-//! task sleeps until something is due; it is not there before the first conversation is to be watched.
+//! Each conversation is in the schedule once, at the earliest moment at which it can be idle. A turn therefore costs one
+//! reading of the clock, and the task sleeps until a conversation is due. It is spawned with the first conversation.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,22 +10,21 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, timeout_at};
 
-use super::slot::{Idleness, Slot};
+use super::slot::{Idleness, InstanceSlot};
 
-/// How many conversations are closed at once: clean-up may wait for the network, and there may be thousands.
+/// How many conversations are closed at once: a cleanup may wait for the network, and there may be thousands.
 const CLOSING: usize = 32;
 
-/// The way to the task, which is started when there is something to watch.
+/// The channel to the task.
 #[derive(Default)]
 pub(super) struct Idle(Mutex<Option<UnboundedSender<Watched>>>);
 
-/// A conversation that waits in the task. It has no other way out than this one's end, also when a runtime shuts down and
-/// the task with it.
-struct Watched(Arc<Slot>);
+/// A slot in the schedule. Its drop unmarks the slot, also when a runtime shuts down and drops the task.
+struct Watched(Arc<InstanceSlot>);
 
 impl Idle {
-    /// Watches a conversation that is not watched yet.
-    pub(super) fn watch(&self, slot: Arc<Slot>) {
+    /// Adds a slot that is not in the schedule.
+    pub(super) fn watch(&self, slot: Arc<InstanceSlot>) {
         let mut task = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut watched = Watched(slot);
         if let Some(task) = &*task {
@@ -34,7 +33,7 @@ impl Idle {
                 Err(refused) => watched = refused.0,
             }
         }
-        // Unbounded, but each conversation is in it once.
+        // Unbounded, but each slot is in it at most once.
         let (sender, arrivals) = unbounded_channel();
         tokio::spawn(Schedule::starting_with(watched).keep(arrivals));
         *task = Some(sender);
@@ -47,10 +46,10 @@ impl Drop for Watched {
     }
 }
 
-/// When to look at which conversation.
+/// The slots by the moment at which they are looked at.
 struct Schedule {
     due: BTreeMap<(Instant, u64), Watched>,
-    /// Tells those apart that are due at the same moment.
+    /// Makes keys unique that have the same moment.
     last: u64,
     closing: Arc<Semaphore>,
 }
@@ -61,7 +60,7 @@ impl Schedule {
         Self { due, last: 0, closing: Arc::new(Semaphore::new(CLOSING)) }
     }
 
-    /// Goes on until the agent is gone.
+    /// Runs until the agent is dropped, and the channel with it.
     async fn keep(mut self, mut arrivals: UnboundedReceiver<Watched>) {
         loop {
             let next = self.due.first_key_value().map(|((at, _), _)| *at);
@@ -81,23 +80,23 @@ impl Schedule {
     }
 
     async fn look_at(&mut self, watched: Watched) {
-        // Before the look, so that nothing is kept waiting in a queue.
+        // Before looking, so that no conversation lock is held while this waits.
         let Ok(permit) = Arc::clone(&self.closing).acquire_owned().await else { return };
         match watched.0.idleness() {
             Idleness::Until(at) => {
                 self.last += 1;
                 self.due.insert((at, self.last), watched);
             }
-            Idleness::Over(place) => {
-                // In this order: whoever opens it next finds that nobody watches it.
+            Idleness::Over(lock) => {
+                // In this order: the next lock holder that opens the conversation finds it unwatched.
                 drop(watched);
-                drop(place);
+                drop(lock);
             }
-            Idleness::Idle(place) => {
+            Idleness::Idle(lock) => {
                 let slot = Arc::clone(&watched.0);
                 drop(watched);
                 tokio::spawn(async move {
-                    slot.close_idle(place).await;
+                    slot.close_idle(lock).await;
                     drop(permit);
                 });
             }

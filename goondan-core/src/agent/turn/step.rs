@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
+use super::TurnRun;
 use super::answer::{Answer, correction, judge};
+use super::journaled::{JournaledConversation, tool_message};
 use super::limit::within;
-use super::live::{Live, tool_message};
 use super::stream::TurnUpdate;
 use super::tool_call::{Dispatch, Dispatched, join};
-use super::turn::TurnRun;
 use crate::conversation::host::ConversationHost;
 use crate::conversation::{Content, Message, MessageEvent, Part, Role, Source, TextPart, ToolCallPart};
 use crate::crossing::CoreRun;
@@ -45,7 +45,7 @@ impl<'a, 't> StepRun<'a, 't> {
     }
 
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
-        let heard_tools = self.turn.live.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
+        let heard_tools = self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
         let response = self.call_model().await?;
         match judge(&response, heard_tools) {
             Answer::Good => {}
@@ -65,9 +65,9 @@ impl<'a, 't> StepRun<'a, 't> {
 
     async fn call_model(&mut self) -> Result<ModelResponse> {
         self.turn.settle(Reach::Process).await?;
-        let agent = &self.turn.generation.agent;
-        self.turn.live.report_orphans(&self.turn.info.turn);
-        let conversation = &self.turn.live.conversation;
+        let agent = &self.turn.generation.spec;
+        self.turn.journaled.report_orphans(&self.turn.info.turn);
+        let conversation = &self.turn.journaled.conversation;
         let options = self.turn.metadata.get(MODEL_OPTIONS_KEY).and_then(Value::as_object);
         let request = ModelRequest::new(agent.system.as_deref(), conversation, &self.catalog).with_options(options);
         self.turn.reporter.tell("step.started", self.span, |scope| RuntimeEvent::StepStarted {
@@ -99,7 +99,7 @@ impl<'a, 't> StepRun<'a, 't> {
 
     /// The model of this step: the agent's, unless a middleware asked for another one (API-11).
     fn model(&self) -> Result<&'t dyn Model> {
-        let agent = &self.turn.generation.agent;
+        let agent = &self.turn.generation.spec;
         let Some(wanted) = self.turn.metadata.get(MODEL_KEY) else { return Ok(&*agent.model) };
         let model = wanted.as_str().and_then(|name| agent.models.get(name));
         model.map(|model| &**model).ok_or_else(|| {
@@ -118,18 +118,18 @@ impl<'a, 't> StepRun<'a, 't> {
         let mut results = Vec::with_capacity(requests.len());
         if requests.len() > 1 && requests.iter().all(only_reads) {
             self.turn.settle(Reach::Process).await?;
-            let (dispatch, live) = self.dispatch(message);
-            let live = Mutex::new(live);
-            let calls = requests.iter().map(|request| dispatch.run(request, &live)).collect();
+            let (dispatch, journaled) = self.dispatch(message);
+            let journaled = Mutex::new(journaled);
+            let calls = requests.iter().map(|request| dispatch.run(request, &journaled)).collect();
             for (request, dispatched) in requests.iter().zip(join(calls).await) {
                 results.push(self.answered(request, dispatched));
             }
         } else {
             for request in requests {
                 self.turn.settle(Reach::Process).await?;
-                let (dispatch, live) = self.dispatch(message);
+                let (dispatch, journaled) = self.dispatch(message);
                 // In a box of its own, so that the box of the step stays small, which steps without calls have too.
-                let dispatched = Box::pin(dispatch.run(request, &Mutex::new(live))).await;
+                let dispatched = Box::pin(dispatch.run(request, &Mutex::new(journaled))).await;
                 results.push(self.answered(request, dispatched));
             }
         }
@@ -137,10 +137,10 @@ impl<'a, 't> StepRun<'a, 't> {
     }
 
     /// The way of calls, and where it is kept that one starts.
-    fn dispatch<'s>(&'s mut self, message: &'s Message) -> (Dispatch<'s>, &'s mut Live) {
+    fn dispatch<'s>(&'s mut self, message: &'s Message) -> (Dispatch<'s>, &'s mut JournaledConversation) {
         let dispatch = Dispatch {
             turn: self.turn.info,
-            instance: self.turn.instance,
+            workdir: self.turn.workdir,
             generation: self.turn.generation,
             reporter: &self.turn.reporter,
             caller: self.caller,
@@ -149,7 +149,7 @@ impl<'a, 't> StepRun<'a, 't> {
             step_index: self.index,
             step_span: self.span,
         };
-        (dispatch, &mut *self.turn.live)
+        (dispatch, &mut *self.turn.journaled)
     }
 
     fn answered(&mut self, request: &ToolRequest, dispatched: Dispatched) -> ToolCallResult {

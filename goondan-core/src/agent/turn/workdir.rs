@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 
 use crate::error::{Error, ErrorCode, Result};
 
-pub(super) struct Workdir {
+pub(in crate::agent) struct Workdir {
     path: PathBuf,
     made: OnceLock<()>,
 }
 
 impl Workdir {
-    pub(super) fn new(path: PathBuf) -> Self {
+    pub(in crate::agent) fn new(path: PathBuf) -> Self {
         Self { path, made: OnceLock::new() }
     }
 

@@ -1,77 +1,99 @@
-//! Owns a running turn: the driver of the turn machine, and the host behind turn contexts.
+//! A turn: the driver of the turn machine, and the host behind turn contexts.
+//!
+//! `machine` decides which step comes next and does no IO; [`TurnRun`] is its only driver. `step` asks the model and runs the
+//! tool calls, each through `tool_call`. What a turn changes passes `journaled`, and what it reports passes `report`.
+
+mod answer;
+mod journaled;
+mod limit;
+mod machine;
+mod report;
+mod step;
+mod stream;
+mod tool_call;
+mod watchdog;
+mod workdir;
+
+pub(super) use journaled::JournaledConversation;
+pub(super) use report::Reporter;
+pub(super) use stream::Updates;
+pub use stream::{TurnStream, TurnUpdate};
+pub(super) use workdir::Workdir;
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use super::answer::GIVEN_UP;
-use super::description::Generation;
-use super::limit::within;
-use super::live::Live;
-use super::machine::{Action, StepEnd, TurnMachine};
-use super::open::OpenInstance;
-use super::report::{Reporter, message_of};
-use super::step::StepRun;
+use super::attach::Generation;
 use crate::conversation::host::ConversationHost;
 use crate::conversation::{Message, MessageEvent, Role, Source};
 use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{RuntimeEvent, StepRef, TokenUsage, TurnInfo};
 use crate::outcome::{FailedTurn, ToolCallSummary};
-use crate::peers::{AgentsHost, Caller};
+use crate::peers::{AgentsHost, Caller, Inbox};
 use crate::pipeline::host::{MessageHost, RunHost, TurnHost};
 use crate::pipeline::{FinishReason, StepResult, TurnResult};
 use crate::store::Reach;
+use answer::GIVEN_UP;
+use limit::within;
+use machine::{Action, StepEnd, TurnMachine};
+use report::message_of;
+use step::StepRun;
 
 /// One turn while it runs.
-pub(super) struct TurnRun<'a> {
-    pub(super) instance: &'a OpenInstance,
-    pub(super) generation: &'a Generation,
-    pub(super) live: &'a mut Live,
-    pub(super) info: &'a Arc<TurnInfo>,
-    pub(super) reporter: Reporter<'a>,
-    pub(super) caller: Caller<'a>,
+pub(in crate::agent) struct TurnRun<'a> {
+    generation: &'a Generation,
+    /// Answers of other agents that wait for the next step.
+    inbox: &'a Arc<Inbox>,
+    workdir: &'a Workdir,
+    journaled: &'a mut JournaledConversation,
+    info: &'a Arc<TurnInfo>,
+    reporter: Reporter<'a>,
+    caller: Caller<'a>,
     /// Shared by the middlewares of the turn and of its steps (D-15).
-    pub(super) metadata: Map<String, Value>,
+    metadata: Map<String, Value>,
     /// What [`MessageHost::emit`] could not take in; it fails the turn at the next occasion (D-24).
     fault: Option<Error>,
     machine: TurnMachine,
-    pub(super) tool_calls: Vec<ToolCallSummary>,
+    tool_calls: Vec<ToolCallSummary>,
     /// What the model calls cost together, if the model says so.
-    pub(super) usage: Option<TokenUsage>,
+    usage: Option<TokenUsage>,
 }
 
 impl<'a> TurnRun<'a> {
-    pub(super) fn new(
-        instance: &'a OpenInstance,
+    pub(in crate::agent) fn new(
         generation: &'a Generation,
-        live: &'a mut Live,
+        inbox: &'a Arc<Inbox>,
+        workdir: &'a Workdir,
+        journaled: &'a mut JournaledConversation,
         info: &'a Arc<TurnInfo>,
         reporter: Reporter<'a>,
     ) -> Self {
-        let router = generation.agent.router.as_ref();
-        let caller = Caller { router, turn: info, span: reporter.span.id, inbox: &instance.services.inbox };
+        let router = generation.spec.router.as_ref();
+        let caller = Caller { router, turn: info, span: reporter.span.id, inbox };
         Self {
-            instance,
             generation,
-            live,
+            inbox,
+            workdir,
+            journaled,
             info,
             reporter,
             caller,
-            metadata: generation.agent.hints.clone(),
+            metadata: generation.spec.hints.clone(),
             fault: None,
-            machine: TurnMachine::new(generation.agent.policy),
+            machine: TurnMachine::new(generation.spec.policy),
             tool_calls: Vec::new(),
             usage: None,
         }
     }
 
     /// Runs the turn: the input, the turn chain, and in its core the steps.
-    pub(super) async fn run(&mut self) -> Result<TurnResult> {
+    pub(in crate::agent) async fn run(&mut self) -> Result<TurnResult> {
         let watch = self.reporter.stopwatch();
         self.reporter.tell("turn.started", self.reporter.span, |scope| RuntimeEvent::TurnStarted { scope });
-        let limit = self.generation.agent.policy.turn_timeout;
+        let limit = self.generation.spec.policy.turn_timeout;
         let outcome = match within(limit, self.run_chain()).await {
             Some(outcome) => outcome,
             None => Err(Error::new(ErrorCode::TURN_TIMEOUT, format!("the turn took longer than {limit:?}"))
@@ -95,7 +117,7 @@ impl<'a> TurnRun<'a> {
     }
 
     /// How far the turn came, and what it told for the store to keep.
-    pub(super) fn end(self) -> (FailedTurn, Vec<RuntimeEvent>) {
+    pub(in crate::agent) fn end(self) -> (FailedTurn, Vec<RuntimeEvent>) {
         let so_far =
             FailedTurn { id: self.info.turn.clone(), steps: self.machine.steps(), tool_calls: self.tool_calls };
         (so_far, self.reporter.into_notes())
@@ -142,7 +164,7 @@ impl<'a> TurnRun<'a> {
 
     async fn step(&mut self, index: u32) -> Result<StepResult> {
         // F-AGENTS: answers that came meanwhile are there before the step starts.
-        for answer in self.instance.services.inbox.take() {
+        for answer in self.inbox.take() {
             self.append(answer);
         }
         let generation = self.generation;
@@ -172,12 +194,12 @@ impl<'a> TurnRun<'a> {
     }
 
     fn result(&self, reason: FinishReason) -> TurnResult {
-        let mut said = self.live.conversation.events().iter().rev().filter_map(MessageEvent::appended);
+        let mut said = self.journaled.conversation.events().iter().rev().filter_map(MessageEvent::appended);
         let answer = said.find(|message| message.role() == Role::Assistant && !message.text().is_empty());
         let response = match (answer, reason) {
             (Some(message), _) => Some(Arc::clone(message)),
             (None, FinishReason::MaxSteps) => {
-                let limit = self.generation.agent.policy.max_steps_per_turn;
+                let limit = self.generation.spec.policy.max_steps_per_turn;
                 let notice = format!("The turn ended without an answer: it reached the limit of {limit} steps.");
                 Some(Arc::new(Message::new(Role::Assistant, notice, Source::System)))
             }
@@ -187,14 +209,14 @@ impl<'a> TurnRun<'a> {
     }
 
     /// Appends a message of the runtime's own.
-    pub(super) fn append(&mut self, message: Message) {
+    fn append(&mut self, message: Message) {
         self.emit(MessageEvent::append(message));
     }
 
     /// Makes sure that what was said is kept before someone acts on it (D-24).
-    pub(super) async fn settle(&mut self, reach: Reach) -> Result<()> {
+    async fn settle(&mut self, reach: Reach) -> Result<()> {
         self.check_fault()?;
-        self.live.flush(reach).await
+        self.journaled.flush(reach).await
     }
 
     fn check_fault(&mut self) -> Result<()> {
@@ -226,7 +248,7 @@ impl RunHost for TurnRun<'_> {
 
 impl MessageHost for TurnRun<'_> {
     fn conversation(&self) -> &dyn ConversationHost {
-        &self.live.conversation
+        &self.journaled.conversation
     }
 
     fn agents(&self) -> &dyn AgentsHost {
@@ -234,7 +256,7 @@ impl MessageHost for TurnRun<'_> {
     }
 
     fn emit(&mut self, event: MessageEvent) {
-        if let Err(error) = self.live.emit(event) {
+        if let Err(error) = self.journaled.emit(event) {
             self.fault.get_or_insert(error);
         }
     }

@@ -1,4 +1,4 @@
-//! Owns what a turn changes: the conversation, its journal, and which turn is open.
+//! The conversation that a turn changes, with the journal that records the changes.
 
 use std::sync::Arc;
 
@@ -12,8 +12,9 @@ use crate::pipeline::{ToolCallResult, ToolError};
 use crate::state::States;
 use crate::store::{Commit, InstanceId, Interrupted, Journal, Reach};
 
-pub(super) struct Live {
-    pub(super) conversation: Conversation,
+/// A conversation whose changes are written to the journal of its store. It is made when the conversation is opened.
+pub(in crate::agent) struct JournaledConversation {
+    pub(in crate::agent) conversation: Conversation,
     journal: Box<dyn Journal>,
     /// The turn that was begun and not committed: running now, or left behind by a cancelled caller or a crash.
     open_turn: Option<TurnId>,
@@ -23,8 +24,8 @@ pub(super) struct Live {
     orphans: HashSet<ToolCallId>,
 }
 
-impl Live {
-    pub(super) fn new(
+impl JournaledConversation {
+    pub(in crate::agent) fn new(
         id: &InstanceId,
         base: Vec<Arc<Message>>,
         interrupted: Option<Interrupted>,
@@ -46,7 +47,7 @@ impl Live {
         Ok(Self { conversation, journal, open_turn, started, orphans: HashSet::default() })
     }
 
-    pub(super) fn begin(&mut self, turn: &TurnId) -> Result<()> {
+    pub(in crate::agent) fn begin(&mut self, turn: &TurnId) -> Result<()> {
         self.journal.begin(turn)?;
         self.open_turn = Some(turn.clone());
         Ok(())
@@ -98,12 +99,12 @@ impl Live {
         self.orphans = orphans.into_owned();
     }
 
-    pub(super) fn keeps_runtime_events(&self) -> bool {
+    pub(in crate::agent) fn keeps_runtime_events(&self) -> bool {
         self.journal.keeps_runtime_events()
     }
 
     /// Keeps runtime events; they are worth no turn.
-    pub(super) fn note(&mut self, events: &[RuntimeEvent]) {
+    pub(in crate::agent) fn note(&mut self, events: &[RuntimeEvent]) {
         if !events.is_empty()
             && let Err(error) = self.journal.note(events)
         {
@@ -116,7 +117,7 @@ impl Live {
     ///
     /// A turn that a crash or a caller that went away interrupted is closed, not resumed: whoever asked for it is gone, and
     /// nobody would get the answer of more model calls. The model learns of each call whether it may be made again.
-    pub(super) async fn close_turn(&mut self, states: &States) -> Result<()> {
+    pub(in crate::agent) async fn close_turn(&mut self, states: &States) -> Result<()> {
         let Some(turn) = self.open_turn.clone() else { return Ok(()) };
         for call in self.conversation.unanswered_calls() {
             let error = self.interruption(&call);
@@ -140,7 +141,7 @@ impl Live {
     }
 
     /// Stores the state that changed: with the turn that a cancelled caller left behind, or by one that says nothing.
-    pub(super) async fn store_state(&mut self, states: &States) -> Result<()> {
+    pub(in crate::agent) async fn store_state(&mut self, states: &States) -> Result<()> {
         if !states.have_changed() {
             return Ok(());
         }

@@ -9,12 +9,12 @@ use std::task::Poll;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use super::description::Generation;
+use super::journaled::JournaledConversation;
 use super::limit::within;
-use super::live::Live;
-use super::open::OpenInstance;
 use super::report::Reporter;
 use super::watchdog::watched;
+use super::workdir::Workdir;
+use crate::agent::attach::Generation;
 use crate::conversation::Message;
 use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
@@ -33,7 +33,7 @@ use crate::tool::{Effect, Tool, ToolCatalog, ToolContext, ToolHost};
 #[derive(Clone, Copy)]
 pub(super) struct Dispatch<'a> {
     pub(super) turn: &'a TurnInfo,
-    pub(super) instance: &'a OpenInstance,
+    pub(super) workdir: &'a Workdir,
     pub(super) generation: &'a Generation,
     pub(super) reporter: &'a Reporter<'a>,
     pub(super) caller: Caller<'a>,
@@ -53,14 +53,14 @@ pub(super) struct Dispatched {
 
 impl Dispatch<'_> {
     /// Runs one call through the tool-call chain. Whatever fails becomes an error result: the model reads it and goes on
-    /// (F-TOOL). In `live` it is kept that a call starts.
-    pub(super) async fn run(&self, request: &ToolRequest, live: &Mutex<&mut Live>) -> Dispatched {
-        let policy = &self.generation.agent.policy;
+    /// (F-TOOL). In `journaled` it is recorded that a call starts.
+    pub(super) async fn run(&self, request: &ToolRequest, journaled: &Mutex<&mut JournaledConversation>) -> Dispatched {
+        let policy = &self.generation.spec.policy;
         let watch = self.reporter.stopwatch();
         let span = self.step_span.child();
         let mut attempt = 0;
         loop {
-            let mut call = ToolCallRun::new(*self, request, span, live);
+            let mut call = ToolCallRun::new(*self, request, span, journaled);
             if attempt > 0 {
                 call.metadata.insert("attempt".to_owned(), attempt.into());
             }
@@ -129,7 +129,7 @@ pub(super) async fn join<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
 /// One tool call while it runs.
 struct ToolCallRun<'a, 'l> {
     step: Dispatch<'a>,
-    live: &'a Mutex<&'l mut Live>,
+    journaled: &'a Mutex<&'l mut JournaledConversation>,
     request: &'a ToolRequest,
     span: Span,
     args: Map<String, Value>,
@@ -140,9 +140,14 @@ struct ToolCallRun<'a, 'l> {
 }
 
 impl<'a, 'l> ToolCallRun<'a, 'l> {
-    fn new(step: Dispatch<'a>, request: &'a ToolRequest, span: Span, live: &'a Mutex<&'l mut Live>) -> Self {
+    fn new(
+        step: Dispatch<'a>,
+        request: &'a ToolRequest,
+        span: Span,
+        journaled: &'a Mutex<&'l mut JournaledConversation>,
+    ) -> Self {
         let args = request.args.as_object().cloned().unwrap_or_default();
-        Self { step, live, request, span, args, metadata: Map::new(), once_started: false }
+        Self { step, journaled, request, span, args, metadata: Map::new(), once_started: false }
     }
 
     /// What the handler answers; an error here is one that the model may read.
@@ -178,7 +183,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             caller: self.step.caller.within(self.span.id),
         };
         let ctx = ToolContext::new(&host);
-        let limit = tool.timeout.unwrap_or(self.step.generation.agent.policy.tool_timeout);
+        let limit = tool.timeout.unwrap_or(self.step.generation.spec.policy.tool_timeout);
         match within(limit, catch_panics(watched(name, tool.handler.call(&ctx, input)))).await {
             Some(answer) => answer?,
             None => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
@@ -194,9 +199,9 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     async fn keep_start(&mut self, effect: Effect) -> Result<()> {
         match effect {
             Effect::Read => Ok(()),
-            Effect::Idempotent => self.live.lock().await.flush(Reach::Machine).await,
+            Effect::Idempotent => self.journaled.lock().await.flush(Reach::Machine).await,
             Effect::Once => {
-                self.live.lock().await.start_call(&self.request.id).await?;
+                self.journaled.lock().await.start_call(&self.request.id).await?;
                 self.once_started = true;
                 Ok(())
             }
@@ -204,7 +209,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     }
 
     fn result(&self, outcome: Result<Value>) -> ToolCallResult {
-        let limit = self.step.generation.agent.policy.error_message_limit;
+        let limit = self.step.generation.spec.policy.error_message_limit;
         let outcome = outcome.map_err(|error| ToolError::from(&error).cut(limit));
         ToolCallResult::new(self.request.id.clone(), self.request.name.clone(), outcome)
     }
@@ -285,7 +290,7 @@ impl ToolHost for CallHost<'_> {
     }
 
     fn workdir(&self) -> Result<&Path> {
-        self.step.instance.workdir.path()
+        self.step.workdir.path()
     }
 
     fn logger(&self) -> Logger<'_> {

@@ -23,9 +23,9 @@ pub enum TurnUpdate {
 
 /// Where a turn tells what happens. Unbounded: a watcher that does not look must not hold up the turn, and what waits is
 /// bounded by what one turn says.
-pub(super) type Updates = UnboundedSender<TurnUpdate>;
+pub(in crate::agent) type Updates = UnboundedSender<TurnUpdate>;
 
-/// A turn that runs while it is watched, made by [`Instance::run_stream`](super::Instance::run_stream). Dropping it cancels
+/// A turn that runs while it is watched, made by [`Instance::run_stream`](crate::Instance::run_stream). Dropping it cancels
 /// the turn.
 #[must_use = "the turn runs only while this is awaited"]
 pub struct TurnStream {
@@ -35,7 +35,7 @@ pub struct TurnStream {
 }
 
 impl TurnStream {
-    pub(super) fn new(start: impl FnOnce(Updates) -> BoxFuture<'static, Result<TurnResult>>) -> Self {
+    pub(in crate::agent) fn new(start: impl FnOnce(Updates) -> BoxFuture<'static, Result<TurnResult>>) -> Self {
         let (sender, updates) = unbounded_channel();
         Self { turn: Some(start(sender)), updates, result: None }
     }
@@ -62,7 +62,7 @@ impl TurnStream {
     /// Waits for the end of the turn, and gives its result. Updates that nobody took are dropped.
     ///
     /// # Errors
-    /// As [`Instance::run`](super::Instance::run).
+    /// As [`Instance::run`](crate::Instance::run).
     pub async fn finish(mut self) -> Result<TurnResult> {
         while self.next().await.is_some() {}
         self.result.unwrap_or_else(|| Err(Error::new(ErrorCode::EXT_RUNTIME, "the turn gave no result")))

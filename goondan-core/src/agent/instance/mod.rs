@@ -1,23 +1,28 @@
-//! Owns the handle of an instance: what callers ask of one conversation, whether it is open or not.
+//! The handle of an instance: what callers do with one conversation, whether it is open or not.
+
+mod conversation;
+mod idle;
+mod shared;
+mod slot;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
 use serde_json::Value;
 
-use super::AgentInner;
-use super::open::OpenInstance;
-use super::slot::{Slot, Turnstile};
-use super::stream::{TurnStream, Updates};
+use super::turn::{TurnStream, Updates};
 use crate::conversation::Message;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::Result;
 use crate::event::AgentEvent;
 use crate::name::{ExtensionName, InstanceKey};
 use crate::pipeline::{LayerInfo, MiddlewareKind, TurnResult};
 use crate::tool::ToolCatalog;
+pub(super) use shared::AgentInner;
+pub(super) use slot::InstanceSlot;
+use slot::{ConversationLock, OpenLock, View};
 
 /// One conversation of an agent. Turns run one at a time, in the order in which they were asked for (F-TURN); other
 /// instances do not wait. Clones are the same instance.
@@ -28,26 +33,36 @@ use crate::tool::ToolCatalog;
 /// Without that, the instance closes in the background when the last clone is dropped, as by [`Instance::close`].
 #[derive(Clone)]
 pub struct Instance {
-    guard: Arc<Guard>,
+    inner: Arc<HandleInner>,
 }
 
-/// What the clones of a handle share.
-pub(super) struct Guard {
+/// What the clones of a handle share. Its drop closes the conversation, unless that closes when it is idle.
+pub(super) struct HandleInner {
     agent: Arc<AgentInner>,
-    slot: Arc<Slot>,
-    /// By [`Instance::close`], for good.
+    slot: Arc<InstanceSlot>,
+    /// Set for good by [`Instance::close`].
     closed: AtomicBool,
     runtime: tokio::runtime::Handle,
 }
 
 impl Instance {
-    pub(super) fn from_guard(guard: Arc<Guard>) -> Self {
-        Self { guard }
+    fn new(agent: Arc<AgentInner>, slot: Arc<InstanceSlot>) -> Self {
+        let runtime = tokio::runtime::Handle::current();
+        Self { inner: Arc::new(HandleInner { agent, slot, closed: AtomicBool::new(false), runtime }) }
+    }
+
+    fn downgrade(&self) -> Weak<HandleInner> {
+        Arc::downgrade(&self.inner)
+    }
+
+    /// Returns the handle, unless it was dropped or closed.
+    fn upgrade(inner: &Weak<HandleInner>) -> Option<Self> {
+        inner.upgrade().filter(|inner| !inner.is_closed()).map(|inner| Self { inner })
     }
 
     /// The key of the conversation.
     pub fn key(&self) -> &InstanceKey {
-        &self.guard.slot.id.key
+        &self.inner.slot.id.key
     }
 
     /// The layers of one kind around this conversation, outermost first.
@@ -55,7 +70,7 @@ impl Instance {
     /// # Errors
     /// As [`Instance::messages`].
     pub async fn layers(&self, kind: MiddlewareKind) -> Result<Vec<LayerInfo>> {
-        Ok(self.guard.look().await?.generation().registered.layers(kind).to_vec())
+        Ok(self.view().await?.generation.registered.layers(kind).to_vec())
     }
 
     /// All tools of this conversation, as a step shows them to the model unless a middleware changes that (TOOL-02).
@@ -63,7 +78,7 @@ impl Instance {
     /// # Errors
     /// As [`Instance::messages`].
     pub async fn tools(&self) -> Result<ToolCatalog> {
-        Ok(self.guard.look().await?.generation().registered.tools.catalog())
+        Ok(self.view().await?.generation.registered.tools.catalog())
     }
 
     /// The state of each extension as it is now; those that are not configured now, but were, included. Extensions that
@@ -72,7 +87,7 @@ impl Instance {
     /// # Errors
     /// As [`Instance::messages`].
     pub async fn states(&self) -> Result<BTreeMap<ExtensionName, Value>> {
-        Ok(self.guard.look().await?.services.states.all())
+        Ok(self.view().await?.services.states.all())
     }
 
     /// Handles one input event: one turn (F-TURN). Everything that it said is stored when this returns, also when it
@@ -85,7 +100,7 @@ impl Instance {
     /// what [`Agent::instance`](crate::Agent::instance) says when the conversation was idle and cannot be opened: the next
     /// input tries again.
     pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
-        self.guard.run(event.into(), None).await
+        self.run_locked(self.inner.slot.lock().await, event.into(), None).await
     }
 
     /// Handles one input event like [`Instance::run`], and tells what happens meanwhile.
@@ -109,32 +124,33 @@ impl Instance {
     /// ```
     pub fn run_stream(&self, event: impl Into<AgentEvent>) -> TurnStream {
         let (instance, event) = (self.clone(), event.into());
-        // The turn begins when somebody looks at the stream: until then the conversation must not become idle.
-        let in_use = instance.guard.slot.in_use();
+        // The turn begins when the stream is first polled: until then the conversation must not become idle.
+        let promised = instance.inner.slot.promise_turn();
         TurnStream::new(|updates| {
             Box::pin(async move {
-                let _in_use = in_use;
-                instance.guard.run(event, Some(updates)).await
+                let _promised = promised;
+                instance.run_locked(instance.inner.slot.lock().await, event, Some(updates)).await
             })
         })
     }
 
-    /// Puts an input event into the queue without waiting for its turn. It is handled after what was asked for before it,
-    /// and before what is asked for after it. An error goes to the log.
+    /// Queues an input event without waiting for its turn. It is handled after the events that were queued before. An error
+    /// is logged.
     pub fn send(&self, event: impl Into<AgentEvent>) {
         let (instance, event) = (self.clone(), event.into());
-        let mut queue = Box::pin(instance.guard.slot.queue());
-        let first = match queue.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(turnstile) => Some(turnstile),
+        // The first poll takes the place in the queue.
+        let mut lock = Box::pin(instance.inner.slot.lock());
+        let locked = match lock.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(locked) => Some(locked),
             Poll::Pending => None,
         };
         tokio::spawn(async move {
-            let turnstile = match first {
-                Some(turnstile) => turnstile,
-                None => queue.await,
+            let locked = match locked {
+                Some(locked) => locked,
+                None => lock.await,
             };
-            if let Err(error) = instance.guard.run_now(turnstile, event, None).await {
-                tracing::error!(instance = %instance.guard.slot.id, "a sent event failed: {}", error.report());
+            if let Err(error) = instance.run_locked(locked, event, None).await {
+                tracing::error!(instance = %instance.inner.slot.id, "a sent event failed: {}", error.report());
             }
         });
     }
@@ -145,8 +161,7 @@ impl Instance {
     /// `E_INSTANCE_CLOSED` after [`Instance::close`]; what [`Agent::instance`](crate::Agent::instance) says when the
     /// conversation was idle and cannot be opened.
     pub async fn messages(&self) -> Result<Vec<Arc<Message>>> {
-        let place = self.guard.open(self.guard.slot.queue().await).await?;
-        Ok(place.iter().flat_map(|opened| opened.live.conversation.messages()).cloned().collect())
+        Ok(self.open(self.inner.slot.lock().await).await?.messages().cloned().collect())
     }
 
     /// Closes the instance: waits for the turns that were asked for, lets the extensions clean up (LOAD-11), stores what
@@ -156,69 +171,67 @@ impl Instance {
     /// # Errors
     /// `E_STORE_…` when something could not be stored.
     pub async fn close(&self) -> Result<()> {
-        let place = self.guard.slot.queue().await;
-        self.guard.closed.store(true, Ordering::Release);
-        self.guard.slot.close(place).await
+        let lock = self.inner.slot.lock().await;
+        self.inner.closed.store(true, Ordering::Release);
+        self.inner.slot.close(lock).await
     }
 
     /// The bus of the conversation, for tests of extensions.
     #[cfg(feature = "testing")]
     pub(crate) async fn bus(&self) -> Result<crate::event::Bus> {
-        Ok(self.guard.look().await?.services.bus.clone())
+        Ok(self.view().await?.services.bus.clone())
+    }
+
+    async fn run_locked(
+        &self,
+        lock: ConversationLock,
+        event: AgentEvent,
+        updates: Option<Updates>,
+    ) -> Result<TurnResult> {
+        let HandleInner { agent, slot, .. } = &*self.inner;
+        let mut conversation = self.open(lock).await?;
+        let outcome = conversation.run(slot, event, updates).await;
+        // Under the lock: the idle task must not look before.
+        slot.touch(agent);
+        outcome
+    }
+
+    /// Opens the conversation unless it is open.
+    async fn open(&self, lock: ConversationLock) -> Result<OpenLock> {
+        let HandleInner { agent, slot, .. } = &*self.inner;
+        if self.inner.is_closed() {
+            return Err(slot.closed_error());
+        }
+        slot.open(agent, self.clone(), lock).await
+    }
+
+    /// Opens the conversation unless it is open.
+    pub(super) async fn ensure_open(&self, lock: ConversationLock) -> Result<()> {
+        self.open(lock).await.map(drop)
+    }
+
+    /// Returns what is open, without waiting in the queue unless the conversation must be opened.
+    async fn view(&self) -> Result<View> {
+        match self.inner.slot.view().filter(|_| !self.inner.is_closed()) {
+            Some(view) => Ok(view),
+            None => Ok(self.open(self.inner.slot.lock().await).await?.view()),
+        }
     }
 }
 
 impl fmt::Debug for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Instance({})", self.guard.slot.id)
+        write!(f, "Instance({})", self.inner.slot.id)
     }
 }
 
-impl Guard {
-    pub(super) fn new(agent: Arc<AgentInner>, slot: Arc<Slot>) -> Self {
-        Self { agent, slot, closed: AtomicBool::new(false), runtime: tokio::runtime::Handle::current() }
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
+impl HandleInner {
+    fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
-
-    async fn run(&self, event: AgentEvent, updates: Option<Updates>) -> Result<TurnResult> {
-        self.run_now(self.slot.queue().await, event, updates).await
-    }
-
-    async fn run_now(&self, place: Turnstile, event: AgentEvent, updates: Option<Updates>) -> Result<TurnResult> {
-        let mut place = self.open(place).await?;
-        let opened = place.as_mut().ok_or_else(|| self.refusal())?;
-        let outcome = opened.run(event, updates).await;
-        self.slot.touch(&self.agent);
-        outcome
-    }
-
-    /// Makes sure that the conversation is open.
-    async fn open(&self, place: Turnstile) -> Result<Turnstile> {
-        if self.is_closed() {
-            return Err(self.refusal());
-        }
-        self.slot.open(&self.agent, place).await
-    }
-
-    /// The open conversation, without a place in its queue unless it must be opened.
-    async fn look(&self) -> Result<Arc<OpenInstance>> {
-        if let Some(open) = self.slot.now().filter(|_| !self.is_closed()) {
-            return Ok(open);
-        }
-        let place = self.open(self.slot.queue().await).await?;
-        place.as_ref().map(|opened| Arc::clone(&opened.instance)).ok_or_else(|| self.refusal())
-    }
-
-    fn refusal(&self) -> Error {
-        Error::new(ErrorCode::INSTANCE_CLOSED, format!("the instance `{}` is closed", self.slot.id))
-            .suggest("open it again by `Agent::instance`")
-    }
 }
 
-impl Drop for Guard {
+impl Drop for HandleInner {
     fn drop(&mut self) {
         if self.is_closed() || self.slot.idle_after().is_some() {
             return;

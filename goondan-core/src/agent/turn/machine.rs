@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Policy;
+use crate::agent::policy::Policy;
 use crate::error::Error;
 use crate::pipeline::FinishReason;
 

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::event::TurnInfo;
 use crate::event::{Bus, Event, EventScope, RuntimeEvent, Span};
 
-pub(super) struct Reporter<'a> {
+pub(in crate::agent) struct Reporter<'a> {
     bus: &'a Bus,
     turn: &'a TurnInfo,
     pub(super) span: Span,
@@ -21,7 +21,7 @@ pub(super) struct Reporter<'a> {
 }
 
 impl<'a> Reporter<'a> {
-    pub(super) fn new(bus: &'a Bus, turn: &'a TurnInfo, updates: Option<Updates>, keep: bool) -> Self {
+    pub(in crate::agent) fn new(bus: &'a Bus, turn: &'a TurnInfo, updates: Option<Updates>, keep: bool) -> Self {
         Self { bus, turn, span: Span::of_turn(turn.input.parent_span_id), updates, notes: keep.then(Mutex::default) }
     }
 

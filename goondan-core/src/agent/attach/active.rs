@@ -1,0 +1,105 @@
+//! An active extension of a conversation, from its registration to its cleanup.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Services;
+use super::handle::ExtensionHandle;
+use crate::agent::spec::ExtensionSpec;
+use crate::error::Result;
+use crate::event::{Deliveries, Event, ExtensionCleanup};
+use crate::extension::{AnyRegistration, CleanupHandler};
+use crate::name::ExtensionName;
+use crate::panic::catch_panics;
+
+/// How long the cleanup of one extension may take.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An extension, and what it registered.
+pub(in crate::agent) struct ActiveExtension {
+    spec: Arc<ExtensionSpec>,
+    handle: Arc<ExtensionHandle>,
+    registrations: Box<[AnyRegistration]>,
+}
+
+impl ActiveExtension {
+    pub(super) fn new(
+        spec: Arc<ExtensionSpec>,
+        handle: Arc<ExtensionHandle>,
+        registrations: Box<[AnyRegistration]>,
+    ) -> Self {
+        Self { spec, handle, registrations }
+    }
+
+    pub(super) fn name(&self) -> &ExtensionName {
+        &self.spec.name
+    }
+
+    pub(super) fn handle(&self) -> &Arc<ExtensionHandle> {
+        &self.handle
+    }
+
+    pub(super) fn registrations(&self) -> &[AnyRegistration] {
+        &self.registrations
+    }
+
+    /// Whether `spec` describes this extension: the same name, code and config.
+    pub(super) fn matches(&self, spec: &Arc<ExtensionSpec>) -> bool {
+        Arc::ptr_eq(&self.spec, spec) || self.spec == *spec
+    }
+
+    /// Starts its subscriptions, and makes its state the one that is stored.
+    pub(super) fn activate(&self) {
+        self.handle.take_over_state();
+        for registration in &*self.registrations {
+            if let AnyRegistration::Subscription(pattern, handler) = registration {
+                self.handle.subscribe(pattern.clone(), Deliveries::All, Arc::clone(handler));
+            }
+        }
+    }
+
+    async fn clean_up(&self, handler: &dyn CleanupHandler) -> Result<(), String> {
+        match tokio::time::timeout(CLEANUP_TIMEOUT, catch_panics(handler.clean_up())).await {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err(error)) | Err(error)) => Err(error.at(self.name(), "#[cleanup]").report().to_string()),
+            Err(_) => Err(format!("it took longer than {CLEANUP_TIMEOUT:?}")),
+        }
+    }
+}
+
+/// Emits `extension.cleanup` for each of `extensions`, drains the bus, and runs their cleanup handlers.
+// LEGACY-EVENTS-06
+pub(in crate::agent) async fn deactivate(extensions: &[Arc<ActiveExtension>], services: &Services) {
+    for active in extensions {
+        let extension = active.name();
+        match Event::new(ExtensionCleanup::NAME, (ExtensionCleanup { extension: extension.clone() },)) {
+            Ok(event) => services.bus.emit(event),
+            Err(error) => tracing::error!(%extension, "{}", error.report()),
+        }
+    }
+    services.bus.drain(CLEANUP_TIMEOUT).await;
+    run_cleanup(extensions).await;
+}
+
+/// Runs the cleanup handlers of `extensions`, the last registered first, and ends the subscriptions of each.
+// LOAD-11
+pub(in crate::agent) async fn run_cleanup(extensions: &[Arc<ActiveExtension>]) {
+    for active in extensions.iter().rev() {
+        let extension = active.name();
+        for registration in active.registrations.iter().rev() {
+            if let AnyRegistration::Cleanup(handler) = registration
+                && let Err(problem) = active.clean_up(&**handler).await
+            {
+                tracing::error!(%extension, "the extension could not clean up: {problem}");
+            }
+        }
+        active.handle.unsubscribe_all();
+    }
+}
+
+/// Drops a value that holds extensions. A panic in a `Drop` of theirs is logged.
+pub(in crate::agent) async fn drop_catching_panics<T>(value: T) {
+    if let Err(error) = catch_panics(async { drop(value) }).await {
+        tracing::error!("an extension panicked when it was dropped: {}", error.report());
+    }
+}

@@ -1,0 +1,20 @@
+//! Extensions in one conversation: they register, become active, and clean up.
+
+mod active;
+mod handle;
+mod register;
+mod services;
+
+pub(super) use active::{deactivate, drop_catching_panics, run_cleanup};
+pub(super) use register::{Registered, Staged};
+pub(super) use services::{Services, StoreLater};
+
+use std::sync::Arc;
+
+use super::spec::AgentSpec;
+
+/// What a conversation runs turns with. A reload replaces it between two turns; a turn keeps its own to its end.
+pub(super) struct Generation {
+    pub(super) spec: Arc<AgentSpec>,
+    pub(super) registered: Registered,
+}

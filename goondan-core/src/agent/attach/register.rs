@@ -1,0 +1,193 @@
+//! Registration: runs the `register` of each extension, and combines what they registered.
+
+use std::sync::Arc;
+
+use super::Services;
+use super::active::{ActiveExtension, run_cleanup};
+use super::handle::ExtensionHandle;
+use crate::agent::spec::{AgentSpec, ExtensionSpec};
+use crate::error::{Error, ErrorCode, Result};
+use crate::extension::{AnyRegistration, ExtensionApi};
+use crate::log::LogHost;
+use crate::name::ExtensionName;
+use crate::panic::catch_panics;
+use crate::pipeline::{
+    AnyMiddleware, Chain, Kind, LayerInfo, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn, in_order,
+};
+use crate::tool::{SharedTools, ToolRegistry};
+
+/// What the extensions of one conversation registered.
+pub(in crate::agent) struct Registered {
+    pub(in crate::agent) turn: Chain<Turn>,
+    pub(in crate::agent) step: Chain<Step>,
+    pub(in crate::agent) tool_call: Chain<ToolCall>,
+    pub(in crate::agent) tools: ToolRegistry,
+    pub(in crate::agent) extensions: Vec<Arc<ActiveExtension>>,
+}
+
+/// A set of extensions that have registered and are not active yet.
+pub(in crate::agent) struct Staged {
+    registered: Registered,
+    /// The members of the set that were made for it; the others are active already.
+    new: Vec<Arc<ActiveExtension>>,
+}
+
+impl Staged {
+    /// Runs `register` of every extension of `spec`, one after another. An extension of `current` that `spec` describes
+    /// unchanged is kept instead, whatever its position. After a failure, the new extensions are cleaned up.
+    // ENTRY-02, ENTRY-03, LEGACY-RECONCILE-01, D-08
+    pub(in crate::agent) async fn register_all(
+        spec: &AgentSpec,
+        services: &Arc<Services>,
+        current: &[Arc<ActiveExtension>],
+    ) -> Result<Self> {
+        let kept = |spec: &Arc<ExtensionSpec>| current.iter().find(|active| active.matches(spec));
+        let to_make: Vec<_> = spec.extensions.iter().filter(|spec| kept(spec).is_none()).collect();
+        let (new, outcome) = make(&to_make, services, &spec.tools).await;
+        let all = spec.extensions.iter().filter_map(|spec| {
+            let mut found = new.iter().chain(kept(spec)).filter(|active| active.matches(spec));
+            found.next().map(Arc::clone)
+        });
+        match outcome.and_then(|()| Registered::combine(all.collect(), &spec.tools)) {
+            Ok(registered) => Ok(Self { registered, new }),
+            Err(error) => {
+                run_cleanup(&new).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Activates the new extensions: their subscriptions start, and their state is the one that is stored.
+    pub(in crate::agent) fn activate(self) -> Registered {
+        for active in &self.new {
+            active.activate();
+        }
+        self.registered
+    }
+}
+
+/// Makes extensions until one fails. Returns those that were made, and the outcome.
+async fn make(
+    extensions: &[&Arc<ExtensionSpec>],
+    services: &Arc<Services>,
+    tools: &SharedTools,
+) -> (Vec<Arc<ActiveExtension>>, Result<()>) {
+    let mut handles = Vec::new();
+    let mut outcome = Ok(());
+    for extension in extensions {
+        let handle = ExtensionHandle::new(extension.name.clone(), Arc::clone(services));
+        outcome = register(extension, &handle).await;
+        if outcome.is_err() {
+            handle.end_registration();
+            break;
+        }
+        handles.push(handle);
+    }
+    // Ended for all at once: until the last `#[init]` returned, an extension may register from a task.
+    let active = handles.into_iter().zip(extensions).map(|(handle, spec)| {
+        let registrations = handle.end_registration().into_iter().map(|registration| match registration {
+            AnyRegistration::Tool(item, handler) => AnyRegistration::Tool(tools.share(item, &spec.name), handler),
+            other => other,
+        });
+        let registrations = registrations.collect();
+        Arc::new(ActiveExtension::new(Arc::clone(spec), handle, registrations))
+    });
+    (active.collect(), outcome)
+}
+
+async fn register(extension: &ExtensionSpec, handle: &Arc<ExtensionHandle>) -> Result<()> {
+    let api = ExtensionApi::new(Arc::clone(handle) as Arc<dyn crate::extension::ExtensionHost>);
+    let register = (extension.descriptor.register)(api, extension.config.clone());
+    let outcome = catch_panics(register).await.unwrap_or_else(Err);
+    outcome.map_err(|error| {
+        // Subscriptions that it made by hand would outlive it.
+        handle.unsubscribe_all();
+        init_error(error, &extension.name)
+    })
+}
+
+impl Registered {
+    /// Combines what `extensions` registered, in their order.
+    fn combine(extensions: Vec<Arc<ActiveExtension>>, shared: &SharedTools) -> Result<Self> {
+        let mut layers = Layers::default();
+        let mut tools = ToolRegistry::default();
+        for active in &extensions {
+            let extension = active.name();
+            for registration in active.registrations() {
+                match registration.clone() {
+                    AnyRegistration::Middleware(middleware, options) => layers.push(extension, middleware, options),
+                    AnyRegistration::Tool(item, handler) => {
+                        let name = item.name.clone();
+                        let owner = Arc::clone(active.handle()) as Arc<dyn LogHost>;
+                        let replaced = tools
+                            .insert(item, handler, extension.clone(), owner, shared)
+                            .map_err(|error| error.at(extension, format!("tool `{name}`")))?;
+                        if let Some(other) = replaced.filter(|other| other != extension) {
+                            // TOOL-03: the later one wins; the log says so.
+                            tracing::warn!(tool = %name, %extension, replaced = %other, "a tool replaces that of another extension");
+                        }
+                    }
+                    AnyRegistration::Subscription(..) | AnyRegistration::Cleanup(_) => {}
+                }
+            }
+        }
+        let names: Vec<_> = extensions.iter().map(|active| active.name().clone()).collect();
+        Ok(Self {
+            turn: chain(layers.turn, &names)?,
+            step: chain(layers.step, &names)?,
+            tool_call: chain(layers.tool_call, &names)?,
+            tools,
+            extensions,
+        })
+    }
+
+    /// The layers of one kind, outermost first.
+    pub(in crate::agent) fn layers(&self, kind: MiddlewareKind) -> &[LayerInfo] {
+        match kind {
+            MiddlewareKind::Turn => self.turn.layers(),
+            MiddlewareKind::Step => self.step.layers(),
+            MiddlewareKind::ToolCall => self.tool_call.layers(),
+        }
+    }
+}
+
+/// Wraps a failure of `register` in `E_EXT_INIT`, unless the config is at fault.
+// ERR-03, ERR-04
+fn init_error(error: Error, extension: &ExtensionName) -> Error {
+    let error = if *error.code() == ErrorCode::EXT_CONFIG {
+        error
+    } else {
+        Error::new(ErrorCode::EXT_INIT, "the extension could not be initialized").caused_by(error)
+    };
+    let error = error.at(extension, "#[init]");
+    tracing::error!(%extension, code = %error.code(), "{}", error.report());
+    error
+}
+
+/// Orders the layers of one kind. Contradictory constraints are an error, which is logged too.
+// LOAD-12
+fn chain<K: Kind>(layers: LayersOf<K>, extensions: &[ExtensionName]) -> Result<Chain<K>> {
+    let layers = in_order(layers, extensions);
+    layers.inspect_err(|error| tracing::error!(code = %error.code(), "{}", error.report())).map(Chain::new)
+}
+
+type LayersOf<K> = Vec<(LayerInfo, Arc<dyn Middleware<K>>)>;
+
+/// The middlewares of each kind, in registration order.
+#[derive(Default)]
+struct Layers {
+    turn: LayersOf<Turn>,
+    step: LayersOf<Step>,
+    tool_call: LayersOf<ToolCall>,
+}
+
+impl Layers {
+    fn push(&mut self, extension: &ExtensionName, middleware: AnyMiddleware, options: Options) {
+        let info = LayerInfo::new(extension.clone(), middleware.kind(), options);
+        match middleware {
+            AnyMiddleware::Turn(middleware) => self.turn.push((info, middleware)),
+            AnyMiddleware::Step(middleware) => self.step.push((info, middleware)),
+            AnyMiddleware::ToolCall(middleware) => self.tool_call.push((info, middleware)),
+        }
+    }
+}

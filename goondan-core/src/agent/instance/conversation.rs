@@ -1,0 +1,166 @@
+//! An open conversation: opening, turns, reloads and closing.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tracing::Instrument;
+
+use super::shared::AgentInner;
+use super::slot::{InstanceSlot, View};
+use crate::agent::attach::{Generation, Services, Staged, StoreLater, deactivate, drop_catching_panics, run_cleanup};
+use crate::agent::spec::AgentSpec;
+use crate::agent::turn::{JournaledConversation, Reporter, TurnRun, Updates, Workdir};
+use crate::conversation::Message;
+use crate::error::Result;
+use crate::event::{AgentEvent, Bus, TurnInfo};
+use crate::name::{TraceId, TurnId};
+use crate::pipeline::TurnResult;
+use crate::state::States;
+
+/// How long the end of a turn waits for event handlers (D-18).
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A conversation from its opening to its closing. It is used under the conversation lock of its slot.
+pub(in crate::agent) struct OpenConversation {
+    /// Held, so that a router finds the agent as long as one of its conversations is open.
+    agent: Arc<AgentInner>,
+    services: Arc<Services>,
+    generation: Arc<Generation>,
+    workdir: Workdir,
+    journaled: JournaledConversation,
+}
+
+impl OpenConversation {
+    /// Reads the conversation, closes the turn that was left open in it, and registers the extensions.
+    // ENTRY-08
+    pub(super) async fn open(agent: Arc<AgentInner>, slot: &Arc<InstanceSlot>) -> Result<Self> {
+        let stored = agent.store.open(&slot.id).await?;
+        let mut journaled = JournaledConversation::new(&slot.id, stored.base, stored.interrupted, stored.journal)?;
+        let store = Arc::downgrade(slot) as Weak<dyn StoreLater>;
+        let services = Services::new(slot.id.clone(), Bus::new(Handle::current()), States::new(stored.state), store);
+        let services = Arc::new(services);
+        journaled.close_turn(&services.states).await?;
+        let spec = agent.spec();
+        let registered = match Staged::register_all(&spec, &services, &[]).await {
+            Ok(staged) => staged.activate(),
+            Err(error) => {
+                services.bus.close();
+                return Err(error);
+            }
+        };
+        // D-18: state that `#[init]` set survives from now on.
+        if let Err(error) = journaled.store_state(&services.states).await {
+            run_cleanup(&registered.extensions).await;
+            services.bus.close();
+            return Err(error);
+        }
+        let generation = Arc::new(Generation { spec, registered });
+        Ok(Self { agent, services, generation, workdir: Workdir::new(stored.workdir), journaled })
+    }
+
+    pub(super) fn view(&self) -> View {
+        View { services: Arc::clone(&self.services), generation: Arc::clone(&self.generation) }
+    }
+
+    pub(super) fn messages(&self) -> impl Iterator<Item = &Arc<Message>> {
+        self.journaled.conversation.messages()
+    }
+
+    /// Runs one turn, and commits it whatever its outcome.
+    // D-11, D-16
+    pub(super) async fn run(
+        &mut self,
+        slot: &InstanceSlot,
+        event: AgentEvent,
+        updates: Option<Updates>,
+    ) -> Result<TurnResult> {
+        let Self { services, journaled, .. } = self;
+        journaled.close_turn(&services.states).await?;
+        let info = Arc::new(turn_info(slot, event));
+        journaled.begin(&info.turn)?;
+        let in_turn = slot.enter_turn();
+        let reporter = Reporter::new(&services.bus, &info, updates, journaled.keeps_runtime_events());
+        let mut turn = TurnRun::new(&self.generation, &services.inbox, &self.workdir, journaled, &info, reporter);
+        let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
+        let outcome = turn.run().instrument(span).await;
+        let (so_far, runtime_events) = turn.end();
+        // D-18: state that handlers set in response to this turn's events is committed with it.
+        services.bus.drain(DRAIN_TIMEOUT).await;
+        journaled.note(&runtime_events);
+        let mut stored = journaled.close_turn(&services.states).await;
+        drop(in_turn);
+        if stored.is_ok() {
+            // State that was set after the commit and before `in_turn` was dropped.
+            stored = journaled.store_state(&services.states).await;
+        }
+        if let (Err(error), Err(_)) = (&outcome, &stored) {
+            tracing::error!(turn = %so_far.id, "the turn failed and could not be stored: {}", error.report());
+        }
+        stored.and(outcome).map_err(|error| error.in_turn(so_far))
+    }
+
+    /// Replaces what turns run with: new extensions are registered and become active, and then those that are gone are
+    /// cleaned up. After a failure the conversation continues as it was.
+    pub(super) async fn reload(&mut self, slot: &InstanceSlot, spec: Arc<AgentSpec>) -> Result<()> {
+        let services = &self.services;
+        // A task that stores state would wait for the conversation lock, which is held here.
+        let in_turn = slot.enter_turn();
+        let outcome = match Staged::register_all(&spec, services, &self.generation.registered.extensions).await {
+            Ok(staged) => {
+                let new = Arc::new(Generation { spec, registered: staged.activate() });
+                slot.set_generation(&new);
+                let old = std::mem::replace(&mut self.generation, new);
+                let kept = &self.generation.registered.extensions;
+                let is_gone = |active: &&Arc<_>| !kept.iter().any(|kept| Arc::ptr_eq(kept, active));
+                let gone: Vec<_> = old.registered.extensions.iter().filter(is_gone).map(Arc::clone).collect();
+                deactivate(&gone, services).await;
+                drop_catching_panics((gone, old)).await;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+        let stored = self.journaled.store_state(&services.states).await;
+        drop(in_turn);
+        if let Err(error) = stored {
+            // The next turn stores it, or fails for the same reason.
+            tracing::error!(instance = %services.id, "state was not stored: {}", error.report());
+        }
+        outcome
+    }
+
+    /// Commits a turn that was left open, and stores changed state.
+    pub(super) async fn store(&mut self) -> Result<()> {
+        self.journaled.close_turn(&self.services.states).await?;
+        self.store_state().await
+    }
+
+    /// Stores state that changed outside of turns.
+    pub(super) async fn store_state(&mut self) -> Result<()> {
+        self.journaled.store_state(&self.services.states).await
+    }
+
+    /// Commits what is left, cleans up the extensions, and releases the conversation in the store.
+    pub(super) async fn close(mut self) -> Result<()> {
+        let services = &self.services;
+        let turn = self.journaled.close_turn(&services.states).await;
+        deactivate(&self.generation.registered.extensions, services).await;
+        services.bus.close();
+        let state = self.journaled.store_state(&services.states).await;
+        let Self { journaled, agent, services, generation, .. } = self;
+        drop(journaled);
+        drop_catching_panics((generation, services, agent)).await;
+        turn.and(state)
+    }
+}
+
+fn turn_info(slot: &InstanceSlot, input: AgentEvent) -> TurnInfo {
+    TurnInfo {
+        agent: slot.id.agent.clone(),
+        instance: slot.id.key.clone(),
+        turn: TurnId::random(),
+        // F-TRACE: the trace of the event, else a new one.
+        trace: input.trace_id.clone().unwrap_or_else(TraceId::random),
+        input,
+    }
+}

@@ -1,0 +1,79 @@
+//! What the instances of an agent share, and the map of their slots.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use super::idle::Idle;
+use super::slot::InstanceSlot;
+use crate::agent::spec::AgentSpec;
+use crate::name::{AgentName, InstanceKey};
+use crate::store::{InstanceId, Store};
+
+/// What an [`Agent`](crate::Agent) and its instances share.
+pub(in crate::agent) struct AgentInner {
+    pub(in crate::agent) name: AgentName,
+    /// What conversations that are opened from now on are made of.
+    spec: Mutex<Arc<AgentSpec>>,
+    /// Held by a reload: one runs at a time.
+    pub(in crate::agent) reloading: tokio::sync::Mutex<()>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) idle_after: Option<Duration>,
+    pub(super) idle: Idle,
+    slots: Mutex<HashMap<InstanceKey, Weak<InstanceSlot>>>,
+}
+
+impl AgentInner {
+    pub(in crate::agent) fn new(
+        name: AgentName,
+        spec: AgentSpec,
+        store: Arc<dyn Store>,
+        idle_after: Option<Duration>,
+    ) -> Self {
+        Self {
+            name,
+            spec: Mutex::new(Arc::new(spec)),
+            reloading: tokio::sync::Mutex::default(),
+            store,
+            idle_after,
+            idle: Idle::default(),
+            slots: Mutex::default(),
+        }
+    }
+
+    pub(in crate::agent) fn spec(&self) -> Arc<AgentSpec> {
+        Arc::clone(&self.spec.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces the spec, and returns the old one.
+    pub(in crate::agent) fn replace_spec(&self, new: Arc<AgentSpec>) -> Arc<AgentSpec> {
+        std::mem::replace(&mut self.spec.lock().unwrap_or_else(PoisonError::into_inner), new)
+    }
+
+    /// Returns the slot of the instance `key`, made if there is none.
+    pub(in crate::agent) fn slot(self: &Arc<Self>, key: InstanceKey) -> Arc<InstanceSlot> {
+        let mut slots = self.lock_slots();
+        if let Some(slot) = slots.get(&key).and_then(Weak::upgrade) {
+            return slot;
+        }
+        let slot = Arc::new(InstanceSlot::new(InstanceId { agent: self.name.clone(), key: key.clone() }, self));
+        slots.insert(key, Arc::downgrade(&slot));
+        slot
+    }
+
+    pub(in crate::agent) fn slots(&self) -> Vec<Arc<InstanceSlot>> {
+        self.lock_slots().values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Removes the slot of `key` after it was dropped, unless there is a new one by now.
+    pub(super) fn forget(&self, key: &InstanceKey) {
+        let mut slots = self.lock_slots();
+        if slots.get(key).is_some_and(|slot| slot.strong_count() == 0) {
+            slots.remove(key);
+        }
+    }
+
+    fn lock_slots(&self) -> MutexGuard<'_, HashMap<InstanceKey, Weak<InstanceSlot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,44 @@
+//! What an agent is made of: everything that a reload can exchange.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::policy::Policy;
+use crate::extension::ExtensionDescriptor;
+use crate::model::Model;
+use crate::name::ExtensionName;
+use crate::peers::Router;
+use crate::tool::SharedTools;
+
+/// What an agent is made of. [`AgentBuilder::build`](super::AgentBuilder::build) checks and makes it.
+pub(super) struct AgentSpec {
+    pub(super) model: Arc<dyn Model>,
+    /// The models that a step middleware may choose, by name.
+    pub(super) models: BTreeMap<String, Arc<dyn Model>>,
+    pub(super) system: Option<String>,
+    pub(super) extensions: Vec<Arc<ExtensionSpec>>,
+    pub(super) policy: Policy,
+    pub(super) tools: SharedTools,
+    /// The initial metadata of every turn.
+    // CTX-10
+    pub(super) hints: Map<String, Value>,
+    pub(super) router: Option<Arc<dyn Router>>,
+}
+
+/// An extension that was found, with a config that fits its schema.
+pub(super) struct ExtensionSpec {
+    pub(super) name: ExtensionName,
+    pub(super) descriptor: &'static ExtensionDescriptor,
+    pub(super) config: Value,
+}
+
+/// Equal specs describe the same extension: the same name, code and config. Code is compared by the address of the
+/// descriptor, because a library that was loaded again has another one even if it declares the same.
+// LEGACY-RECONCILE-02
+impl PartialEq for ExtensionSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && std::ptr::eq(self.descriptor, other.descriptor) && self.config == other.config
+    }
+}
