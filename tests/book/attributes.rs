@@ -17,7 +17,7 @@ pub struct Shown {
     api: ExtensionApi,
 }
 
-/// What bundles, editors and `goondan plugin list` show of the extension.
+/// The description, which `goondan plugin list` and `goondan plugin inspect` show.
 #[goondan::extension(name = "shown", requires = ["workspace"])]
 impl Shown {
     #[init]
@@ -33,14 +33,14 @@ impl Shown {
         Ok(result)
     }
 
-    /// Counts the letters of a text.                    The model reads this.
+    /// Counts the letters of a text. The model reads this description.
     #[tool(name = "text__count", effect = read, timeout = "1m 30s")]
     async fn count(&self, ctx: &ToolContext<'_>, input: Input, api: &ExtensionApi) -> Result<usize> {
         api.logger().with("call", ctx.call_id().as_str()).debug("counting");
         Ok(input.text.chars().count())
     }
 
-    /// Works long without awaiting anything.
+    /// Sorts the letters of a text. It blocks its thread: it awaits nothing.
     #[tool(blocking)]
     fn sort(&self, input: Input) -> Result<String> {
         let mut letters: Vec<_> = input.text.chars().collect();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use goondan::prelude::*;
 
-/// The config, in a bundle below `spec.config`.
+/// The config: `spec.config` in a bundle.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Config {
@@ -12,13 +12,13 @@ pub struct Config {
     pub max_calls: u32,
 }
 
-/// The extension: one value for each conversation.
+/// The extension. Each conversation has its own value.
 pub struct CallLimit {
     max: u32,
     calls: AtomicU32,
 }
 
-/// Stops a model that calls tools without end.
+/// Limits the number of tool calls in a turn.
 #[goondan::extension(name = "call-limit")]
 impl CallLimit {
     #[init]

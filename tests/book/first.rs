@@ -5,7 +5,7 @@
 pub mod notes {
     use goondan::prelude::*;
 
-    /// What the model says when it calls the tool.
+    /// The input of `add`.
     #[derive(Debug, Deserialize, JsonSchema)]
     struct Note {
         /// What to remember.

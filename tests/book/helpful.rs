@@ -14,7 +14,7 @@ impl Helpful {
         Self { api }
     }
 
-    /// Before the step, what the model will see; after it, what it did.
+    /// Changes what the model sees in this step, and logs what it did.
     #[middleware(step)]
     async fn look(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         ctx.tool_catalog_mut().retain(|tool| tool.name != "shell__run");
@@ -26,7 +26,7 @@ impl Helpful {
         Ok(result)
     }
 
-    /// A model that fails ends the turn, and not the conversation.
+    /// Ends the turn normally when the step fails.
     #[middleware(step, priority = -100)]
     async fn survive(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         match next.catch(ctx).await {
@@ -35,7 +35,7 @@ impl Helpful {
         }
     }
 
-    /// What the caller reads can be changed.
+    /// Changes the text that the caller receives.
     #[middleware(turn)]
     async fn sign(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         let mut result = next.run(ctx).await?;
@@ -44,7 +44,7 @@ impl Helpful {
         Ok(result)
     }
 
-    /// What the model sends to a tool, and what it reads of it, can be changed.
+    /// Changes the arguments of a tool call, and the output that the model reads.
     #[middleware(toolCall)]
     async fn soften(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         ctx.args_mut().insert("language".to_owned(), "en".into());
@@ -55,13 +55,13 @@ impl Helpful {
         Ok(result)
     }
 
-    /// Hears of every turn that went well.
+    /// Counts the turns that completed.
     #[on("turn.completed")]
     async fn count(&self, _event: &Event) -> Result<()> {
         self.api.state().update(|turns: &mut u64| *turns += 1)
     }
 
-    /// Runs before the extension goes away.
+    /// Runs before the extension is dropped.
     #[cleanup]
     async fn close(&self) {
         self.api.logger().info("good bye");
