@@ -1,5 +1,6 @@
-//! The pages `docs/writing-extensions.md` and `docs/attributes.md`: every piece of Rust in them stands in a file here, which
-//! is compiled and tested, and every error in them is one that the compiler says.
+//! Tests that the code and the errors in `docs/writing-extensions.md` and `docs/attributes.md` are real: every piece of
+//! Rust on these pages is also in a file here, which is compiled and tested, and every error is in a `.stderr` file of
+//! `tests/ui`.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub, reason = "pages show what a reader writes")]
 
@@ -13,14 +14,14 @@ use std::path::{Path, PathBuf};
 
 const PAGES: [&str; 2] = ["docs/writing-extensions.md", "docs/attributes.md"];
 
-/// The blocks of `page` that are in `language`.
+/// Returns the code blocks of `page` that are marked with `language`.
 fn blocks(page: &str, language: &str) -> Vec<String> {
     let text = fs::read_to_string(page).unwrap();
     let fences = text.split("```").skip(1).step_by(2);
     fences.filter_map(|block| Some(block.strip_prefix(language)?.strip_prefix('\n')?.to_owned())).collect()
 }
 
-/// All files below `place` with this ending.
+/// Returns all files below `place` with this file extension.
 fn files(place: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(place).unwrap() {
@@ -34,7 +35,7 @@ fn files(place: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// `text` without its indentation: a page shows a function without the block around it.
+/// Removes the indentation: a page shows a function without the block around it.
 fn flush_left(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }
