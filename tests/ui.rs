@@ -1,7 +1,8 @@
-//! What must not compile, and what the compiler says about it. Read from `1_the_item` to `9_all_functions`, the texts teach
-//! the rules.
+//! Compile-fail tests: code that must not compile, and the messages of the compiler. Read in the order of the folders,
+//! from `1_the_item` to `9_all_functions`, they explain the rules.
 //!
-//! The texts belong to the toolchain that `rust-toolchain.toml` pins. To bless new ones: `TRYBUILD=overwrite cargo test --test ui`.
+//! The messages are those of the toolchain that `rust-toolchain.toml` pins. `TRYBUILD=overwrite cargo test --test ui`
+//! writes new ones.
 
 use goondan_covers::covers;
 

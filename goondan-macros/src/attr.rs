@@ -1,10 +1,10 @@
-//! Owns the arguments of attributes as they were written. Nothing is judged here.
+//! Arguments and doc comments of attributes, split but not validated.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt};
 use syn::{Attribute, Expr, ExprArray, ExprLit, Lit, LitInt, LitStr, Meta, Path};
 
-/// What stands between the parentheses of an attribute, cut at the commas.
+/// The tokens between the parentheses of an attribute, split at the commas.
 pub(crate) struct Args {
     pub(crate) list: Vec<Arg>,
 }
@@ -13,7 +13,7 @@ pub(crate) struct Args {
 #[derive(Clone, Default)]
 pub(crate) struct Arg {
     pub(crate) key: TokenStream,
-    /// What follows the `=`, if there is one.
+    /// The tokens after the `=`, if there is one.
     pub(crate) value: Option<TokenStream>,
 }
 
@@ -36,7 +36,7 @@ impl Args {
     }
 
     /// The arguments of `#[attribute(…)]`.
-    pub(crate) fn of(attribute: &Attribute) -> Self {
+    pub(crate) fn from_attribute(attribute: &Attribute) -> Self {
         match &attribute.meta {
             Meta::Path(_) => Self::new(TokenStream::new()),
             Meta::List(list) => Self::new(list.tokens.clone()),
@@ -50,23 +50,24 @@ impl Args {
 }
 
 impl Arg {
-    /// The key as it was written, without spaces: `priority`, `step.pre`, `"turn"`.
+    /// The source text of the key, without spaces: `priority`, `step.pre`, `"turn"`.
     pub(crate) fn name(&self) -> String {
         self.key.to_string().split_whitespace().collect()
     }
 
-    pub(crate) fn text(&self) -> Option<LitStr> {
+    /// The value, if it is a string literal.
+    pub(crate) fn string(&self) -> Option<LitStr> {
         syn::parse2(self.value.clone()?).ok()
     }
 
-    /// The strings of a list in brackets.
-    pub(crate) fn texts(&self) -> Option<Vec<LitStr>> {
+    /// The value, if it is a list of string literals in brackets.
+    pub(crate) fn strings(&self) -> Option<Vec<LitStr>> {
         let list: ExprArray = syn::parse2(self.value.clone()?).ok()?;
-        list.elems.into_iter().map(|text| syn::parse2(text.into_token_stream()).ok()).collect()
+        list.elems.into_iter().map(|element| syn::parse2(element.into_token_stream()).ok()).collect()
     }
 
-    /// The key, if it is a string itself.
-    pub(crate) fn text_alone(&self) -> Option<LitStr> {
+    /// The key, if it is a string literal and has no value.
+    pub(crate) fn bare_string(&self) -> Option<LitStr> {
         self.value.is_none().then(|| syn::parse2(self.key.clone()).ok())?
     }
 
@@ -86,8 +87,8 @@ impl ToTokens for Arg {
     }
 }
 
-/// The doc comment, without the space that follows each `///`. A text that another macro makes, such as
-/// `#[doc = include_str!("…")]`, is not known yet and is left out.
+/// The doc comment, without the space after each `///`. A doc attribute whose text comes from another macro, such as
+/// `#[doc = include_str!("…")]`, is not expanded yet and is left out.
 pub(crate) fn doc_comment<'a>(attrs: impl IntoIterator<Item = &'a Attribute>) -> String {
     let lines: Vec<_> = attrs.into_iter().filter_map(doc_text).collect();
     let text = lines.iter().flat_map(|text| text.split('\n')).map(|line| line.strip_prefix(' ').unwrap_or(line));

@@ -1,4 +1,4 @@
-//! Owns the way of `#[extension]`, from what was written to what it becomes.
+//! Expands `#[extension]`: parse, check, generate.
 
 use proc_macro2::TokenStream;
 
@@ -6,14 +6,15 @@ use crate::check::check;
 use crate::expand;
 use crate::model::{self, Model};
 
-/// A fault leaves the item in place, without the attributes that only we know: one mistake gives one error.
+/// When something is wrong, the item is emitted without the helper attributes, which only this macro knows: one mistake
+/// must not cause further errors.
 pub(crate) fn extension(args: TokenStream, item: TokenStream) -> TokenStream {
     let model = match Model::parse(args, item.clone()) {
         Ok(model) => model,
-        Err(error) => return expand::refused(model::without_helpers(item), &error),
+        Err(error) => return expand::with_errors(model::strip_helpers(item), &error),
     };
     match check(&model) {
         Ok(plan) => expand::extension(&plan),
-        Err(faults) => expand::refused(expand::harmless(&model), &faults),
+        Err(errors) => expand::with_errors(expand::stub(&model), &errors),
     }
 }

@@ -2,18 +2,18 @@
 //!
 //! # Layout
 //! In the order in which tokens pass: `extension`: the whole way · `attr`: arguments of attributes · `model`: what was
-//! written · `fault`, `check`: what is wrong with it · `expand`, `paths`: what it becomes · `outside`: attributes that are not
+//! written · `errors`, `check`: what is wrong with it · `expand`, `paths`: what it becomes · `misplaced`: attributes that are not
 //! where they belong.
 
 use proc_macro::TokenStream;
 
 mod attr;
 mod check;
+mod errors;
 mod expand;
 mod extension;
-mod fault;
+mod misplaced;
 mod model;
-mod outside;
 mod paths;
 
 /// Makes a type, or a module, an extension: put it on the `impl` block, or the `mod`, that holds the functions of the
@@ -89,31 +89,31 @@ pub fn extension(args: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes a function of an [`#[extension]`](macro@extension) the one that makes the extension: `#[init]`.
 #[proc_macro_attribute]
 pub fn init(_: TokenStream, item: TokenStream) -> TokenStream {
-    outside::outside("init", item.into()).into()
+    misplaced::attribute("init", item.into()).into()
 }
 
 /// Makes a function of an [`#[extension]`](macro@extension) a layer around every turn, step or tool call:
 /// `#[middleware(turn)]`, `#[middleware(step)]`, `#[middleware(toolCall, priority = -5)]`.
 #[proc_macro_attribute]
 pub fn middleware(_: TokenStream, item: TokenStream) -> TokenStream {
-    outside::outside("middleware", item.into()).into()
+    misplaced::attribute("middleware", item.into()).into()
 }
 
 /// Makes a function of an [`#[extension]`](macro@extension) a tool that models can call:
 /// `#[tool(name = "notes__add", effect = once, timeout = "5s")]`.
 #[proc_macro_attribute]
 pub fn tool(_: TokenStream, item: TokenStream) -> TokenStream {
-    outside::outside("tool", item.into()).into()
+    misplaced::attribute("tool", item.into()).into()
 }
 
 /// Makes a function of an [`#[extension]`](macro@extension) listen to events: `#[on("turn.completed")]`.
 #[proc_macro_attribute]
 pub fn on(_: TokenStream, item: TokenStream) -> TokenStream {
-    outside::outside("on", item.into()).into()
+    misplaced::attribute("on", item.into()).into()
 }
 
 /// Makes a function of an [`#[extension]`](macro@extension) run before the extension goes away: `#[cleanup]`.
 #[proc_macro_attribute]
 pub fn cleanup(_: TokenStream, item: TokenStream) -> TokenStream {
-    outside::outside("cleanup", item.into()).into()
+    misplaced::attribute("cleanup", item.into()).into()
 }

@@ -1,5 +1,6 @@
-//! Owns the names of crates in expansions: whatever an expansion needs, the standard library included, it finds behind
-//! one absolute path in the facade, so that no import, shadowing or missing prelude of the user's crate reaches it.
+//! Paths of crates in expansions. Everything that an expansion names, the standard library included, is found through
+//! one absolute path into the facade, so that imports, shadowing or a missing prelude in the user's crate cannot
+//! interfere.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
@@ -7,14 +8,14 @@ use syn::Path;
 
 use crate::attr::{Arg, Args};
 
-/// Makes that path `__goondan` in the scope of an expansion. As an import, a path that leads nowhere is one error.
+/// Imports `<facade>::__private` as `__goondan`. Because it is one import, a path that does not resolve is one error.
 pub(crate) fn import(facade: Option<&Path>) -> TokenStream {
     let private = private(facade);
     quote_spanned!(Span::mixed_site()=> use #private as __goondan;)
 }
 
-/// The path as the arguments say it, for an item that was refused, perhaps because of them.
-pub(crate) fn private_as_written(args: &Args) -> TokenStream {
+/// `<facade>::__private` from unchecked arguments, for an item that was rejected, possibly because of them.
+pub(crate) fn private_from_args(args: &Args) -> TokenStream {
     private(args.get("crate").and_then(Arg::path).as_ref())
 }
 

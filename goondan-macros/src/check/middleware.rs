@@ -1,49 +1,49 @@
-//! Owns the rules for the arguments of `#[middleware]`.
+//! Rules for the arguments of `#[middleware]`.
 
 use syn::LitStr;
 
 use super::arguments::are_known;
-use super::plan::{Kind, Layer};
+use super::plan::{Kind, Middleware};
 use super::signature;
-use super::words::{is_kebab, kebab, listed};
+use super::words::{is_kebab, list, to_kebab};
 use crate::attr::Args;
-use crate::fault::Faults;
+use crate::errors::Errors;
 use crate::model::{Block, Function, Helper};
 
-/// What can be said of a middleware beside its kind.
+/// The options besides the kind.
 const OPTIONS: [&str; 3] = ["priority", "before", "after"];
 
-pub(super) fn layer<'m>(
+pub(super) fn middleware<'m>(
     block: &Block,
     extension: Option<&LitStr>,
     helper: &Helper,
     function: &'m Function,
-    faults: &mut Faults,
-) -> Option<Layer<'m>> {
-    let kind = kind(helper, &function.name(), faults);
-    options(helper, faults);
-    let priority = priority(helper, faults);
-    let own = extension.map(LitStr::value);
-    let before = neighbours(helper, "before", own.as_deref(), faults);
-    let after = neighbours(helper, "after", own.as_deref(), faults);
-    signature::check_middleware(block, function, kind, faults);
-    Some(Layer { function, kind: kind?, priority: priority?, before: before?, after: after? })
+    errors: &mut Errors,
+) -> Option<Middleware<'m>> {
+    let kind = kind(helper, &function.name(), errors);
+    options(helper, errors);
+    let priority = priority(helper, errors);
+    let own_name = extension.map(LitStr::value);
+    let before = neighbours(helper, "before", own_name.as_deref(), errors);
+    let after = neighbours(helper, "after", own_name.as_deref(), errors);
+    signature::check_middleware(block, function, kind, errors);
+    Some(Middleware { function, kind: kind?, priority: priority?, before: before?, after: after? })
 }
 
-/// There are three kinds and no others (API-05): what older drafts called `llmCall`, or cut into `pre` and `post`, is
-/// said in terms of them.
-fn kind(helper: &Helper, function: &str, faults: &mut Faults) -> Option<Kind> {
+/// There are three kinds and no others (API-05). Names of older drafts, `llmCall` and kinds with `.pre` or `.post`, get
+/// a message that translates them.
+fn kind(helper: &Helper, function: &str, errors: &mut Errors) -> Option<Kind> {
     if let Some(arg) = helper.args.get("kind") {
-        let meant = arg.text().map_or_else(|| "turn".to_owned(), |text| text.value());
-        faults.at(arg, format!("the kind is a word of its own; write `#[middleware({meant})]`"));
+        let meant = arg.string().map_or_else(|| "turn".to_owned(), |text| text.value());
+        errors.at(arg, format!("the kind is written without a key; write `#[middleware({meant})]`"));
         return None;
     }
     let words: Vec<_> =
         helper.args.list.iter().filter(|arg| arg.value.is_none() && !OPTIONS.contains(&&*arg.name())).collect();
-    let kinds = Kind::ALL.map(Kind::word);
+    let kinds = Kind::ALL.map(Kind::as_str);
     if words.is_empty() {
-        let kinds = listed(&kinds, "or");
-        faults.at(
+        let kinds = list(&kinds, "or");
+        errors.at(
             &helper.attribute,
             format!("middleware `{function}` has no kind; write `#[middleware(turn)]`, the kind being {kinds}"),
         );
@@ -52,23 +52,23 @@ fn kind(helper: &Helper, function: &str, faults: &mut Faults) -> Option<Kind> {
         let name = second.name();
         match name.parse::<i32>() {
             Ok(_) => {
-                faults.at(second, format!("unknown option `{name}` of `#[middleware]`; write `priority = {name}`"))
+                errors.at(second, format!("unknown option `{name}` of `#[middleware]`; write `priority = {name}`"))
             }
-            Err(_) => faults.at(second, format!("middleware `{function}` has a second kind, `{name}`; keep one")),
+            Err(_) => errors.at(second, format!("middleware `{function}` has a second kind, `{name}`; keep one")),
         }
     }
     let word = words.first()?;
     let name = word.name();
-    let found = Kind::ALL.into_iter().find(|kind| kind.word() == name);
+    let found = Kind::ALL.into_iter().find(|kind| kind.as_str() == name);
     if found.is_none() {
-        faults.at(word, format!("unknown middleware kind `{name}`; {}", cure(&name)));
+        errors.at(word, format!("unknown middleware kind `{name}`; {}", remedy(&name)));
     }
     found
 }
 
-fn cure(kind: &str) -> String {
+fn remedy(kind: &str) -> String {
     let letters = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
-    let named = |text: &str| Kind::ALL.map(Kind::word).into_iter().find(|word| letters(word) == letters(text));
+    let named = |text: &str| Kind::ALL.map(Kind::as_str).into_iter().find(|word| letters(word) == letters(text));
     if let Some(word) = named(kind) {
         return format!("write `{word}`");
     }
@@ -78,49 +78,47 @@ fn cure(kind: &str) -> String {
     match kind.split_once('.').map(|(word, phase)| (named(word), phase)) {
         Some((Some(word), "pre")) => format!("write `{word}`; what comes before `next.run(ctx)` is its pre phase"),
         Some((Some(word), "post")) => format!("write `{word}`; what comes after `next.run(ctx)` is its post phase"),
-        _ => format!("write {}", listed(&Kind::ALL.map(Kind::word), "or")),
+        _ => format!("write {}", list(&Kind::ALL.map(Kind::as_str), "or")),
     }
 }
 
-/// Options beside the kind.
-fn options(helper: &Helper, faults: &mut Faults) {
+/// Checks the keys of the arguments besides the kind.
+fn options(helper: &Helper, errors: &mut Errors) {
     let options = helper.args.list.iter().filter(|arg| arg.value.is_some() || OPTIONS.contains(&&*arg.name()));
-    // A kind that was given like an option is judged as one.
+    // `kind` has reported `kind = …` already.
     let options = options.filter(|arg| arg.name() != "kind");
-    are_known("middleware", &Args { list: options.cloned().collect() }, &OPTIONS, faults);
+    are_known("middleware", &Args { list: options.cloned().collect() }, &OPTIONS, errors);
 }
 
-/// Names are known here, as the priority is. Within one extension the order of the source decides (ORDER-09).
-fn neighbours(helper: &Helper, option: &str, own: Option<&str>, faults: &mut Faults) -> Option<Vec<LitStr>> {
+/// The record in the binary contains the names, so they are literals. An extension cannot name itself: its own layers
+/// are in source order (ORDER-09).
+fn neighbours(helper: &Helper, option: &str, own_name: Option<&str>, errors: &mut Errors) -> Option<Vec<LitStr>> {
     let Some(arg) = helper.args.get(option) else { return Some(Vec::new()) };
-    let Some(names) = arg.text().map(|name| vec![name]).or_else(|| arg.texts()) else {
-        faults
+    let Some(names) = arg.string().map(|name| vec![name]).or_else(|| arg.strings()) else {
+        errors
             .at(arg, format!("option `{option}` takes names of extensions; write `{option} = \"logging\"`, or a list"));
         return None;
     };
     for literal in &names {
         let text = literal.value();
         let name = text.strip_suffix('?').unwrap_or(&text);
-        if own == Some(name) {
-            faults.at(
-                literal,
-                format!("`{name}` is this extension; put its functions in the order that they shall have"),
-            );
+        if own_name == Some(name) {
+            errors.at(literal, format!("`{name}` is this extension; order its functions by their order in the source"));
         } else if !is_kebab(name) {
-            let kebab = kebab(name);
-            let cure = if is_kebab(&kebab) { format!("write `{kebab}`") } else { "use lower-case words".to_owned() };
-            faults.at(literal, format!("`{name}` is not a legal extension name; {cure}"));
+            let kebab = to_kebab(name);
+            let remedy = if is_kebab(&kebab) { format!("write `{kebab}`") } else { "use lower-case words".to_owned() };
+            errors.at(literal, format!("`{name}` is not a legal extension name; {remedy}"));
         }
     }
     Some(names)
 }
 
-/// The record in the binary carries the priority, so it must be known here: a literal, not a constant.
-fn priority(helper: &Helper, faults: &mut Faults) -> Option<i32> {
+/// The record in the binary contains the priority, so it is a literal, not a constant.
+fn priority(helper: &Helper, errors: &mut Errors) -> Option<i32> {
     let Some(arg) = helper.args.get("priority") else { return Some(0) };
     let priority = arg.integer();
     if priority.is_none() {
-        faults.at(arg, "option `priority` takes a 32-bit integer literal; write `priority = -5`");
+        errors.at(arg, "option `priority` takes a 32-bit integer literal; write `priority = -5`");
     }
     priority
 }

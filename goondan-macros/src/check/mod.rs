@@ -1,4 +1,4 @@
-//! Owns the judgement: the only place that refuses what was written. One function a rule, the reason above it.
+//! Validation: the only module that rejects what was written. Each rule is one function, with its reason above it.
 
 mod arguments;
 mod block;
@@ -12,36 +12,36 @@ mod tests;
 mod tool;
 mod words;
 
-pub(crate) use plan::{Layer, Part, Plan, Subscription, Tool};
+pub(crate) use plan::{Middleware, Plan, Registration, Subscription, Tool};
 
-use crate::fault::Faults;
+use crate::errors::Errors;
 use crate::model::{Block, Model};
 
 /// # Errors
-/// Every fault of the item.
+/// All errors of the item, combined.
 pub(crate) fn check(model: &Model) -> syn::Result<Plan<'_>> {
-    let mut faults = Faults::new();
-    let plan = block::is_a_block(model, &mut faults).and_then(|block| plan(model, block, &mut faults));
-    faults.finish(plan)
+    let mut errors = Errors::new();
+    let plan = block::is_a_block(model, &mut errors).and_then(|block| plan(model, block, &mut errors));
+    errors.finish(plan)
 }
 
-/// Every rule has its say before the first `None` counts.
-fn plan<'m>(model: &'m Model, block: &'m Block, faults: &mut Faults) -> Option<Plan<'m>> {
-    if !block::is_inherent(block, faults) {
-        // Its functions have signatures that the trait prescribes.
+/// Runs every rule before the first `?`, so that all errors are reported together.
+fn plan<'m>(model: &'m Model, block: &'m Block, errors: &mut Errors) -> Option<Plan<'m>> {
+    if !block::is_inherent(block, errors) {
+        // The trait prescribes the signatures of these functions: the rules for ours would report spurious errors.
         return None;
     }
-    block::is_concrete(block, faults);
-    arguments::are_known("extension", &model.args, &["name", "requires", "crate"], faults);
-    let name = arguments::name(&model.args, block, faults);
-    let facade = arguments::facade(&model.args, faults);
-    let requires = arguments::requires(&model.args, faults);
+    block::is_concrete(block, errors);
+    arguments::are_known("extension", &model.args, &["name", "requires", "crate"], errors);
+    let name = arguments::name(&model.args, block, errors);
+    let facade = arguments::facade(&model.args, errors);
+    let requires = arguments::requires(&model.args, errors);
 
-    roles::are_on_functions(block, faults);
-    roles::come_alone(block, faults);
-    let init = roles::the_init(block, faults);
-    let parts = roles::parts(block, name.as_ref(), faults);
-    roles::cleanup_is_one(block, faults);
+    roles::are_on_functions(block, errors);
+    roles::one_per_function(block, errors);
+    let init = roles::init(block, errors);
+    let registrations = roles::registrations(block, name.as_ref(), errors);
+    roles::at_most_one_cleanup(block, errors);
 
-    Some(Plan { block, name: name?, facade, requires: requires?, init: init?, parts: parts? })
+    Some(Plan { block, name: name?, facade, requires: requires?, init: init?, registrations: registrations? })
 }

@@ -1,4 +1,4 @@
-//! Owns the plan: an extension in which every rule holds, in the terms that `expand` relies on.
+//! The checked extension: every rule holds, so `expand` generates code from it without further checks.
 
 use syn::{LitStr, Path};
 
@@ -7,37 +7,38 @@ use crate::model::{Block, Function};
 pub(crate) struct Plan<'m> {
     pub(crate) block: &'m Block,
     pub(crate) name: LitStr,
-    /// The path of the crate `goondan`, when it is not the usual one.
+    /// The path of the facade crate, if the option `crate` sets it.
     pub(crate) facade: Option<Path>,
     pub(crate) requires: Vec<LitStr>,
-    /// Only a module can do without.
+    /// `None` only in a module.
     pub(crate) init: Option<&'m Function>,
-    /// In source order, which is the order of their registration (ORDER-09).
-    pub(crate) parts: Vec<Part<'m>>,
+    /// In source order, which is the order of registration (ORDER-09).
+    pub(crate) registrations: Vec<Registration<'m>>,
 }
 
-/// A function that the runtime calls.
-pub(crate) enum Part<'m> {
-    Layer(Layer<'m>),
+/// A function that the extension registers, for the runtime to call.
+pub(crate) enum Registration<'m> {
+    Middleware(Middleware<'m>),
     Tool(Tool<'m>),
     Subscription(Subscription<'m>),
     Cleanup(&'m Function),
 }
 
-/// A function that is a middleware.
-pub(crate) struct Layer<'m> {
+/// A function under `#[middleware]`.
+pub(crate) struct Middleware<'m> {
     pub(crate) function: &'m Function,
     pub(crate) kind: Kind,
     pub(crate) priority: i32,
-    /// The extensions that it must be outside of, and those that it must be inside of.
+    /// Extensions whose layers must be further in.
     pub(crate) before: Vec<LitStr>,
+    /// Extensions whose layers must be further out.
     pub(crate) after: Vec<LitStr>,
 }
 
-/// A function that is a tool.
+/// A function under `#[tool]`.
 pub(crate) struct Tool<'m> {
     pub(crate) function: &'m Function,
-    /// The full name.
+    /// The full name, such as `notes__add`.
     pub(crate) name: String,
     pub(crate) effect: Effect,
     /// In milliseconds.
@@ -45,26 +46,36 @@ pub(crate) struct Tool<'m> {
     pub(crate) blocking: bool,
 }
 
-/// A function that is called for events.
+/// A function under `#[on]`.
 pub(crate) struct Subscription<'m> {
     pub(crate) function: &'m Function,
     pub(crate) pattern: LitStr,
 }
 
 impl<'m> Plan<'m> {
-    pub(crate) fn layers(&self) -> impl Iterator<Item = &Layer<'m>> {
-        self.parts.iter().filter_map(|part| if let Part::Layer(layer) = part { Some(layer) } else { None })
+    pub(crate) fn middlewares(&self) -> impl Iterator<Item = &Middleware<'m>> {
+        self.registrations.iter().filter_map(|registration| match registration {
+            Registration::Middleware(middleware) => Some(middleware),
+            _ => None,
+        })
     }
 
     pub(crate) fn tools(&self) -> impl Iterator<Item = &Tool<'m>> {
-        self.parts.iter().filter_map(|part| if let Part::Tool(tool) = part { Some(tool) } else { None })
+        self.registrations.iter().filter_map(|registration| match registration {
+            Registration::Tool(tool) => Some(tool),
+            _ => None,
+        })
     }
 
     pub(crate) fn subscriptions(&self) -> impl Iterator<Item = &Subscription<'m>> {
-        self.parts.iter().filter_map(|part| if let Part::Subscription(on) = part { Some(on) } else { None })
+        self.registrations.iter().filter_map(|registration| match registration {
+            Registration::Subscription(subscription) => Some(subscription),
+            _ => None,
+        })
     }
 }
 
+/// The kind of a middleware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Turn,
@@ -75,8 +86,8 @@ pub(crate) enum Kind {
 impl Kind {
     pub(super) const ALL: [Self; 3] = [Self::Turn, Self::Step, Self::ToolCall];
 
-    /// As it stands in `#[middleware(…)]` and in records.
-    pub(crate) fn word(self) -> &'static str {
+    /// The word in `#[middleware(…)]` and in records.
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Turn => "turn",
             Self::Step => "step",
@@ -84,7 +95,7 @@ impl Kind {
         }
     }
 
-    /// The type, with which the names of its context and result begin.
+    /// The name of the type in the facade, which is also the prefix of its context and result types.
     pub(crate) fn type_name(self) -> &'static str {
         match self {
             Self::Turn => "Turn",
@@ -94,6 +105,7 @@ impl Kind {
     }
 }
 
+/// The effect of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Effect {
     Read,
@@ -105,8 +117,8 @@ pub(crate) enum Effect {
 impl Effect {
     pub(super) const ALL: [Self; 3] = [Self::Read, Self::Idempotent, Self::Once];
 
-    /// As it stands in `#[tool(effect = …)]` and in records.
-    pub(crate) fn word(self) -> &'static str {
+    /// The word in `#[tool(effect = …)]` and in records.
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Idempotent => "idempotent",
@@ -114,7 +126,7 @@ impl Effect {
         }
     }
 
-    /// The variant in the contract.
+    /// The variant of `goondan::Effect`.
     pub(crate) fn variant(self) -> &'static str {
         match self {
             Self::Read => "Read",

@@ -1,33 +1,33 @@
-//! Owns the rules for who does what in an extension: which functions carry our attributes, and how many of them.
+//! Rules for the roles in an extension: which functions have one, and how often it may occur.
 
 use std::collections::BTreeMap;
 
 use syn::LitStr;
 
-use super::plan::Part;
-use super::words::written;
+use super::plan::Registration;
+use super::words::source_text;
 use super::{arguments, middleware, signature, subscription, tool};
-use crate::fault::Faults;
+use crate::errors::Errors;
 use crate::model::{Block, Form, Function, Helper, Member, Role};
 
-/// Only a function can be called when its moment comes.
-pub(super) fn are_on_functions(block: &Block, faults: &mut Faults) {
+/// Every role is a call by the runtime, and only functions can be called.
+pub(super) fn are_on_functions(block: &Block, errors: &mut Errors) {
     for member in &block.members {
         if let Member::Other(helpers, _) = member {
             for helper in helpers {
-                let path = written(helper.attribute.path());
-                faults.at(&helper.attribute, format!("`#[{path}]` must be on a function; remove it here"));
+                let path = source_text(helper.attribute.path());
+                errors.at(&helper.attribute, format!("`#[{path}]` must be on a function; remove it here"));
             }
         }
     }
 }
 
 /// The parameters of a function fit one role only.
-pub(super) fn come_alone(block: &Block, faults: &mut Faults) {
+pub(super) fn one_per_function(block: &Block, errors: &mut Errors) {
     for function in block.functions() {
         for second in function.helpers.iter().skip(1) {
-            let (name, second_name) = (function.name(), written(second.attribute.path()));
-            faults.at(
+            let (name, second_name) = (function.name(), source_text(second.attribute.path()));
+            errors.at(
                 &second.attribute,
                 format!("function `{name}` has a second role, `#[{second_name}]`; keep one, or call it from another"),
             );
@@ -35,20 +35,21 @@ pub(super) fn come_alone(block: &Block, faults: &mut Faults) {
     }
 }
 
-/// The runtime makes an instance in one way, and cannot guess it. A module has no instance, and needs no `#[init]`.
-pub(super) fn the_init<'m>(block: &'m Block, faults: &mut Faults) -> Option<Option<&'m Function>> {
+/// The runtime needs exactly one function that makes the value of the type. A module has no value, so its `#[init]` is
+/// optional.
+pub(super) fn init<'m>(block: &'m Block, errors: &mut Errors) -> Option<Option<&'m Function>> {
     let mut inits = with_role(block, Role::Init);
     match (inits.next(), &block.form) {
         (Some((helper, init)), _) => {
-            is_one(block, inits, faults);
-            arguments::are_absent(helper, faults);
-            signature::check_init(block, init, faults);
+            reject_further(block, inits, errors);
+            arguments::are_absent(helper, errors);
+            signature::check_init(block, init, errors);
             Some(Some(init))
         }
         (None, Form::Module(_)) => Some(None),
         (None, Form::Impl(header)) => {
             let name = block.name();
-            faults.at(
+            errors.at(
                 &header.self_ty,
                 format!("extension `{name}` has no `#[init]`; add a function such as `#[init] fn new() -> Self`"),
             );
@@ -57,50 +58,57 @@ pub(super) fn the_init<'m>(block: &'m Block, faults: &mut Faults) -> Option<Opti
     }
 }
 
-/// Nobody could say which of two runs first, and one of them is enough.
-pub(super) fn cleanup_is_one(block: &Block, faults: &mut Faults) {
-    is_one(block, with_role(block, Role::Cleanup).skip(1), faults);
+/// The order of two would be undefined, and one can call whatever is needed.
+pub(super) fn at_most_one_cleanup(block: &Block, errors: &mut Errors) {
+    reject_further(block, with_role(block, Role::Cleanup).skip(1), errors);
 }
 
-fn is_one<'m>(block: &Block, others: impl Iterator<Item = (&'m Helper, &'m Function)>, faults: &mut Faults) {
-    for (second, function) in others {
-        let (name, function, role) = (block.name(), function.name(), written(second.attribute.path()));
-        faults.at(&second.attribute, format!("extension `{name}` has a second `#[{role}]`, `{function}`; keep one"));
+fn reject_further<'m>(block: &Block, further: impl Iterator<Item = (&'m Helper, &'m Function)>, errors: &mut Errors) {
+    for (second, function) in further {
+        let (name, function, role) = (block.name(), function.name(), source_text(second.attribute.path()));
+        errors.at(&second.attribute, format!("extension `{name}` has a second `#[{role}]`, `{function}`; keep one"));
     }
 }
 
-/// The functions that are registered.
-pub(super) fn parts<'m>(block: &'m Block, extension: Option<&LitStr>, faults: &mut Faults) -> Option<Vec<Part<'m>>> {
+/// The functions with a role other than `#[init]`, in source order.
+pub(super) fn registrations<'m>(
+    block: &'m Block,
+    extension: Option<&LitStr>,
+    errors: &mut Errors,
+) -> Option<Vec<Registration<'m>>> {
     let functions = block.functions().filter_map(|function| Some((function.helper()?, function)));
     let mut tools = BTreeMap::new();
+    // Collected in two steps, so that the first `None` does not keep later functions from being checked.
     let all: Vec<_> = functions
         .filter(|(helper, _)| helper.role != Role::Init)
-        .map(|(helper, function)| part(block, helper, function, extension, &mut tools, faults))
+        .map(|(helper, function)| registration(block, helper, function, extension, &mut tools, errors))
         .collect();
     all.into_iter().collect()
 }
 
-fn part<'m>(
+fn registration<'m>(
     block: &Block,
     helper: &Helper,
     function: &'m Function,
     extension: Option<&LitStr>,
     tools: &mut BTreeMap<String, bool>,
-    faults: &mut Faults,
-) -> Option<Part<'m>> {
+    errors: &mut Errors,
+) -> Option<Registration<'m>> {
     match helper.role {
         Role::Init => None,
-        Role::Middleware => middleware::layer(block, extension, helper, function, faults).map(Part::Layer),
-        Role::Tool => {
-            let tool = tool::tool(block, helper, function, extension, faults)?;
-            tool::is_new(&tool, helper, tools, faults);
-            Some(Part::Tool(tool))
+        Role::Middleware => {
+            middleware::middleware(block, extension, helper, function, errors).map(Registration::Middleware)
         }
-        Role::On => subscription::subscription(block, helper, function, faults).map(Part::Subscription),
+        Role::Tool => {
+            let tool = tool::tool(block, helper, function, extension, errors)?;
+            tool::is_unique(&tool, helper, tools, errors);
+            Some(Registration::Tool(tool))
+        }
+        Role::On => subscription::subscription(block, helper, function, errors).map(Registration::Subscription),
         Role::Cleanup => {
-            arguments::are_absent(helper, faults);
-            signature::check_cleanup(block, function, faults);
-            Some(Part::Cleanup(function))
+            arguments::are_absent(helper, errors);
+            signature::check_cleanup(block, function, errors);
+            Some(Registration::Cleanup(function))
         }
     }
 }

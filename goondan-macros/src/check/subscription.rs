@@ -1,57 +1,54 @@
-//! Owns the rules for the arguments of `#[on]`.
+//! Rules for the argument of `#[on]`.
 
 use syn::LitStr;
 
 use super::plan::Subscription;
 use super::signature;
-use super::words::written;
-use crate::fault::Faults;
+use super::words::source_text;
+use crate::errors::Errors;
 use crate::model::{Block, Function, Helper};
 
 pub(super) fn subscription<'m>(
     block: &Block,
     helper: &Helper,
     function: &'m Function,
-    faults: &mut Faults,
+    errors: &mut Errors,
 ) -> Option<Subscription<'m>> {
-    let pattern = pattern(helper, &function.name(), faults);
-    signature::check_on(block, function, faults);
+    let pattern = pattern(helper, &function.name(), errors);
+    signature::check_on(block, function, errors);
     Some(Subscription { function, pattern: pattern? })
 }
 
-/// The record in the binary carries the pattern, so it must be known here: a literal, not a constant.
-fn pattern(helper: &Helper, function: &str, faults: &mut Faults) -> Option<LitStr> {
+/// The record in the binary contains the pattern, so it is a literal, not a constant.
+fn pattern(helper: &Helper, function: &str, errors: &mut Errors) -> Option<LitStr> {
     let Some((first, others)) = helper.args.list.split_first() else {
-        faults.at(
+        errors.at(
             &helper.attribute,
             format!(
-                "function `{function}` says no event; write `#[on(\"turn.completed\")]`, or a glob as in `\"turn.*\"`"
+                "function `{function}` names no event; write `#[on(\"turn.completed\")]`, or a glob as in `\"turn.*\"`"
             ),
         );
         return None;
     };
     for other in others {
-        let written = written(other);
-        faults.at(
-            other,
-            format!("`#[on]` takes one name or glob; remove `{written}`, or put it on a function of its own"),
-        );
+        let text = source_text(other);
+        errors.at(other, format!("`#[on]` takes one name or glob; remove `{text}`, or put it on another function"));
     }
-    let Some(literal) = first.text_alone() else {
-        // `turn.completed`, or `event = "turn.completed"`: what was meant is in it.
-        let meant = first.text().map_or_else(|| first.name(), |text| text.value());
-        faults.at(first, format!("`#[on]` takes a string; write `#[on(\"{meant}\")]`"));
+    let Some(literal) = first.bare_string() else {
+        // `turn.completed` or `event = "turn.completed"`: the message shows the name as a string.
+        let meant = first.string().map_or_else(|| first.name(), |text| text.value());
+        errors.at(first, format!("`#[on]` takes a string; write `#[on(\"{meant}\")]`"));
         return None;
     };
     let text = literal.value();
     if text.is_empty() {
-        let cure = "name an event, as in `#[on(\"turn.completed\")]`, or all of them by `*`";
-        faults.at(&literal, format!("function `{function}` listens to an empty name; {cure}"));
+        let remedy = "name an event, as in `#[on(\"turn.completed\")]`, or write `*` for all events";
+        errors.at(&literal, format!("function `{function}` listens to an empty name; {remedy}"));
         return None;
     }
     let legal = |c: char| c.is_ascii_alphanumeric() || "._-:*".contains(c);
     if !text.chars().all(legal) {
-        faults.at(
+        errors.at(
             &literal,
             format!(
                 "`{text}` is not a name or a glob of events; use letters, digits, `.`, `_`, `-` and `:`, and `*` for any \

@@ -1,40 +1,40 @@
-//! Owns the user's item in the expansion: as it was written, without our attributes, and with what belongs to it.
+//! The user's item in the expansion: unchanged but for the helper attributes, together with the generated code.
 
 use proc_macro2::{Delimiter, Group, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 
-use super::tokens::ours_at;
+use super::tokens::mixed_site_at;
 use crate::model::{Block, Form, Function, Member, Role};
 
-/// The item with `more` beside an `impl` block, or in a module, where private functions can be called.
-pub(super) fn with(block: &Block, more: TokenStream) -> TokenStream {
+/// The item with `generated` after an `impl` block, or inside a module, where private functions can be called.
+pub(super) fn with(block: &Block, generated: TokenStream) -> TokenStream {
     match &block.form {
         Form::Impl(header) => {
             let block = item(block, TokenStream::new());
-            // The conditions that the block stands under hold for what belongs to it.
-            let conditions = header.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
-            let conditions = if more.is_empty() { quote!() } else { quote!(#(#conditions)*) };
-            quote!(#block #conditions #more)
+            // Where the block is compiled out, so is the generated code.
+            let cfgs = header.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
+            let cfgs = if generated.is_empty() { quote!() } else { quote!(#(#cfgs)*) };
+            quote!(#block #cfgs #generated)
         }
         Form::Module(header) => {
-            let doc = format!("The extension `{}`, to be named where a type is asked for.", block.name());
+            let doc = format!("The extension `{}` as a type. It has no values.", block.name());
             item(
                 block,
-                quote_spanned! {ours_at(&header.ident)=>
+                quote_spanned! {mixed_site_at(&header.ident)=>
                     #[doc = #doc]
                     pub enum Extension {}
 
-                    #more
+                    #generated
                 },
             )
         }
     }
 }
 
-fn item(block: &Block, more: TokenStream) -> TokenStream {
+fn item(block: &Block, generated: TokenStream) -> TokenStream {
     let inner = &block.inner;
     let members = block.members.iter().map(|member| match member {
-        // It was refused for its `self`. As a method it is no fault to the compiler, too.
+        // `check` rejects `self` in a module. As a method it is valid Rust, so the compiler adds no second error.
         Member::Function(method)
             if block.is_module() && method.helper().is_some() && method.sig.receiver().is_some() =>
         {
@@ -44,14 +44,14 @@ fn item(block: &Block, more: TokenStream) -> TokenStream {
         Member::Function(function) => self::function(function),
         Member::Other(_, tokens) => tokens.clone(),
     });
-    let mut body = Group::new(Delimiter::Brace, quote!(#(#inner)* #(#members)* #more));
+    let mut body = Group::new(Delimiter::Brace, quote!(#(#inner)* #(#members)* #generated));
     body.set_span(block.brace);
     let mut tokens = block.head.clone();
     body.to_tokens(&mut tokens);
     tokens
 }
 
-/// What the role demands of a signature must not be held against it.
+/// The function, with lints allowed that its role makes it violate.
 fn function(Function { attrs, helpers, vis, sig, body }: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let allowed = match helpers.first().map(|helper| helper.role) {

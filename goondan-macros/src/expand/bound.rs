@@ -1,9 +1,9 @@
-//! Owns what the functions of an extension share in the expansion.
+//! The generated struct `__Bound`: what every registered function of one extension shares.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 
-use super::this;
+use super::tokens::self_type;
 use crate::check::Plan;
 
 /// ```text
@@ -11,9 +11,9 @@ use crate::check::Plan;
 ///
 /// impl Clone for __Bound { … }
 /// ```
-/// In a module, which has no instance, without `this`.
+/// In a module, which has no value, there is no field `this`.
 pub(super) fn bound(plan: &Plan<'_>) -> TokenStream {
-    let this = this(plan.block);
+    let this = self_type(plan.block);
     let (field, copy) = match plan.block.is_module() {
         true => (TokenStream::new(), TokenStream::new()),
         false => (
@@ -22,7 +22,7 @@ pub(super) fn bound(plan: &Plan<'_>) -> TokenStream {
         ),
     };
     quote_spanned! {Span::mixed_site()=>
-        // An extension whose functions ask for no handle leaves it unread.
+        // `api` is not read when no function takes the handle.
         #[allow(dead_code)]
         struct __Bound {
             #field

@@ -1,9 +1,9 @@
-//! Owns the cleanup in the expansion: a type for the function under `#[cleanup]`.
+//! Expands the function under `#[cleanup]` to a handler and its registration.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 
-use super::tokens::{call, conditions, names, ours_at, parameters, returned, takes, wrapper};
+use super::tokens::{awaited_call, cfgs, mixed_site_at, parameters, return_span, take_slots, values, wrapper};
 use crate::check::Plan;
 use crate::model::Function;
 
@@ -25,25 +25,25 @@ use crate::model::Function;
 pub(super) fn cleanup(plan: &Plan<'_>, function: &Function) -> TokenStream {
     let sig = &function.sig;
     let (wrapper, parameters) = (wrapper("cleanup", sig), parameters(plan, sig));
-    let takes = takes(&parameters, "take", 1);
-    let call = call(plan, sig, &names(&parameters));
-    let outcome = quote_spanned!(returned(sig)=> __goondan::params::Done::into_result(#call));
-    let future = quote_spanned!(ours_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
+    let take_slots = take_slots(&parameters, 1);
+    let call = awaited_call(plan, sig, &values(&parameters));
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::Done::into_result(#call));
+    let future = quote_spanned!(mixed_site_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
 
-    let conditions = conditions(function);
+    let cfgs = cfgs(function);
     quote_spanned! {Span::mixed_site()=>
-        #conditions
+        #cfgs
         #[allow(non_camel_case_types)]
         struct #wrapper(__Bound);
 
-        #conditions
+        #cfgs
         #[automatically_derived]
         impl __goondan::CleanupHandler for #wrapper {
             #[allow(unused_variables)]
             fn clean_up(&self) -> __goondan::BoxFuture<'_, __goondan::Result<()>> {
                 let bound = &self.0;
                 let slots = __goondan::params::CleanupSlots::new(&bound.api);
-                #takes
+                #take_slots
                 #future
             }
         }
@@ -55,9 +55,9 @@ pub(super) fn cleanup(plan: &Plan<'_>, function: &Function) -> TokenStream {
 /// ```
 pub(super) fn registration(function: &Function) -> TokenStream {
     let wrapper = wrapper("cleanup", &function.sig);
-    let conditions = conditions(function);
+    let cfgs = cfgs(function);
     quote_spanned! {Span::mixed_site()=>
-        #conditions
+        #cfgs
         api.host().register(__goondan::AnyRegistration::Cleanup(
             __goondan::Arc::new(#wrapper(__goondan::Clone::clone(&bound))),
         ))?;

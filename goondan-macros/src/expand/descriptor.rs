@@ -1,12 +1,12 @@
-//! Owns the descriptor in the expansion: what the program knows of the extension before it runs.
+//! Generates the descriptor: static data that describes the extension before it runs.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 
-use super::tokens::{conditions, wrapper};
-use super::{middleware, this};
+use super::middleware;
+use super::tokens::{cfgs, self_type, wrapper};
 use crate::attr::doc_comment;
-use crate::check::{Plan, Subscription};
+use crate::check::{Middleware, Plan, Subscription};
 
 /// ```text
 /// static __DESCRIPTOR: ExtensionDescriptor = ExtensionDescriptor { name: "message-window", … };
@@ -18,14 +18,13 @@ use crate::check::{Plan, Subscription};
 /// inventory::submit! { LinkedExtension(&__DESCRIPTOR) }
 /// ```
 pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
-    let (name, requires, this) = (&plan.name, &plan.requires, this(plan.block));
+    let (name, requires, this) = (&plan.name, &plan.requires, self_type(plan.block));
     let description = doc_comment(plan.block.attrs().iter().chain(&plan.block.inner));
-    let middlewares = plan.layers().map(|layer| {
-        let (kind, function, priority) = (middleware::kind(layer), layer.function.name(), layer.priority);
-        let conditions = conditions(layer.function);
-        let (before, after) = (&layer.before, &layer.after);
+    let middlewares = plan.middlewares().map(|middleware| {
+        let Middleware { function, priority, before, after, .. } = middleware;
+        let (kind, cfgs, function) = (middleware::kind(middleware), cfgs(function), function.name());
         quote_spanned! {Span::mixed_site()=>
-            #conditions
+            #cfgs
             __goondan::MiddlewareDescriptor {
                 kind: __goondan::MiddlewareKind::#kind,
                 function: #function,
@@ -36,12 +35,12 @@ pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
         }
     });
     let tools = plan.tools().map(|tool| {
-        let (conditions, wrapper) = (conditions(tool.function), wrapper("tool", &tool.function.sig));
-        quote_spanned!(Span::mixed_site()=> #conditions #wrapper::DESCRIPTOR)
+        let (cfgs, wrapper) = (cfgs(tool.function), wrapper("tool", &tool.function.sig));
+        quote_spanned!(Span::mixed_site()=> #cfgs #wrapper::DESCRIPTOR)
     });
     let patterns = plan.subscriptions().map(|Subscription { function, pattern }| {
-        let conditions = conditions(function);
-        quote_spanned!(Span::mixed_site()=> #conditions #pattern)
+        let cfgs = cfgs(function);
+        quote_spanned!(Span::mixed_site()=> #cfgs #pattern)
     });
     quote_spanned! {Span::mixed_site()=>
         static __DESCRIPTOR: __goondan::ExtensionDescriptor = __goondan::ExtensionDescriptor {

@@ -1,10 +1,10 @@
-//! Owns the layers in the expansion: one type for each middleware function.
+//! Expands a function under `#[middleware]` to a layer and its registration.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote_spanned};
 
-use super::tokens::{begin, conditions, names, ours_at, parameters, returned, takes, wrapper};
-use crate::check::{Layer, Plan};
+use super::tokens::{call, cfgs, mixed_site_at, parameters, return_span, take_slots, values, wrapper};
+use crate::check::{Middleware, Plan};
 
 /// ```text
 /// async fn trim(&self, next: Next<'_, Turn>, ctx: &mut TurnContext<'_>) -> Result<TurnResult> { … }
@@ -28,26 +28,27 @@ use crate::check::{Layer, Plan};
 ///     }
 /// }
 /// ```
-pub(super) fn middleware(plan: &Plan<'_>, layer: &Layer<'_>) -> TokenStream {
-    let sig = &layer.function.sig;
-    let (wrapper, kind) = (wrapper("layer", sig), kind(layer));
+pub(super) fn middleware(plan: &Plan<'_>, middleware: &Middleware<'_>) -> TokenStream {
+    let sig = &middleware.function.sig;
+    let (wrapper, kind) = (wrapper("layer", sig), kind(middleware));
     let [context, result] = ["Context", "Result"].map(|part| format_ident!("{kind}{part}"));
 
     let parameters = parameters(plan, sig);
-    let takes = takes(&parameters, "take", 1);
-    let all_taken = quote_spanned!(ours_at(&sig.ident)=> __goondan::params::all_taken::<__goondan::#kind>(&slots););
-    let begun = begin(plan, sig, &names(&parameters));
-    let future = quote_spanned! {returned(sig)=>
-        __goondan::Box::pin(__goondan::params::outcome::<__goondan::#result, _>(#begun))
+    let take_slots = take_slots(&parameters, 1);
+    let all_taken =
+        quote_spanned!(mixed_site_at(&sig.ident)=> __goondan::params::all_taken::<__goondan::#kind>(&slots););
+    let call = call(plan, sig, &values(&parameters));
+    let future = quote_spanned! {return_span(sig)=>
+        __goondan::Box::pin(__goondan::params::outcome::<__goondan::#result, _>(#call))
     };
 
-    let conditions = conditions(layer.function);
+    let cfgs = cfgs(middleware.function);
     quote_spanned! {Span::mixed_site()=>
-        #conditions
+        #cfgs
         #[allow(non_camel_case_types)]
         struct #wrapper(__Bound);
 
-        #conditions
+        #cfgs
         #[automatically_derived]
         impl __goondan::Middleware<__goondan::#kind> for #wrapper {
             fn handle<'a>(
@@ -57,7 +58,7 @@ pub(super) fn middleware(plan: &Plan<'_>, layer: &Layer<'_>) -> TokenStream {
             ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::#result>> {
                 let bound = &self.0;
                 let slots = __goondan::params::MiddlewareSlots::new(__goondan::#kind, ctx, next, &bound.api);
-                #takes
+                #take_slots
                 #all_taken
                 #future
             }
@@ -68,12 +69,12 @@ pub(super) fn middleware(plan: &Plan<'_>, layer: &Layer<'_>) -> TokenStream {
 /// ```text
 /// api.pipeline().register(Turn, __layer_trim(Clone::clone(&bound)), Options::priority(-5).named("trim"))?;
 /// ```
-pub(super) fn registration(layer: &Layer<'_>) -> TokenStream {
-    let (kind, wrapper) = (kind(layer), wrapper("layer", &layer.function.sig));
-    let (name, priority, before, after) = (layer.function.name(), layer.priority, &layer.before, &layer.after);
-    let conditions = conditions(layer.function);
+pub(super) fn registration(middleware: &Middleware<'_>) -> TokenStream {
+    let Middleware { function, priority, before, after, .. } = middleware;
+    let (kind, wrapper, name) = (kind(middleware), wrapper("layer", &function.sig), function.name());
+    let cfgs = cfgs(function);
     quote_spanned! {Span::mixed_site()=>
-        #conditions
+        #cfgs
         api.pipeline().register(
             __goondan::#kind,
             #wrapper(__goondan::Clone::clone(&bound)),
@@ -82,7 +83,7 @@ pub(super) fn registration(layer: &Layer<'_>) -> TokenStream {
     }
 }
 
-/// `Turn`, `Step` or `ToolCall`: the variant and the type have one name.
-pub(super) fn kind(layer: &Layer<'_>) -> Ident {
-    Ident::new(layer.kind.type_name(), Span::mixed_site())
+/// `Turn`, `Step` or `ToolCall`: the name of the type and of the variant of `MiddlewareKind`.
+pub(super) fn kind(middleware: &Middleware<'_>) -> Ident {
+    Ident::new(middleware.kind.type_name(), Span::mixed_site())
 }

@@ -1,4 +1,5 @@
-//! Owns the expansion: what an extension becomes. One `quote!` for each thing, reading as the final code.
+//! Code generation: the expansion of a checked extension. Each generated item is one `quote!` that reads as the final
+//! code.
 //!
 //! ```text
 //! #[goondan::extension(name = "window")]      impl Window { … }             // block
@@ -22,8 +23,8 @@
 //!                                                 const _: () = { … };         // the same, for `Extension`
 //!                                             }
 //! ```
-//! Everything is named through the one import of `paths`. Our own tokens are of mixed site: they are no code of the
-//! user's to lints, to `#![forbid(unsafe_code)]` and to local variables.
+//! All names go through the one import that `paths` generates. Generated tokens have mixed-site spans: lints and
+//! `#![forbid(unsafe_code)]` do not treat them as the user's code, and local variables of the two cannot clash.
 
 mod block;
 mod bound;
@@ -39,24 +40,25 @@ mod tokens;
 mod tool;
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote_spanned};
+use quote::quote_spanned;
 
-use crate::check::{Part, Plan};
-use crate::model::{Block, Form, Item, Model};
+use self::tokens::self_type;
+use crate::check::{Plan, Registration};
+use crate::model::{Form, Item, Model};
 use crate::paths;
 
-/// The item and everything that makes it an extension.
+/// The item, and the generated code that makes it an extension.
 pub(crate) fn extension(plan: &Plan<'_>) -> TokenStream {
     let import = paths::import(plan.facade.as_ref());
     let register = register::register(plan);
     let config_schema = register::config_schema(plan);
     let descriptor = descriptor::descriptor(plan);
     let bound = bound::bound(plan);
-    let parts = plan.parts.iter().map(|part| match part {
-        Part::Layer(layer) => middleware::middleware(plan, layer),
-        Part::Tool(tool) => tool::tool(plan, tool),
-        Part::Subscription(on) => subscription::subscription(plan, on),
-        Part::Cleanup(function) => cleanup::cleanup(plan, function),
+    let handlers = plan.registrations.iter().map(|registration| match registration {
+        Registration::Middleware(middleware) => middleware::middleware(plan, middleware),
+        Registration::Tool(tool) => tool::tool(plan, tool),
+        Registration::Subscription(subscription) => subscription::subscription(plan, subscription),
+        Registration::Cleanup(function) => cleanup::cleanup(plan, function),
     });
     let record = record::record(plan);
     block::with(
@@ -64,20 +66,21 @@ pub(crate) fn extension(plan: &Plan<'_>) -> TokenStream {
         quote_spanned! {Span::mixed_site()=>
             const _: () = {
                 #import
-                // First, because an error in what the whole extension must be should be read before those that follow from it.
+                // First, so that errors about the extension as a whole come before the errors that they cause.
                 #descriptor
                 #bound
                 #register
                 #config_schema
-                #(#parts)*
+                #(#handlers)*
                 #record
             };
         },
     )
 }
 
-/// The item without our attributes. It stays an extension to whoever asks for one, so that only its faults are errors.
-pub(crate) fn harmless(model: &Model) -> TokenStream {
+/// A rejected item without the helper attributes. It still implements `Extension`, so that code that uses it as one
+/// causes no further errors.
+pub(crate) fn stub(model: &Model) -> TokenStream {
     let block = match &model.item {
         Item::Block(block) => block,
         Item::Other(_, tokens) => return tokens.clone(),
@@ -87,7 +90,7 @@ pub(crate) fn harmless(model: &Model) -> TokenStream {
     {
         return block::with(block, TokenStream::new());
     }
-    let (this, goondan) = (this(block), paths::private_as_written(&model.args));
+    let (this, goondan) = (self_type(block), paths::private_from_args(&model.args));
     block::with(
         block,
         quote_spanned! {Span::mixed_site()=>
@@ -99,16 +102,8 @@ pub(crate) fn harmless(model: &Model) -> TokenStream {
     )
 }
 
-/// An item in which something is wrong, and what.
-pub(crate) fn refused(mut item: TokenStream, faults: &syn::Error) -> TokenStream {
-    item.extend(faults.to_compile_error());
+/// The item, followed by a `compile_error!` for each error.
+pub(crate) fn with_errors(mut item: TokenStream, errors: &syn::Error) -> TokenStream {
+    item.extend(errors.to_compile_error());
     item
-}
-
-/// The type that is the extension.
-fn this(block: &Block) -> TokenStream {
-    match &block.form {
-        Form::Impl(header) => header.self_ty.to_token_stream(),
-        Form::Module(header) => quote_spanned!(tokens::ours_at(&header.ident)=> Extension),
-    }
 }

@@ -1,4 +1,4 @@
-//! Owns the record in the expansion: what a file tells of the extension without running anything of it.
+//! Generates the record: the descriptor as JSON in a section of the binary, readable without running its code.
 
 use std::fmt::Write;
 
@@ -6,12 +6,13 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::LitStr;
 
-use super::tokens::conditions;
+use super::tokens::cfgs;
 use crate::attr::doc_comment;
-use crate::check::{Layer, Plan, Tool};
+use crate::check::{Middleware, Plan, Tool};
 use crate::model::Function;
 
-/// The record is text before the contract crate is seen; a test of the facade compares this with `API_VERSION`.
+/// Repeats `goondan::API_VERSION`, because a procedural macro cannot read a constant of the crate it expands in. A
+/// test of the facade compares the two.
 const API_VERSION: &str = "goondan.ai/v1";
 
 /// ```text
@@ -24,14 +25,15 @@ const API_VERSION: &str = "goondan.ai/v1";
 ///     static RECORD: [u8; record_len(JSON)] = length_prefixed(JSON);
 /// };
 /// ```
-/// The section has this name and this meaning in ELF files, which are what can be inspected.
+/// The section has this name and meaning in ELF files, the only ones that can be inspected.
 pub(super) fn record(plan: &Plan<'_>) -> TokenStream {
     let docs = doc_comment(plan.block.attrs().iter().chain(&plan.block.inner));
-    let (api_version, name, description) = (text(API_VERSION), text(&plan.name.value()), text(&docs));
-    let middlewares = plan.layers().map(|layer| member(layer.function, &middleware(layer)));
-    let tools = plan.tools().map(|tool| member(tool.function, &self::tool(tool)));
-    let subscriptions = plan.subscriptions().map(|on| member(on.function, &text(&on.pattern.value())));
-    let requires = plan.requires.iter().map(|requirement| text(&requirement.value())).collect::<Vec<_>>().join(",");
+    let (api_version, name, description) =
+        (json_string(API_VERSION), json_string(&plan.name.value()), json_string(&docs));
+    let middlewares = plan.middlewares().map(|middleware| element(middleware.function, &self::middleware(middleware)));
+    let tools = plan.tools().map(|tool| element(tool.function, &self::tool(tool)));
+    let subscriptions = plan.subscriptions().map(|on| element(on.function, &json_string(&on.pattern.value())));
+    let requires = json_strings(&plan.requires);
 
     let package = format!("{{\"apiVersion\":{api_version},\"package\":\"");
     let rest = format!("\",\"name\":{name},\"description\":{description},\"middlewares\":[");
@@ -58,30 +60,35 @@ pub(super) fn record(plan: &Plan<'_>) -> TokenStream {
     }
 }
 
-/// A member of a list, there when `function` is.
-fn member(function: &Function, json: &str) -> TokenStream {
-    let (conditions, part) = (conditions(function), format!(",{json}"));
-    quote_spanned!(Span::mixed_site()=> #conditions #part)
+/// An element of a list, under the `#[cfg]` attributes of `function`.
+fn element(function: &Function, json: &str) -> TokenStream {
+    let (cfgs, element) = (cfgs(function), format!(",{json}"));
+    quote_spanned!(Span::mixed_site()=> #cfgs #element)
 }
 
-fn middleware(layer: &Layer<'_>) -> String {
-    let (kind, function) = (text(layer.kind.word()), text(&layer.function.name()));
-    let priority = layer.priority;
-    let list = |names: &[LitStr]| names.iter().map(|name| text(&name.value())).collect::<Vec<_>>().join(",");
-    let (before, after) = (list(&layer.before), list(&layer.after));
+fn middleware(middleware: &Middleware<'_>) -> String {
+    let (kind, function) = (json_string(middleware.kind.as_str()), json_string(&middleware.function.name()));
+    let priority = middleware.priority;
+    let (before, after) = (json_strings(&middleware.before), json_strings(&middleware.after));
     format!(
         "{{\"kind\":{kind},\"function\":{function},\"priority\":{priority},\"before\":[{before}],\"after\":[{after}]}}"
     )
 }
 
 fn tool(tool: &Tool<'_>) -> String {
-    let (name, description) = (text(&tool.name), text(&doc_comment(&tool.function.attrs)));
-    let (effect, timeout) = (text(tool.effect.word()), tool.timeout.map_or("null".to_owned(), |time| time.to_string()));
+    let (name, description) = (json_string(&tool.name), json_string(&doc_comment(&tool.function.attrs)));
+    let effect = json_string(tool.effect.as_str());
+    let timeout = tool.timeout.map_or("null".to_owned(), |time| time.to_string());
     format!("{{\"name\":{name},\"description\":{description},\"effect\":{effect},\"timeoutMs\":{timeout}}}")
 }
 
+/// `texts` as JSON strings, separated by commas.
+fn json_strings(texts: &[LitStr]) -> String {
+    texts.iter().map(|text| json_string(&text.value())).collect::<Vec<_>>().join(",")
+}
+
 /// `text` as a JSON string.
-fn text(text: &str) -> String {
+fn json_string(text: &str) -> String {
     let mut json = String::from('"');
     for letter in text.chars() {
         match letter {

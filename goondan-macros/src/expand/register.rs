@@ -1,11 +1,11 @@
-//! Owns the making of an extension in the expansion: its parameters, the call of `#[init]`, the registrations.
+//! Generates `__register`, which calls `#[init]` and registers every function, and `__config_schema`.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
-use super::tokens::{ours_at, parameters, reads, returned, schema, takes};
-use super::{cleanup, middleware, subscription, this, tool};
-use crate::check::{Part, Plan};
+use super::tokens::{mixed_site_at, parameters, read_values, return_span, schema, self_type, take_slots};
+use super::{cleanup, middleware, subscription, tool};
+use crate::check::{Plan, Registration};
 use crate::model::Function;
 
 /// ```text
@@ -29,7 +29,7 @@ use crate::model::Function;
 ///     })
 /// }
 /// ```
-/// In a module, which has no instance, the second half begins with
+/// In a module, which has no value, the lines from `let this` to `let bound` are
 /// ```text
 ///         Done::into_result(new(p0(&mut given)?, p1(&mut given)?).await)?;
 ///         let bound = __Bound { api: Clone::clone(&api) };
@@ -37,11 +37,11 @@ use crate::model::Function;
 pub(super) fn register(plan: &Plan<'_>) -> TokenStream {
     let init = plan.init.map(|init| self::init(plan, init));
     let this = (!plan.block.is_module()).then(|| quote_spanned!(Span::mixed_site()=> this: __goondan::Arc::new(this),));
-    let registrations = plan.parts.iter().map(|part| match part {
-        Part::Layer(layer) => middleware::registration(layer),
-        Part::Tool(tool) => tool::registration(tool),
-        Part::Subscription(on) => subscription::registration(on),
-        Part::Cleanup(function) => cleanup::registration(function),
+    let registrations = plan.registrations.iter().map(|registration| match registration {
+        Registration::Middleware(middleware) => middleware::registration(middleware),
+        Registration::Tool(tool) => tool::registration(tool),
+        Registration::Subscription(subscription) => subscription::registration(subscription),
+        Registration::Cleanup(function) => cleanup::registration(function),
     });
     let body = quote_spanned! {Span::mixed_site()=>
         #init
@@ -49,11 +49,11 @@ pub(super) fn register(plan: &Plan<'_>) -> TokenStream {
         #(#registrations)*
         __goondan::Ok(())
     };
-    let at = plan.init.map_or_else(Span::mixed_site, |init| ours_at(&init.sig.ident));
+    let at = plan.init.map_or_else(Span::mixed_site, |init| mixed_site_at(&init.sig.ident));
     let future = quote_spanned!(at=> __goondan::Box::pin(async move { #body }));
 
     quote_spanned! {Span::mixed_site()=>
-        // Slots that nobody takes, and an instance that nothing is bound to, stay unused.
+        // The last `slots` is never read, `given` only by parameters, `bound` only by registrations.
         #[allow(unused_mut, unused_variables)]
         fn __register(
             api: __goondan::ExtensionApi,
@@ -65,26 +65,26 @@ pub(super) fn register(plan: &Plan<'_>) -> TokenStream {
 }
 
 fn init(plan: &Plan<'_>, init: &Function) -> TokenStream {
-    let (this, sig, function) = (this(plan.block), &init.sig, &init.sig.ident);
+    let (this, sig, function) = (self_type(plan.block), &init.sig, &init.sig.ident);
     let parameters = parameters(plan, sig);
-    let (takes, values) = (takes(&parameters, "take", 2), reads(&parameters));
+    let (take_slots, values) = (take_slots(&parameters, 2), read_values(&parameters));
     let awaited = sig.asyncness.map(|_| quote!(.await));
-    let returned = returned(sig);
-    let made = match plan.block.is_module() {
+    let span = return_span(sig);
+    let call = match plan.block.is_module() {
         true => {
-            let called = quote_spanned!(returned=> #function(#values) #awaited);
-            quote_spanned!(returned=> __goondan::params::Done::into_result(#called)?;)
+            let called = quote_spanned!(span=> #function(#values) #awaited);
+            quote_spanned!(span=> __goondan::params::Done::into_result(#called)?;)
         }
         false => {
-            let called = quote_spanned!(returned=> <#this>::#function(#values) #awaited);
-            quote_spanned!(returned=> let this = __goondan::params::Made::<#this>::into_result(#called)?;)
+            let called = quote_spanned!(span=> <#this>::#function(#values) #awaited);
+            quote_spanned!(span=> let this = __goondan::params::Made::<#this>::into_result(#called)?;)
         }
     };
     quote_spanned! {Span::mixed_site()=>
         let slots = __goondan::params::InitSlots::all();
-        #takes
+        #take_slots
         let mut given = __goondan::params::Given::new(__goondan::Clone::clone(&api), config);
-        #made
+        #call
     }
 }
 

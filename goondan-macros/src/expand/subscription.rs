@@ -1,9 +1,9 @@
-//! Owns the subscriptions in the expansion: one type for each function under `#[on]`.
+//! Expands a function under `#[on]` to an event handler and its registration.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 
-use super::tokens::{call, conditions, names, ours_at, parameters, returned, takes, wrapper};
+use super::tokens::{awaited_call, cfgs, mixed_site_at, parameters, return_span, take_slots, values, wrapper};
 use crate::check::{Plan, Subscription};
 
 /// ```text
@@ -22,21 +22,21 @@ use crate::check::{Plan, Subscription};
 ///     }
 /// }
 /// ```
-pub(super) fn subscription(plan: &Plan<'_>, on: &Subscription<'_>) -> TokenStream {
-    let sig = &on.function.sig;
+pub(super) fn subscription(plan: &Plan<'_>, subscription: &Subscription<'_>) -> TokenStream {
+    let sig = &subscription.function.sig;
     let (wrapper, parameters) = (wrapper("on", sig), parameters(plan, sig));
-    let takes = takes(&parameters, "take", 2);
-    let call = call(plan, sig, &names(&parameters));
-    let outcome = quote_spanned!(returned(sig)=> __goondan::params::Outcome::<()>::into_result(#call));
-    let future = quote_spanned!(ours_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
+    let take_slots = take_slots(&parameters, 2);
+    let call = awaited_call(plan, sig, &values(&parameters));
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::Outcome::<()>::into_result(#call));
+    let future = quote_spanned!(mixed_site_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
 
-    let conditions = conditions(on.function);
+    let cfgs = cfgs(subscription.function);
     quote_spanned! {Span::mixed_site()=>
-        #conditions
+        #cfgs
         #[allow(non_camel_case_types)]
         struct #wrapper(__Bound);
 
-        #conditions
+        #cfgs
         #[automatically_derived]
         impl __goondan::EventHandler for #wrapper {
             #[allow(unused_variables)]
@@ -46,7 +46,7 @@ pub(super) fn subscription(plan: &Plan<'_>, on: &Subscription<'_>) -> TokenStrea
             ) -> __goondan::BoxFuture<'a, __goondan::Result<()>> {
                 let bound = &self.0;
                 let slots = __goondan::params::EventSlots::new(event, &bound.api);
-                #takes
+                #take_slots
                 #future
             }
         }
@@ -59,11 +59,11 @@ pub(super) fn subscription(plan: &Plan<'_>, on: &Subscription<'_>) -> TokenStrea
 ///     Arc::new(__on_count(Clone::clone(&bound))),
 /// ))?;
 /// ```
-pub(super) fn registration(on: &Subscription<'_>) -> TokenStream {
-    let (wrapper, pattern) = (wrapper("on", &on.function.sig), &on.pattern);
-    let conditions = conditions(on.function);
+pub(super) fn registration(subscription: &Subscription<'_>) -> TokenStream {
+    let (wrapper, pattern) = (wrapper("on", &subscription.function.sig), &subscription.pattern);
+    let cfgs = cfgs(subscription.function);
     quote_spanned! {Span::mixed_site()=>
-        #conditions
+        #cfgs
         api.host().register(__goondan::AnyRegistration::Subscription(
             #pattern.parse()?,
             __goondan::Arc::new(#wrapper(__goondan::Clone::clone(&bound))),

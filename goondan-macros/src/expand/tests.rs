@@ -1,4 +1,4 @@
-//! What an extension becomes, against the files in `tests/expand`: `BLESS=1` writes them anew.
+//! Golden tests: compares expansions with the files in `tests/expand`. `BLESS=1` writes the files instead.
 
 use std::fs;
 use std::path::Path;
@@ -8,24 +8,25 @@ use quote::quote;
 
 use crate::extension::extension;
 
-/// Expands the extension in `tests/expand/<name>.rs`, and compares with `tests/expand/<name>.expanded.rs`.
+/// Expands the extension in `tests/expand/<name>.rs`, compares it with `tests/expand/<name>.expanded.rs`, and returns
+/// it.
 fn golden(name: &str) -> String {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expand");
-    let source = fs::read_to_string(place.join(name).with_extension("rs")).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expand");
+    let source = fs::read_to_string(folder.join(name).with_extension("rs")).unwrap();
     let (args, item) = split(source.parse().unwrap());
-    let file = syn::parse2(readable(extension(args, item))).unwrap();
+    let file = syn::parse2(printable(extension(args, item))).unwrap();
     let expanded = prettyplease::unparse(&file);
 
-    let path = place.join(name).with_extension("expanded.rs");
+    let path = folder.join(name).with_extension("expanded.rs");
     if std::env::var_os("BLESS").is_some() {
         fs::write(&path, &expanded).unwrap();
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert!(expanded == expected, "{} is another one now; read it with BLESS=1:\n{expanded}", path.display());
+    assert!(expanded == expected, "{} differs; write it with BLESS=1 and read the change:\n{expanded}", path.display());
     expanded
 }
 
-/// The arguments of the attribute, and the item without it.
+/// Splits the source into the arguments of `#[goondan::extension]` and the item without it.
 fn split(tokens: TokenStream) -> (TokenStream, TokenStream) {
     let (mut args, mut item) = (TokenStream::new(), Vec::new());
     for token in tokens {
@@ -41,9 +42,10 @@ fn split(tokens: TokenStream) -> (TokenStream, TokenStream) {
     (args, item.into_iter().collect())
 }
 
-/// Bodies that are no Rust yet, which name something `half_typed`, as calls of a macro, so that they can be printed.
-fn readable(tokens: TokenStream) -> TokenStream {
-    let readable = |token| match token {
+/// Wraps bodies that do not parse in a macro call, because prettyplease prints only valid code. Such bodies contain the
+/// word `half_typed`.
+fn printable(tokens: TokenStream) -> TokenStream {
+    let print = |token| match token {
         TokenTree::Group(group) => {
             let half_typed = |token| matches!(token, TokenTree::Ident(word) if word == "half_typed");
             let inside = match group.delimiter() == Delimiter::Brace && group.stream().into_iter().any(half_typed) {
@@ -51,13 +53,13 @@ fn readable(tokens: TokenStream) -> TokenStream {
                     let body = group.stream();
                     quote!(as_it_was_typed! { #body })
                 }
-                false => readable(group.stream()),
+                false => printable(group.stream()),
             };
             Group::new(group.delimiter(), inside).into()
         }
         token => token,
     };
-    tokens.into_iter().map(readable).collect()
+    tokens.into_iter().map(print).collect()
 }
 
 #[test]

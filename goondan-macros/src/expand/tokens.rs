@@ -1,4 +1,4 @@
-//! Owns what all expansions of functions share: spans, parameters, and the call itself.
+//! Pieces that the expansions of all functions share: spans, parameters, and the call of the function.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -6,30 +6,37 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{FnArg, ReturnType, Signature, Type};
 
-use super::this;
 use crate::check::Plan;
-use crate::model::Function;
+use crate::model::{Block, Form, Function};
 
-/// A span that shows errors at `tokens` and is ours in every other way.
-pub(super) fn ours_at(tokens: &impl ToTokens) -> Span {
+/// The location of `tokens` with mixed-site hygiene: errors point at the user's code, names resolve in ours.
+pub(super) fn mixed_site_at(tokens: &impl ToTokens) -> Span {
     tokens.span().resolved_at(Span::mixed_site())
 }
 
-/// Where errors about what a function returns belong.
-pub(super) fn returned(sig: &Signature) -> Span {
+/// The span for errors about the return type.
+pub(super) fn return_span(sig: &Signature) -> Span {
     match &sig.output {
-        ReturnType::Type(_, ty) => ours_at(ty),
-        ReturnType::Default => ours_at(&sig.ident),
+        ReturnType::Type(_, ty) => mixed_site_at(ty),
+        ReturnType::Default => mixed_site_at(&sig.ident),
+    }
+}
+
+/// The type that implements `Extension`.
+pub(super) fn self_type(block: &Block) -> TokenStream {
+    match &block.form {
+        Form::Impl(header) => header.self_ty.to_token_stream(),
+        Form::Module(header) => quote_spanned!(mixed_site_at(&header.ident)=> Extension),
     }
 }
 
 /// A parameter of a function, without `self`.
 pub(super) struct Parameter<'a> {
-    /// The name for its value.
-    pub(super) name: Ident,
-    /// The type as it was written, for its span.
+    /// The variable that holds its value in the expansion.
+    pub(super) variable: Ident,
+    /// The type in the signature, for its span.
     pub(super) written: &'a Type,
-    /// The type as it is written outside the block.
+    /// The same type, valid outside the `impl` block.
     pub(super) ty: TokenStream,
 }
 
@@ -38,22 +45,25 @@ pub(super) fn parameters<'a>(plan: &Plan<'_>, sig: &'a Signature) -> Vec<Paramet
         FnArg::Typed(arg) => Some(&*arg.ty),
         FnArg::Receiver(_) => None,
     });
-    let this = this(plan.block);
+    let this = self_type(plan.block);
     let parameter = |(index, written): (_, &'a Type)| Parameter {
-        name: format_ident!("p{index}", span = Span::mixed_site()),
+        variable: format_ident!("p{index}", span = Span::mixed_site()),
         written,
-        ty: if plan.block.is_module() { written.to_token_stream() } else { outside(written.to_token_stream(), &this) },
+        ty: match plan.block.is_module() {
+            true => written.to_token_stream(),
+            false => replace_self(written.to_token_stream(), &this),
+        },
     };
     types.enumerate().map(parameter).collect()
 }
 
-/// The type as it is written outside the `impl` block: `Self` has no meaning there.
-fn outside(ty: TokenStream, this: &TokenStream) -> TokenStream {
+/// Replaces `Self`, which is not valid outside the `impl` block.
+fn replace_self(ty: TokenStream, this: &TokenStream) -> TokenStream {
     ty.into_iter()
         .flat_map(|token| match token {
             TokenTree::Ident(word) if word == "Self" => this.clone(),
             TokenTree::Group(group) => {
-                let mut inside = Group::new(group.delimiter(), outside(group.stream(), this));
+                let mut inside = Group::new(group.delimiter(), replace_self(group.stream(), this));
                 inside.set_span(group.span());
                 TokenTree::from(inside).into()
             }
@@ -62,31 +72,31 @@ fn outside(ty: TokenStream, this: &TokenStream) -> TokenStream {
         .collect()
 }
 
-/// `let (p0, slots) = slots.take::<&ExtensionApi, _>();` for each parameter: `take` is the method, `inferred` tells how
-/// many types it finds out by itself.
-pub(super) fn takes(parameters: &[Parameter<'_>], take: &str, inferred: usize) -> TokenStream {
-    let takes = parameters.iter().map(|Parameter { name, written, ty }| {
-        let take = Ident::new(take, ours_at(written));
-        let inferred = (0..inferred).map(|_| quote_spanned!(ours_at(written)=> , _));
-        quote_spanned!(ours_at(written)=> let (#name, slots) = slots.#take::<#ty #(#inferred)*>();)
+/// `let (p0, slots) = slots.take::<&ExtensionApi, _>();` for each parameter. `take` has, after the type of the
+/// parameter, `inferred` more type parameters.
+pub(super) fn take_slots(parameters: &[Parameter<'_>], inferred: usize) -> TokenStream {
+    let statements = parameters.iter().map(|Parameter { variable, written, ty }| {
+        let inferred = (0..inferred).map(|_| quote_spanned!(mixed_site_at(written)=> , _));
+        quote_spanned!(mixed_site_at(written)=> let (#variable, slots) = slots.take::<#ty #(#inferred)*>();)
     });
-    takes.collect()
+    statements.collect()
 }
 
 /// `p0, p1`
-pub(super) fn names(parameters: &[Parameter<'_>]) -> TokenStream {
-    let names = parameters.iter().map(|parameter| &parameter.name);
-    quote!(#(#names),*)
+pub(super) fn values(parameters: &[Parameter<'_>]) -> TokenStream {
+    let variables = parameters.iter().map(|parameter| &parameter.variable);
+    quote!(#(#variables),*)
 }
 
-/// `p0(&mut given)?, p1(&mut given)?`
-pub(super) fn reads(parameters: &[Parameter<'_>]) -> TokenStream {
-    let reads =
-        parameters.iter().map(|Parameter { name, written, .. }| quote_spanned!(ours_at(*written)=> #name(&mut given)?));
+/// `p0(&mut given)?, p1(&mut given)?`: the variables hold functions that read the values.
+pub(super) fn read_values(parameters: &[Parameter<'_>]) -> TokenStream {
+    let reads = parameters
+        .iter()
+        .map(|Parameter { variable, written, .. }| quote_spanned!(mixed_site_at(*written)=> #variable(&mut given)?));
     quote!(#(#reads),*)
 }
 
-/// The schema of the parameter that has one, of the sort that `which` is: `config` or `input`.
+/// The schema of the one parameter that is read from JSON. `which` is `config` or `input`.
 /// ```text
 /// use params::NoSchema as _;
 /// Option::None
@@ -106,28 +116,28 @@ pub(super) fn schema(parameters: &[Parameter<'_>], which: &str) -> TokenStream {
     }
 }
 
-/// `<Window>::trim(&bound.this, p0, p1).await`; in a module, which has no instance, `trim(p0, p1).await`.
+/// `<Window>::trim(&bound.this, p0, p1)`; in a module, which has no value, `trim(p0, p1)`.
 pub(super) fn call(plan: &Plan<'_>, sig: &Signature, values: &TokenStream) -> TokenStream {
-    let (begun, returned) = (begin(plan, sig, values), returned(sig));
-    let awaited = sig.asyncness.map(|_| quote_spanned!(returned=> .await));
-    quote_spanned!(returned=> #begun #awaited)
-}
-
-/// Like [`call`], without waiting: the future of an `async fn`.
-pub(super) fn begin(plan: &Plan<'_>, sig: &Signature, values: &TokenStream) -> TokenStream {
-    let (this, function, returned) = (this(plan.block), &sig.ident, returned(sig));
+    let (this, function, span) = (self_type(plan.block), &sig.ident, return_span(sig));
     match plan.block.is_module() {
-        true => quote_spanned!(returned=> #function(#values)),
-        false => quote_spanned!(returned=> <#this>::#function(&bound.this, #values)),
+        true => quote_spanned!(span=> #function(#values)),
+        false => quote_spanned!(span=> <#this>::#function(&bound.this, #values)),
     }
 }
 
-/// The `#[cfg]`s of a function, for everything that is there because of it.
-pub(super) fn conditions(function: &Function) -> TokenStream {
-    function.conditions().map(ToTokens::to_token_stream).collect()
+/// Like [`call`], followed by `.await` if the function is async.
+pub(super) fn awaited_call(plan: &Plan<'_>, sig: &Signature, values: &TokenStream) -> TokenStream {
+    let (call, span) = (call(plan, sig, values), return_span(sig));
+    let awaited = sig.asyncness.map(|_| quote_spanned!(span=> .await));
+    quote_spanned!(span=> #call #awaited)
 }
 
-/// The name of the struct that stands for `function` in the runtime.
+/// The `#[cfg]` attributes of the function, which every item generated for it repeats.
+pub(super) fn cfgs(function: &Function) -> TokenStream {
+    function.cfgs().map(ToTokens::to_token_stream).collect()
+}
+
+/// The name of the generated struct that implements the handler trait of the function's role.
 pub(super) fn wrapper(prefix: &str, sig: &Signature) -> Ident {
-    format_ident!("__{prefix}_{}", sig.ident.unraw(), span = ours_at(&sig.ident))
+    format_ident!("__{prefix}_{}", sig.ident.unraw(), span = mixed_site_at(&sig.ident))
 }

@@ -1,9 +1,11 @@
-//! Owns the tools in the expansion: for each function a handler, its descriptor and the schema of its input.
+//! Expands a function under `#[tool]` to a handler, its descriptor, the schema of its input, and its registration.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote_spanned};
 
-use super::tokens::{call, conditions, ours_at, parameters, reads, returned, schema, takes, wrapper};
+use super::tokens::{
+    awaited_call, cfgs, mixed_site_at, parameters, read_values, return_span, schema, take_slots, wrapper,
+};
 use crate::attr::doc_comment;
 use crate::check::{Plan, Tool};
 
@@ -32,14 +34,14 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     };
     let schema = schema(&parameters(plan, &tool.function.sig), "input");
     let handler = if tool.blocking { blocking(plan, tool) } else { handler(plan, tool) };
-    let conditions = conditions(tool.function);
+    let cfgs = cfgs(tool.function);
 
     quote_spanned! {Span::mixed_site()=>
-        #conditions
+        #cfgs
         #[allow(non_camel_case_types)]
         struct #wrapper(__Bound);
 
-        #conditions
+        #cfgs
         impl #wrapper {
             const DESCRIPTOR: __goondan::ToolDescriptor = __goondan::ToolDescriptor {
                 name: #name,
@@ -54,7 +56,7 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
             }
         }
 
-        #conditions
+        #cfgs
         #handler
     }
 }
@@ -78,22 +80,22 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let sig = &tool.function.sig;
     let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
-    let takes = takes(&parameters, "take", 1);
-    let call = call(plan, sig, &reads(&parameters));
-    let outcome = quote_spanned!(returned(sig)=> __goondan::params::ToolOutcome::into_json(#call));
+    let take_slots = take_slots(&parameters, 1);
+    let call = awaited_call(plan, sig, &read_values(&parameters));
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::ToolOutcome::into_json(#call));
     let body = quote_spanned! {Span::mixed_site()=>
         let bound = &self.0;
         let slots = #slots;
-        #takes
+        #take_slots
         let mut given = __goondan::params::ToolGiven::new(ctx, input, &bound.api);
         #outcome
     };
-    let future = quote_spanned!(ours_at(&sig.ident)=> __goondan::Box::pin(async move { #body }));
+    let future = quote_spanned!(mixed_site_at(&sig.ident)=> __goondan::Box::pin(async move { #body }));
 
     implementation(&wrapper, &future)
 }
 
-/// The same for a function under `#[tool(blocking)]`, with other lines in the body:
+/// The same `impl` for a function under `#[tool(blocking)]`, with another body:
 /// ```text
 ///         let bound = Clone::clone(&self.0);
 ///         Box::pin(run_blocking("window__scan", move || {
@@ -106,15 +108,15 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let (sig, name) = (&tool.function.sig, &tool.name);
     let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
-    let takes = takes(&parameters, "take", 1);
-    let call = call(plan, sig, &reads(&parameters));
-    let outcome = quote_spanned!(returned(sig)=> __goondan::params::ToolOutcome::into_json(#call));
+    let take_slots = take_slots(&parameters, 1);
+    let call = awaited_call(plan, sig, &read_values(&parameters));
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::ToolOutcome::into_json(#call));
 
     let future = quote_spanned! {Span::mixed_site()=>
         let bound = __goondan::Clone::clone(&self.0);
         __goondan::Box::pin(__goondan::params::run_blocking(#name, move || {
             let slots = #slots;
-            #takes
+            #take_slots
             let mut given = __goondan::params::ToolGiven::blocking(input, &bound.api);
             #outcome
         }))
@@ -122,7 +124,7 @@ fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     implementation(&wrapper, &future)
 }
 
-/// The handler around the future that answers a call.
+/// The `impl` around the future that answers a call.
 fn implementation(wrapper: &Ident, future: &TokenStream) -> TokenStream {
     quote_spanned! {Span::mixed_site()=>
         #[automatically_derived]
@@ -149,9 +151,9 @@ fn slots(tool: &Tool<'_>) -> TokenStream {
 /// ```
 pub(super) fn registration(tool: &Tool<'_>) -> TokenStream {
     let wrapper = wrapper("tool", &tool.function.sig);
-    let conditions = conditions(tool.function);
+    let cfgs = cfgs(tool.function);
     quote_spanned! {Span::mixed_site()=>
-        #conditions
+        #cfgs
         api.tools().register(
             __goondan::params::tool_item(&#wrapper::DESCRIPTOR)?,
             #wrapper(__goondan::Clone::clone(&bound)),

@@ -1,4 +1,4 @@
-//! Owns the members of an extension: functions, the attributes on them that are ours, and everything else.
+//! Members of an extension: functions with their helper attributes, and everything else.
 
 use proc_macro2::{Group, Ident, TokenStream};
 use quote::{ToTokens, quote};
@@ -10,12 +10,13 @@ use crate::attr::Args;
 
 pub(crate) enum Member {
     Function(Box<Function>),
-    /// A constant, a macro call, or what else may stand there. The helpers on it are a mistake.
+    /// Any other item, such as a constant or a macro call. Helper attributes on it are a mistake, which `check`
+    /// reports.
     Other(Vec<Helper>, TokenStream),
 }
 
 pub(crate) struct Function {
-    /// Without the helpers.
+    /// All attributes but the helpers.
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) helpers: Vec<Helper>,
     pub(crate) vis: Visibility,
@@ -23,14 +24,14 @@ pub(crate) struct Function {
     pub(crate) body: Group,
 }
 
-/// An attribute that only `#[extension]` knows.
+/// A helper attribute: one that only `#[extension]` reads, such as `#[tool]`.
 pub(crate) struct Helper {
     pub(crate) role: Role,
     pub(crate) args: Args,
     pub(crate) attribute: Attribute,
 }
 
-/// What a helper makes of its function.
+/// What a helper attribute makes of its function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Init,
@@ -49,49 +50,49 @@ impl Role {
         ("cleanup", Self::Cleanup),
     ];
 
-    pub(super) fn of(name: &Ident) -> Option<Self> {
+    pub(super) fn from_ident(name: &Ident) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| name == known).map(|(_, role)| *role)
     }
 
-    /// `tool`, or `goondan::tool`.
-    fn of_path(path: &Path) -> Option<Self> {
+    /// Accepts `tool` and `goondan::tool`.
+    fn from_path(path: &Path) -> Option<Self> {
         let mut segments = path.segments.iter();
         match (segments.next()?, segments.next(), segments.next()) {
-            (name, None, _) => Self::of(&name.ident),
-            (facade, Some(name), None) if facade.ident == "goondan" => Self::of(&name.ident),
+            (name, None, _) => Self::from_ident(&name.ident),
+            (facade, Some(name), None) if facade.ident == "goondan" => Self::from_ident(&name.ident),
             _ => None,
         }
     }
 }
 
 impl Function {
-    /// The name as it is registered.
+    /// The name under which the function is registered: without `r#`.
     pub(crate) fn name(&self) -> String {
         self.sig.ident.unraw().to_string()
     }
 
-    /// The conditions that it stands under.
-    pub(crate) fn conditions(&self) -> impl Iterator<Item = &Attribute> {
+    /// The `#[cfg]` attributes on the function.
+    pub(crate) fn cfgs(&self) -> impl Iterator<Item = &Attribute> {
         self.attrs.iter().filter(|attr| attr.path().is_ident("cfg"))
     }
 
-    /// What the function is there for. It counts for its first helper; a rule judges the others.
+    /// The helper that decides the role of the function. Only the first one counts; `check` reports the others.
     pub(crate) fn helper(&self) -> Option<&Helper> {
         self.helpers.first()
     }
 }
 
 impl Member {
-    pub(super) fn of_impl(input: ParseStream<'_>) -> syn::Result<Self> {
+    pub(super) fn parse_in_impl(input: ParseStream<'_>) -> syn::Result<Self> {
         Self::parse::<ImplItem>(input)
     }
 
-    pub(super) fn of_module(input: ParseStream<'_>) -> syn::Result<Self> {
+    pub(super) fn parse_in_module(input: ParseStream<'_>) -> syn::Result<Self> {
         Self::parse::<syn::Item>(input)
     }
 
     fn parse<Other: Parse + ToTokens>(input: ParseStream<'_>) -> syn::Result<Self> {
-        let (helpers, attrs) = sort(input.call(Attribute::parse_outer)?);
+        let (helpers, attrs) = split_helpers(input.call(Attribute::parse_outer)?);
         let ahead = input.fork();
         if ahead.parse::<Visibility>().is_ok() && ahead.parse::<Signature>().is_ok() {
             let (vis, sig, body) = (input.parse()?, input.parse()?, input.parse()?);
@@ -102,12 +103,12 @@ impl Member {
     }
 }
 
-/// Tells our attributes from the others.
-fn sort(attrs: Vec<Attribute>) -> (Vec<Helper>, Vec<Attribute>) {
+/// Separates the helper attributes from all others.
+fn split_helpers(attrs: Vec<Attribute>) -> (Vec<Helper>, Vec<Attribute>) {
     let (mut helpers, mut others) = (Vec::new(), Vec::new());
     for attribute in attrs {
-        match Role::of_path(attribute.path()) {
-            Some(role) => helpers.push(Helper { role, args: Args::of(&attribute), attribute }),
+        match Role::from_path(attribute.path()) {
+            Some(role) => helpers.push(Helper { role, args: Args::from_attribute(&attribute), attribute }),
             None => others.push(attribute),
         }
     }

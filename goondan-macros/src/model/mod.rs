@@ -1,9 +1,9 @@
-//! Owns the model: what an extension's block or module declares, as it was written.
+//! The item under `#[extension]`, parsed but not validated.
 //!
-//! Signatures are parsed; bodies stay tokens, so that half-typed code still completes in an editor.
+//! Signatures are parsed; bodies stay tokens, so that completion in an editor works on code that does not parse yet.
 
-mod foreign;
 mod member;
+mod unparsed;
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -11,8 +11,8 @@ use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, ItemImpl, ItemMod, Type};
 
-pub(crate) use foreign::without_helpers;
 pub(crate) use member::{Function, Helper, Member, Role};
+pub(crate) use unparsed::strip_helpers;
 
 use crate::attr::Args;
 
@@ -24,22 +24,22 @@ pub(crate) struct Model {
 
 pub(crate) enum Item {
     Block(Box<Block>),
-    /// An item that is no block of functions, without our attributes: its keyword, if there is one.
+    /// Any other item: its keyword, if it has one, and its tokens without the helper attributes.
     Other(Option<Ident>, TokenStream),
 }
 
 /// An `impl` block, or a module with its body.
 pub(crate) struct Block {
     pub(crate) form: Form,
-    /// Everything before the brace as it was written, to be written again.
+    /// The unchanged tokens before the brace, which the expansion repeats.
     pub(crate) head: TokenStream,
     pub(crate) brace: Span,
-    /// The attributes that the body begins with.
+    /// The inner attributes at the start of the body.
     pub(crate) inner: Vec<Attribute>,
     pub(crate) members: Vec<Member>,
 }
 
-/// What stands before the brace.
+/// The parsed head, with an empty body.
 pub(crate) enum Form {
     Impl(ItemImpl),
     Module(ItemMod),
@@ -47,13 +47,13 @@ pub(crate) enum Form {
 
 impl Model {
     /// # Errors
-    /// When the tokens are no item.
+    /// When an `impl` block or a module does not parse.
     pub(crate) fn parse(args: TokenStream, item: TokenStream) -> syn::Result<Self> {
-        let item = match foreign::keyword(&item) {
+        let item = match unparsed::keyword(&item) {
             Some(keyword) if keyword == "impl" || (keyword == "mod" && ends_in_braces(&item)) => {
                 Item::Block(Box::new(Block::parse(&keyword, item)?))
             }
-            keyword => Item::Other(keyword, without_helpers(item)),
+            keyword => Item::Other(keyword, strip_helpers(item)),
         };
         Ok(Self { args: Args::new(args), item })
     }
@@ -73,15 +73,15 @@ impl Block {
         let head: TokenStream = head.into_iter().collect();
         let empty = TokenTree::from(Group::new(body.delimiter(), TokenStream::new()));
         let header = head.clone().into_iter().chain([empty]).collect();
-        let (form, read): (_, fn(ParseStream<'_>) -> _) = match keyword == "impl" {
-            true => (Form::Impl(syn::parse2(header)?), Member::of_impl),
-            false => (Form::Module(syn::parse2(header)?), Member::of_module),
+        let (form, parse_member): (_, fn(ParseStream<'_>) -> _) = match keyword == "impl" {
+            true => (Form::Impl(syn::parse2(header)?), Member::parse_in_impl),
+            false => (Form::Module(syn::parse2(header)?), Member::parse_in_module),
         };
         let parser = |input: ParseStream<'_>| {
             let inner = Attribute::parse_inner(input)?;
             let mut members = Vec::new();
             while !input.is_empty() {
-                members.push(read(input)?);
+                members.push(parse_member(input)?);
             }
             Ok((inner, members))
         };
@@ -96,7 +96,7 @@ impl Block {
         })
     }
 
-    /// The attributes before the head.
+    /// The outer attributes.
     pub(crate) fn attrs(&self) -> &[Attribute] {
         match &self.form {
             Form::Impl(header) => &header.attrs,
@@ -108,7 +108,7 @@ impl Block {
         matches!(self.form, Form::Module(_))
     }
 
-    /// The type, or the module, as messages call it.
+    /// The name of the type or the module in messages.
     pub(crate) fn name(&self) -> String {
         match &self.form {
             Form::Module(header) => header.ident.unraw().to_string(),

@@ -23,7 +23,7 @@ pub mod hello {
     ) -> Result<ToolCallResult> {
         next.run(ctx).await
     }
-    ///The extension `hello`, to be named where a type is asked for.
+    ///The extension `hello` as a type. It has no values.
     pub enum Extension {}
     const _: () = {
         use agents::__private as __goondan;

@@ -28,5 +28,5 @@ impl ::goondan::__private::Extension for Window {
     "tool `status` must be async; add `async` before `fn`, or `blocking` to its `#[tool]` if it blocks its thread\nthe whole signature is `async fn status(&self, ctx: &ToolContext<'_>, input: Input) -> Result<Output>`"
 }
 ::core::compile_error! {
-    "tool `status` must take `&self`; write it in the place of `self`\nthe whole signature is `async fn status(&self, ctx: &ToolContext<'_>, input: Input) -> Result<Output>`"
+    "tool `status` must take `&self`; write it instead of `self`\nthe whole signature is `async fn status(&self, ctx: &ToolContext<'_>, input: Input) -> Result<Output>`"
 }

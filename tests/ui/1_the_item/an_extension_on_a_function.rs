@@ -1,4 +1,4 @@
-//! An extension is an `impl` block or a module, because its functions are what counts.
+//! An extension consists of functions, so the attribute is on an `impl` block or a module.
 #![allow(unused)]
 #[goondan::extension(name = "notes")]
 fn notes() {}

@@ -1,4 +1,4 @@
-//! There is one descriptor for a name, so nothing in it can depend on a parameter.
+//! Each name has one static descriptor, which cannot depend on a type parameter.
 #![allow(unused)]
 use goondan::prelude::*;
 

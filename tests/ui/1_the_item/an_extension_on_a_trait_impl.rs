@@ -1,4 +1,4 @@
-//! The `impl` of a trait has no place for the functions of an extension.
+//! A trait decides which functions its `impl` has.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The name is the identity: bundles, state and logs carry it.
+//! The name is the identity of an extension in bundles, state and logs.
 #![allow(unused)]
 use goondan::prelude::*;
 

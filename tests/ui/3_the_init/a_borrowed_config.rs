@@ -1,4 +1,4 @@
-//! A config is read for `#[init]`, which owns it.
+//! A config is deserialized for `#[init]`, which owns it.
 #![allow(unused)]
 use goondan::prelude::*;
 

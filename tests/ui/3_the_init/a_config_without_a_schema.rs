@@ -1,4 +1,4 @@
-//! The schema of a config finds its faults before the extension runs.
+//! A config is checked against its schema before the extension runs.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A config is read from a bundle, and checked before.
+//! A config is checked against its schema, and then deserialized.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A config is read from a bundle.
+//! A config is deserialized from a bundle.
 #![allow(unused)]
 use goondan::prelude::*;
 

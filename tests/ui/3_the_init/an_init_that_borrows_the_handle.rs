@@ -1,4 +1,4 @@
-//! The handle is there to be kept, so `#[init]` gets its own.
+//! `#[init]` may store the handle, so it takes it by value.
 #![allow(unused)]
 use goondan::prelude::*;
 

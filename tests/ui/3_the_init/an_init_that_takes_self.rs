@@ -1,4 +1,4 @@
-//! Before `#[init]` there is no extension.
+//! `#[init]` makes the extension, so there is none to take.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! There is one way to make an extension, wherever it is built.
+//! Every build of an extension needs its `#[init]`.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! There is one way to make an extension.
+//! The runtime calls one function to make an extension.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The kind is a word of its own.
+//! The kind is a word without a key.
 #![allow(unused)]
 use goondan::prelude::*;
 

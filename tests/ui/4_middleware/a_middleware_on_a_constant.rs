@@ -1,4 +1,4 @@
-//! Only a function can be called when its moment comes.
+//! The runtime calls middlewares, so they are functions.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A middleware passes on what `next` gave.
+//! A middleware returns the result of `next`.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A misspelled option would be ignored in silence.
+//! A misspelled option would silently have no effect.
 #![allow(unused)]
 use goondan::prelude::*;
 

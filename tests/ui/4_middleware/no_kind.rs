@@ -1,4 +1,4 @@
-//! A middleware is around turns, steps or tool calls.
+//! A middleware runs around turns, steps or tool calls.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The config is given to `#[init]`, which keeps it in the extension.
+//! Only `#[init]` takes the config, and can store it in the extension.
 #![allow(unused)]
 use goondan::prelude::*;
 

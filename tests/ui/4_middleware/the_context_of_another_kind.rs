@@ -1,4 +1,4 @@
-//! A middleware gets the context of its kind.
+//! A middleware takes the context of its kind.
 #![allow(unused)]
 use goondan::prelude::*;
 

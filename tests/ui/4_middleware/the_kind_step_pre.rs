@@ -1,4 +1,4 @@
-//! A middleware has its two phases around `next`, and not in its kind.
+//! The phases of a middleware are the code before and after `next`, not kinds.
 #![allow(unused)]
 use goondan::prelude::*;
 

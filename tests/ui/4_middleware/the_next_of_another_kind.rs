@@ -1,4 +1,4 @@
-//! A middleware gets the `next` of its kind.
+//! A middleware takes the `next` of its kind.
 #![allow(unused)]
 use goondan::prelude::*;
 

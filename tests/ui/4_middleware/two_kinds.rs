@@ -1,4 +1,4 @@
-//! A middleware is around one thing.
+//! A middleware has one kind.
 #![allow(unused)]
 use goondan::prelude::*;
 

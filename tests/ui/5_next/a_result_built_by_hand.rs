@@ -1,4 +1,4 @@
-//! A result can only be had from `next` (NEXT-01): its fields are its own.
+//! Only `next` returns a result (NEXT-01): its fields are private.
 #![allow(unused)]
 use goondan::prelude::*;
 

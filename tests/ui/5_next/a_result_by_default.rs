@@ -1,4 +1,4 @@
-//! A result can only be had from `next` (NEXT-01).
+//! Only `next` returns a result (NEXT-01).
 #![allow(unused)]
 use goondan::prelude::*;
 

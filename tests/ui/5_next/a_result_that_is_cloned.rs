@@ -1,4 +1,4 @@
-//! A result of an earlier run cannot be kept and given twice (NEXT-01).
+//! A result cannot be stored and returned a second time (NEXT-01).
 #![allow(unused)]
 use goondan::prelude::*;
 

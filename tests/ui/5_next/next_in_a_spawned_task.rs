@@ -1,4 +1,4 @@
-//! `next` belongs to its run: no task can outlive it with a part of it.
+//! `next` borrows from its run, so it cannot move to a task that may outlive the run.
 #![allow(unused)]
 use goondan::prelude::*;
 

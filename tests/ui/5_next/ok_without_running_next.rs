@@ -1,4 +1,4 @@
-//! Only `next` gives what `Ok` must hold (NEXT-01).
+//! Only `next` returns the value for `Ok` (NEXT-01).
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What a context shows cannot be written, but for catalog, arguments and metadata (CTX-04).
+//! A context is read-only but for catalog, arguments and metadata (CTX-04).
 #![allow(unused)]
 use goondan::prelude::*;
 

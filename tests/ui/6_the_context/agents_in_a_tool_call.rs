@@ -1,4 +1,4 @@
-//! A tool-call middleware has no way to other agents (AGENTS-02).
+//! A tool-call middleware cannot call other agents (AGENTS-02).
 #![allow(unused)]
 use goondan::prelude::*;
 

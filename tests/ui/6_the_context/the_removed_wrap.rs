@@ -1,4 +1,4 @@
-//! The point-based registration of old is not offered (API-06).
+//! The old point-based registration is not offered (API-06).
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A blocking tool may run longer than its call, and so than the context of it.
+//! A blocking tool may run longer than its call, with which its context ends.
 #![allow(unused)]
 use goondan::prelude::*;
 

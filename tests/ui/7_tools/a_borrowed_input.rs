@@ -1,4 +1,4 @@
-//! What the model wrote is gone once it is read, so an input owns what it holds.
+//! The arguments are dropped once they are deserialized, so an input owns its data.
 #![allow(unused)]
 use goondan::prelude::*;
 

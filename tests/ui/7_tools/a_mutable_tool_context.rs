@@ -1,4 +1,4 @@
-//! Tools of one step may run side by side, so what they are lent is shared.
+//! Tool calls of one step can run concurrently, so their context is a shared reference.
 #![allow(unused)]
 use goondan::prelude::*;
 

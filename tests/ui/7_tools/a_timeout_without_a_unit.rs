@@ -1,4 +1,4 @@
-//! A bare number would leave its unit to guessing.
+//! The unit of a bare number would be ambiguous.
 #![allow(unused)]
 use goondan::prelude::*;
 

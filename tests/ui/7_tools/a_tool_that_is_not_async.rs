@@ -1,4 +1,4 @@
-//! A plain function would hold up everything else on its thread.
+//! A plain function would block the thread of the runtime.
 #![allow(unused)]
 use goondan::prelude::*;
 

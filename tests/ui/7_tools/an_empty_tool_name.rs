@@ -1,4 +1,4 @@
-//! A tool has a name, and without the option it is made from its function.
+//! A tool has a name, which defaults to that of the extension and the function.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! An input is read from what the model wrote.
+//! An input is deserialized from the arguments of the call.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What models read of a tool is its doc comment.
+//! The description of a tool is its doc comment.
 #![allow(unused)]
 use goondan::prelude::*;
 

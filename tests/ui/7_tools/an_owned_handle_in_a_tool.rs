@@ -1,4 +1,4 @@
-//! The extension keeps the handle, and its functions borrow it.
+//! Only `#[init]` takes the handle by value; other functions borrow it.
 #![allow(unused)]
 use goondan::prelude::*;
 

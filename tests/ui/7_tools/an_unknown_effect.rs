@@ -1,4 +1,4 @@
-//! What a call does to the world is one of three words.
+//! The effect of a tool is one of three words.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A blocking tool is a plain function on a thread of its own.
+//! A blocking tool is a plain function on a separate thread.
 #![allow(unused)]
 use goondan::prelude::*;
 

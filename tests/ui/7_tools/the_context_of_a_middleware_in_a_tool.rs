@@ -1,4 +1,4 @@
-//! A tool gets the context of its call, which is called `ToolContext`.
+//! The context of a tool is `ToolContext`.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The second tool would take the place of the first in silence (TOOL-03).
+//! The second tool would silently replace the first (TOOL-03).
 #![allow(unused)]
 use goondan::prelude::*;
 

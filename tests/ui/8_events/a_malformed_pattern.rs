@@ -1,4 +1,4 @@
-//! A pattern is a name, in which `*` stands for any text.
+//! A pattern is a name, in which `*` matches any text.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Everyone who listens is shown the same event.
+//! All subscribers share one event, so they borrow it.
 #![allow(unused)]
 use goondan::prelude::*;
 

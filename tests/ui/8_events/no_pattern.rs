@@ -1,4 +1,4 @@
-//! A function listens to what its pattern says.
+//! The pattern decides for which events a function is called.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Nobody could say which of two cleanups runs first.
+//! The order of two cleanups would be undefined.
 #![allow(unused)]
 use goondan::prelude::*;
 

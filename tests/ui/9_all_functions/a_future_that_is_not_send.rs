@@ -1,4 +1,4 @@
-//! A turn may go on on another thread, so nothing that is bound to one may be kept across an `.await`.
+//! A turn can move to another thread at every `.await`, so its future must be `Send`.
 #![allow(unused)]
 use goondan::prelude::*;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! The runtime calls the function, and names no types for it.
+//! The generated call has no type arguments.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The runtime calls the functions of an extension as ordinary ones.
+//! The generated code calls a function as a safe Rust function.
 #![allow(unused)]
 use goondan::prelude::*;
 

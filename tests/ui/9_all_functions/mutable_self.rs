@@ -1,4 +1,4 @@
-//! Several runs share the extension, so its functions borrow it, and none of them alone.
+//! Several calls can use the extension at once, so its functions take `&self`.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The functions of an `impl` block get the extension.
+//! The functions of an `impl` block take the extension.
 #![allow(unused)]
 use goondan::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A module has no value that `self` could be.
+//! A module has no value, so there is no `self`.
 #![allow(unused)]
 #[goondan::extension(name = "notes")]
 mod notes {

@@ -1,80 +1,81 @@
-//! Owns the rules for every function that the generated code calls.
+//! Rules for the signatures of several roles.
 
 use syn::{ReturnType, Safety, Type};
 
-use super::lent::HANDLE;
-use super::{Case, types};
-use crate::check::words::written;
-use crate::fault::Faults;
+use super::borrowing::HANDLE;
+use super::{Candidate, types};
+use crate::check::words::source_text;
+use crate::errors::Errors;
 
-/// The runtime awaits it, and the function what it calls, such as `next.run(ctx)`.
-pub(super) fn is_async(case: &Case<'_>, faults: &mut Faults) {
-    let sig = &case.function.sig;
+/// The runtime awaits the function, and the function awaits calls such as `next.run(ctx)`.
+pub(super) fn is_async(candidate: &Candidate<'_>, errors: &mut Errors) {
+    let sig = &candidate.function.sig;
     if sig.asyncness.is_none() {
-        case.fault(faults, sig.fn_token, "must be async; add `async` before `fn`");
+        candidate.error(errors, sig.fn_token, "must be async; add `async` before `fn`");
     }
 }
 
-/// The generated code calls the function as an ordinary one.
-pub(super) fn is_plain(case: &Case<'_>, faults: &mut Faults) {
-    let sig = &case.function.sig;
+/// The generated code calls the function as a safe Rust function.
+pub(super) fn is_plain(candidate: &Candidate<'_>, errors: &mut Errors) {
+    let sig = &candidate.function.sig;
     if let Safety::Unsafe(token) = &sig.safety {
-        case.fault(faults, token, "must not be unsafe; remove `unsafe`");
+        candidate.error(errors, token, "must not be unsafe; remove `unsafe`");
     }
     if let Some(token) = &sig.constness {
-        case.fault(faults, token, "must not be const; remove `const`");
+        candidate.error(errors, token, "must not be const; remove `const`");
     }
     if let Some(abi) = &sig.abi {
-        case.fault(faults, abi, "must not have a foreign ABI; remove `extern`");
+        candidate.error(errors, abi, "must not have a foreign ABI; remove `extern`");
     }
 }
 
-/// Nobody names the types at the generated call, and each parameter is found by its type.
-pub(super) fn is_not_generic(case: &Case<'_>, faults: &mut Faults) {
-    let sig = &case.function.sig;
+/// The generated call has no type arguments, and parameters are found by their types.
+pub(super) fn is_not_generic(candidate: &Candidate<'_>, errors: &mut Errors) {
+    let sig = &candidate.function.sig;
     if !sig.generics.params.is_empty() {
-        let (written, message) = (written(&sig.generics), "must not be generic; remove");
-        case.fault(faults, &sig.generics, &format!("{message} `{written}` and write concrete types"));
+        let generics = source_text(&sig.generics);
+        let message = format!("must not be generic; remove `{generics}` and write concrete types");
+        candidate.error(errors, &sig.generics, &message);
     }
-    for ty in types(case).filter(|ty| matches!(ty, Type::ImplTrait(_))) {
-        case.fault(faults, ty, "must not take an `impl Trait`; write a concrete type");
+    for ty in types(candidate).filter(|ty| matches!(ty, Type::ImplTrait(_))) {
+        candidate.error(errors, ty, "must not take an `impl Trait`; write a concrete type");
     }
 }
 
-/// There is one way to make the extension, wherever it is built.
-pub(super) fn is_unconditional(case: &Case<'_>, faults: &mut Faults) {
-    for attr in case.function.conditions() {
-        case.fault(
-            faults,
+/// Every build of the extension needs its `#[init]`.
+pub(super) fn is_unconditional(candidate: &Candidate<'_>, errors: &mut Errors) {
+    for attr in candidate.function.cfgs() {
+        candidate.error(
+            errors,
             attr,
             "must not be under `#[cfg]`; put the condition into its body, or on the whole extension",
         );
     }
 }
 
-/// Without a return type the compiler would speak of the traits in the generated code.
-pub(super) fn returns(case: &Case<'_>, faults: &mut Faults) {
-    let sig = &case.function.sig;
+/// Without this rule the compiler would report a trait bound in the generated code.
+pub(super) fn returns(candidate: &Candidate<'_>, errors: &mut Errors) {
+    let sig = &candidate.function.sig;
     if matches!(sig.output, ReturnType::Default)
-        && let Some((_, returned)) = case.legal.split_once(" -> ")
+        && let Some((_, output)) = candidate.legal.split_once(" -> ")
     {
-        case.fault(faults, &sig.ident, &format!("returns nothing; add `-> {returned}`"));
+        candidate.error(errors, &sig.ident, &format!("returns nothing; add `-> {output}`"));
     }
 }
 
-/// Each thing is there once. The same type under two names is left to the parameter traits.
-pub(super) fn takes_nothing_twice(case: &Case<'_>, faults: &mut Faults) {
+/// Each parameter is available once. The same type under two names is left to the traits in `goondan::params`.
+pub(super) fn takes_nothing_twice(candidate: &Candidate<'_>, errors: &mut Errors) {
     let mut earlier = Vec::new();
-    for ty in types(case) {
-        let written = written(ty);
-        if earlier.contains(&written) {
-            let json = case.legal.contains("Config") || case.legal.contains("Input");
-            let cure = match json && !matches!(ty, Type::Reference(_)) && !written.ends_with(HANDLE) {
+    for ty in types(candidate) {
+        let text = source_text(ty);
+        if earlier.contains(&text) {
+            let takes_json = candidate.legal.contains("Config") || candidate.legal.contains("Input");
+            let remedy = match takes_json && !matches!(ty, Type::Reference(_)) && !text.ends_with(HANDLE) {
                 true => "write one type that holds both, and derives `Deserialize` and `JsonSchema`",
                 false => "remove the second",
             };
-            case.fault(faults, ty, &format!("takes `{written}` twice; {cure}"));
+            candidate.error(errors, ty, &format!("takes `{text}` twice; {remedy}"));
         }
-        earlier.push(written);
+        earlier.push(text);
     }
 }

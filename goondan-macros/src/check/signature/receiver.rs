@@ -1,37 +1,37 @@
-//! Owns the rules for `self`.
+//! Rules for `self`.
 
 use syn::ReceiverKind;
 
-use super::Case;
-use crate::check::words::written;
-use crate::fault::Faults;
+use super::Candidate;
+use crate::check::words::source_text;
+use crate::errors::Errors;
 
-/// Runs of several turns share the extension, so its functions get it by shared reference.
-pub(super) fn borrows_self(case: &Case<'_>, faults: &mut Faults) {
-    let sig = &case.function.sig;
+/// Calls can run concurrently and share the extension, so its functions take a shared reference.
+pub(super) fn borrows_self(candidate: &Candidate<'_>, errors: &mut Errors) {
+    let sig = &candidate.function.sig;
     match sig.receiver() {
-        None => case.fault(faults, &sig.ident, "must take the extension; add `&self` as its first parameter"),
+        None => candidate.error(errors, &sig.ident, "must take the extension; add `&self` as its first parameter"),
         Some(receiver) => {
             if !matches!(receiver.kind, ReceiverKind::Reference(_, None, None)) {
-                let written = written(receiver);
-                case.fault(faults, receiver, &format!("must take `&self`; write it in the place of `{written}`"));
+                let text = source_text(receiver);
+                candidate.error(errors, receiver, &format!("must take `&self`; write it instead of `{text}`"));
             }
         }
     }
 }
 
-/// There is no extension before the initializer has made it.
-pub(super) fn has_no_receiver_yet(case: &Case<'_>, faults: &mut Faults) {
-    if let Some(receiver) = case.function.sig.receiver() {
-        case.fault(faults, receiver, "must not take `self`; remove it: this function makes the extension");
+/// `#[init]` makes the extension, so there is none to take.
+pub(super) fn has_no_receiver(candidate: &Candidate<'_>, errors: &mut Errors) {
+    if let Some(receiver) = candidate.function.sig.receiver() {
+        candidate.error(errors, receiver, "must not take `self`; remove it: this function makes the extension");
     }
 }
 
-/// A module is no type.
-pub(super) fn has_no_receiver_in_a_module(case: &Case<'_>, faults: &mut Faults) {
-    if let Some(receiver) = case.function.sig.receiver() {
+/// A module is not a type.
+pub(super) fn has_no_receiver_in_a_module(candidate: &Candidate<'_>, errors: &mut Errors) {
+    if let Some(receiver) = candidate.function.sig.receiver() {
         let message =
             "must not take `self`; remove it, or write the extension as an `impl` block: a module has no instance";
-        case.fault(faults, receiver, message);
+        candidate.error(errors, receiver, message);
     }
 }

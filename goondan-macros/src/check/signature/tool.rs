@@ -1,61 +1,61 @@
-//! Owns the rules for the functions under `#[tool]`.
+//! Rules for the signatures of tools.
 
 use syn::Type;
 
-use super::lent::known;
-use super::{Case, types};
-use crate::check::words::written;
-use crate::fault::Faults;
+use super::borrowing::known;
+use super::{Candidate, types};
+use crate::check::words::source_text;
+use crate::errors::Errors;
 
-/// A plain function would hold up everything else that its thread does.
-pub(super) fn is_async_or_blocking(case: &Case<'_>, faults: &mut Faults) {
-    let sig = &case.function.sig;
+/// A plain function would block the thread of the runtime on which it runs.
+pub(super) fn is_async_or_blocking(candidate: &Candidate<'_>, errors: &mut Errors) {
+    let sig = &candidate.function.sig;
     if sig.asyncness.is_none() {
         let message = "must be async; add `async` before `fn`, or `blocking` to its `#[tool]` if it blocks its thread";
-        case.fault(faults, sig.fn_token, message);
+        candidate.error(errors, sig.fn_token, message);
     }
 }
 
-/// Nobody awaits on the thread of a blocking tool.
-pub(super) fn is_not_async(case: &Case<'_>, faults: &mut Faults) {
-    if let Some(token) = &case.function.sig.asyncness {
-        case.fault(
-            faults,
+/// The thread of a blocking tool has no executor that would poll a future.
+pub(super) fn is_not_async(candidate: &Candidate<'_>, errors: &mut Errors) {
+    if let Some(token) = &candidate.function.sig.asyncness {
+        candidate.error(
+            errors,
             token,
             "is blocking and must not be async; remove `async`, or `blocking` from its `#[tool]`",
         );
     }
 }
 
-/// The input is made from the arguments of one call, which are gone once it is read. The two things that a tool may
-/// borrow have names, and are shared.
-pub(super) fn owns_its_input(case: &Case<'_>, faults: &mut Faults) {
-    for ty in types(case) {
+/// The input is deserialized from the arguments of one call, which are dropped afterwards. Only the context and the
+/// handle are borrowed; `known` recognizes both by name.
+pub(super) fn owns_its_input(candidate: &Candidate<'_>, errors: &mut Errors) {
+    for ty in types(candidate) {
         let Type::Reference(reference) = ty else { continue };
         if known(ty).is_some() {
             continue;
         }
-        let target = written(&reference.elem);
-        let cure = match &*reference.elem {
+        let target = source_text(&reference.elem);
+        let owned = match &*reference.elem {
             Type::Path(_) if target == "str" => "`String`".to_owned(),
-            Type::Slice(slice) => format!("`Vec<{}>`", written(&slice.elem)),
+            Type::Slice(slice) => format!("`Vec<{}>`", source_text(&slice.elem)),
             _ if reference.mutability.is_some() => format!("`{target}`"),
             _ => continue,
         };
-        case.fault(faults, ty, &format!("must own its input; take {cure} in the place of `{}`", written(ty)));
+        candidate.error(errors, ty, &format!("must own its input; take {owned} instead of `{}`", source_text(ty)));
     }
 }
 
-/// The call may be over before its thread is.
-pub(super) fn has_no_tool_context(case: &Case<'_>, faults: &mut Faults) {
-    for ty in types(case) {
+/// The context ends with the call, but the thread may run longer.
+pub(super) fn has_no_tool_context(candidate: &Candidate<'_>, errors: &mut Errors) {
+    for ty in types(candidate) {
         if let Type::Reference(reference) = ty
             && let Type::Path(path) = &*reference.elem
             && path.path.segments.last().is_some_and(|last| last.ident == "ToolContext")
         {
             let message = "is blocking and cannot take `&ToolContext`; remove it, or make the tool async: \
                            its thread may outlive the call";
-            case.fault(faults, ty, message);
+            candidate.error(errors, ty, message);
         }
     }
 }

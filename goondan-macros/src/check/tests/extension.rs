@@ -1,4 +1,4 @@
-//! The item, and the arguments of `#[extension]`.
+//! Errors about the item under `#[extension]`, and about its arguments.
 
 use quote::quote;
 
@@ -18,7 +18,7 @@ fn extension_on_a_struct() {
 }
 
 #[test]
-fn extension_on_what_has_no_impl_block() {
+fn extension_on_other_items() {
     let error = |item: proc_macro2::TokenStream| one(errors(quote!(name = "window"), item));
     assert_eq!(
         error(quote!(
@@ -74,7 +74,7 @@ fn no_name() {
 }
 
 #[test]
-fn name_that_is_no_string() {
+fn name_that_is_not_a_string() {
     let expected = "option `name` takes a string; write `name = \"message-window\"`";
     for args in [quote!(name), quote!(name =), quote!(name = window), quote!(name = 3)] {
         assert_eq!(error_of_args(args), expected);
@@ -124,7 +124,7 @@ fn unknown_option_of_extension() {
 }
 
 #[test]
-fn crate_that_is_no_path() {
+fn crate_that_is_not_a_path() {
     assert_eq!(
         error_of_args(quote!(name = "a", crate = "goondan")),
         "option `crate` takes a path; write `crate = the_name_of_goondan_here`"
@@ -132,7 +132,7 @@ fn crate_that_is_no_path() {
 }
 
 #[test]
-fn requires_that_is_no_list_of_strings() {
+fn requires_that_is_not_a_list_of_strings() {
     assert_eq!(
         error_of_args(quote!(name = "a", requires = "workspace")),
         "option `requires` takes a list of strings; write `requires = [\"workspace\"]`"

@@ -1,4 +1,4 @@
-//! Functions under `#[init]`.
+//! Errors about functions under `#[init]`.
 
 use quote::quote;
 
@@ -61,15 +61,12 @@ fn init_under_a_condition() {
 }
 
 #[test]
-fn what_init_is_not_lent() {
+fn parameters_that_init_cannot_take() {
     let error = |ty: proc_macro2::TokenStream| error_of_init(quote!(#[init] fn new(it: #ty) -> Self {}));
     assert_eq!(
         error(quote!(&ExtensionApi)),
-        "initializer `new` must own what it takes; take `ExtensionApi` in the place of `&ExtensionApi`"
+        "initializer `new` must own what it takes; take `ExtensionApi` instead of `&ExtensionApi`"
     );
-    assert_eq!(
-        error(quote!(&Config)),
-        "initializer `new` must own what it takes; take `Config` in the place of `&Config`"
-    );
-    assert_eq!(error(quote!(&TurnContext<'_>)), "initializer `new` is given no `TurnContext`; remove this parameter");
+    assert_eq!(error(quote!(&Config)), "initializer `new` must own what it takes; take `Config` instead of `&Config`");
+    assert_eq!(error(quote!(&TurnContext<'_>)), "initializer `new` cannot take `TurnContext`; remove this parameter");
 }

@@ -1,4 +1,4 @@
-//! Functions under `#[middleware]`, and what holds for all of them.
+//! Errors about functions under `#[middleware]`, and those that are the same for every role.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -73,7 +73,7 @@ fn unknown_option_of_middleware() {
 }
 
 #[test]
-fn neighbours_that_are_no_names_of_extensions() {
+fn neighbours_that_are_not_names_of_extensions() {
     let error = |option: TokenStream| error_of_attribute(quote!(#[middleware(turn, #option)]));
     for option in [quote!(before = LOGGING), quote!(before = 1), quote!(before = ["a", 1]), quote!(before)] {
         assert_eq!(error(option), "option `before` takes names of extensions; write `before = \"logging\"`, or a list");
@@ -82,12 +82,12 @@ fn neighbours_that_are_no_names_of_extensions() {
     assert_eq!(error(quote!(after = ["a?", "?"])), "`` is not a legal extension name; use lower-case words");
     assert_eq!(
         error(quote!(after = "window")),
-        "`window` is this extension; put its functions in the order that they shall have"
+        "`window` is this extension; order its functions by their order in the source"
     );
 }
 
 #[test]
-fn priority_that_is_no_32_bit_literal() {
+fn priority_that_is_not_a_32_bit_literal() {
     for value in [quote!(FIRST), quote!("1"), quote!(1.5), quote!(3_000_000_000), quote!()] {
         assert_eq!(
             error_of_attribute(quote!(#[middleware(turn, priority = #value)])),
@@ -112,13 +112,13 @@ fn middleware_that_is_not_async() {
 }
 
 #[test]
-fn middleware_with_another_self() {
-    for written in [quote!(self), quote!(&mut self), quote!(&'static self), quote!(self: Arc<Self>)] {
+fn middleware_with_another_receiver() {
+    for receiver in [quote!(self), quote!(&mut self), quote!(&'static self), quote!(self: Arc<Self>)] {
         assert_eq!(
-            error_of(quote!(#[middleware(turn)] async fn trim(#written) -> Result<TurnResult> {})),
+            error_of(quote!(#[middleware(turn)] async fn trim(#receiver) -> Result<TurnResult> {})),
             format!(
-                "middleware `trim` must take `&self`; write it in the place of `{}`",
-                crate::check::words::written(written)
+                "middleware `trim` must take `&self`; write it instead of `{}`",
+                crate::check::words::source_text(receiver)
             )
         );
     }
@@ -165,10 +165,10 @@ fn the_same_parameter_twice() {
 }
 
 #[test]
-fn words_without_their_keys_and_keys_without_need() {
+fn missing_and_superfluous_keys() {
     assert_eq!(
         error_of_attribute(quote!(#[middleware(kind = "step")])),
-        "the kind is a word of its own; write `#[middleware(step)]`"
+        "the kind is written without a key; write `#[middleware(step)]`"
     );
     assert_eq!(
         error_of_attribute(quote!(#[middleware(turn, -5)])),

@@ -1,4 +1,4 @@
-//! One test for each fault, named in words.
+//! One test for each error.
 
 mod extension;
 mod init;
@@ -12,8 +12,8 @@ use quote::quote;
 
 use crate::extension::extension;
 
-/// What the compiler would be told, and the item that is left.
-fn refused(args: TokenStream, item: TokenStream) -> (Vec<String>, String) {
+/// Expands the extension. Returns the messages for the compiler, and the rest of the expansion.
+fn expand(args: TokenStream, item: TokenStream) -> (Vec<String>, String) {
     let file: syn::File = syn::parse2(extension(args, item)).unwrap();
     let (mut errors, mut rest) = (Vec::new(), String::new());
     for item in file.items {
@@ -27,13 +27,13 @@ fn refused(args: TokenStream, item: TokenStream) -> (Vec<String>, String) {
     (errors, rest)
 }
 
-/// The errors, without the line that shows a whole signature.
+/// The first line of each message: the second shows the whole signature.
 fn errors(args: TokenStream, item: TokenStream) -> Vec<String> {
     let first_line = |error: String| error.lines().next().unwrap().to_owned();
-    refused(args, item).0.into_iter().map(first_line).collect()
+    expand(args, item).0.into_iter().map(first_line).collect()
 }
 
-/// The one error of an extension with `function` in it, beside a legal `#[init]`.
+/// The one error of an extension that has `function` and a valid `#[init]`.
 fn error_of(function: TokenStream) -> String {
     one(errors(
         quote!(name = "window"),
@@ -65,7 +65,7 @@ fn error_of_init(init: TokenStream) -> String {
     one(errors(quote!(name = "window"), quote!(impl Window { #init })))
 }
 
-/// The one error of a middleware under `attribute` that is legal otherwise.
+/// The one error of a middleware that is valid but for `attribute`.
 fn error_of_attribute(attribute: TokenStream) -> String {
     error_of(quote!(#attribute async fn trim(&self, next: Next<'_, Turn>) -> Result<TurnResult> {}))
 }
@@ -76,8 +76,8 @@ fn one(errors: Vec<String>) -> String {
 }
 
 #[test]
-fn a_legal_extension_has_no_faults() {
-    let (errors, rest) = refused(
+fn a_valid_extension_has_no_errors() {
+    let (errors, rest) = expand(
         quote!(name = "window", crate = renamed::goondan,),
         quote! {
             /// Says "hello".
@@ -102,8 +102,8 @@ fn a_legal_extension_has_no_faults() {
 }
 
 #[test]
-fn a_fault_leaves_the_item_without_our_attributes() {
-    let (errors, rest) = refused(
+fn a_rejected_item_is_left_without_helper_attributes() {
+    let (errors, rest) = expand(
         quote!(name = "window"),
         quote!(
             impl Window {
@@ -115,12 +115,12 @@ fn a_fault_leaves_the_item_without_our_attributes() {
     );
     assert_eq!(errors.len(), 1);
     assert!(rest.starts_with("impl Window {") && rest.contains("# [inline]") && !rest.contains("init]"), "{rest}");
-    // Who asks for an extension gets one: the fault is the only error.
+    // The type still implements `Extension`, so that its uses cause no further errors.
     assert!(rest.contains("impl :: goondan :: __private :: Extension for Window"), "{rest}");
 }
 
 #[test]
-fn all_faults_come_at_once() {
+fn all_errors_are_reported_at_once() {
     let item = quote! {
         impl Window {
             #[middleware(turn)]
@@ -142,7 +142,7 @@ fn all_faults_come_at_once() {
 
 #[test]
 fn a_bad_signature_shows_the_whole_legal_one() {
-    let (errors, _) = refused(
+    let (errors, _) = expand(
         quote!(name = "window"),
         quote!(
             impl Window {
@@ -160,7 +160,7 @@ fn a_bad_signature_shows_the_whole_legal_one() {
 
 #[test]
 fn attributes_may_be_written_with_their_crate() {
-    let (errors, rest) = refused(
+    let (errors, rest) = expand(
         quote!(name = "window"),
         quote!(
             impl Window {
@@ -180,7 +180,7 @@ fn attribute_outside_of_an_extension() {
     let item = quote!(
         async fn search() {}
     );
-    let refused = crate::outside::outside("tool", item.clone()).to_string();
-    assert!(refused.starts_with(&item.to_string()), "{refused}");
-    assert!(refused.contains("`#[tool]` must be inside of an extension; put `#[goondan::extension"), "{refused}");
+    let expansion = crate::misplaced::attribute("tool", item.clone()).to_string();
+    assert!(expansion.starts_with(&item.to_string()), "{expansion}");
+    assert!(expansion.contains("`#[tool]` must be inside of an extension; put `#[goondan::extension"), "{expansion}");
 }

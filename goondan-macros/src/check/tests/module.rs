@@ -1,18 +1,18 @@
-//! `#[extension]` on a module.
+//! Errors about `#[extension]` on a module.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{errors, one, refused};
+use super::{errors, expand, one};
 
-/// The one error of a module with `function` in it.
+/// The one error of a module that has `function`.
 fn error_in_a_module(function: TokenStream) -> String {
     one(errors(quote!(name = "hello"), quote!(mod hello { #function })))
 }
 
 #[test]
-fn a_legal_module_has_no_faults() {
-    let (errors, rest) = refused(
+fn a_valid_module_has_no_errors() {
+    let (errors, rest) = expand(
         quote!(name = "hello"),
         quote! {
             /// Says hello.
@@ -57,8 +57,8 @@ fn a_module_may_be_empty() {
 }
 
 #[test]
-fn a_fault_leaves_a_module_that_names_an_extension() {
-    let (errors, rest) = refused(
+fn a_rejected_module_still_has_the_type_extension() {
+    let (errors, rest) = expand(
         quote!(),
         quote!(
             mod hello {
@@ -89,8 +89,9 @@ fn module_in_a_file() {
 
 #[test]
 fn self_in_a_module() {
-    let cure = "must not take `self`; remove it, or write the extension as an `impl` block: a module has no instance";
-    for (function, what) in [
+    let message =
+        "must not take `self`; remove it, or write the extension as an `impl` block: a module has no instance";
+    for (function, subject) in [
         (
             quote!(
                 #[init]
@@ -134,14 +135,14 @@ fn self_in_a_module() {
             "cleanup `close`",
         ),
     ] {
-        assert_eq!(error_in_a_module(function), format!("{what} {cure}"));
+        assert_eq!(error_in_a_module(function), format!("{subject} {message}"));
     }
 }
 
 #[test]
-fn function_with_self_is_left_as_a_method() {
-    // To the compiler it would be a second fault.
-    let (_, rest) = refused(
+fn rejected_function_with_self_becomes_a_method() {
+    // As a free function it would be a second error, from the compiler.
+    let (_, rest) = expand(
         quote!(name = "hello"),
         quote!(
             mod hello {
@@ -178,8 +179,8 @@ fn role_on_a_struct_in_a_module() {
 }
 
 #[test]
-fn signatures_in_a_module_are_shown_without_self() {
-    let (errors, _) = refused(
+fn messages_show_signatures_in_a_module_without_self() {
+    let (errors, _) = expand(
         quote!(name = "hello"),
         quote!(
             mod hello {

@@ -1,11 +1,11 @@
-//! Functions under `#[on]` and `#[cleanup]`.
+//! Errors about functions under `#[on]` and `#[cleanup]`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::error_of;
 
-/// The one error of a function under `attribute` that is legal otherwise.
+/// The one error of a subscriber that is valid but for `attribute`.
 fn error(attribute: TokenStream) -> String {
     error_of(quote!(#attribute async fn count(&self, event: &Event) -> Result<()> {}))
 }
@@ -15,13 +15,13 @@ fn no_pattern() {
     for attribute in [quote!(#[on]), quote!(#[on()])] {
         assert_eq!(
             error(attribute),
-            "function `count` says no event; write `#[on(\"turn.completed\")]`, or a glob as in `\"turn.*\"`"
+            "function `count` names no event; write `#[on(\"turn.completed\")]`, or a glob as in `\"turn.*\"`"
         );
     }
 }
 
 #[test]
-fn pattern_that_is_no_string() {
+fn pattern_that_is_not_a_string() {
     let expected = "`#[on]` takes a string; write `#[on(\"turn.completed\")]`";
     assert_eq!(error(quote!(#[on(turn.completed)])), expected);
     assert_eq!(error(quote!(#[on(event = "turn.completed")])), expected);
@@ -31,7 +31,7 @@ fn pattern_that_is_no_string() {
 fn pattern_against_the_grammar() {
     assert_eq!(
         error(quote!(#[on("")])),
-        "function `count` listens to an empty name; name an event, as in `#[on(\"turn.completed\")]`, or all of them by `*`"
+        "function `count` listens to an empty name; name an event, as in `#[on(\"turn.completed\")]`, or write `*` for all events"
     );
     for illegal in ["turn completed", "turn/é"] {
         assert_eq!(
@@ -48,7 +48,7 @@ fn pattern_against_the_grammar() {
 fn second_pattern() {
     assert_eq!(
         error(quote!(#[on("a", "b")])),
-        "`#[on]` takes one name or glob; remove `\"b\"`, or put it on a function of its own"
+        "`#[on]` takes one name or glob; remove `\"b\"`, or put it on another function"
     );
 }
 
@@ -103,6 +103,6 @@ fn cleanup_that_consumes_the_extension() {
             #[cleanup]
             async fn close(self) {}
         )),
-        "cleanup `close` must take `&self`; write it in the place of `self`"
+        "cleanup `close` must take `&self`; write it instead of `self`"
     );
 }

@@ -1,11 +1,11 @@
-//! Functions under `#[tool]`.
+//! Errors about functions under `#[tool]`.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::{error_of, errors, one};
 
-/// The one error of a tool with these options that is legal otherwise.
+/// The one error of a tool that is valid but for `options`.
 fn error_of_options(options: TokenStream) -> String {
     error_of(quote!(
         #[tool(#options)]
@@ -16,19 +16,19 @@ fn error_of_options(options: TokenStream) -> String {
 #[test]
 fn name_against_the_grammar() {
     let error = |name: &str| error_of_options(quote!(name = #name));
-    for (illegal, cure) in [
+    for (illegal, remedy) in [
         ("search", "`__` joins a group and a tool; write `window__search`"),
         ("deep_search", "`__` joins a group and a tool; write `window__deep_search`"),
-        ("__b", "nothing stands before `__`; write `window__b`"),
-        ("a__", "nothing stands after `__`; write `a__search`"),
-        ("a__b__c", "`__` stands once, between a group and a tool; write `a__b_c`"),
+        ("__b", "nothing comes before `__`; write `window__b`"),
+        ("a__", "nothing comes after `__`; write `a__search`"),
+        ("a__b__c", "`__` may occur only once, between a group and a tool; write `a__b_c`"),
         ("a__é", "`é` cannot be in it; use letters, digits and hyphens, in words joined by `_`"),
         ("a b__c", "` ` cannot be in it; use letters, digits and hyphens, in words joined by `_`"),
         ("a___b", "words are joined by single `_`, and `__` joins a group and a tool; write `window__search`"),
         ("_a__b", "words are joined by single `_`, and `__` joins a group and a tool; write `window__search`"),
         ("a__b_", "words are joined by single `_`, and `__` joins a group and a tool; write `window__search`"),
     ] {
-        assert_eq!(error(illegal), format!("`{illegal}` is not a legal tool name; {cure}"));
+        assert_eq!(error(illegal), format!("`{illegal}` is not a legal tool name; {remedy}"));
     }
     let long = format!("a__{}", "b".repeat(62));
     assert_eq!(error(&long), format!("`{long}` is not a legal tool name; it has 65 characters; use at most 64"));
@@ -36,14 +36,14 @@ fn name_against_the_grammar() {
 }
 
 #[test]
-fn name_that_is_no_string() {
+fn name_that_is_not_a_string() {
     for option in [quote!(name), quote!(name = search), quote!(name = 3)] {
         assert_eq!(error_of_options(option), "option `name` takes a string; write `name = \"window__search\"`");
     }
 }
 
 #[test]
-fn function_that_names_no_legal_tool() {
+fn function_name_that_makes_no_legal_tool_name() {
     assert_eq!(
         error_of(quote!(
             #[tool]
@@ -61,7 +61,7 @@ fn function_that_names_no_legal_tool() {
 }
 
 #[test]
-fn default_name_under_an_illegal_extension_name_is_no_second_fault() {
+fn default_name_under_an_illegal_extension_name_is_no_second_error() {
     let item = quote!(
         impl Window {
             #[init]
@@ -74,7 +74,7 @@ fn default_name_under_an_illegal_extension_name_is_no_second_fault() {
 }
 
 #[test]
-fn two_tools_of_one_name() {
+fn two_tools_with_one_name() {
     let expected = |function| format!("function `{function}` is a second tool `window__a`; give it another name");
     let by_name = quote! {
         #[tool]
@@ -112,7 +112,7 @@ fn timeout_without_a_unit() {
 }
 
 #[test]
-fn timeout_that_is_no_time() {
+fn timeout_that_is_not_a_time() {
     let error = |timeout: &str| error_of_options(quote!(timeout = #timeout));
     for illegal in ["", "s", "5 s", "1.5s", "5sec", "-5s", "1d", "5s,3ms", "99999999999999999999s", "9999999999999999h"]
     {
@@ -187,12 +187,9 @@ fn blocking_tool_with_the_context() {
 #[test]
 fn borrowed_input() {
     let error = |ty: TokenStream| error_of(quote!(#[tool] async fn search(&self, input: #ty) -> Result<()> {}));
-    assert_eq!(error(quote!(&str)), "tool `search` must own its input; take `String` in the place of `&str`");
-    assert_eq!(error(quote!(&[u8])), "tool `search` must own its input; take `Vec<u8>` in the place of `&[u8]`");
-    assert_eq!(
-        error(quote!(&mut Input)),
-        "tool `search` must own its input; take `Input` in the place of `&mut Input`"
-    );
+    assert_eq!(error(quote!(&str)), "tool `search` must own its input; take `String` instead of `&str`");
+    assert_eq!(error(quote!(&[u8])), "tool `search` must own its input; take `Vec<u8>` instead of `&[u8]`");
+    assert_eq!(error(quote!(&mut Input)), "tool `search` must own its input; take `Input` instead of `&mut Input`");
 }
 
 #[test]
@@ -218,7 +215,7 @@ fn tool_without_self() {
 }
 
 #[test]
-fn two_tools_of_one_name_under_conditions() {
+fn two_tools_with_one_name_under_cfg() {
     let item = quote!(
         impl Window {
             #[init]
@@ -235,13 +232,13 @@ fn two_tools_of_one_name_under_conditions() {
 }
 
 #[test]
-fn what_a_tool_is_not_lent() {
+fn parameters_that_a_tool_cannot_take() {
     let error = |ty: TokenStream| error_of(quote!(#[tool] async fn search(&self, it: #ty) -> Result<()> {}));
     assert_eq!(
         error(quote!(&ToolCallContext<'_>)),
-        "tool `search` is given no `ToolCallContext`; take `&ToolContext<'_>` in its place"
+        "tool `search` cannot take `ToolCallContext`; take `&ToolContext<'_>` instead"
     );
-    assert_eq!(error(quote!(&Event)), "tool `search` is given no `Event`; remove this parameter");
+    assert_eq!(error(quote!(&Event)), "tool `search` cannot take `Event`; remove this parameter");
     assert_eq!(error(quote!(ExtensionApi)), "tool `search` must borrow the handle; take `&ExtensionApi`");
     assert_eq!(error(quote!(ToolContext<'_>)), "tool `search` must borrow its context; take `&ToolContext<'_>`");
 }

@@ -1,0 +1,62 @@
+//! Rules for borrowed and owned parameters, decided by the names of their types.
+//!
+//! For the other roles the traits in `goondan::params` decide, because names can be aliases. `#[init]` and tools need
+//! names: their traits treat every unknown type as one to be read from JSON, which would give a misleading error.
+
+use syn::Type;
+
+use super::{Candidate, types};
+use crate::check::words::source_text;
+use crate::errors::Errors;
+
+pub(super) const HANDLE: &str = "ExtensionApi";
+const CONTEXT: &str = "ToolContext";
+
+/// `#[init]` may store its parameters in the extension. No turn runs yet, so there is no context to borrow.
+pub(super) fn owns_everything(candidate: &Candidate<'_>, errors: &mut Errors) {
+    for ty in types(candidate) {
+        let Type::Reference(reference) = ty else { continue };
+        match known(ty) {
+            Some((name, _)) if name != HANDLE => cannot_take(candidate, ty, &name, errors),
+            _ => {
+                let (owned, borrowed) = (source_text(&reference.elem), source_text(ty));
+                candidate.error(errors, ty, &format!("must own what it takes; take `{owned}` instead of `{borrowed}`"));
+            }
+        }
+    }
+}
+
+/// A tool borrows the context of its call, and the handle. An owned type with one of the other names can be the user's
+/// own input type, so it is accepted.
+pub(super) fn borrows_from_the_call(candidate: &Candidate<'_>, errors: &mut Errors) {
+    for ty in types(candidate) {
+        let Some((name, borrowed)) = known(ty) else { continue };
+        match (&*name, borrowed) {
+            (HANDLE, false) => candidate.error(errors, ty, "must borrow the handle; take `&ExtensionApi`"),
+            (CONTEXT, false) => candidate.error(errors, ty, "must borrow its context; take `&ToolContext<'_>`"),
+            (HANDLE | CONTEXT, true) | (_, false) => {}
+            (_, true) => cannot_take(candidate, ty, &name, errors),
+        }
+    }
+}
+
+fn cannot_take(candidate: &Candidate<'_>, ty: &Type, name: &str, errors: &mut Errors) {
+    let remedy = match name != "Event" && candidate.legal.contains(CONTEXT) {
+        true => "take `&ToolContext<'_>` instead",
+        false => "remove this parameter",
+    };
+    candidate.error(errors, ty, &format!("cannot take `{name}`; {remedy}"));
+}
+
+/// If the type has the name of a context, of the event or of the handle: that name, and whether it is behind a shared
+/// reference.
+pub(super) fn known(ty: &Type) -> Option<(String, bool)> {
+    const ALL: [&str; 6] = ["TurnContext", "StepContext", "ToolCallContext", "Event", CONTEXT, HANDLE];
+    let (target, borrowed) = match ty {
+        Type::Reference(reference) => (&*reference.elem, reference.mutability.is_none()),
+        ty => (ty, false),
+    };
+    let Type::Path(path) = target else { return None };
+    let name = path.path.segments.last()?.ident.to_string();
+    ALL.contains(&&*name).then_some((name, borrowed))
+}

@@ -1,0 +1,20 @@
+//! A pattern is a string, because it may contain `*`.
+#![allow(unused)]
+use goondan::prelude::*;
+
+struct Notes;
+
+#[goondan::extension(name = "notes")]
+impl Notes {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[on(turn.completed)]
+    async fn count(&self, event: &Event) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn main() {}
