@@ -1,9 +1,13 @@
-//! The attribute macros of goondan. Extensions import the facade crate `goondan` instead.
+//! The attribute macros of goondan. Depend on the facade crate `goondan`, which re-exports them.
 //!
 //! # Layout
-//! In the order in which tokens pass: `extension`: the whole way · `attr`: arguments of attributes · `model`: what was
-//! written · `errors`, `check`: what is wrong with it · `expand`, `paths`: what it becomes · `misplaced`: attributes that are not
-//! where they belong.
+//! In the order in which tokens pass through:
+//! - `extension`: expands `#[extension]`, in the four stages that follow
+//! - `attr`: arguments and doc comments of attributes
+//! - `model`: the item, parsed but not validated
+//! - `check`: validation; `errors` collects what it finds
+//! - `expand`: code generation; `paths` names the crates in it
+//! - `misplaced`: reports attributes that are used outside an extension
 
 use proc_macro::TokenStream;
 
@@ -16,69 +20,96 @@ mod misplaced;
 mod model;
 mod paths;
 
-/// Makes a type, or a module, an extension: put it on the `impl` block, or the `mod`, that holds the functions of the
-/// extension.
+/// Turns an `impl` block, or a module, into an extension.
 ///
-/// ```text
+/// Functions with one of the attributes below are called by the runtime. They are registered in source order.
+/// Everything else in the block stays as it is. The doc comment is the description of the extension.
+///
+/// | option | value | default |
+/// | --- | --- | --- |
+/// | `name` | the identity of the extension: lower-case words of letters and digits, joined by hyphens, at most 63 characters | required |
+/// | `requires` | a list of strings: capabilities that the host must offer; without them the extension is refused with `E_EXT_COMPAT` | `[]` |
+/// | `crate` | the path of the crate `goondan`, if the dependency has another name | `::goondan` |
+///
+/// # Functions
+/// | function | number | can take | returns |
+/// | --- | --- | --- | --- |
+/// | [`#[init]`](macro@init) | 1 | `ExtensionApi`, one config | `Self` or `Result<Self>` |
+/// | [`#[middleware]`](macro@middleware) | any | context, `Next`, `&ExtensionApi` | the `Result` of its kind |
+/// | [`#[tool]`](macro@tool) | any | `&ToolContext<'_>`, one input, `&ExtensionApi` | `Result<T>`, where `T` derives `Serialize` |
+/// | [`#[on]`](macro@on) | any | `&Event`, `&ExtensionApi` | `Result<()>` |
+/// | [`#[cleanup]`](macro@cleanup) | 0 or 1 | `&ExtensionApi` | `()` or `Result<()>` |
+///
+/// - Parameters are matched by type, in any order, each at most once. Aliases work.
+/// - All functions but `#[init]` take `&self` first.
+/// - All functions but `#[init]` and blocking tools are async, and their futures are `Send`.
+/// - The error of a `Result` can be any type that converts into `goondan::Error`.
+/// - A function has one of the attributes. It is not generic, `unsafe`, `const` or `extern`.
+/// - All functions but `#[init]` can be under `#[cfg]`.
+///
+/// # Examples
+/// ```
+/// use goondan::prelude::*;
+///
+/// #[derive(Debug, Deserialize, JsonSchema)]
+/// #[serde(rename_all = "camelCase", deny_unknown_fields)]
+/// pub struct Config {
+///     max_messages: usize,
+/// }
+///
+/// pub struct MessageWindow {
+///     max: usize,
+/// }
+///
 /// /// Keeps the newest messages of a conversation.
 /// #[goondan::extension(name = "message-window")]
 /// impl MessageWindow {
 ///     #[init]
-///     async fn new(api: ExtensionApi, config: Config) -> Result<Self> { … }
+///     fn new(config: Config) -> Self {
+///         Self { max: config.max_messages }
+///     }
 ///
 ///     #[middleware(turn, priority = -5)]
-///     async fn trim(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> { … }
+///     async fn trim(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+///         let excess = ctx.conversation().len().saturating_sub(self.max);
+///         let messages = ctx.conversation().iter().take(excess);
+///         let oldest: Vec<_> = messages.map(|message| message.id().to_owned()).collect();
+///         for id in oldest {
+///             ctx.emit(MessageEvent::remove(id));
+///         }
+///         next.run(ctx).await
+///     }
 ///
-///     /// Tells how many messages the window keeps.
-///     #[tool(name = "message-window__status", effect = read, timeout = "5s")]
-///     async fn status(&self, ctx: &ToolContext<'_>, input: StatusInput) -> Result<Status> { … }
-///
-///     #[on("turn.completed")]
-///     async fn count(&self, event: &Event) -> Result<()> { … }
-///
-///     #[cleanup]
-///     async fn close(&self) { … }
+///     /// Returns how many messages the window keeps.
+///     #[tool(effect = read)]
+///     async fn status(&self) -> Result<usize> {
+///         Ok(self.max)
+///     }
 /// }
 /// ```
 ///
-/// - `name` is the identity of the extension: lower-case words joined by hyphens, at most 63 characters.
-/// - `requires = ["…"]` lists what the host must offer for the extension to run.
-/// - `crate` is the path of the crate `goondan`, when it is not `::goondan`.
-/// - The doc comment is the extension's description.
-///
-/// The functions inside, each with one role:
-/// - `#[init]`, exactly once, async or not, without `self`, returns `Self` or `Result<Self>`. It may take the
-///   `ExtensionApi`, and one config that derives `Deserialize` and `JsonSchema`.
-/// - `#[middleware(turn)]`, `#[middleware(step)]`, `#[middleware(toolCall)]`, any number of times: takes the context of
-///   its kind and `next`, and returns the result of its kind. The lower the `priority`, the further out it runs; 0 unless
-///   said otherwise.
-///   - `before = "logging"`, or a list, puts it further out than the layers of that kind of another extension, whatever the
-///     priorities, and `after = "skills"` further in. Names are those that the agent uses. An agent without that extension is
-///     refused, unless the name ends in a question mark, as in `after = "skills?"`.
-/// - `#[tool]`, any number of times: may take `&ToolContext<'_>` and one input that derives `Deserialize` and
-///   `JsonSchema`, and returns a `Result` whose value derives `Serialize`. Its doc comment is what models read.
-///   - `name` is the full name, such as `notes__add`; `<extension>__<function>` unless said otherwise.
-///   - `effect` is what a call does to the world: `read`, `idempotent`, or `once`, which is the default.
-///   - `timeout = "5s"` is how long a call may take; `ms`, `s`, `m` and `h` are known.
-///   - `blocking` lets a plain `fn` run on a thread of its own. It cannot take `&ToolContext`.
-/// - `#[on("turn.completed")]`, any number of times: may take the `&Event`, and returns `Result<()>`. `*` stands for any
-///   text, as in `"workspace.*"`.
-/// - `#[cleanup]`, at most once: runs before the extension goes away, and returns nothing or `Result<()>`.
-///
-/// All but `#[init]` and blocking tools are async, take `&self`, and may take `&ExtensionApi`. Parameters are found by
-/// type, in any order. What is registered is registered in the order of the source.
-///
 /// # Modules
-/// An extension without a type is a module with its body. Its functions take no `self`, `#[init]` may be left out and
-/// returns nothing or `Result<()>`, and everything else in the module stays as it is. The module gets a type `Extension`
-/// without values, so that programs can name it: `.extension::<hello::Extension>(json!({}))`. The path of `crate` is
-/// looked up inside the module.
+/// An extension that needs no struct can be a module. Its functions take no `self`, `#[init]` is optional and returns
+/// `()` or `Result<()>`, and other items are allowed. The macro adds a type `Extension` that names the extension, as
+/// in `Agent::builder("a").extension::<greeter::Extension>(json!({}))`. The path in `crate` is resolved inside the
+/// module.
 ///
-/// ```text
-/// #[goondan::extension(name = "hello")]
-/// mod hello {
+/// ```
+/// /// Greets people.
+/// #[goondan::extension(name = "greeter")]
+/// pub mod greeter {
+///     use goondan::prelude::*;
+///
+///     #[derive(Debug, Deserialize, JsonSchema)]
+///     struct Person {
+///         name: String,
+///     }
+///
+///     /// Returns a greeting for a person.
 ///     #[tool(effect = read)]
-///     async fn greet(input: Person, api: &ExtensionApi) -> Result<String> { … }
+///     async fn greet(person: Person) -> Result<String> {
+///         Ok(format!("Hello, {}!", person.name))
+///     }
 /// }
 /// ```
 #[proc_macro_attribute]
@@ -86,33 +117,289 @@ pub fn extension(args: TokenStream, item: TokenStream) -> TokenStream {
     extension::extension(args.into(), item.into()).into()
 }
 
-/// Makes a function of an [`#[extension]`](macro@extension) the one that makes the extension: `#[init]`.
+/// Marks the function that makes an [`#[extension]`](macro@extension).
+///
+/// The runtime calls it when a conversation opens, and when a reload replaces the extension: each conversation has
+/// its own value. An error or a panic is `E_EXT_INIT`: the conversation does not open, or continues with what it had.
+///
+/// `#[init]` has no options. An `impl` block has exactly one such function, a module at most one. It can be async,
+/// takes no `self`, and cannot be under `#[cfg]`.
+///
+/// | parameter | use |
+/// | --- | --- |
+/// | `ExtensionApi` | the handle of the extension, which it may store |
+/// | an owned type that derives `Deserialize` and `JsonSchema` | the config |
+///
+/// A config that does not fit its schema is refused with `E_EXT_CONFIG` before the function is called. Without a config
+/// parameter, only an empty config is accepted.
+///
+/// Returns `Self` or `Result<Self>`; in a module, `()` or `Result<()>`.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use std::io::Write;
+/// use std::path::PathBuf;
+///
+/// use goondan::prelude::*;
+///
+/// #[derive(Debug, Deserialize, JsonSchema)]
+/// #[serde(rename_all = "camelCase", deny_unknown_fields)]
+/// pub struct Config {
+///     /// The file for the records.
+///     path: PathBuf,
+/// }
+///
+/// pub struct Audit {
+///     api: ExtensionApi,
+///     file: File,
+/// }
+///
+/// /// Records every tool call in a file.
+/// #[goondan::extension(name = "audit")]
+/// impl Audit {
+///     #[init]
+///     async fn new(api: ExtensionApi, config: Config) -> Result<Self> {
+///         let file = File::options().create(true).append(true).open(config.path)?;
+///         Ok(Self { api, file })
+///     }
+///
+///     #[middleware(toolCall)]
+///     async fn record(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+///         writeln!(&self.file, "{}", ctx.tool_name())?;
+///         self.api.state().update(|calls: &mut u64| *calls += 1)?;
+///         next.run(ctx).await
+///     }
+/// }
+/// ```
 #[proc_macro_attribute]
 pub fn init(_: TokenStream, item: TokenStream) -> TokenStream {
     misplaced::attribute("init", item.into()).into()
 }
 
-/// Makes a function of an [`#[extension]`](macro@extension) a layer around every turn, step or tool call:
-/// `#[middleware(turn)]`, `#[middleware(step)]`, `#[middleware(toolCall, priority = -5)]`.
+/// Marks a function of an [`#[extension]`](macro@extension) that runs around every turn, step or tool call.
+///
+/// `next` is the rest of the chain: the layers further in, and then the turn, step or tool call itself. The code
+/// before `next.run(ctx)` is the pre phase, the code after it the post phase. `next` runs exactly once: running it
+/// consumes it, and only it returns the result that the function must return. To refuse instead, return an error.
+///
+/// | option | value | default |
+/// | --- | --- | --- |
+/// | the kind, a word | `turn`: one input until its result · `step`: one model call and its tool calls · `toolCall`: one tool call | required |
+/// | `priority` | a 32-bit integer; the lower, the further out | `0` |
+/// | `before` | the name of another extension, or a list: further out than all its layers of this kind | `[]` |
+/// | `after` | the same, but further in | `[]` |
+///
+/// `before` and `after` count more than priorities. An agent without the named extension is refused with `E_EXT_ORDER`,
+/// unless the name ends in a question mark: `after = "skills?"`. Among equal priorities, the layer registered first is
+/// further out.
+///
+/// | parameter | use |
+/// | --- | --- |
+/// | `&mut TurnContext<'_>`, `&mut StepContext<'_>` or `&mut ToolCallContext<'_>` | the context of the kind |
+/// | `Next<'_, Turn>`, `Next<'_, Step>` or `Next<'_, ToolCall>` | required: the rest of the chain |
+/// | `&ExtensionApi` | the handle of the extension |
+///
+/// Returns `Result<TurnResult>`, `Result<StepResult>` or `Result<ToolCallResult>`.
+///
+/// # Examples
+/// ```
+/// use std::time::Instant;
+///
+/// use goondan::prelude::*;
+///
+/// pub struct StepTimer;
+///
+/// /// Logs how long each step takes, and offers no shell to the model.
+/// #[goondan::extension(name = "step-timer")]
+/// impl StepTimer {
+///     #[init]
+///     fn new() -> Self {
+///         Self
+///     }
+///
+///     #[middleware(step, priority = -10, after = "skills?")]
+///     async fn time(
+///         &self,
+///         ctx: &mut StepContext<'_>,
+///         next: Next<'_, Step>,
+///         api: &ExtensionApi,
+///     ) -> Result<StepResult> {
+///         ctx.tool_catalog_mut().retain(|tool| tool.name != "shell__run");
+///         let start = Instant::now();
+///         let result = next.run(ctx).await?;
+///         let millis = u64::try_from(start.elapsed().as_millis())?;
+///         api.logger().with("millis", millis).with("calls", result.tool_calls().len()).info("step completed");
+///         Ok(result)
+///     }
+/// }
+/// ```
 #[proc_macro_attribute]
 pub fn middleware(_: TokenStream, item: TokenStream) -> TokenStream {
     misplaced::attribute("middleware", item.into()).into()
 }
 
-/// Makes a function of an [`#[extension]`](macro@extension) a tool that models can call:
-/// `#[tool(name = "notes__add", effect = once, timeout = "5s")]`.
+/// Marks a function of an [`#[extension]`](macro@extension) as a tool that models can call.
+///
+/// The doc comment is the description that the model reads, and the input type is the schema of the arguments.
+/// Arguments that do not fit the schema do not reach the function. An error is returned to the model, which can try
+/// again.
+///
+/// | option | value | default |
+/// | --- | --- | --- |
+/// | `name` | the full name: a group, `__`, a tool; both are words of letters, digits and `-`, joined by single `_`; at most 64 characters | `<extension>__<function>` |
+/// | `effect` | `read`: changes nothing, and may run beside other such calls · `idempotent`: may be repeated · `once`: a call that was started is never run again, even after a crash | `once` |
+/// | `timeout` | the longest time of one call, a string such as `"1m 30s"`; units are `ms`, `s`, `m` and `h` | `tool_timeout` of the agent's policy |
+/// | `blocking` | a word without a value: runs a plain `fn` on a separate thread | an `async fn` |
+///
+/// | parameter | use |
+/// | --- | --- |
+/// | `&ToolContext<'_>` | the context of the call; not in a blocking tool, whose thread may outlive the call |
+/// | an owned type that derives `Deserialize` and `JsonSchema` | the input |
+/// | `&ExtensionApi` | the handle of the extension |
+///
+/// Returns `Result<T>`, where `T` derives `Serialize`.
+///
+/// An async tool must not block its thread: nothing else runs on that thread, and no deadline can stop the tool.
+///
+/// # Examples
+/// ```
+/// use goondan::prelude::*;
+///
+/// #[derive(Debug, Deserialize, JsonSchema)]
+/// pub struct Note {
+///     /// The text to remember.
+///     text: String,
+/// }
+///
+/// pub struct Notes;
+///
+/// /// Remembers notes.
+/// #[goondan::extension(name = "notes")]
+/// impl Notes {
+///     #[init]
+///     fn new() -> Self {
+///         Self
+///     }
+///
+///     /// Remembers a text for later. Returns the number of notes.
+///     #[tool(timeout = "5s")]
+///     async fn add(&self, ctx: &ToolContext<'_>, note: Note, api: &ExtensionApi) -> Result<usize> {
+///         api.logger().with("call", ctx.call_id().as_str()).debug("a note is added");
+///         api.state().update(|notes: &mut Vec<String>| {
+///             notes.push(note.text);
+///             notes.len()
+///         })
+///     }
+///
+///     /// Sorts lines of text.
+///     #[tool(name = "text__sort", effect = read, blocking)]
+///     fn sort(&self, note: Note) -> Result<Vec<String>> {
+///         let mut lines: Vec<_> = note.text.lines().map(str::to_owned).collect();
+///         lines.sort();
+///         Ok(lines)
+///     }
+/// }
+/// ```
 #[proc_macro_attribute]
 pub fn tool(_: TokenStream, item: TokenStream) -> TokenStream {
     misplaced::attribute("tool", item.into()).into()
 }
 
-/// Makes a function of an [`#[extension]`](macro@extension) listen to events: `#[on("turn.completed")]`.
+/// Subscribes a function of an [`#[extension]`](macro@extension) to events.
+///
+/// The argument is a string: the name of an event, in which `*` matches any text. The function is called for one
+/// event at a time. The end of a turn waits for the handlers of its events, up to a limit. An error is reported, and
+/// neither the turn nor other handlers fail.
+///
+/// | option | value | default |
+/// | --- | --- | --- |
+/// | the pattern | a string of letters, digits, `.`, `_`, `-`, `:` and `*` | required |
+///
+/// | parameter | use |
+/// | --- | --- |
+/// | `&Event` | the event: `event.name()`, and `event.payload::<T>()` |
+/// | `&ExtensionApi` | the handle of the extension |
+///
+/// Returns `Result<()>`.
+///
+/// # Examples
+/// ```
+/// use goondan::prelude::*;
+///
+/// pub struct TurnCounter;
+///
+/// /// Counts the turns of a conversation.
+/// #[goondan::extension(name = "turn-counter")]
+/// impl TurnCounter {
+///     #[init]
+///     fn new() -> Self {
+///         Self
+///     }
+///
+///     #[on("turn.completed")]
+///     async fn count(&self, api: &ExtensionApi) -> Result<()> {
+///         api.state().update(|turns: &mut u64| *turns += 1)
+///     }
+///
+///     #[on("workspace.*")]
+///     async fn log(&self, event: &Event, api: &ExtensionApi) -> Result<()> {
+///         api.logger().with("event", event.name()).info("the workspace changed");
+///         Ok(())
+///     }
+/// }
+/// ```
 #[proc_macro_attribute]
 pub fn on(_: TokenStream, item: TokenStream) -> TokenStream {
     misplaced::attribute("on", item.into()).into()
 }
 
-/// Makes a function of an [`#[extension]`](macro@extension) run before the extension goes away: `#[cleanup]`.
+/// Marks the function of an [`#[extension]`](macro@extension) that releases what the extension holds.
+///
+/// The runtime calls it before the extension is dropped: when its conversation is closed, and when a reload removes
+/// or replaces it. Extensions are cleaned up in reverse order of their registration. The function has a deadline; an
+/// error, a panic or a missed deadline is logged.
+///
+/// `#[cleanup]` has no options. An extension has at most one such function.
+///
+/// | parameter | use |
+/// | --- | --- |
+/// | `&ExtensionApi` | the handle of the extension |
+///
+/// Returns `()` or `Result<()>`.
+///
+/// # Examples
+/// ```
+/// use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+/// use std::thread;
+/// use std::time::Duration;
+///
+/// use goondan::prelude::*;
+///
+/// pub struct Heartbeat {
+///     stop: Sender<()>,
+/// }
+///
+/// /// Emits an event every minute.
+/// #[goondan::extension(name = "heartbeat")]
+/// impl Heartbeat {
+///     #[init]
+///     fn new(api: ExtensionApi) -> Self {
+///         let (stop, stopped) = channel();
+///         thread::spawn(move || {
+///             while stopped.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
+///                 api.events().emit("heartbeat.tick", ());
+///             }
+///         });
+///         Self { stop }
+///     }
+///
+///     #[cleanup]
+///     async fn close(&self) -> Result<()> {
+///         Ok(self.stop.send(())?)
+///     }
+/// }
+/// ```
 #[proc_macro_attribute]
 pub fn cleanup(_: TokenStream, item: TokenStream) -> TokenStream {
     misplaced::attribute("cleanup", item.into()).into()
