@@ -1,4 +1,4 @@
-//! An extension in a crate that allows nothing: no unsafe code, and no warning, however pedantic.
+//! Extensions in a crate that forbids unsafe code and denies every warning, pedantic ones included.
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
 #![deny(missing_debug_implementations, single_use_lifetimes, unnameable_types, let_underscore_drop)]
@@ -9,14 +9,14 @@ use goondan::prelude::*;
 /// The config.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Config {
-    /// How often.
+    /// The number of repetitions.
     pub times: u8,
 }
 
 /// The input of a tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
-    /// What to look for.
+    /// The text to search for.
     pub text: String,
 }
 
@@ -26,15 +26,15 @@ pub struct Strict {
     times: u8,
 }
 
-/// Asks for much and gives little.
+/// Has a function of every role.
 #[goondan::extension(name = "strict")]
 impl Strict {
     #[init]
     fn new(api: ExtensionApi, config: Config) -> Result<Self> {
-        if format!("{api:?}").is_empty() { Err(Error::msg("nobody")) } else { Ok(Self { times: config.times }) }
+        if format!("{api:?}").is_empty() { Err(Error::msg("no handle")) } else { Ok(Self { times: config.times }) }
     }
 
-    /// Lets everything pass.
+    /// Runs the rest of the chain.
     ///
     /// # Errors
     /// Those of the inner layers.
@@ -79,7 +79,7 @@ impl Strict {
     async fn close(&self) {}
 }
 
-/// Another extension, without a type.
+/// The same as a module.
 #[goondan::extension(name = "strict-module", requires = ["workspace"])]
 pub mod strict_module {
     use goondan::prelude::*;
@@ -122,7 +122,7 @@ mod strict_private_module {
 }
 
 #[test]
-fn strict_crate_holds_an_extension() {
+fn extensions_compile_in_a_strict_crate() {
     let linked: Vec<_> = goondan::linked().into_iter().map(|descriptor| descriptor.name).collect();
     assert_eq!(linked, ["strict", "strict-module", "strict-private-module"]);
 }

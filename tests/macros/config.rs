@@ -1,10 +1,10 @@
-//! What `#[init]` may take and return, and the schema that follows.
+//! Parameters and return types of `#[init]`, and the schema of the config.
 
 use goondan::prelude::*;
 use goondan::{ErrorCode, Extension};
 use serde_json::{Value, json};
 
-use crate::support::registered;
+use crate::support::register;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -12,7 +12,7 @@ struct Config {
     max_messages: u8,
 }
 
-/// What a test sees of a call of `#[init]`: the extension that its handle names, and its config, as an error.
+/// An error that shows a test the parameters of `#[init]`: the name in the handle, and the config.
 fn seen(api: &ExtensionApi, config: &Config) -> Error {
     Error::new("E_SEEN", format!("{api:?} {}", config.max_messages))
 }
@@ -71,7 +71,7 @@ impl AnyConfig {
 }
 
 fn error<E: Extension>(config: Value) -> Error {
-    let Err(error) = registered::<E>(config) else { panic!("{} was made", E::DESCRIPTOR.name) };
+    let Err(error) = register::<E>(config) else { panic!("`#[init]` of {} succeeded", E::DESCRIPTOR.name) };
     error
 }
 
@@ -80,8 +80,8 @@ fn every_order_of_parameters() {
     let config = json!({ "maxMessages": 3 });
     assert_eq!(error::<ApiFirst>(config.clone()).message(), "ExtensionApi(api-first) 3");
     assert_eq!(error::<ConfigFirst>(config.clone()).message(), "ExtensionApi(config-first) 3");
-    assert!(registered::<ConfigOnly>(config).is_ok());
-    assert!(registered::<AnyConfig>(json!([1])).is_ok());
+    assert!(register::<ConfigOnly>(config).is_ok());
+    assert!(register::<AnyConfig>(json!([1])).is_ok());
     assert_eq!(error::<Nothing>(json!({})).message(), "no disk");
 }
 

@@ -1,10 +1,10 @@
-//! What `#[on]` and `#[cleanup]` register, and what happens then.
+//! Registrations of subscriptions and cleanups, and calls of their handlers.
 
 use goondan::prelude::*;
 use goondan::{Extension, ExtensionHost};
 use serde_json::json;
 
-use crate::support::attached;
+use crate::support::register;
 
 struct Counts {
     step: u64,
@@ -42,19 +42,19 @@ impl Counts {
 
 #[test]
 fn everything_is_registered_in_source_order() {
-    let counts = attached::<Counts>(json!(1)).unwrap();
+    let counts = register::<Counts>(json!(1)).unwrap();
     assert_eq!(counts.names(), ["cleanup", "on turn.*", "on *", "middleware pass"]);
 }
 
 #[test]
-fn descriptor_tells_what_is_subscribed_and_required() {
+fn descriptor_lists_subscriptions_and_requirements() {
     assert_eq!(Counts::DESCRIPTOR.subscriptions, ["turn.*", "*"]);
     assert_eq!(Counts::DESCRIPTOR.requires, ["workspace", "events"]);
 }
 
 #[test]
-fn handlers_get_the_events_that_fit() {
-    let counts = attached::<Counts>(json!(10)).unwrap();
+fn handlers_are_called_for_matching_events() {
+    let counts = register::<Counts>(json!(10)).unwrap();
     let outcomes = counts.deliver(&Event::new("turn.completed", (3,)).unwrap());
     let errors: Vec<_> = outcomes.into_iter().map(|outcome| outcome.err().map(|error| error.to_string())).collect();
     assert_eq!(errors, [None, Some(std::fmt::Error.to_string())]);
@@ -64,7 +64,7 @@ fn handlers_get_the_events_that_fit() {
 
 #[test]
 fn cleanup_runs_with_the_extension() {
-    let counts = attached::<Counts>(json!(10)).unwrap();
+    let counts = register::<Counts>(json!(10)).unwrap();
     let outcomes = counts.clean_up();
     assert_eq!(outcomes.len(), 1);
     assert!(outcomes[0].is_err());
@@ -86,6 +86,6 @@ impl Quiet {
 
 #[test]
 fn cleanup_may_take_and_return_nothing() {
-    assert!(attached::<Quiet>(json!({})).unwrap().clean_up()[0].is_ok());
+    assert!(register::<Quiet>(json!({})).unwrap().clean_up()[0].is_ok());
     assert!(Quiet::DESCRIPTOR.subscriptions.is_empty() && Quiet::DESCRIPTOR.requires.is_empty());
 }

@@ -1,4 +1,5 @@
-//! What `#[goondan::extension]` makes: driven through a host that notes the registrations, as the runtime would.
+//! Tests of what `#[goondan::extension]` generates. A recorder replaces the runtime: it collects the registrations, and
+//! tests call them as the runtime would.
 #![cfg(test)]
 
 mod config;

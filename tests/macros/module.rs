@@ -1,9 +1,9 @@
-//! Extensions that are modules: functions without an instance.
+//! Extensions that are modules.
 
 use goondan::{Extension, ExtensionHost, MiddlewareDescriptor, MiddlewareKind};
 use serde_json::json;
 
-use crate::support::attached;
+use crate::support::register;
 
 #[goondan::extension(name = "hello", requires = ["workspace"])]
 mod hello {
@@ -14,7 +14,7 @@ mod hello {
 
     use goondan::prelude::*;
 
-    /// Not one of ours: it stays as it is.
+    /// Has no attribute, so it is not changed.
     pub(super) static STARTS: AtomicU64 = AtomicU64::new(0);
 
     #[derive(Deserialize, JsonSchema)]
@@ -43,7 +43,7 @@ mod hello {
         next.run(ctx).await
     }
 
-    /// Greets somebody.
+    /// Returns a greeting.
     #[tool(effect = read)]
     pub(super) async fn greet(input: Input, api: &ExtensionApi, ctx: &ToolContext<'_>) -> Result<String> {
         let greeting: String = api.state().get()?.unwrap_or_default();
@@ -82,7 +82,7 @@ fn module_is_described_like_a_type() {
 
 #[test]
 fn functions_of_a_module_are_called_without_an_instance() {
-    let hello = attached::<hello::Extension>(json!({ "greeting": "hi" })).unwrap();
+    let hello = register::<hello::Extension>(json!({ "greeting": "hi" })).unwrap();
     assert!(hello::STARTS.load(std::sync::atomic::Ordering::Relaxed) > 0);
     assert_eq!(
         hello.names(),
@@ -99,7 +99,7 @@ fn functions_of_a_module_are_called_without_an_instance() {
 
 #[test]
 fn wrong_config_of_a_module_is_refused() {
-    let Err(error) = attached::<hello::Extension>(json!({})) else { panic!("it was started") };
+    let Err(error) = register::<hello::Extension>(json!({})) else { panic!("`#[init]` succeeded") };
     assert_eq!(error.code(), &goondan::ErrorCode::EXT_CONFIG);
 }
 
@@ -113,9 +113,9 @@ mod starts {
 }
 
 #[test]
-fn module_may_do_without_everything() {
-    assert!(attached::<nothing::Extension>(json!({})).unwrap().names().is_empty());
-    assert!(attached::<starts::Extension>(json!({})).unwrap().names().is_empty());
+fn module_may_have_no_functions() {
+    assert!(register::<nothing::Extension>(json!({})).unwrap().names().is_empty());
+    assert!(register::<starts::Extension>(json!({})).unwrap().names().is_empty());
     let schema = (nothing::Extension::DESCRIPTOR.config_schema)();
     assert_eq!(schema, json!({ "type": "object", "additionalProperties": false }));
 }

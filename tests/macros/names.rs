@@ -1,4 +1,4 @@
-//! Types are found whatever they are called, and whatever else is called like ours.
+//! Parameters and paths under aliases and renamed imports.
 
 use ::goondan as renamed;
 use renamed::prelude::{
@@ -8,7 +8,7 @@ use renamed::prelude::{
 use renamed::{MiddlewareKind, ToolCallContext, TurnResult};
 use serde_json::json;
 
-use crate::support::{attached, layers};
+use crate::support::{middlewares, register};
 
 type Done<T> = renamed::Result<T>;
 type RestOfTurn<'a> = Rest<'a, renamed::Turn>;
@@ -94,13 +94,13 @@ fn aliases_renames_and_any_order() {
     let names = ["turn", "step", "refuse", "refuse_blindly"].map(str::to_owned);
     let kinds = [MiddlewareKind::Turn, MiddlewareKind::Step, MiddlewareKind::ToolCall, MiddlewareKind::ToolCall];
     let expected: Vec<_> = kinds.into_iter().zip(names).map(|(kind, name)| (kind, name, 0)).collect();
-    assert_eq!(layers::<Aliased>(json!({ "one": 1 })), expected);
-    let aliased = attached::<Aliased>(json!({ "one": 1 })).unwrap();
+    assert_eq!(middlewares::<Aliased>(json!({ "one": 1 })), expected);
+    let aliased = register::<Aliased>(json!({ "one": 1 })).unwrap();
     assert_eq!(aliased.call("aliased__read", json!({ "one": 2 })).unwrap(), 3);
     assert_eq!(aliased.call("aliased__scan", json!({ "one": 2 })).unwrap(), 2);
 }
 
-/// Written by a macro of somebody else.
+/// Declares an extension: the arguments of its attributes are fragments of this macro.
 macro_rules! passing {
     ($type:ident, $name:literal, $kind:ident, $priority:literal, $context:ty, $tool:literal, $time:literal, $on:literal) => {
         struct $type;
@@ -134,12 +134,12 @@ passing!(Passing, "passing", step, -3, &mut Seen<'_>, "a__b", "5s", "x.*");
 
 #[test]
 fn extension_from_a_macro() {
-    assert_eq!(layers::<Passing>(json!({})), [(MiddlewareKind::Step, "pass".to_owned(), -3)]);
-    let names = attached::<Passing>(json!({})).unwrap().names();
+    assert_eq!(middlewares::<Passing>(json!({})), [(MiddlewareKind::Step, "pass".to_owned(), -3)]);
+    let names = register::<Passing>(json!({})).unwrap().names();
     assert_eq!(names, ["middleware pass", "tool a__b", "on x.*"]);
 }
 
-/// The path of `crate` is looked up in the module, like every path in it.
+/// The path in `crate` is resolved inside the module, like every path in it.
 #[renamed::extension(name = "renamed-module", crate = renamed)]
 mod renamed_module {
     use ::goondan as renamed;
@@ -171,5 +171,5 @@ mod renamed_module {
 
 #[test]
 fn renamed_dependency_in_a_module() {
-    assert_eq!(attached::<renamed_module::Extension>(json!({})).unwrap().names().len(), 4);
+    assert_eq!(register::<renamed_module::Extension>(json!({})).unwrap().names().len(), 4);
 }

@@ -1,10 +1,10 @@
-//! Extensions where one would not look for them, and handlers that are there under conditions.
+//! Extensions in unusual places, under raw names, with code in their docs, and with functions under `#[cfg]`.
 
 use goondan::prelude::*;
 use goondan::{Extension, MiddlewareKind};
 use serde_json::{Value, json};
 
-use crate::support::{attached, layers};
+use crate::support::{middlewares, register};
 
 #[test]
 fn extension_in_a_module_inside_of_a_function() {
@@ -35,8 +35,8 @@ fn extension_in_a_module_inside_of_a_function() {
         }
     }
 
-    assert_eq!(layers::<local::Local>(json!({})), [(MiddlewareKind::Step, "pass".to_owned(), 0)]);
-    let module = attached::<local::module::Extension>(json!({})).unwrap();
+    assert_eq!(middlewares::<local::Local>(json!({})), [(MiddlewareKind::Step, "pass".to_owned(), 0)]);
+    let module = register::<local::module::Extension>(json!({})).unwrap();
     assert_eq!(module.call("local-module__greet", json!({})).unwrap(), "hello");
 }
 
@@ -57,7 +57,7 @@ fn extension_inside_of_a_function() {
         }
     }
 
-    assert_eq!(attached::<Inside>(json!({})).unwrap().call("inside__greet", json!({})).unwrap(), "hello");
+    assert_eq!(register::<Inside>(json!({})).unwrap().call("inside__greet", json!({})).unwrap(), "hello");
 }
 
 #[goondan::extension(name = "raw")]
@@ -70,7 +70,7 @@ mod r#async {
 
 #[test]
 fn raw_names() {
-    let raw = attached::<r#async::Extension>(json!({})).unwrap();
+    let raw = register::<r#async::Extension>(json!({})).unwrap();
     assert_eq!(raw.call("raw__type", json!("x")).unwrap(), "x");
 }
 
@@ -161,8 +161,8 @@ impl Conditional {
 }
 
 #[test]
-fn handlers_are_there_under_their_conditions() {
-    let conditional = attached::<Conditional>(Value::Null).unwrap();
+fn functions_are_registered_where_their_cfg_holds() {
+    let conditional = register::<Conditional>(Value::Null).unwrap();
     assert_eq!(conditional.names(), ["middleware step", "tool conditional__where_am_i", "on c.d"]);
     assert_eq!(conditional.call("conditional__where_am_i", json!({})).unwrap(), "in a test");
     let descriptor = Conditional::DESCRIPTOR;

@@ -1,4 +1,4 @@
-//! The record in the binary, read from this very file as `inspect` would read it.
+//! The record in the binary, found in the file of this test program.
 #![cfg(all(unix, not(target_vendor = "apple")))]
 
 use goondan::prelude::*;
@@ -42,10 +42,10 @@ impl Recorded {
     }
 }
 
-/// The record of the extension `name`: the JSON behind the four bytes of its length.
+/// The record of the extension `name`: JSON after its length in four bytes.
 fn record(name: &str) -> Value {
     let file = std::fs::read(std::env::current_exe().unwrap()).unwrap();
-    // This text stands in the file as a constant of this test, too, with something else around it.
+    // The file also contains this constant, but no length before it and no JSON after it.
     let start = br#"{"apiVersion":"goondan.ai/v1","package":"#;
     let mut records =
         file.windows(start.len()).enumerate().filter(|(_, window)| window == start).filter_map(|(at, _)| {
@@ -57,7 +57,7 @@ fn record(name: &str) -> Value {
 }
 
 #[test]
-fn record_says_what_the_descriptor_says() {
+fn record_equals_the_descriptor() {
     let descriptor = <Recorded as goondan::Extension>::DESCRIPTOR;
     assert_eq!(descriptor.description, "Says \"hi\", \\ and\ttabs — in über Größe 🦀.\n\u{1} { \"not\": json }");
     let [guard, turn] = descriptor.middlewares else { panic!("two middlewares") };
@@ -105,7 +105,7 @@ fn module_has_a_record() {
 }
 
 #[test]
-fn record_says_what_is_there_under_conditions() {
+fn record_lists_functions_whose_cfg_holds() {
     let record = record("conditional");
     assert_eq!(
         record["middlewares"],

@@ -1,10 +1,10 @@
-//! What is registered, under which kind, name and priority, and in which order.
+//! Registrations of middlewares: kind, name, priority and order.
 
 use goondan::prelude::*;
 use goondan::{Extension, MiddlewareDescriptor, MiddlewareKind};
 use serde_json::json;
 
-use crate::support::{layers, registered};
+use crate::support::{middlewares, register};
 
 struct Layers;
 
@@ -13,7 +13,7 @@ struct Layers;
 /// And a second paragraph.
 #[goondan::extension(name = "layers")]
 impl Layers {
-    /// Not one of ours: it stays as it is.
+    /// Has no attribute, so it is not changed.
     const PRIORITY: i32 = 7;
 
     #[init]
@@ -40,7 +40,7 @@ impl Layers {
         next.run(ctx).await
     }
 
-    /// Named like a function of the expansion.
+    /// Has the same name as a generated function.
     #[middleware(turn, priority = 1)]
     async fn register(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         next.run(ctx).await
@@ -50,7 +50,7 @@ impl Layers {
 #[test]
 fn layers_are_registered_in_source_order() {
     assert_eq!(
-        layers::<Layers>(json!({})),
+        middlewares::<Layers>(json!({})),
         [
             (MiddlewareKind::ToolCall, "guard".to_owned(), -5),
             (MiddlewareKind::Turn, "loop".to_owned(), 0),
@@ -62,7 +62,7 @@ fn layers_are_registered_in_source_order() {
 }
 
 #[test]
-fn descriptor_tells_what_was_written() {
+fn descriptor_describes_the_extension() {
     let descriptor = Layers::DESCRIPTOR;
     assert_eq!(descriptor.name, "layers");
     assert_eq!(descriptor.description, "Has layers of every kind.\n\nAnd a second paragraph.");
@@ -117,7 +117,7 @@ impl Refuses {
 
 #[test]
 fn failing_init_registers_nothing() {
-    let Err(error) = registered::<Refuses>(json!({})) else { panic!("it was made") };
+    let Err(error) = register::<Refuses>(json!({})) else { panic!("`#[init]` succeeded") };
     assert_eq!(error.message(), "invalid digit found in string");
 }
 
@@ -143,7 +143,7 @@ impl ByHand {
 }
 
 #[test]
-fn init_registers_by_hand_what_no_attribute_says() {
-    assert_eq!(layers::<ByHand>(json!(null)), [(MiddlewareKind::Step, "layer".to_owned(), 3)]);
+fn init_can_register_without_attributes() {
+    assert_eq!(middlewares::<ByHand>(json!(null)), [(MiddlewareKind::Step, "layer".to_owned(), 3)]);
     assert!(ByHand::DESCRIPTOR.middlewares.is_empty());
 }

@@ -1,4 +1,4 @@
-//! What a generated layer does in a chain.
+//! Generated layers in a chain.
 
 use goondan::prelude::*;
 use goondan::{Extension, ExtensionHost, ExtensionName, MiddlewareKind, ToolCallId};
@@ -7,7 +7,7 @@ use goondan_core::linkage::CoreRun;
 use goondan_core::pipeline::{AnyMiddleware, Chain, LayerInfo};
 use serde_json::{Map, Value, json};
 
-use crate::support::{attached, info, ready};
+use crate::support::{block_on, info, register};
 
 struct Tags {
     tag: String,
@@ -42,7 +42,7 @@ impl Tags {
     }
 }
 
-/// A call whose core fails with its arguments.
+/// A tool call whose core returns the arguments as an error.
 struct Call {
     scope: TurnInfo,
     id: ToolCallId,
@@ -92,16 +92,16 @@ impl ToolCallHost for Call {
 
 #[test]
 fn layers_share_the_extension_and_wrap_the_core() {
-    let tags = attached::<Tags>(json!("x")).unwrap();
-    let layers = tags.layers().into_iter().map(|(layer, options)| {
-        let AnyMiddleware::ToolCall(layer) = layer else { panic!("another kind") };
+    let tags = register::<Tags>(json!("x")).unwrap();
+    let layers = tags.middlewares().into_iter().map(|(layer, options)| {
+        let AnyMiddleware::ToolCall(layer) = layer else { panic!("not a tool-call layer") };
         let extension = ExtensionName::new(Tags::DESCRIPTOR.name).unwrap();
         let kind = MiddlewareKind::ToolCall;
         (LayerInfo::new(extension, kind, options), layer)
     });
     let chain = Chain::new(layers);
     let mut call = Call { scope: info(), id: "1".into(), args: Map::new(), metadata: Map::new() };
-    let Err(error) = ready(chain.run(&mut call)) else { panic!("the core fails") };
+    let Err(error) = block_on(chain.run(&mut call)) else { panic!("the core fails") };
     assert_eq!(error.message(), r#"{"outer":"x","inner":["x","x"]}"#);
     assert_eq!(call.metadata["after"], "x");
     assert_eq!(tags.state(), Some(json!(1)));

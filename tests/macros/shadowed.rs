@@ -1,8 +1,8 @@
-//! Everything that an expansion could mean by mistake means something else here.
+//! Hygiene: every name that an expansion could use by mistake is shadowed.
 
 use serde_json::json;
 
-use crate::support::attached;
+use crate::support::register;
 
 mod scope {
     #![no_implicit_prelude]
@@ -83,7 +83,7 @@ mod scope {
 }
 
 #[test]
-fn nothing_of_the_users_scope_is_meant() {
-    assert_eq!(attached::<scope::Shadowed>(json!({})).unwrap().names().len(), 5);
-    assert_eq!(attached::<scope::module::Extension>(json!({})).unwrap().names().len(), 2);
+fn expansions_use_nothing_from_the_users_scope() {
+    assert_eq!(register::<scope::Shadowed>(json!({})).unwrap().names().len(), 5);
+    assert_eq!(register::<scope::module::Extension>(json!({})).unwrap().names().len(), 2);
 }

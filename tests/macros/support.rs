@@ -1,4 +1,4 @@
-//! Owns what the tests put in the place of the runtime.
+//! Test hosts that replace the runtime.
 
 use std::path::Path;
 use std::pin::pin;
@@ -14,10 +14,10 @@ use goondan_core::AgentsHost;
 use goondan_core::host::{ToolHost, TurnInfo};
 use goondan_core::pipeline::AnyMiddleware;
 
-/// Notes what an extension registers and does.
+/// Records what an extension registers, emits and stores.
 pub(crate) struct Recorder {
     name: ExtensionName,
-    noted: Mutex<Vec<AnyRegistration>>,
+    registrations: Mutex<Vec<AnyRegistration>>,
     state: Mutex<Option<Value>>,
     emitted: Mutex<Vec<Event>>,
 }
@@ -28,7 +28,7 @@ impl ExtensionHost for Recorder {
     }
 
     fn register(&self, registration: AnyRegistration) -> Result<()> {
-        self.noted.lock().unwrap().push(registration);
+        self.registrations.lock().unwrap().push(registration);
         Ok(())
     }
 
@@ -43,7 +43,7 @@ impl ExtensionHost for Recorder {
     }
 
     fn subscribe(&self, _: EventPattern, _: Deliveries, _: Arc<dyn EventHandler>) -> u64 {
-        panic!("attributes register subscriptions, and start none")
+        panic!("attributes register subscriptions, and do not start them")
     }
 
     fn unsubscribe(&self, _: u64) {}
@@ -57,17 +57,22 @@ impl LogHost for Recorder {
     fn log(&self, _: LogLevel, _: &str, _: &Map<String, Value>) {}
 }
 
-/// Runs the generated `register`.
-pub(crate) fn attached<E: Extension>(config: Value) -> Result<Arc<Recorder>> {
+/// Runs the generated `register` function, and returns the recorder.
+pub(crate) fn register<E: Extension>(config: Value) -> Result<Arc<Recorder>> {
     let descriptor = E::DESCRIPTOR;
     let name = ExtensionName::new(descriptor.name)?;
-    let host = Arc::new(Recorder { name, noted: Mutex::default(), state: Mutex::default(), emitted: Mutex::default() });
-    ready((descriptor.register)(ExtensionApi::new(host.clone()), config))?;
+    let host = Arc::new(Recorder {
+        name,
+        registrations: Mutex::default(),
+        state: Mutex::default(),
+        emitted: Mutex::default(),
+    });
+    block_on((descriptor.register)(ExtensionApi::new(host.clone()), config))?;
     Ok(host)
 }
 
 impl Recorder {
-    /// What was registered, in words.
+    /// The registrations as text, in order.
     pub(crate) fn names(&self) -> Vec<String> {
         let name = |registration: &AnyRegistration| match registration {
             AnyRegistration::Middleware(_, options) => format!("middleware {}", options.name),
@@ -75,72 +80,69 @@ impl Recorder {
             AnyRegistration::Subscription(pattern, _) => format!("on {pattern}"),
             AnyRegistration::Cleanup(_) => "cleanup".to_owned(),
         };
-        self.noted.lock().unwrap().iter().map(name).collect()
+        self.registrations.lock().unwrap().iter().map(name).collect()
     }
 
-    /// The middlewares.
-    pub(crate) fn layers(&self) -> Vec<(AnyMiddleware, Options)> {
-        self.found(|registration| match registration {
+    /// The registered middlewares.
+    pub(crate) fn middlewares(&self) -> Vec<(AnyMiddleware, Options)> {
+        self.filtered(|registration| match registration {
             AnyRegistration::Middleware(middleware, options) => Some((middleware.clone(), options.clone())),
             _ => None,
         })
     }
 
-    /// The tools.
+    /// The registered tools.
     pub(crate) fn tools(&self) -> Vec<(ToolItem, Arc<dyn ToolHandler>)> {
-        self.found(|registration| match registration {
+        self.filtered(|registration| match registration {
             AnyRegistration::Tool(item, handler) => Some((ToolItem::clone(item), Arc::clone(handler))),
             _ => None,
         })
     }
 
-    /// Hands `event` to every subscription that it fits.
+    /// Calls the handler of every subscription that matches `event`.
     pub(crate) fn deliver(&self, event: &Event) -> Vec<Result<()>> {
-        let handlers: Vec<Arc<dyn EventHandler>> = self.found(|registration| match registration {
+        let handlers: Vec<Arc<dyn EventHandler>> = self.filtered(|registration| match registration {
             AnyRegistration::Subscription(pattern, handler) if pattern.matches(event.name()) => Some(handler.clone()),
             _ => None,
         });
-        handlers.iter().map(|handler| ready(handler.handle(event))).collect()
+        handlers.iter().map(|handler| block_on(handler.handle(event))).collect()
     }
 
-    /// Runs the cleanups.
+    /// Calls the registered cleanups.
     pub(crate) fn clean_up(&self) -> Vec<Result<()>> {
-        let handlers: Vec<Arc<dyn CleanupHandler>> = self.found(|registration| match registration {
+        let handlers: Vec<Arc<dyn CleanupHandler>> = self.filtered(|registration| match registration {
             AnyRegistration::Cleanup(handler) => Some(handler.clone()),
             _ => None,
         });
-        handlers.iter().map(|handler| ready(handler.clean_up())).collect()
+        handlers.iter().map(|handler| block_on(handler.clean_up())).collect()
     }
 
     /// Calls the tool `name`.
     pub(crate) fn call(&self, name: &str, input: Value) -> Result<Value> {
         let (item, handler) = self.tools().into_iter().find(|(item, _)| item.name == *name).unwrap();
-        let call = ToolRun { info: info(), id: "call-1".into(), tool: item.name, message: Message::user("hello") };
-        ready(handler.call(&ToolContext::new(&call), input))
+        let call = FakeToolCall { info: info(), id: "call-1".into(), tool: item.name, message: Message::user("hello") };
+        block_on(handler.call(&ToolContext::new(&call), input))
     }
 
-    /// The names of the events that were emitted.
+    /// The names of the emitted events.
     pub(crate) fn emitted(&self) -> Vec<String> {
         self.emitted.lock().unwrap().iter().map(|event| event.name().to_owned()).collect()
     }
 
-    fn found<T>(&self, what: impl Fn(&AnyRegistration) -> Option<T>) -> Vec<T> {
-        self.noted.lock().unwrap().iter().filter_map(what).collect()
+    fn filtered<T>(&self, filter: impl Fn(&AnyRegistration) -> Option<T>) -> Vec<T> {
+        self.registrations.lock().unwrap().iter().filter_map(filter).collect()
     }
 }
 
-/// Runs the generated `register`, and gives the middlewares.
-pub(crate) fn registered<E: Extension>(config: Value) -> Result<Vec<(AnyMiddleware, Options)>> {
-    Ok(attached::<E>(config)?.layers())
+/// Runs the generated `register` function, and returns kind, name and priority of each middleware.
+pub(crate) fn middlewares<E: Extension>(config: Value) -> Vec<(MiddlewareKind, String, i32)> {
+    let all = register::<E>(config).unwrap().middlewares();
+    all.into_iter()
+        .map(|(middleware, options)| (middleware.kind(), options.name.into_owned(), options.priority))
+        .collect()
 }
 
-/// The same, as kind, name and priority.
-pub(crate) fn layers<E: Extension>(config: Value) -> Vec<(MiddlewareKind, String, i32)> {
-    let all = registered::<E>(config).unwrap();
-    all.into_iter().map(|(layer, options)| (layer.kind(), options.name.into_owned(), options.priority)).collect()
-}
-
-/// A turn that does not run.
+/// The ids and the input of a turn, for hosts that run none.
 pub(crate) fn info() -> TurnInfo {
     TurnInfo {
         agent: AgentName::new("a").unwrap(),
@@ -151,15 +153,15 @@ pub(crate) fn info() -> TurnInfo {
     }
 }
 
-/// A call of a tool.
-struct ToolRun {
+/// A tool call without a turn around it.
+struct FakeToolCall {
     info: TurnInfo,
     id: ToolCallId,
     tool: ToolName,
     message: Message,
 }
 
-impl ToolHost for ToolRun {
+impl ToolHost for FakeToolCall {
     fn scope(&self) -> &TurnInfo {
         &self.info
     }
@@ -177,20 +179,20 @@ impl ToolHost for ToolRun {
     }
 
     fn workdir(&self) -> Result<&Path> {
-        panic!("these tools work nowhere")
+        panic!("these tools use no workdir")
     }
 
     fn logger(&self) -> Logger<'_> {
-        panic!("these tools write no log")
+        panic!("these tools do not log")
     }
 
     fn agents(&self) -> &dyn AgentsHost {
-        panic!("these tools ask nobody")
+        panic!("these tools do not call other agents")
     }
 }
 
-/// The value of a future that is never pending for long.
-pub(crate) fn ready<F: Future>(future: F) -> F::Output {
+/// Polls the future until it is ready. Only for futures that are ready soon: it spins.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     loop {
         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

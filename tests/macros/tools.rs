@@ -1,4 +1,4 @@
-//! What `#[tool]` registers, and what its handlers answer.
+//! Registrations of tools, and calls of their handlers.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use goondan::prelude::*;
 use goondan::{Effect, ErrorCode, Extension};
 use serde_json::{Value, json};
 
-use crate::support::attached;
+use crate::support::register;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -64,11 +64,11 @@ impl Notes {
         Ok(Some(input))
     }
 
-    /// A plain function, which runs elsewhere.
+    /// A plain function, which runs on another thread.
     #[tool(blocking, timeout = "2h")]
     fn scan(&self, api: &ExtensionApi, input: NoteInput) -> Result<Vec<String>> {
         api.events().emit("notes.scanned", ());
-        assert_ne!(input.text, "panic", "told to");
+        assert_ne!(input.text, "panic", "as requested");
         let thread = std::thread::current().name().unwrap_or_default().to_owned();
         Ok(vec![self.author.clone(), input.text, thread])
     }
@@ -81,7 +81,7 @@ impl Notes {
 
 #[test]
 fn tools_are_registered_as_they_were_declared() {
-    let items: Vec<_> = attached::<Notes>(json!("ann")).unwrap().tools().into_iter().map(|(item, _)| item).collect();
+    let items: Vec<_> = register::<Notes>(json!("ann")).unwrap().tools().into_iter().map(|(item, _)| item).collect();
     let seen: Vec<_> = items.iter().map(|item| (item.name.as_str(), item.effect, item.timeout)).collect();
     assert_eq!(
         seen,
@@ -96,13 +96,13 @@ fn tools_are_registered_as_they_were_declared() {
     );
     assert_eq!(items[0].description.as_deref(), Some("Writes a note down.\n\nLines count from \"0\"."));
     assert_eq!(items[1].description, None);
-    // Whose tool it is, the runtime knows.
+    // The runtime sets the source.
     assert!(items.iter().all(|item| item.source.is_none()));
 }
 
 #[test]
 fn schema_is_that_of_the_input() {
-    let tools = attached::<Notes>(json!("ann")).unwrap().tools();
+    let tools = register::<Notes>(json!("ann")).unwrap().tools();
     let schema = |at: usize| tools[at].0.parameters.clone().unwrap();
     assert_eq!(schema(0)["properties"]["text"]["description"], "What to write down.");
     assert_eq!(schema(0)["required"], json!(["text"]));
@@ -113,8 +113,8 @@ fn schema_is_that_of_the_input() {
 }
 
 #[test]
-fn descriptor_tells_of_the_same_tools() {
-    let tools = attached::<Notes>(json!("ann")).unwrap().tools();
+fn descriptor_lists_the_same_tools() {
+    let tools = register::<Notes>(json!("ann")).unwrap().tools();
     let declared = Notes::DESCRIPTOR.tools;
     assert_eq!(declared.len(), tools.len());
     for (declared, (item, _)) in declared.iter().zip(tools) {
@@ -126,8 +126,8 @@ fn descriptor_tells_of_the_same_tools() {
 }
 
 #[test]
-fn handlers_get_what_they_ask_for_in_any_order() {
-    let notes = attached::<Notes>(json!("ann")).unwrap();
+fn handlers_take_parameters_in_any_order() {
+    let notes = register::<Notes>(json!("ann")).unwrap();
     let note = notes.call("notes__add", json!({ "text": "milk", "atLine": 2 })).unwrap();
     assert_eq!(note, json!({ "text": "2: milk", "by": "ann notes__add call-1" }));
     assert_eq!(goondan::ExtensionHost::state(&*notes), Some(json!(1)));
@@ -138,7 +138,7 @@ fn handlers_get_what_they_ask_for_in_any_order() {
 
 #[test]
 fn input_that_does_not_fit_is_refused_with_the_reason() {
-    let notes = attached::<Notes>(json!("ann")).unwrap();
+    let notes = register::<Notes>(json!("ann")).unwrap();
     for tool in ["notes__add", "notes__match", "notes__scan"] {
         let error = notes.call(tool, json!({ "text": 3 })).unwrap_err();
         assert_eq!(error.code(), &ErrorCode::TOOL_INVALID_ARGS, "{tool}");
@@ -149,15 +149,15 @@ fn input_that_does_not_fit_is_refused_with_the_reason() {
 }
 
 #[test]
-fn errors_of_any_type_come_back() {
-    let error = attached::<Notes>(json!("ann")).unwrap().call("notes__clear", json!({})).unwrap_err();
+fn errors_of_any_type_are_returned() {
+    let error = register::<Notes>(json!("ann")).unwrap().call("notes__clear", json!({})).unwrap_err();
     assert_eq!(error.message(), "invalid digit found in string");
-    assert_eq!(attached::<Notes>(json!("3")).unwrap().call("notes__clear", json!({})).unwrap(), json!(null));
+    assert_eq!(register::<Notes>(json!("3")).unwrap().call("notes__clear", json!({})).unwrap(), json!(null));
 }
 
 #[test]
-fn blocking_tool_runs_on_a_thread_of_its_own() {
-    let notes = attached::<Notes>(json!("ann")).unwrap();
+fn blocking_tool_runs_on_its_own_thread() {
+    let notes = register::<Notes>(json!("ann")).unwrap();
     assert_eq!(notes.call("notes__scan", json!({ "text": "milk" })).unwrap(), json!(["ann", "milk", "notes__scan"]));
     assert_eq!(notes.emitted(), ["notes.scanned"]);
     assert_eq!(notes.call("notes__rest", json!({})).unwrap(), json!(null));
@@ -165,9 +165,9 @@ fn blocking_tool_runs_on_a_thread_of_its_own() {
 
 #[test]
 fn panic_of_a_blocking_tool_is_an_error() {
-    let error = attached::<Notes>(json!("ann")).unwrap().call("notes__scan", json!({ "text": "panic" })).unwrap_err();
+    let error = register::<Notes>(json!("ann")).unwrap().call("notes__scan", json!({ "text": "panic" })).unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_PANIC);
-    assert!(error.message().contains("told to"), "{error:?}");
+    assert!(error.message().contains("as requested"), "{error:?}");
 }
 
 struct Unwritable;
@@ -187,7 +187,7 @@ impl Unwritable {
 
 #[test]
 fn output_that_json_cannot_hold_is_an_error() {
-    let error = attached::<Unwritable>(json!({})).unwrap().call("unwritable__keys", json!({})).unwrap_err();
+    let error = register::<Unwritable>(json!({})).unwrap().call("unwritable__keys", json!({})).unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_RUNTIME);
     assert!(error.message().starts_with("the output of the tool cannot be written as JSON: "), "{error:?}");
 }

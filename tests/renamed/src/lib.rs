@@ -1,21 +1,21 @@
-//! Owns an extension in a crate that knows goondan by another name alone, and that allows nothing.
+//! An extension in a crate that renames its dependency `goondan`, forbids unsafe code and denies warnings.
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs, unreachable_pub, clippy::all, clippy::pedantic)]
 
 use agents::prelude::*;
 
-/// What the tool is told.
+/// The input of the tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Question {
-    /// Who asks.
+    /// The name of the person who asks.
     pub name: String,
 }
 
-/// One of two that have the same name.
+/// One of two extensions with the same name.
 #[derive(Debug)]
 pub struct Twin;
 
-/// Has the name of another extension.
+/// Has the same name as another extension.
 #[agents::extension(name = "twin", crate = agents)]
 impl Twin {
     #[init]
@@ -28,7 +28,7 @@ impl Twin {
         next.run(ctx).await
     }
 
-    /// Says who is asked.
+    /// Returns which of the two twins answers.
     #[tool(effect = read)]
     async fn who(&self, question: Question, _ctx: &ToolContext<'_>) -> Result<String> {
         Ok(format!("the twin in the crate `renamed`, {}", question.name))
