@@ -10,7 +10,7 @@ use crate::attr::doc_comment;
 use crate::check::{Plan, Tool};
 
 /// ```text
-/// /// Tells how many messages the window keeps.
+/// /// Returns how many messages the window keeps.
 /// #[tool(effect = read, timeout = "5s")]
 /// async fn status(&self, input: StatusInput, ctx: &ToolContext<'_>) -> Result<Status> { … }
 /// ```

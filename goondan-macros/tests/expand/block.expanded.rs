@@ -12,7 +12,7 @@ impl Window {
     ) -> Result<TurnResult> {
         next.run(ctx).await
     }
-    /// Tells how many messages the window keeps.
+    /// Returns how many messages the window keeps.
     #[allow(
         clippy::needless_pass_by_value,
         clippy::unnecessary_wraps,
@@ -165,7 +165,7 @@ const _: () = {
     impl __tool_status {
         const DESCRIPTOR: __goondan::ToolDescriptor = __goondan::ToolDescriptor {
             name: "window__status",
-            description: "Tells how many messages the window keeps.",
+            description: "Returns how many messages the window keeps.",
             effect: __goondan::Effect::Read,
             timeout: __goondan::Option::Some(__goondan::Duration::from_millis(5000u64)),
             parameters: &Self::parameters,
@@ -247,7 +247,7 @@ const _: () = {
             "\",\"name\":\"window\",\"description\":\"Keeps the newest messages of a conversation.\",\"middlewares\":[",
             ",{\"kind\":\"turn\",\"function\":\"trim\",\"priority\":-5,\"before\":[],\"after\":[]}",
             "],\"tools\":[",
-            ",{\"name\":\"window__status\",\"description\":\"Tells how many messages the window keeps.\",\"effect\":\"read\",\"timeoutMs\":5000}",
+            ",{\"name\":\"window__status\",\"description\":\"Returns how many messages the window keeps.\",\"effect\":\"read\",\"timeoutMs\":5000}",
             "],\"subscriptions\":[",
             ",\"turn.completed\"",
             "],\"requires\":[]}",

@@ -11,7 +11,7 @@ impl Window {
         next.run(ctx).await
     }
 
-    /// Tells how many messages the window keeps.
+    /// Returns how many messages the window keeps.
     #[tool(effect = read, timeout = "5s")]
     async fn status(&self, input: StatusInput, ctx: &ToolContext<'_>) -> Result<Status> {
         Ok(self.look(input, ctx))
