@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use goondan::store::{Commit, FileStore, Fsync, Opened, Reach};
+use goondan::store::{Commit, Durability, FileStore, Fsync, Opened};
 use goondan::{Conversation, MessageEvent, Store, TurnId};
 use goondan_benches::agents::{self, Layers};
 use goondan_benches::{head, row, runtime, side_by_side, stored, time};
@@ -73,7 +73,7 @@ fn rewriting() {
                 conversation.apply(event.clone()).expect("the event applies");
                 journal.record(&event).expect("a line");
             }
-            runtime.block_on(journal.flush(Reach::Process)).expect("a write");
+            runtime.block_on(journal.flush(Durability::Flushed)).expect("a write");
             let commit = Commit { turn: &turn, conversation: &conversation, state: &BTreeMap::new() };
             runtime.block_on(journal.commit(commit)).expect("a commit");
             conversation.fold();

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use goondan_core::store::{Commit, FileStore, Interrupted, Journal, Opened, Reach, workspace_id};
+use goondan_core::store::{Commit, Durability, FileStore, Interrupted, Journal, Opened, workspace_id};
 use goondan_core::{
     AgentName, Conversation, Error, ErrorCode, ExtensionName, InstanceId, InstanceKey, Message, MessageEvent, Store,
     TurnId,
@@ -51,7 +51,7 @@ impl Live {
     async fn turn(&mut self, turn: &str, events: impl IntoIterator<Item = MessageEvent>, state: &State) {
         self.journal.begin(&turn.into()).unwrap();
         events.into_iter().for_each(|event| self.emit(event));
-        self.journal.flush(Reach::Process).await.unwrap();
+        self.journal.flush(Durability::Flushed).await.unwrap();
         self.commit(turn, state).await.unwrap();
     }
 
@@ -137,7 +137,7 @@ async fn an_interrupted_turn_is_recovered_and_goes_on() {
     live.journal.begin(&"t2".into()).unwrap();
     live.emit(append("b"));
     live.journal.start_call(&"c1".into()).unwrap();
-    live.journal.flush(Reach::Machine).await.unwrap();
+    live.journal.flush(Durability::Synced).await.unwrap();
     live.emit(MessageEvent::remove("a"));
     drop(live);
 
@@ -173,7 +173,7 @@ async fn files_have_the_documented_form() {
     live.emit(MessageEvent::append(message));
     live.emit(MessageEvent::remove("x"));
     live.emit(MessageEvent::truncate());
-    live.journal.flush(Reach::Process).await.unwrap();
+    live.journal.flush(Durability::Flushed).await.unwrap();
     let recorded = format!(
         "{{\"turn\":\"t1\",\"baseBytes\":0}}\n{{\"type\":\"append\",\"message\":{}}}\n\
          {{\"type\":\"remove\",\"targetId\":\"x\"}}\n{{\"type\":\"truncate\"}}\n",

@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use goondan_core::store::{Commit, Opened, Reach};
+use goondan_core::store::{Commit, Durability, Opened};
 use goondan_core::{
     Agent, AgentName, Conversation, Error, ErrorCode, FileStore, InstanceId, InstanceKey, Message, MessageEvent,
     ScriptItem, ScriptedModel, Store, TurnId,
@@ -55,7 +55,7 @@ async fn turn(opened: &mut Opened, turn: &str, text: String) -> Result<(), Error
     let event = MessageEvent::append(Message::user(text));
     conversation.apply(event.clone())?;
     opened.journal.record(&event)?;
-    opened.journal.flush(Reach::Process).await?;
+    opened.journal.flush(Durability::Flushed).await?;
     opened.journal.commit(Commit { turn: &turn, conversation: &conversation, state: &BTreeMap::new() }).await?;
     conversation.fold();
     opened.base = conversation.messages().cloned().collect();

@@ -12,7 +12,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use goondan_core::store::{Commit, FileStore, Interrupted, Journal, Opened, Reach};
+use goondan_core::store::{Commit, Durability, FileStore, Interrupted, Journal, Opened};
 use goondan_core::{
     AgentName, Conversation, ExtensionName, InstanceId, InstanceKey, Message, MessageEvent, Store, TurnId,
 };
@@ -139,7 +139,7 @@ async fn scenario() -> Vec<Turn> {
             conversation.apply(event.clone()).unwrap();
             journal.record(event).unwrap();
         }
-        journal.flush(Reach::Process).await.unwrap();
+        journal.flush(Durability::Flushed).await.unwrap();
         let before = snapshot(workspace.path());
         journal.commit(Commit { turn: &turn, conversation: &conversation, state: &changed }).await.unwrap();
         let after = snapshot(workspace.path());

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use goondan_core::store::{Commit, Interrupted, Opened, Reach};
+use goondan_core::store::{Commit, Durability, Interrupted, Opened};
 use goondan_core::{
     AgentName, Conversation, Error, ErrorCode, ExtensionName, FileStore, InstanceId, InstanceKey, Message,
     MessageEvent, Store, TurnId,
@@ -38,7 +38,7 @@ async fn instance() -> (TempDir, FileStore, PathBuf) {
     journal.commit(Commit { turn: &turn, conversation: &conversation, state: &state }).await.unwrap();
     journal.begin(&"t2".into()).unwrap();
     [append("c"), MessageEvent::remove("a")].iter().for_each(|event| journal.record(event).unwrap());
-    journal.flush(Reach::Process).await.unwrap();
+    journal.flush(Durability::Flushed).await.unwrap();
     drop(journal);
     let dir = store.instance_dir(&id("k"));
     (workspace, store, dir)

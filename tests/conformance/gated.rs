@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use goondan::store::{Commit, Journal, Opened, Reach};
+use goondan::store::{Commit, Durability, Journal, Opened};
 use goondan::{BoxFuture, Error, ErrorCode, InstanceId, MemoryStore, MessageEvent, Result, Store, ToolCallId, TurnId};
 use tokio::sync::Semaphore;
 
@@ -96,8 +96,8 @@ impl Journal for GatedJournal {
         self.journal.start_call(call)
     }
 
-    fn flush(&mut self, reach: Reach) -> BoxFuture<'_, Result<()>> {
-        self.journal.flush(reach)
+    fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>> {
+        self.journal.flush(durability)
     }
 
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use serde_json::Value;
 
-use super::{Commit, InstanceId, Journal, Opened, Reach, Store};
+use super::{Commit, Durability, InstanceId, Journal, Opened, Store};
 use crate::BoxFuture;
 use crate::conversation::{Conversation, Message, MessageEvent};
 use crate::error::{Error, ErrorCode, Result};
@@ -135,7 +135,7 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
-    fn flush(&mut self, _: Reach) -> BoxFuture<'_, Result<()>> {
+    fn flush(&mut self, _: Durability) -> BoxFuture<'_, Result<()>> {
         Box::pin(Done)
     }
 

@@ -92,8 +92,11 @@ pub trait Journal: Send + Sync {
     /// When the store cannot take it in.
     fn start_call(&mut self, call: &ToolCallId) -> Result<()>;
 
-    /// Brings what was recorded as far as `reach` says.
-    fn flush(&mut self, reach: Reach) -> BoxFuture<'_, Result<()>>;
+    /// Writes everything recorded so far, at least as durably as `durability` says.
+    ///
+    /// # Errors
+    /// When the store cannot write it.
+    fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>>;
 
     /// Ends the turn: after a success, its messages and the changed state are there whatever happens to the machine; after
     /// a failure none of them is, and the commit can be tried again, unless the error says that only opening the instance
@@ -114,13 +117,13 @@ pub trait Journal: Send + Sync {
     }
 }
 
-/// How far a [`Journal::flush`] goes.
+/// How durable records are after a [`Journal::flush`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// What was recorded outlives the process: needed before the model sees it.
-    Process,
-    /// It outlives the machine too: needed before a tool acts on the world.
-    Machine,
+pub enum Durability {
+    /// With the operating system: survives a crash of the process. Required before the model sees a record.
+    Flushed,
+    /// On the disk: survives a crash of the machine too. Required before a tool acts on the world.
+    Synced,
 }
 
 /// What a turn leaves behind.

@@ -10,7 +10,7 @@ use crate::event::RuntimeEvent;
 use crate::name::{ToolCallId, TurnId};
 use crate::pipeline::{ToolCallResult, ToolError};
 use crate::state::States;
-use crate::store::{Commit, InstanceId, Interrupted, Journal, Reach};
+use crate::store::{Commit, Durability, InstanceId, Interrupted, Journal};
 
 /// A conversation whose changes are written to the journal of its store. It is made when the conversation is opened.
 pub(in crate::agent) struct JournaledConversation {
@@ -76,11 +76,11 @@ impl JournaledConversation {
     pub(super) async fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
         self.journal.start_call(call)?;
         self.started.insert(call.clone());
-        self.journal.flush(Reach::Machine).await
+        self.journal.flush(Durability::Synced).await
     }
 
-    pub(super) async fn flush(&mut self, reach: Reach) -> Result<()> {
-        self.journal.flush(reach).await
+    pub(super) async fn flush(&mut self, durability: Durability) -> Result<()> {
+        self.journal.flush(durability).await
     }
 
     /// Says which tool calls and results are kept from the model, unless it was said already.

@@ -35,7 +35,7 @@ use crate::outcome::{FailedTurn, ToolCallSummary};
 use crate::peers::{AgentsHost, Caller, Inbox};
 use crate::pipeline::host::{MessageHost, RunHost, TurnHost};
 use crate::pipeline::{FinishReason, StepResult, TurnResult};
-use crate::store::Reach;
+use crate::store::Durability;
 use answer::GIVEN_UP;
 use limit::within;
 use machine::{Action, StepEnd, TurnMachine};
@@ -214,9 +214,9 @@ impl<'a> TurnRun<'a> {
     }
 
     /// Makes sure that what was said is kept before someone acts on it (D-24).
-    async fn settle(&mut self, reach: Reach) -> Result<()> {
+    async fn settle(&mut self, durability: Durability) -> Result<()> {
         self.check_fault()?;
-        self.journaled.flush(reach).await
+        self.journaled.flush(durability).await
     }
 
     fn check_fault(&mut self) -> Result<()> {

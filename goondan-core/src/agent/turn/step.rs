@@ -22,7 +22,7 @@ use crate::peers::{AgentsHost, Caller};
 use crate::pipeline::host::{MessageHost, RunHost, StepHost};
 use crate::pipeline::{MODEL_KEY, MODEL_OPTIONS_KEY};
 use crate::pipeline::{StepResult, ToolCallResult, ToolRequest};
-use crate::store::Reach;
+use crate::store::Durability;
 use crate::tool::{Effect, ToolCatalog};
 
 /// One step while it runs.
@@ -64,7 +64,7 @@ impl<'a, 't> StepRun<'a, 't> {
     }
 
     async fn call_model(&mut self) -> Result<ModelResponse> {
-        self.turn.settle(Reach::Process).await?;
+        self.turn.settle(Durability::Flushed).await?;
         let agent = &self.turn.generation.spec;
         self.turn.journaled.report_orphans(&self.turn.info.turn);
         let conversation = &self.turn.journaled.conversation;
@@ -117,7 +117,7 @@ impl<'a, 't> StepRun<'a, 't> {
             |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
         let mut results = Vec::with_capacity(requests.len());
         if requests.len() > 1 && requests.iter().all(only_reads) {
-            self.turn.settle(Reach::Process).await?;
+            self.turn.settle(Durability::Flushed).await?;
             let (dispatch, journaled) = self.dispatch(message);
             let journaled = Mutex::new(journaled);
             let calls = requests.iter().map(|request| dispatch.run(request, &journaled)).collect();
@@ -126,7 +126,7 @@ impl<'a, 't> StepRun<'a, 't> {
             }
         } else {
             for request in requests {
-                self.turn.settle(Reach::Process).await?;
+                self.turn.settle(Durability::Flushed).await?;
                 let (dispatch, journaled) = self.dispatch(message);
                 // In a box of its own, so that the box of the step stays small, which steps without calls have too.
                 let dispatched = Box::pin(dispatch.run(request, &Mutex::new(journaled))).await;

@@ -26,7 +26,7 @@ use crate::peers::{AgentsHost, Caller};
 use crate::pipeline::host::{RunHost, ToolCallHost};
 use crate::pipeline::{ToolCallResult, ToolError, ToolRequest};
 use crate::schema::summary;
-use crate::store::Reach;
+use crate::store::Durability;
 use crate::tool::{Effect, Tool, ToolCatalog, ToolContext, ToolHost};
 
 /// The tool calls of one step: the one way from a request to its result.
@@ -199,7 +199,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     async fn keep_start(&mut self, effect: Effect) -> Result<()> {
         match effect {
             Effect::Read => Ok(()),
-            Effect::Idempotent => self.journaled.lock().await.flush(Reach::Machine).await,
+            Effect::Idempotent => self.journaled.lock().await.flush(Durability::Synced).await,
             Effect::Once => {
                 self.journaled.lock().await.start_call(&self.request.id).await?;
                 self.once_started = true;

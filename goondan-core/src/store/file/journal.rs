@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::{Commit, InstanceId, Interrupted, Journal, Opened, Reach};
+use super::super::{Commit, Durability, InstanceId, Interrupted, Journal, Opened};
 use super::Fsync;
 use super::atomic::blocking;
 use super::base::Base;
@@ -149,15 +149,15 @@ impl FileJournal {
         Ok(())
     }
 
-    fn flush_now(&mut self, reach: Reach) -> Result<()> {
+    fn flush_now(&mut self, durability: Durability) -> Result<()> {
         self.check()?;
         if !self.buffer.is_empty() {
             self.events.append(&self.buffer)?;
             self.buffer.clear();
         }
-        match reach {
-            Reach::Process if self.fsync != Fsync::Always => Ok(()),
-            Reach::Process | Reach::Machine => self.events.sync().map_err(|error| self.lose(error)),
+        match durability {
+            Durability::Flushed if self.fsync != Fsync::Always => Ok(()),
+            Durability::Flushed | Durability::Synced => self.events.sync().map_err(|error| self.lose(error)),
         }
     }
 
@@ -170,7 +170,7 @@ impl FileJournal {
             // An event that is not recorded would be there or not, depending on whether the fold is done again.
             return Err(misuse(format!("the conversation has events of the turn `{turn}` that were not recorded")));
         }
-        self.flush_now(Reach::Process)?;
+        self.flush_now(Durability::Flushed)?;
         let folding = Folding::of(&self.place, &self.base, commit.turn, commit.conversation, commit.state)?;
         let before = self.events.len();
         let mut record = Vec::new();
@@ -221,8 +221,8 @@ impl Journal for FileJournal {
         lines::push(&mut self.buffer, &Started { started: Cow::Borrowed(call) }, &self.place.events())
     }
 
-    fn flush(&mut self, reach: Reach) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async move { blocking(|| self.flush_now(reach)) })
+    fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { blocking(|| self.flush_now(durability)) })
     }
 
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
@@ -245,7 +245,7 @@ impl Drop for FileJournal {
         if matches!(self.health, Health::Unknown(_)) {
             return;
         }
-        if let Err(error) = self.flush_now(Reach::Process) {
+        if let Err(error) = self.flush_now(Durability::Flushed) {
             tracing::warn!(error = %error.report(), "events of an interrupted turn could not be written");
         }
     }
