@@ -1,4 +1,4 @@
-//! Owns the store that forgets: instances live as long as the program.
+//! In-memory store: instances live as long as the store.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -14,15 +14,15 @@ use crate::conversation::{Conversation, Message, MessageEvent};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{ExtensionName, ToolCallId, TurnId};
 
-/// Keeps instances in memory: for tests, and for programs that need no history. The default of an agent.
+/// Keeps instances in memory, for tests and for programs that need no history. The default store of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
-    instances: Arc<Mutex<HashMap<InstanceId, Kept>>>,
-    /// Where tools work on files; made when one does.
+    instances: Arc<Mutex<HashMap<InstanceId, MemoryInstance>>>,
+    /// The working directories of tools, created when a tool first needs one.
     workdirs: Arc<Workdirs>,
 }
 
-/// The directory below which the work directories lie; it goes away with the store.
+/// The parent of the working directories. Removed when the last clone of the store is dropped.
 #[derive(Debug)]
 struct Workdirs(PathBuf);
 
@@ -34,24 +34,26 @@ impl Default for Workdirs {
 
 impl Drop for Workdirs {
     fn drop(&mut self) {
-        // Most often no tool made one; what cannot be removed is left to the system's own cleaning.
+        // Most often no tool created one. What cannot be removed is left to the system's cleaning of temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
+/// A stored instance.
 #[derive(Debug, Default)]
-struct Kept {
-    /// The committed messages, as they were before `since`.
+struct MemoryInstance {
+    /// The committed messages before `since`.
     base: Vec<Arc<Message>>,
-    /// What later turns changed. Applied by whoever opens the instance, so that a commit costs as little as it can.
+    /// The events of later turns. They are applied when the instance is opened, so that a commit is as cheap as
+    /// possible.
     since: Vec<MessageEvent>,
     state: BTreeMap<ExtensionName, Value>,
     open: bool,
 }
 
-impl Kept {
-    /// Takes in the messages of a turn. Once the events are as many as the messages, these are written down anew: that costs
-    /// no more than each of the events did.
+impl MemoryInstance {
+    /// Stores the messages of a turn. Once there would be more events than messages, replaces the base instead: that
+    /// costs no more than the events did.
     fn commit(&mut self, conversation: &Conversation) {
         let events = conversation.events();
         if self.since.len() + events.len() <= conversation.len() {
@@ -63,7 +65,7 @@ impl Kept {
         }
     }
 
-    /// The committed messages, oldest first.
+    /// Returns the committed messages, oldest first.
     fn messages(&self) -> Result<Vec<Arc<Message>>> {
         let (mut conversation, _) = Conversation::from_base(self.base.iter().cloned());
         for event in &self.since {
@@ -74,12 +76,12 @@ impl Kept {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Returns an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn with<T>(&self, instance: &InstanceId, change: impl FnOnce(&mut Kept) -> T) -> T {
+    fn with<T>(&self, instance: &InstanceId, change: impl FnOnce(&mut MemoryInstance) -> T) -> T {
         let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
         change(instances.entry(instance.clone()).or_default())
     }
@@ -88,8 +90,8 @@ impl MemoryStore {
 impl Store for MemoryStore {
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
         Box::pin(async move {
-            self.with(instance, |kept| {
-                if kept.open {
+            self.with(instance, |stored| {
+                if stored.open {
                     return Err(Error::new(
                         ErrorCode::STORE_LOCKED,
                         format!("the instance `{instance}` is open already"),
@@ -98,18 +100,18 @@ impl Store for MemoryStore {
                 }
                 let workdir = self.workdirs.0.join(super::file::directory_name(&instance.to_string()));
                 let journal = Box::new(MemoryJournal { store: self.clone(), instance: instance.clone() });
-                let base = kept.messages()?;
-                kept.open = true;
-                Ok(Opened { base, interrupted: None, state: kept.state.clone(), workdir, journal })
+                let base = stored.messages()?;
+                stored.open = true;
+                Ok(Opened { base, interrupted: None, state: stored.state.clone(), workdir, journal })
             })
         })
     }
 }
 
-/// What succeeded already. A box of it holds nothing, and so is not allocated.
-struct Done;
+/// A future that is ready with `Ok(())`. It has no size, so boxing it does not allocate.
+struct ReadyOk;
 
-impl Future for Done {
+impl Future for ReadyOk {
     type Output = Result<()>;
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
@@ -136,20 +138,20 @@ impl Journal for MemoryJournal {
     }
 
     fn flush(&mut self, _: Durability) -> BoxFuture<'_, Result<()>> {
-        Box::pin(Done)
+        Box::pin(ReadyOk)
     }
 
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
-        self.store.with(&self.instance, |kept| {
-            kept.commit(turn.conversation);
-            kept.state.extend(turn.state.iter().map(|(name, value)| (name.clone(), value.clone())));
+        self.store.with(&self.instance, |stored| {
+            stored.commit(turn.conversation);
+            stored.state.extend(turn.state.iter().map(|(name, value)| (name.clone(), value.clone())));
         });
-        Box::pin(Done)
+        Box::pin(ReadyOk)
     }
 }
 
 impl Drop for MemoryJournal {
     fn drop(&mut self) {
-        self.store.with(&self.instance, |kept| kept.open = false);
+        self.store.with(&self.instance, |stored| stored.open = false);
     }
 }

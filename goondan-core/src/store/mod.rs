@@ -1,4 +1,4 @@
-//! Owns the port to persistence: what the runtime asks of a store, and the stores that come with it.
+//! The `Store` trait, through which the runtime persists conversations, and its implementations for files and memory.
 
 mod file;
 mod memory;
@@ -18,16 +18,17 @@ use crate::event::RuntimeEvent;
 use crate::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, TurnId};
 
 #[doc(hidden)]
-pub use file::{Disk, DiskFile, How, RealDisk};
+pub use file::{Disk, DiskFile, OpenMode, RealDisk};
 pub use file::{FileStore, Fsync, StoredConversation, StoredFault, StoredInstance, state_root, workspace_id};
 pub use memory::MemoryStore;
 
-/// One conversation of one agent (D-05).
+/// Identifies one conversation of one agent.
+// D-05
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct InstanceId {
     /// The agent.
     pub agent: AgentName,
-    /// Which of its conversations.
+    /// The key of the conversation within the agent.
     pub key: InstanceKey,
 }
 
@@ -37,59 +38,61 @@ impl fmt::Display for InstanceId {
     }
 }
 
-/// Keeps instances: implement it to keep them elsewhere than in files or memory.
+/// Persists instances. Implement it to keep them elsewhere than in files or memory.
 pub trait Store: Send + Sync + 'static {
-    /// Opens an instance, and makes it if it does not exist. Until the journal that is returned is dropped nobody else
+    /// Opens an instance, and creates it if it does not exist. Until the returned journal is dropped, no other caller
     /// can open it.
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>>;
 }
 
-/// An instance as the store had it.
+/// An instance as the store returns it when it is opened.
 pub struct Opened {
     /// The messages after the last committed turn, oldest first.
     pub base: Vec<Arc<Message>>,
-    /// The turn that was running when the last process ended. The journal goes on with this turn: the runtime closes it
-    /// and commits it before anything else.
+    /// The turn that was running when the last process ended, if any. The journal continues this turn: the runtime
+    /// closes and commits it before anything else.
     pub interrupted: Option<Interrupted>,
     /// The committed state of the extensions.
     pub state: BTreeMap<ExtensionName, Value>,
-    /// The directory that belongs to the instance, for tools that work on files. The runtime makes it when one asks.
+    /// The instance's working directory, for tools that work on files. The runtime creates it when a tool first needs
+    /// it.
     pub workdir: PathBuf,
-    /// Takes in what happens from now on.
+    /// Records everything from now on. Dropping it closes the instance.
     pub journal: Box<dyn Journal>,
 }
 
-/// A turn that did not come to its commit.
+/// A turn that ended without a commit.
 #[derive(Debug, PartialEq)]
 pub struct Interrupted {
     /// The turn.
     pub turn: TurnId,
-    /// The events that it had recorded.
+    /// Its recorded events.
     pub events: Vec<MessageEvent>,
-    /// The calls that it had noted by [`Journal::start_call`].
+    /// The calls that were recorded with [`Journal::start_call`].
     pub started: Vec<ToolCallId>,
 }
 
-/// Takes in what happens to one instance. A turn is `begin`, any number of `record` and `flush`, and `commit`.
+/// The write side of one open instance. A turn is one `begin`, any number of `record` and `flush`, and one `commit`.
 pub trait Journal: Send + Sync {
     /// Starts a turn.
     ///
     /// # Errors
-    /// When the store cannot take it in.
+    /// When the store cannot record it.
     fn begin(&mut self, turn: &TurnId) -> Result<()>;
 
-    /// Notes an event of the running turn. It may stay in memory until the next [`Journal::flush`].
+    /// Records an event of the running turn. It may stay in memory until the next [`Journal::flush`].
     ///
     /// # Errors
-    /// When the store cannot take it in.
+    /// When the store cannot record it.
     fn record(&mut self, event: &MessageEvent) -> Result<()>;
 
-    /// Notes that a call of the running turn starts now that must not run twice (EFFECT-01), so that an opening after a
-    /// crash can tell it from one that never started. Like an event it may stay in memory until the next flush; the runtime
-    /// flushes before the handler runs.
+    /// Records that a call of the running turn that must not run twice starts now. After a crash, the next opening
+    /// can then tell it from a call that never started. Like an event, the record may stay in memory until the next
+    /// flush; the runtime flushes before the handler runs.
     ///
     /// # Errors
-    /// When the store cannot take it in.
+    /// When the store cannot record it.
+    // EFFECT-01
     fn start_call(&mut self, call: &ToolCallId) -> Result<()>;
 
     /// Writes everything recorded so far, at least as durably as `durability` says.
@@ -98,20 +101,25 @@ pub trait Journal: Send + Sync {
     /// When the store cannot write it.
     fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>>;
 
-    /// Ends the turn: after a success, its messages and the changed state are there whatever happens to the machine; after
-    /// a failure none of them is, and the commit can be tried again, unless the error says that only opening the instance
-    /// anew can tell. The conversation is not folded yet.
+    /// Ends the turn. The conversation is not folded yet.
+    ///
+    /// After success, the messages of the turn and the changed state survive whatever happens to the machine.
+    ///
+    /// # Errors
+    /// When the turn is not committed. None of its messages and state is stored then and the commit can be tried again,
+    /// unless the error says that the instance must be opened again to find out.
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>>;
 
-    /// Whether [`Journal::note`] does something: if not, nobody renders events for it.
+    /// Whether [`Journal::note`] stores anything. If not, the runtime renders no events for it.
     fn keeps_runtime_events(&self) -> bool {
         false
     }
 
-    /// Keeps runtime events for those who watch (F-EVENTS). Losing them loses nothing of the conversation.
+    /// Stores runtime events for observers. If they are lost, the conversation is still complete.
     ///
     /// # Errors
-    /// When they cannot be kept; the runtime reports it and goes on.
+    /// When they cannot be stored; the runtime reports it and continues.
+    // F-EVENTS
     fn note(&mut self, _events: &[RuntimeEvent]) -> Result<()> {
         Ok(())
     }
@@ -126,13 +134,13 @@ pub enum Durability {
     Synced,
 }
 
-/// What a turn leaves behind.
+/// The result of a turn, to be committed.
 pub struct Commit<'a> {
     /// The turn.
     pub turn: &'a TurnId,
     /// The conversation with the events of the turn, not yet folded.
     pub conversation: &'a Conversation,
-    /// The state of the extensions that changed theirs.
+    /// The new state of the extensions that changed theirs.
     pub state: &'a BTreeMap<ExtensionName, Value>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use goondan_core::store::How;
+use goondan_core::store::OpenMode;
 
 use crate::recorder::Op;
 
@@ -82,7 +82,7 @@ impl Model {
                         self.inodes.len() - 1
                     }
                 };
-                if *how == How::Emptied {
+                if *how == OpenMode::Truncate {
                     self.inodes[inode].pending.push(Change::SetLen(0));
                 }
                 self.handles.insert(*file, inode);

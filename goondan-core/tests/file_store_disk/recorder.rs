@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use goondan_core::Effect;
-use goondan_core::store::{Disk, DiskFile, How, RealDisk};
+use goondan_core::store::{Disk, DiskFile, OpenMode, RealDisk};
 
 /// One thing that happened, on the disk or around it.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(crate) enum Op {
     Open {
         file: usize,
         path: PathBuf,
-        how: How,
+        how: OpenMode,
     },
     Write {
         file: usize,
@@ -86,7 +86,7 @@ struct RecordedFile {
 }
 
 impl Disk for Recorder {
-    fn open(&self, path: &Path, how: How) -> Result<Box<dyn DiskFile>> {
+    fn open(&self, path: &Path, how: OpenMode) -> Result<Box<dyn DiskFile>> {
         let file = RealDisk.open(path, how)?;
         let mut ops = self.ops.lock().unwrap();
         let number = ops.len();

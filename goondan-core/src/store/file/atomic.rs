@@ -1,20 +1,14 @@
-//! Owns the steps towards the disk that a crash cannot tear: replacing a file, making directories, keeping bytes aside.
+//! Crash-safe file operations: replacing a file atomically, creating directories durably, keeping damaged bytes aside.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::disk::{Disk, DiskFile, How};
+use super::disk::{Disk, DiskFile, OpenMode};
 use crate::error::{Error, ErrorCode, Result};
 
-/// Runs work that waits for the disk, on the thread of the caller: a sync takes about a millisecond, and a hop to another
-/// thread would make every step of a turn slower. Since there is no await within, a dropped future cannot tear the work.
-pub(super) fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    work()
-}
-
-/// An error of the operating system while `doing` something with `path`.
+/// Returns the error for a failed system call: `doing` is the verb of the message, `path` the file.
 pub(super) fn io_error(doing: &str, path: &Path, error: io::Error) -> Error {
     let remedy = match error.kind() {
         ErrorKind::PermissionDenied => Some("give this process the right to read and write there"),
@@ -25,14 +19,14 @@ pub(super) fn io_error(doing: &str, path: &Path, error: io::Error) -> Error {
         }
         _ => None,
     };
-    let told = Error::new(ErrorCode::STORE_IO, format!("cannot {doing} {}", path.display())).caused_by(error);
+    let failed = Error::new(ErrorCode::STORE_IO, format!("cannot {doing} {}", path.display())).caused_by(error);
     match remedy {
-        Some(remedy) => told.suggest(remedy),
-        None => told,
+        Some(remedy) => failed.suggest(remedy),
+        None => failed,
     }
 }
 
-/// What stands in a file; nothing if it does not exist.
+/// Returns the content of a file, empty if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     match fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -40,7 +34,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// How long a file is; nothing if it does not exist.
+/// Returns the length of a file, zero if it does not exist.
 pub(super) fn len(path: &Path) -> Result<u64> {
     match fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
@@ -48,70 +42,71 @@ pub(super) fn len(path: &Path) -> Result<u64> {
     }
 }
 
-/// The steps, on one disk.
+/// The file operations, on one disk.
 #[derive(Clone, Debug)]
-pub(super) struct Files {
+pub(super) struct FileOps {
     disk: Arc<dyn Disk>,
 }
 
-impl Files {
+impl FileOps {
     pub(super) fn new(disk: Arc<dyn Disk>) -> Self {
         Self { disk }
     }
 
-    /// Opens a file that exists.
+    /// Opens an existing file.
     pub(super) fn open(&self, path: &Path) -> Result<Box<dyn DiskFile>> {
-        self.disk.open(path, How::Existing).map_err(|error| io_error("open", path, error))
+        self.disk.open(path, OpenMode::Existing).map_err(|error| io_error("open", path, error))
     }
 
-    /// Puts `bytes` in the place of a file: after a crash it has the old content or the new. The new one is there for good
-    /// when [`sync_dir`](Self::sync_dir) has followed.
+    /// Replaces the content of a file with `bytes` atomically: after a crash it has the old content or the new. The
+    /// new one is durable once [`sync_dir`](Self::sync_dir) has returned.
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<()> {
-        self.write_beside(path, bytes, true)?;
-        self.put_in_place(path)
+        self.write_temporary(path, bytes, true)?;
+        self.install_temporary(path)
     }
 
-    /// Like [`replace`](Self::replace), for content that may be lost with the machine.
+    /// Like [`replace`](Self::replace), for content that may be lost when the machine stops.
     pub(super) fn replace_unsynced(&self, path: &Path, bytes: &[u8]) -> Result<()> {
-        self.write_beside(path, bytes, false)?;
-        self.put_in_place(path)
+        self.write_temporary(path, bytes, false)?;
+        self.install_temporary(path)
     }
 
-    fn write_beside(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
-        let mut beside = self.beside(path)?;
-        let written = beside.write_at(0, bytes).and_then(|()| if sync { beside.sync() } else { Ok(()) });
-        written.map_err(|error| self.give_up_beside(path, error))
+    fn write_temporary(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
+        let mut file = self.create_temporary(path)?;
+        let written = file.write_at(0, bytes).and_then(|()| if sync { file.sync() } else { Ok(()) });
+        written.map_err(|error| self.discard_temporary(path, error))
     }
 
-    /// A new file that is to take the place of the one at `path`.
-    pub(super) fn beside(&self, path: &Path) -> Result<Box<dyn DiskFile>> {
+    /// Creates the temporary file that is to replace the file at `path`.
+    pub(super) fn create_temporary(&self, path: &Path) -> Result<Box<dyn DiskFile>> {
         let temporary = temporary(path);
-        self.disk.open(&temporary, How::Emptied).map_err(|error| io_error("write", &temporary, error))
+        self.disk.open(&temporary, OpenMode::Truncate).map_err(|error| io_error("write", &temporary, error))
     }
 
-    /// Takes away what was written [`beside`](Self::beside) until `error`: where a disk is full, it is in the way.
-    pub(super) fn give_up_beside(&self, path: &Path, error: io::Error) -> Error {
+    /// Removes the temporary file of `path` after `error`, since it takes up space on a full disk. Returns the error to
+    /// report.
+    pub(super) fn discard_temporary(&self, path: &Path, error: io::Error) -> Error {
         let temporary = temporary(path);
-        // Whether this works or not, the first failure is the one to tell.
+        // If this fails too, the first error is still the one to report.
         _ = self.disk.remove(&temporary);
         io_error("write", &temporary, error)
     }
 
-    /// Puts what was written [`beside`](Self::beside) a file in its place.
-    pub(super) fn put_in_place(&self, path: &Path) -> Result<()> {
+    /// Renames the temporary file of `path` to `path`.
+    pub(super) fn install_temporary(&self, path: &Path) -> Result<()> {
         self.disk.rename(&temporary(path), path).map_err(|error| io_error("replace", path, error))
     }
 
-    /// Makes a file, empty, unless it exists. Says whether it was made.
+    /// Creates an empty file unless it exists. Returns whether it was created.
     pub(super) fn ensure_file(&self, path: &Path) -> Result<bool> {
-        match self.disk.open(path, How::New) {
+        match self.disk.open(path, OpenMode::CreateNew) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(io_error("make", path, error)),
         }
     }
 
-    /// Makes a directory and those above it, each so that it outlives the machine.
+    /// Creates a directory and its parents durably: each parent is synced after its entry is created.
     pub(super) fn create_dirs(&self, path: &Path) -> Result<()> {
         if path.is_dir() {
             return Ok(());
@@ -125,12 +120,12 @@ impl Files {
         self.sync_dir(parent)
     }
 
-    /// Brings the names in a directory to the disk.
+    /// Syncs the entries of a directory to the disk.
     pub(super) fn sync_dir(&self, path: &Path) -> Result<()> {
         self.disk.sync_dir(path).map_err(|error| io_error("sync the directory", path, error))
     }
 
-    /// Cuts a file to `end` bytes, and keeps what stood beyond as `<file>.corrupt-<n>`: nothing is dropped silently.
+    /// Cuts a file to `end` bytes, and keeps the rest as `<file>.corrupt-<n>`: nothing is dropped silently.
     pub(super) fn cut(&self, path: &Path, end: u64) -> Result<()> {
         let read = || -> io::Result<File> {
             let mut file = File::open(path)?;
@@ -143,9 +138,10 @@ impl Files {
         cut.map_err(|error| io_error("cut the damaged end off", path, error))
     }
 
-    /// Keeps `content`, which is about to go from the file at `path`, as `<file>.corrupt-<n>`, and says where.
+    /// Saves `content`, which is about to be removed from the file at `path`, as `<file>.corrupt-<n>`. Returns that
+    /// path.
     pub(super) fn keep_aside(&self, path: &Path, content: impl Read) -> Result<PathBuf> {
-        let (aside, mut file) = self.new_aside(path)?;
+        let (aside, mut file) = self.create_aside(path)?;
         let bytes = copy(content, &mut *file).map_err(|error| io_error("write", &aside, error))?;
         path.parent().map_or(Ok(()), |dir| self.sync_dir(dir))?;
         tracing::warn!(
@@ -155,18 +151,18 @@ impl Files {
         Ok(aside)
     }
 
-    /// Gives the file at `path` the name `<file>.corrupt-<n>`.
+    /// Renames the file at `path` to `<file>.corrupt-<n>`.
     pub(super) fn move_aside(&self, path: &Path) -> Result<()> {
-        let (aside, _) = self.new_aside(path)?;
+        let (aside, _) = self.create_aside(path)?;
         self.disk.rename(path, &aside).map_err(|error| io_error("move aside", path, error))?;
         path.parent().map_or(Ok(()), |dir| self.sync_dir(dir))
     }
 
-    fn new_aside(&self, path: &Path) -> Result<(PathBuf, Box<dyn DiskFile>)> {
+    fn create_aside(&self, path: &Path) -> Result<(PathBuf, Box<dyn DiskFile>)> {
         let mut n = 1_u32;
         loop {
-            let aside = with_end(path, &format!(".corrupt-{n}"));
-            match self.disk.open(&aside, How::New) {
+            let aside = with_suffix(path, &format!(".corrupt-{n}"));
+            match self.disk.open(&aside, OpenMode::CreateNew) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => n += 1,
                 opened => return Ok((aside.clone(), opened.map_err(|error| io_error("make", &aside, error))?)),
             }
@@ -174,14 +170,14 @@ impl Files {
     }
 }
 
-/// Copies to the start of a file, piece by piece, and syncs it.
+/// Copies to the start of a file, chunk by chunk, and syncs it.
 fn copy(mut from: impl Read, to: &mut dyn DiskFile) -> io::Result<u64> {
-    let (mut piece, mut at) = (vec![0; 1 << 16], 0);
+    let (mut chunk, mut at) = (vec![0; 1 << 16], 0);
     loop {
-        match from.read(&mut piece) {
+        match from.read(&mut chunk) {
             Ok(0) => break,
             Ok(count) => {
-                to.write_at(at, &piece[..count])?;
+                to.write_at(at, &chunk[..count])?;
                 at += count as u64;
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -192,13 +188,13 @@ fn copy(mut from: impl Read, to: &mut dyn DiskFile) -> io::Result<u64> {
     Ok(at)
 }
 
-/// The name is always the same: the lock keeps others away, and what a crash left is overwritten.
+/// The name is always the same: the lock excludes other writers, and a leftover of a crash is overwritten.
 fn temporary(path: &Path) -> PathBuf {
-    with_end(path, ".tmp")
+    with_suffix(path, ".tmp")
 }
 
-fn with_end(path: &Path, end: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(end);
+    name.push(suffix);
     PathBuf::from(name)
 }

@@ -1,4 +1,4 @@
-//! Owns `base.jsonl`: reading it message by message, and writing the next one without holding it in memory.
+//! `base.jsonl`: reading it message by message, and writing the next one without holding it in memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -11,24 +11,25 @@ use serde::de::IgnoredAny;
 
 use super::atomic::{self, io_error};
 use super::disk::DiskFile;
+use super::layout::InstanceDir;
 use super::lines::{damaged, ends_line};
-use super::place::Place;
 use crate::conversation::{Conversation, Message};
 use crate::error::{Error, Result};
 
-/// How much is read or written at once: what the caches nearest to a core hold, so that what was read is still there when its
-/// checksum is made and when it is written.
-const PIECE: usize = 1 << 16;
+/// Size of one read or write. It fits into the cache nearest to a core, so that the bytes of a chunk are still there
+/// when they are checksummed and written.
+const CHUNK: usize = 1 << 16;
 
-/// What one must know of a base to add to it without reading it, so that a turn costs what it adds.
+/// Length and checksum of a base. They allow appending to it without reading it, so that a turn costs only what it
+/// adds.
 #[derive(Clone, Debug)]
-pub(super) struct Mark {
+pub(super) struct Fingerprint {
     pub(super) bytes: u64,
     hasher: Hasher,
     pub(super) ends_line: bool,
 }
 
-impl Mark {
+impl Fingerprint {
     fn new() -> Self {
         Self { bytes: 0, hasher: Hasher::new(), ends_line: true }
     }
@@ -45,14 +46,14 @@ impl Mark {
         self.hasher.clone().finalize()
     }
 
-    /// The mark of the first `end` bytes of a file.
+    /// Returns the fingerprint of the first `end` bytes of a file.
     pub(super) fn of(path: &Path, end: u64) -> Result<Self> {
         let read = || -> io::Result<Self> {
-            let (mut file, mut piece, mut mark) = (File::open(path)?.take(end), vec![0; PIECE], Self::new());
+            let (mut file, mut chunk, mut fingerprint) = (File::open(path)?.take(end), vec![0; CHUNK], Self::new());
             loop {
-                match file.read(&mut piece)? {
-                    0 => return Ok(mark),
-                    count => mark.add(&piece[..count]),
+                match file.read(&mut chunk)? {
+                    0 => return Ok(fingerprint),
+                    count => fingerprint.add(&chunk[..count]),
                 }
             }
         };
@@ -60,37 +61,42 @@ impl Mark {
     }
 }
 
-/// What one must know of a base to rewrite it without writing anew what stays.
+/// The offsets of the lines of a base. They allow rewriting it by copying unchanged lines.
 #[derive(Debug)]
-pub(super) struct Base {
-    pub(super) mark: Mark,
-    /// Where the line of each message ends; it starts where the one before ends.
+pub(super) struct BaseIndex {
+    pub(super) fingerprint: Fingerprint,
+    /// The offset at which the line of each message ends; it starts where the previous one ends.
     pub(super) ends: Vec<u64>,
 }
 
-/// A base, and what it says.
-pub(super) struct Loaded {
+/// A base that was read.
+pub(super) struct LoadedBase {
     pub(super) messages: Vec<Arc<Message>>,
-    pub(super) base: Base,
-    /// Where the last line starts, if a crash tore it; the rest of `self` is about what stands before it.
+    pub(super) index: BaseIndex,
+    /// The offset of the last line, if a crash tore it. The other fields cover only the bytes before it.
     pub(super) tear: Option<u64>,
 }
 
-/// Reads all of the file at `path`, whose last line may be torn, or the first `end` bytes of it, which must be whole.
-pub(super) fn load(path: &Path, end: Option<u64>) -> Result<Loaded> {
+/// Reads the file at `path`, whose last line may be torn; or, with `end`, its first `end` bytes, which must not be
+/// torn.
+pub(super) fn load(path: &Path, end: Option<u64>) -> Result<LoadedBase> {
     scan(path, end, &mut |_, error| Err(error))
 }
 
-/// Like [`load`], and asks `refuse` about lines that are no messages.
+/// Like [`load`], but calls `refuse` for each line that is not a message, and skips the line if that returns `Ok`.
 pub(super) fn scan(
     path: &Path,
     end: Option<u64>,
     refuse: &mut dyn FnMut(usize, Error) -> Result<()>,
-) -> Result<Loaded> {
+) -> Result<LoadedBase> {
     let failed = |error| io_error("read", path, error);
     let file = File::open(path).map_err(failed)?;
-    let mut file = BufReader::with_capacity(PIECE, file.take(end.unwrap_or(u64::MAX)));
-    let mut loaded = Loaded { messages: Vec::new(), base: Base { mark: Mark::new(), ends: Vec::new() }, tear: None };
+    let mut file = BufReader::with_capacity(CHUNK, file.take(end.unwrap_or(u64::MAX)));
+    let mut loaded = LoadedBase {
+        messages: Vec::new(),
+        index: BaseIndex { fingerprint: Fingerprint::new(), ends: Vec::new() },
+        tear: None,
+    };
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -99,17 +105,17 @@ pub(super) fn scan(
         }
         let blank = line.trim_ascii().is_empty();
         if end.is_none() && !blank && is_torn(&line) {
-            loaded.tear = Some(loaded.base.mark.bytes);
+            loaded.tear = Some(loaded.index.fingerprint.bytes);
             break;
         }
-        loaded.base.mark.add(&line);
+        loaded.index.fingerprint.add(&line);
         if blank {
             continue;
         }
         match serde_json::from_slice(&line) {
             Ok(message) => {
                 loaded.messages.push(Arc::new(message));
-                loaded.base.ends.push(loaded.base.mark.bytes);
+                loaded.index.ends.push(loaded.index.fingerprint.bytes);
             }
             Err(error) => refuse(number, damaged(path, number, "this is no message").caused_by(error))?,
         }
@@ -117,114 +123,116 @@ pub(super) fn scan(
     Ok(loaded)
 }
 
-/// A line that lacks only its end is whole: other writers end their files so.
+/// Whether a crash tore `line`. A line that lacks only its line end is whole: other implementations may leave it out.
 fn is_torn(line: &[u8]) -> bool {
     !ends_line(line) && serde_json::from_slice::<IgnoredAny>(line).is_err()
 }
 
-/// Adds `lines` to the base, of which `at` bytes count, and syncs it.
-pub(super) fn append(place: &Place, at: u64, lines: &[u8]) -> Result<()> {
-    let path = place.base();
+/// Appends `lines` to the base, whose valid length is `at` bytes, and syncs it.
+pub(super) fn append(dir: &InstanceDir, at: u64, lines: &[u8]) -> Result<()> {
+    let path = dir.base();
     let failed = |error| io_error("write", &path, error);
-    let mut file = place.files().open(&path)?;
-    // An attempt before this one may have written some of the lines. Anything else is not ours to write over, and beyond
-    // the end of a shorter file writing would leave a hole.
+    let mut file = dir.ops().open(&path)?;
+    // An earlier attempt may have written some of the lines. Other bytes are from another program and must not be
+    // overwritten; in a file that is too short, writing at `at` would leave a hole.
     if !(at..=at + lines.len() as u64).contains(&atomic::len(&path)?) {
         return Err(failed(io::Error::other("another program has changed its length")));
     }
     file.write_at(at, lines).and_then(|()| file.sync()).map_err(failed)
 }
 
-/// Writes the base that `conversation` is now beside the old one, and syncs it. Lines that stay are copied as they are.
-pub(super) fn write_beside(place: &Place, old: &Base, conversation: &Conversation) -> Result<Base> {
-    let path = place.base();
-    let mut next = Rewrite::new(place.files().beside(&path)?);
-    let written = next.write(&path, old, conversation).and_then(|()| next.finish());
+/// Writes the messages of `conversation` to the temporary file beside the base, and syncs it. Lines of unchanged
+/// messages are copied from the old base.
+pub(super) fn write_temporary(dir: &InstanceDir, old: &BaseIndex, conversation: &Conversation) -> Result<BaseIndex> {
+    let path = dir.base();
+    let mut writer = BaseWriter::new(dir.ops().create_temporary(&path)?);
+    let written = writer.write(&path, old, conversation).and_then(|()| writer.finish());
     match written {
-        Ok(()) => Ok(next.base),
-        Err(error) => Err(place.files().give_up_beside(&path, error)),
+        Ok(()) => Ok(writer.index),
+        Err(error) => Err(dir.ops().discard_temporary(&path, error)),
     }
 }
 
-/// A base on its way to a file.
-struct Rewrite {
+/// Writes a new base to a file through a buffer of one chunk, and builds its index.
+struct BaseWriter {
     file: Box<dyn DiskFile>,
     buffer: Vec<u8>,
-    base: Base,
+    index: BaseIndex,
 }
 
-impl Rewrite {
+impl BaseWriter {
     fn new(file: Box<dyn DiskFile>) -> Self {
-        let base = Base { mark: Mark::new(), ends: Vec::new() };
-        Self { file, buffer: Vec::with_capacity(PIECE), base }
+        let index = BaseIndex { fingerprint: Fingerprint::new(), ends: Vec::new() };
+        Self { file, buffer: Vec::with_capacity(CHUNK), index }
     }
 
-    fn write(&mut self, path: &Path, old: &Base, conversation: &Conversation) -> io::Result<()> {
-        // Where messages of the base share an id the conversation has fewer of them than the file, and when another
-        // program wrote to the file, its lines are not those that are known: then nothing is copied.
-        let known = conversation.base_len() == old.ends.len() && std::fs::metadata(path)?.len() == old.mark.bytes;
-        let mut source = known.then(|| File::open(path)).transpose()?;
-        // The lines of these messages of the base stay, and have not been copied yet.
-        let mut staying: Range<usize> = 0..0;
-        for (place, message) in conversation.messages_of_base() {
-            match (place, &mut source) {
-                (Some(place), Some(_)) if place == staying.end && !staying.is_empty() => staying.end += 1,
-                (Some(place), Some(source)) => {
-                    self.copy(source, old, std::mem::replace(&mut staying, place..place + 1))?;
+    fn write(&mut self, path: &Path, old: &BaseIndex, conversation: &Conversation) -> io::Result<()> {
+        // Copy nothing if the index does not match: when messages of the base share an id, the conversation has fewer
+        // of them than the file, and when another program wrote to the file, its lines are unknown.
+        let indexed =
+            conversation.base_len() == old.ends.len() && std::fs::metadata(path)?.len() == old.fingerprint.bytes;
+        let mut source = indexed.then(|| File::open(path)).transpose()?;
+        // Consecutive messages of the old base that are unchanged and not copied yet.
+        let mut unchanged: Range<usize> = 0..0;
+        for (index, message) in conversation.messages_of_base() {
+            match (index, &mut source) {
+                (Some(index), Some(_)) if index == unchanged.end && !unchanged.is_empty() => unchanged.end += 1,
+                (Some(index), Some(source)) => {
+                    self.copy(source, old, std::mem::replace(&mut unchanged, index..index + 1))?;
                 }
                 (_, source) => {
                     if let Some(source) = source {
-                        self.copy(source, old, std::mem::take(&mut staying))?;
+                        self.copy(source, old, std::mem::take(&mut unchanged))?;
                     }
                     serde_json::to_writer(&mut *self, &**message)?;
                     self.end_line()?;
                 }
             }
         }
-        source.map_or(Ok(()), |mut source| self.copy(&mut source, old, staying))
+        source.map_or(Ok(()), |mut source| self.copy(&mut source, old, unchanged))
     }
 
-    /// Copies the lines of some messages of the base that follow one another.
-    fn copy(&mut self, source: &mut File, old: &Base, messages: Range<usize>) -> io::Result<()> {
+    /// Copies the lines of consecutive messages of the old base.
+    fn copy(&mut self, source: &mut File, old: &BaseIndex, messages: Range<usize>) -> io::Result<()> {
         if messages.is_empty() {
             return Ok(());
         }
         let start = messages.start.checked_sub(1).map_or(0, |before| old.ends[before]);
         let ends = &old.ends[messages];
         let length = ends.last().map_or(0, |end| end - start);
-        let at = self.base.mark.bytes;
+        let at = self.index.fingerprint.bytes;
         source.seek(SeekFrom::Start(start))?;
-        self.take_in(source, length)?;
-        self.base.ends.extend(ends.iter().map(|end| end - start + at));
-        if !self.base.mark.ends_line {
-            // The last line of a file of another implementation.
-            self.base.ends.pop();
+        self.copy_bytes(source, length)?;
+        self.index.ends.extend(ends.iter().map(|end| end - start + at));
+        if !self.index.fingerprint.ends_line {
+            // The last line of a file of another implementation may lack its line end.
+            self.index.ends.pop();
             self.end_line()?;
         }
         Ok(())
     }
 
-    fn take_in(&mut self, source: &mut File, mut length: u64) -> io::Result<()> {
+    fn copy_bytes(&mut self, source: &mut File, mut length: u64) -> io::Result<()> {
         while length > 0 {
-            if self.buffer.len() == PIECE {
+            if self.buffer.len() == CHUNK {
                 self.flush()?;
             }
             let before = self.buffer.len();
-            let piece = (PIECE - before).min(usize::try_from(length).unwrap_or(PIECE));
-            self.buffer.resize(before + piece, 0);
+            let count = (CHUNK - before).min(usize::try_from(length).unwrap_or(CHUNK));
+            self.buffer.resize(before + count, 0);
             source.read_exact(&mut self.buffer[before..]).map_err(|error| match error.kind() {
                 io::ErrorKind::UnexpectedEof => io::Error::other("the base became shorter while it was read"),
                 _ => error,
             })?;
-            self.base.mark.add(&self.buffer[before..]);
-            length -= piece as u64;
+            self.index.fingerprint.add(&self.buffer[before..]);
+            length -= count as u64;
         }
         Ok(())
     }
 
     fn end_line(&mut self) -> io::Result<()> {
         self.write_all(b"\n")?;
-        self.base.ends.push(self.base.mark.bytes);
+        self.index.ends.push(self.index.fingerprint.bytes);
         Ok(())
     }
 
@@ -234,18 +242,18 @@ impl Rewrite {
     }
 }
 
-impl Write for Rewrite {
+impl Write for BaseWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.buffer.len() + bytes.len() > PIECE {
+        if self.buffer.len() + bytes.len() > CHUNK {
             self.flush()?;
         }
-        self.base.mark.add(bytes);
+        self.index.fingerprint.add(bytes);
         self.buffer.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let at = self.base.mark.bytes - self.buffer.len() as u64;
+        let at = self.index.fingerprint.bytes - self.buffer.len() as u64;
         if !self.buffer.is_empty() {
             self.file.write_at(at, &self.buffer)?;
             self.buffer.clear();

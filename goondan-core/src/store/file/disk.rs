@@ -1,7 +1,7 @@
-//! Owns the seam to the file system: all that the store does to a disk, and the disk of the operating system.
+//! Seam to the file system: the write operations of the store, and their implementation by the operating system.
 //!
-//! Reading is not part of it: what was written is read from the file system, whoever wrote it there. Nor are the lock and
-//! the runtime events, which no recovery reads.
+//! Reads do not go through it: they always come from the real file system. Neither do the lock and the runtime events,
+//! which recovery does not read.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
@@ -9,61 +9,61 @@ use std::io::{Result, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the store asks of a file system. A test puts one in front of the real one that notes what is done, in which order.
-#[expect(clippy::missing_errors_doc, reason = "each fails as the file system says")]
+/// The write operations of a file system. Tests wrap the real one to record the operations in order.
+#[expect(clippy::missing_errors_doc, reason = "each returns the error of the file system")]
 pub trait Disk: Debug + Send + Sync + 'static {
     /// Opens a file for writing.
-    fn open(&self, path: &Path, how: How) -> Result<Box<dyn DiskFile>>;
+    fn open(&self, path: &Path, mode: OpenMode) -> Result<Box<dyn DiskFile>>;
 
-    /// Gives a file another name, in the place of the file that has it.
+    /// Renames a file. If `to` exists, it is replaced.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
-    /// Takes a file away.
+    /// Removes a file.
     fn remove(&self, path: &Path) -> Result<()>;
 
-    /// Makes a directory in one that exists.
+    /// Creates a directory. Its parent must exist.
     fn create_dir(&self, path: &Path) -> Result<()>;
 
-    /// Brings the names in a directory to the disk.
+    /// Syncs the entries of a directory to the disk.
     fn sync_dir(&self, path: &Path) -> Result<()>;
 }
 
 /// A file that is open for writing.
-#[expect(clippy::missing_errors_doc, reason = "each fails as the file system says")]
+#[expect(clippy::missing_errors_doc, reason = "each returns the error of the file system")]
 pub trait DiskFile: Debug + Send + Sync {
-    /// Writes all of `bytes`, the first of them at `at`.
+    /// Writes all of `bytes`, starting at the offset `at`.
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Cuts the file, or fills it with zeros, to a length.
+    /// Truncates the file to a length, or extends it with zeros.
     fn set_len(&mut self, len: u64) -> Result<()>;
 
-    /// Brings the content to the disk.
+    /// Syncs the content to the disk.
     fn sync(&mut self) -> Result<()>;
 }
 
-/// Which file [`Disk::open`] opens.
+/// How [`Disk::open`] treats an existing or missing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// One that exists.
+pub enum OpenMode {
+    /// The file must exist.
     Existing,
-    /// One that does not exist: made, empty.
-    New,
-    /// Either, and then it is empty.
-    Emptied,
+    /// The file must not exist, and is created.
+    CreateNew,
+    /// The file is created if it does not exist, and is truncated if it does.
+    Truncate,
 }
 
-/// The file system of the operating system.
+/// The operating system's file system.
 #[derive(Debug)]
 pub struct RealDisk;
 
 impl Disk for RealDisk {
-    fn open(&self, path: &Path, how: How) -> Result<Box<dyn DiskFile>> {
+    fn open(&self, path: &Path, mode: OpenMode) -> Result<Box<dyn DiskFile>> {
         let mut options = OpenOptions::new();
         options.write(true);
-        match how {
-            How::Existing => &mut options,
-            How::New => options.create_new(true),
-            How::Emptied => options.create(true).truncate(true),
+        match mode {
+            OpenMode::Existing => &mut options,
+            OpenMode::CreateNew => options.create_new(true),
+            OpenMode::Truncate => options.create(true).truncate(true),
         };
         Ok(Box::new(options.open(path)?))
     }
@@ -81,7 +81,7 @@ impl Disk for RealDisk {
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
-        // Only Unix has and needs this.
+        // Only Unix supports and needs syncing a directory.
         if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
     }
 }
@@ -101,16 +101,16 @@ impl DiskFile for File {
     }
 }
 
-/// A disk that is never told to bring anything to the medium: [`Fsync::Never`](super::Fsync::Never).
+/// Wraps a disk and skips every sync, for [`Fsync::Never`](super::Fsync::Never).
 #[derive(Debug)]
-pub(super) struct Unsynced(pub(super) Arc<dyn Disk>);
+pub(super) struct UnsyncedDisk(pub(super) Arc<dyn Disk>);
 
 #[derive(Debug)]
 struct UnsyncedFile(Box<dyn DiskFile>);
 
-impl Disk for Unsynced {
-    fn open(&self, path: &Path, how: How) -> Result<Box<dyn DiskFile>> {
-        Ok(Box::new(UnsyncedFile(self.0.open(path, how)?)))
+impl Disk for UnsyncedDisk {
+    fn open(&self, path: &Path, mode: OpenMode) -> Result<Box<dyn DiskFile>> {
+        Ok(Box::new(UnsyncedFile(self.0.open(path, mode)?)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {

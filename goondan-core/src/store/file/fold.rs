@@ -1,62 +1,63 @@
-//! Owns what a committed turn does to the files of an instance: the new base, the new state, and the cleared events.
+//! Folding a committed turn into the files of an instance: the new base, the new state, and the emptied events.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::base::{self, Base, Mark};
-use super::events::Events;
+use super::base::{self, BaseIndex, Fingerprint};
+use super::events::EventsFile;
+use super::layout::InstanceDir;
 use super::lines;
-use super::log::Fold;
-use super::place::Place;
+use super::records::FoldRecord;
 use super::state;
 use crate::conversation::{Conversation, MessageEvent};
 use crate::error::Result;
 use crate::name::{ExtensionName, TurnId};
 
-/// The way from the files before a turn to those after it: made when the turn is committed, and again by an opening that
-/// finds it unfinished.
+/// The file changes of one committed turn. Prepared before the commit and finished after it; an opening that finds a
+/// committed turn unfinished prepares and finishes them again.
 #[derive(Debug)]
 pub(super) struct Folding<'a> {
-    pub(super) record: Fold<'a>,
-    change: Change,
-    after: Mark,
+    pub(super) record: FoldRecord<'a>,
+    change: BaseChange,
+    /// The fingerprint of the new base.
+    after: Fingerprint,
 }
 
 #[derive(Debug)]
-enum Change {
-    /// The base is the new one already.
+enum BaseChange {
+    /// The base is already the new one.
     Nothing,
     Append {
         at: u64,
         lines: Vec<u8>,
         ends: Vec<u64>,
     },
-    /// The new one is written beside it.
-    Exchange {
+    /// The new base is in the temporary file beside the old one.
+    Replace {
         ends: Vec<u64>,
     },
 }
 
 impl<'a> Folding<'a> {
-    /// Folds the events of `conversation` into the base `before`. A base that must be written anew is written beside the old
-    /// one here, before the commit: what a disk may refuse is done before the turn is promised.
-    pub(super) fn of(
-        place: &Place,
-        before: &Base,
+    /// Prepares folding the events of `conversation` into the base `before`. A base that must be rewritten is written
+    /// to a temporary file here, before the commit, because a full disk can refuse it.
+    pub(super) fn prepare(
+        dir: &InstanceDir,
+        before: &BaseIndex,
         turn: &'a TurnId,
         conversation: &Conversation,
         state: &'a BTreeMap<ExtensionName, Value>,
     ) -> Result<Self> {
         let pure = conversation.only_appends();
         let (change, after) = if pure {
-            append(place, &before.mark, conversation)?
+            append(dir, &before.fingerprint, conversation)?
         } else {
-            let Base { mark, ends } = base::write_beside(place, before, conversation)?;
-            (Change::Exchange { ends }, mark)
+            let BaseIndex { fingerprint, ends } = base::write_temporary(dir, before, conversation)?;
+            (BaseChange::Replace { ends }, fingerprint)
         };
-        let record = Fold {
+        let record = FoldRecord {
             fold: Cow::Borrowed(turn),
             pure,
             base_bytes_after: after.bytes,
@@ -66,47 +67,47 @@ impl<'a> Folding<'a> {
         Ok(Self { record, change, after })
     }
 
-    /// The rest of a fold whose base is done.
-    pub(super) fn after_base(record: Fold<'a>, base: Mark) -> Self {
-        Self { record, change: Change::Nothing, after: base }
+    /// Returns the remaining changes of a turn whose base is already the new one.
+    pub(super) fn after_base(record: FoldRecord<'a>, base: Fingerprint) -> Self {
+        Self { record, change: BaseChange::Nothing, after: base }
     }
 
-    /// What comes after the commit. It may be done again after a failure or a crash in it, but only from the start.
-    pub(super) fn finish(&self, place: &Place, events: &mut Events) -> Result<()> {
+    /// Does the steps after the commit. After a failure or crash it can be repeated, but only from its start.
+    pub(super) fn finish(&self, dir: &InstanceDir, events: &mut EventsFile) -> Result<()> {
         match &self.change {
-            Change::Nothing => {}
-            Change::Append { at, lines, .. } => base::append(place, *at, lines)?,
-            Change::Exchange { .. } => {
-                place.files().put_in_place(&place.base())?;
-                place.files().sync_dir(&place.messages())?;
+            BaseChange::Nothing => {}
+            BaseChange::Append { at, lines, .. } => base::append(dir, *at, lines)?,
+            BaseChange::Replace { .. } => {
+                dir.ops().install_temporary(&dir.base())?;
+                dir.ops().sync_dir(&dir.messages())?;
             }
         }
-        state::write(place, &self.record.state)?;
-        // Only now, when all that the events and the record say is on the disk elsewhere. It need not be synced: an
-        // opening that still finds them finds the base as the record says, and clears them again.
+        state::write(dir, &self.record.state)?;
+        // Last, when everything in the events and the record is on the disk elsewhere. This needs no sync: an opening
+        // that still finds them also finds the base that the record describes, and empties them again.
         events.cut(0)
     }
 
-    /// Makes `base` what it is after the fold.
-    pub(super) fn settle(self, base: &mut Base) {
-        base.mark = self.after;
+    /// Updates the index `base` to the new base.
+    pub(super) fn update_index(self, base: &mut BaseIndex) {
+        base.fingerprint = self.after;
         match self.change {
-            Change::Nothing => {}
-            Change::Append { ends, .. } => base.ends.extend(ends),
-            Change::Exchange { ends } => base.ends = ends,
+            BaseChange::Nothing => {}
+            BaseChange::Append { ends, .. } => base.ends.extend(ends),
+            BaseChange::Replace { ends } => base.ends = ends,
         }
     }
 
-    /// How many bytes the part of the new base has that comes after the old one, if it is the old one and more.
+    /// Returns the bytes that the new base appends to the old one; empty if it replaces it.
     pub(super) fn appended(&self) -> &[u8] {
         match &self.change {
-            Change::Append { lines, .. } => lines,
-            Change::Nothing | Change::Exchange { .. } => &[],
+            BaseChange::Append { lines, .. } => lines,
+            BaseChange::Nothing | BaseChange::Replace { .. } => &[],
         }
     }
 }
 
-fn append(place: &Place, before: &Mark, conversation: &Conversation) -> Result<(Change, Mark)> {
+fn append(dir: &InstanceDir, before: &Fingerprint, conversation: &Conversation) -> Result<(BaseChange, Fingerprint)> {
     let (mut new, mut ends) = (Vec::new(), Vec::new());
     let mut appended = conversation.events().iter().filter_map(MessageEvent::appended).peekable();
     // A file of another implementation may lack its last line end.
@@ -114,11 +115,12 @@ fn append(place: &Place, before: &Mark, conversation: &Conversation) -> Result<(
         new.push(b'\n');
     }
     for message in appended {
-        lines::push(&mut new, message, &place.base())?;
+        lines::push(&mut new, message, &dir.base())?;
         ends.push(before.bytes + new.len() as u64);
     }
     let mut after = before.clone();
     after.add(&new);
-    let change = if new.is_empty() { Change::Nothing } else { Change::Append { at: before.bytes, lines: new, ends } };
+    let change =
+        if new.is_empty() { BaseChange::Nothing } else { BaseChange::Append { at: before.bytes, lines: new, ends } };
     Ok((change, after))
 }

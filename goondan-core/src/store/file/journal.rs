@@ -1,4 +1,4 @@
-//! Owns the journal of an open instance: the order of writes that makes a turn there or not there.
+//! Journal of an open instance: writes in the order that makes each turn atomic.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,17 +7,16 @@ use serde_json::Value;
 
 use super::super::{Commit, Durability, InstanceId, Interrupted, Journal, Opened};
 use super::Fsync;
-use super::atomic::blocking;
-use super::base::Base;
-use super::events::Events;
+use super::base::BaseIndex;
+use super::events::EventsFile;
 use super::fold::Folding;
+use super::layout::InstanceDir;
 use super::lines;
 use super::lock::Lock;
-use super::log::{Begin, Started};
 use super::metadata::{Metadata, Status};
-use super::place::Place;
+use super::records::{BeginRecord, StartedRecord};
 use super::recovery::{Recovered, recover};
-use super::runtime_events::RuntimeLog;
+use super::runtime_events::RuntimeEventsFile;
 use super::state;
 use crate::BoxFuture;
 use crate::conversation::MessageEvent;
@@ -25,92 +24,95 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::event::RuntimeEvent;
 use crate::name::{ToolCallId, TurnId};
 
-/// Opens the instance whose directory is `place`.
-pub(super) fn open(place: Place, instance: &InstanceId, fsync: Fsync) -> Result<Opened> {
-    place.refuse_links()?;
-    place.files().create_dirs(&place.messages())?;
-    let lock = Lock::take(&place.lock(), instance)?;
-    let metadata = Metadata::read(&place, instance)?;
-    let Recovered { messages, base, interrupted, events, ends_line } = recover(&place)?;
-    let state: BTreeMap<_, Value> = state::read(&place.extensions())?;
+/// Opens the instance in `dir`: locks it, recovers it, and returns its content and journal.
+pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Result<Opened> {
+    dir.refuse_links()?;
+    dir.ops().create_dirs(&dir.messages())?;
+    let lock = Lock::take(&dir.lock(), instance)?;
+    let metadata = Metadata::read(&dir, instance)?;
+    let Recovered { messages, index, interrupted, events, ends_line } = recover(&dir)?;
+    let state: BTreeMap<_, Value> = state::read(&dir.extensions())?;
     let known = metadata.is_some();
     let metadata = match metadata {
         Some(metadata) => metadata,
-        None => found(&place, instance)?,
+        None => create_metadata(&dir, instance)?,
     };
-    let workdir = place.workdir();
-    let runtime_log = RuntimeLog::new(place.runtime_events());
+    let workdir = dir.workdir();
+    let runtime_events = RuntimeEventsFile::new(dir.runtime_events());
     let mut journal = FileJournal {
-        place,
+        dir,
         events,
-        // What the next record is glued to must not be another one.
+        // The next record must not be appended to an existing line.
         buffer: if ends_line { Vec::new() } else { vec![b'\n'] },
-        base,
-        running: interrupted.as_ref().map(|Interrupted { turn, events, .. }| Running::new(turn, events.len())),
+        index,
+        running: interrupted.as_ref().map(|Interrupted { turn, events, .. }| RunningTurn::new(turn, events.len())),
         health: Health::Good,
         fsync,
         metadata,
-        runtime_log,
+        runtime_events,
         _lock: lock,
     };
     let status = if journal.running.is_some() { Status::Processing } else { Status::Idle };
     if known || journal.running.is_some() {
-        journal.metadata.note(&journal.place, status);
+        journal.metadata.set_status(&journal.dir, status);
     }
     Ok(Opened { base: messages, interrupted, state, workdir, journal: Box::new(journal) })
 }
 
-/// Makes the metadata of a new directory. Until it is there, nobody knows whether an earlier process came so far as to
-/// bring the names of the directories to the disk, without which a commit would not outlive the machine.
-fn found(place: &Place, instance: &InstanceId) -> Result<Metadata> {
+/// Creates the metadata of a new directory, and syncs the entries of the directories on its path. While the metadata
+/// is missing, an earlier process may have ended before it synced them, and without them a commit would not survive a
+/// crash of the machine.
+fn create_metadata(dir: &InstanceDir, instance: &InstanceId) -> Result<Metadata> {
     let metadata = Metadata::new(instance);
-    metadata.write(place)?;
-    place.files().sync_dir(&place.messages())?;
-    place.dir().ancestors().take(3).try_for_each(|dir| place.files().sync_dir(dir))?;
+    metadata.write(dir)?;
+    dir.ops().sync_dir(&dir.messages())?;
+    dir.path().ancestors().take(3).try_for_each(|path| dir.ops().sync_dir(path))?;
     Ok(metadata)
 }
 
 struct FileJournal {
-    place: Place,
-    events: Events,
-    /// Records that are not in the file yet.
+    dir: InstanceDir,
+    events: EventsFile,
+    /// Records that are not written to the file yet.
     buffer: Vec<u8>,
-    /// The base as it is without the running turn.
-    base: Base,
-    running: Option<Running>,
+    /// The index of the base, which does not contain the running turn.
+    index: BaseIndex,
+    running: Option<RunningTurn>,
     health: Health,
     fsync: Fsync,
     metadata: Metadata,
-    runtime_log: RuntimeLog,
-    /// Declared last, to be given back last.
+    runtime_events: RuntimeEventsFile,
+    /// Declared last, so that it is dropped last.
     _lock: Lock,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningTurn {
     turn: TurnId,
+    /// How many of its events are recorded.
     recorded: usize,
 }
 
-impl Running {
+impl RunningTurn {
     fn new(turn: &TurnId, recorded: usize) -> Self {
         Self { turn: turn.clone(), recorded }
     }
 }
 
+/// Whether the files are as the journal expects them.
 enum Health {
     Good,
-    /// The last turn is committed, but the files after the record of it are not done.
+    /// The last turn is committed, but the steps after the commit have failed.
     Unfinished,
-    /// What is on the disk is unknown: only reading it again can tell.
-    Unknown(String),
+    /// The content of the disk is unknown after a failure, which is described here. The instance must be opened again.
+    Poisoned(String),
 }
 
 impl FileJournal {
     fn check(&self) -> Result<()> {
         match &self.health {
             Health::Good | Health::Unfinished => Ok(()),
-            Health::Unknown(why) => Err(Error::new(
+            Health::Poisoned(why) => Err(Error::new(
                 ErrorCode::STORE_IO,
                 format!("the instance cannot go on after an earlier failure: {why}"),
             )
@@ -118,34 +120,34 @@ impl FileJournal {
         }
     }
 
-    fn running(&mut self) -> Result<&mut Running> {
+    fn running(&mut self) -> Result<&mut RunningTurn> {
         self.check()?;
         self.running.as_mut().ok_or_else(|| misuse("no turn is running: begin one first".to_owned()))
     }
 
-    /// Does what is left of a committed turn, which must be done before anything else is written.
+    /// Does the remaining steps of a committed turn. They must be done before anything else is written.
     fn finish_last_turn(&mut self) -> Result<()> {
         if matches!(self.health, Health::Unfinished) {
-            let recovered = recover(&self.place)?;
+            let recovered = recover(&self.dir)?;
             if recovered.interrupted.is_some() {
-                return Err(self.lose(misuse("the record of the last commit is gone".to_owned())));
+                return Err(self.poison(misuse("the record of the last commit is gone".to_owned())));
             }
-            (self.events, self.base, self.health) = (recovered.events, recovered.base, Health::Good);
+            (self.events, self.index, self.health) = (recovered.events, recovered.index, Health::Good);
         }
         Ok(())
     }
 
     fn begin_now(&mut self, turn: &TurnId) -> Result<()> {
         self.check()?;
-        if let Some(Running { turn, .. }) = &self.running {
+        if let Some(RunningTurn { turn, .. }) = &self.running {
             // F-CONV: events of different turns must not be mixed.
             return Err(misuse(format!("the turn `{turn}` is not committed: commit it before another begins")));
         }
         self.finish_last_turn()?;
-        let begin = Begin { turn: turn.clone(), base_bytes: self.base.mark.bytes };
-        lines::push(&mut self.buffer, &begin, &self.place.events())?;
-        self.running = Some(Running::new(turn, 0));
-        self.metadata.note(&self.place, Status::Processing);
+        let begin = BeginRecord { turn: turn.clone(), base_bytes: self.index.fingerprint.bytes };
+        lines::push(&mut self.buffer, &begin, &self.dir.events())?;
+        self.running = Some(RunningTurn::new(turn, 0));
+        self.metadata.set_status(&self.dir, Status::Processing);
         Ok(())
     }
 
@@ -157,35 +159,35 @@ impl FileJournal {
         }
         match durability {
             Durability::Flushed if self.fsync != Fsync::Always => Ok(()),
-            Durability::Flushed | Durability::Synced => self.events.sync().map_err(|error| self.lose(error)),
+            Durability::Flushed | Durability::Synced => self.events.sync().map_err(|error| self.poison(error)),
         }
     }
 
     fn commit_now(&mut self, commit: &Commit<'_>) -> Result<()> {
-        let Running { turn, recorded } = self.running()?;
+        let RunningTurn { turn, recorded } = self.running()?;
         if turn != commit.turn {
             return Err(misuse(format!("the turn `{turn}` is running, not `{}`", commit.turn)));
         }
         if *recorded < commit.conversation.events().len() {
-            // An event that is not recorded would be there or not, depending on whether the fold is done again.
+            // Whether an unrecorded event is stored would depend on whether recovery folds the turn again.
             return Err(misuse(format!("the conversation has events of the turn `{turn}` that were not recorded")));
         }
         self.flush_now(Durability::Flushed)?;
-        let folding = Folding::of(&self.place, &self.base, commit.turn, commit.conversation, commit.state)?;
+        let folding = Folding::prepare(&self.dir, &self.index, commit.turn, commit.conversation, commit.state)?;
         let before = self.events.len();
         let mut record = Vec::new();
-        lines::push(&mut record, &folding.record, &self.place.events())?;
+        lines::push(&mut record, &folding.record, &self.dir.events())?;
         self.events.append(&record)?;
         if let Err(error) = self.events.sync() {
-            // The pages may or may not be on the disk, and a second sync would not tell (the kernel forgets). Without the
-            // record the turn counts as interrupted, unless the machine stops right now.
+            // The pages may or may not be on the disk, and a second sync would not report it: the kernel forgets the
+            // failure. Without the record the turn counts as interrupted, unless the machine stops right now.
             _ = self.events.cut(before);
-            return Err(self.lose(error));
+            return Err(self.poison(error));
         }
-        // From here on the turn is committed, and no failure may say otherwise.
+        // The turn is committed now, so a later failure must not be returned.
         self.running = None;
-        match folding.finish(&self.place, &mut self.events) {
-            Ok(()) => folding.settle(&mut self.base),
+        match folding.finish(&self.dir, &mut self.events) {
+            Ok(()) => folding.update_index(&mut self.index),
             Err(error) => {
                 tracing::warn!(
                     turn = %commit.turn, error = %error.report(),
@@ -194,39 +196,39 @@ impl FileJournal {
                 self.health = Health::Unfinished;
             }
         }
-        self.metadata.note(&self.place, Status::Idle);
+        self.metadata.set_status(&self.dir, Status::Idle);
         Ok(())
     }
 
-    fn lose(&mut self, error: Error) -> Error {
-        self.health = Health::Unknown(error.to_string());
+    fn poison(&mut self, error: Error) -> Error {
+        self.health = Health::Poisoned(error.to_string());
         error.suggest("close the instance and open it again: what reached the disk shows then")
     }
 }
 
 impl Journal for FileJournal {
     fn begin(&mut self, turn: &TurnId) -> Result<()> {
-        blocking(|| self.begin_now(turn))
+        self.begin_now(turn)
     }
 
     fn record(&mut self, event: &MessageEvent) -> Result<()> {
         self.running()?;
-        lines::push(&mut self.buffer, event, &self.place.events())?;
+        lines::push(&mut self.buffer, event, &self.dir.events())?;
         self.running()?.recorded += 1;
         Ok(())
     }
 
     fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
         self.running()?;
-        lines::push(&mut self.buffer, &Started { started: Cow::Borrowed(call) }, &self.place.events())
+        lines::push(&mut self.buffer, &StartedRecord { started: Cow::Borrowed(call) }, &self.dir.events())
     }
 
     fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async move { blocking(|| self.flush_now(durability)) })
+        Box::pin(async move { self.flush_now(durability) })
     }
 
     fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move { blocking(|| self.commit_now(&turn)) })
+        Box::pin(async move { self.commit_now(&turn) })
     }
 
     fn keeps_runtime_events(&self) -> bool {
@@ -234,15 +236,15 @@ impl Journal for FileJournal {
     }
 
     fn note(&mut self, events: &[RuntimeEvent]) -> Result<()> {
-        events.iter().for_each(|event| self.runtime_log.note(event));
-        blocking(|| self.runtime_log.flush())
+        events.iter().for_each(|event| self.runtime_events.note(event));
+        self.runtime_events.flush()
     }
 }
 
 impl Drop for FileJournal {
     fn drop(&mut self) {
-        // A turn that is dropped is an interrupted one; the more of it is there, the more can be recovered.
-        if matches!(self.health, Health::Unknown(_)) {
+        // A turn that is dropped is interrupted. The more of it is written, the more can be recovered.
+        if matches!(self.health, Health::Poisoned(_)) {
             return;
         }
         if let Err(error) = self.flush_now(Durability::Flushed) {

@@ -1,4 +1,5 @@
-//! Owns the lines of the files that hold one record a line: taking them apart, and telling a torn one from a damaged one.
+//! Lines of the files that hold one JSON record per line: splitting, appending, and telling torn lines from damaged
+//! ones.
 
 use std::path::Path;
 
@@ -6,23 +7,24 @@ use serde::Serialize;
 use serde::de::IgnoredAny;
 
 use super::atomic::io_error;
-use super::place::Place;
+use super::layout::InstanceDir;
 use crate::error::{Error, ErrorCode, Result};
 
-/// One line that is not blank.
+/// A line that is not blank.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
-    /// Counted from 1, blank ones included, as editors do.
+    /// Counted from 1 and including blank lines, as in editors.
     pub(super) number: usize,
-    /// Where it starts in the file.
+    /// Its offset in the file.
     pub(super) start: usize,
     /// Without the line end.
     pub(super) text: &'a [u8],
-    /// Whether it has its line end.
+    /// Whether it ends with a line end.
     pub(super) ended: bool,
 }
 
-/// The lines of a file that are not blank. A carriage return before a line end is left in the text: to JSON it is a blank.
+/// Returns the lines of a file that are not blank. A carriage return before a line end stays in the text: for JSON it
+/// is whitespace.
 pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     let mut start = 0;
     let all = bytes.split_inclusive(|byte| *byte == b'\n').enumerate().map(move |(index, text)| {
@@ -34,19 +36,19 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     all.filter(|line| !line.text.trim_ascii().is_empty())
 }
 
-/// Where the last line starts, if a crash tore it: it lacks its line end and is no JSON. A line that lacks only its end is
-/// whole: other writers end their files so.
+/// Returns the offset of the last line if a crash tore it, that is, if it has no line end and is not JSON. A line
+/// that lacks only its line end is whole: other implementations may leave it out.
 pub(super) fn torn_tail(bytes: &[u8]) -> Option<usize> {
     let last = lines(bytes).last()?;
     (!last.ended && serde_json::from_slice::<IgnoredAny>(last.text).is_err()).then_some(last.start)
 }
 
-/// Whether what is appended to `bytes` starts a line of its own.
+/// Whether bytes appended to `bytes` start a new line.
 pub(super) fn ends_line(bytes: &[u8]) -> bool {
     bytes.last().is_none_or(|last| *last == b'\n')
 }
 
-/// Adds `record` to `bytes` as one line.
+/// Appends `record` to `bytes` as one line.
 pub(super) fn push(bytes: &mut Vec<u8>, record: &impl Serialize, path: &Path) -> Result<()> {
     let end = bytes.len();
     if let Err(error) = serde_json::to_writer(&mut *bytes, record) {
@@ -57,20 +59,20 @@ pub(super) fn push(bytes: &mut Vec<u8>, record: &impl Serialize, path: &Path) ->
     Ok(())
 }
 
-/// Takes the lines with these numbers out of the file at `path`, whose content is `bytes`, and keeps them aside. Gives what
-/// is left.
-pub(super) fn take_out(place: &Place, path: &Path, bytes: &[u8], numbers: &[usize]) -> Result<Vec<u8>> {
-    let (mut out, mut rest) = (Vec::new(), Vec::new());
+/// Removes the lines with these numbers from the file at `path`, whose content is `bytes`, and keeps them aside.
+/// Returns the remaining content.
+pub(super) fn move_lines_aside(dir: &InstanceDir, path: &Path, bytes: &[u8], numbers: &[usize]) -> Result<Vec<u8>> {
+    let (mut removed, mut rest) = (Vec::new(), Vec::new());
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        if numbers.contains(&(index + 1)) { &mut out } else { &mut rest }.extend_from_slice(line);
+        if numbers.contains(&(index + 1)) { &mut removed } else { &mut rest }.extend_from_slice(line);
     }
-    place.files().keep_aside(path, &*out)?;
-    place.files().replace(path, &rest)?;
-    path.parent().map_or(Ok(()), |dir| place.files().sync_dir(dir))?;
+    dir.ops().keep_aside(path, &*removed)?;
+    dir.ops().replace(path, &rest)?;
+    path.parent().map_or(Ok(()), |parent| dir.ops().sync_dir(parent))?;
     Ok(rest)
 }
 
-/// Damage that opening cannot repair.
+/// Returns the error for damage that opening cannot repair.
 pub(super) fn damaged(path: &Path, line: usize, what: &str) -> Error {
     Error::new(ErrorCode::STORE_DAMAGED, format!("{}, line {line}: {what}", path.display())).suggest(
         "restore the file from a backup, or repair the line, or have it taken out by `goondan instance repair`",

@@ -1,4 +1,4 @@
-//! Owns the lock of an instance directory: one journal at a time, in one process.
+//! Lock of an instance directory: one journal at a time, across processes.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -8,8 +8,8 @@ use super::super::InstanceId;
 use super::atomic::io_error;
 use crate::error::{Error, ErrorCode, Result};
 
-/// The right to use an instance directory; given back when dropped. The operating system gives it back too when the
-/// process ends, however it ends, so that a leftover file locks nobody out.
+/// An exclusive lock on an instance directory, released on drop. The operating system also releases it when the process
+/// ends, however it ends, so a leftover lock file blocks no later process.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,
@@ -24,7 +24,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => return Err(locked(instance, &mut file)),
             Err(TryLockError::Error(error)) => return Err(io_error("lock", path, error)),
         }
-        // Only for the message that somebody else gets: the lock itself does not depend on it.
+        // For the error message of other processes only; the lock itself does not depend on it.
         let pid = format!("{}\n", std::process::id());
         let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(pid.as_bytes()));
         written.map_err(|error| io_error("write", path, error))?;
@@ -34,8 +34,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Closing alone would leave the lock with a child process that was forked just now and has not yet started its
-        // program; there is nothing to do about a failure.
+        // Closing the file is not enough: a child process that was forked, but has not called exec yet, still holds a
+        // copy of the descriptor and with it the lock. A failure cannot be handled here.
         _ = self.file.unlock();
     }
 }

@@ -1,31 +1,31 @@
-//! Owns `metadata.json`: whose directory this is, and whether a turn runs in it.
+//! `metadata.json`: the instance that a directory belongs to, its times, and whether a turn is running.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::InstanceId;
 use super::atomic::{self, io_error};
-use super::place::Place;
+use super::layout::InstanceDir;
 use crate::conversation::Timestamp;
 use crate::error::{Error, ErrorCode, Result};
 
-/// What `metadata.json` says, and where it lies.
+/// The content of `metadata.json`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata {
-    /// Not read: what another process noted before it ended says nothing about now.
+    /// Not read: the status that another process wrote before it ended says nothing about now.
     #[serde(skip_deserializing)]
     status: Status,
     agent_name: String,
     instance_key: String,
     created_at: Timestamp,
     updated_at: Timestamp,
-    /// Members of other implementations: kept.
+    /// Members of other implementations, which are kept.
     #[serde(flatten)]
     other: Map<String, Value>,
 }
 
-/// What the instance does, for people and tools that look from outside.
+/// What the instance is doing, for readers outside the process.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Status {
@@ -35,20 +35,20 @@ pub(super) enum Status {
 }
 
 impl Metadata {
-    /// Reads the file; none if there is none, or only one that a crash of the machine left without sense: its content is
-    /// not synced when it changes.
-    pub(super) fn read(place: &Place, instance: &InstanceId) -> Result<Option<Self>> {
-        let path = place.metadata();
+    /// Reads the file. Returns `None` if it does not exist, or if it is not valid: since changes to it are not
+    /// synced, a crash of the machine can damage it. An invalid file is kept aside.
+    pub(super) fn read(dir: &InstanceDir, instance: &InstanceId) -> Result<Option<Self>> {
+        let path = dir.metadata();
         let bytes = atomic::read(&path)?;
         let mut metadata: Self = match serde_json::from_slice(&bytes) {
             Ok(metadata) => metadata,
             Err(_) if bytes.is_empty() => return Ok(None),
             Err(_) => {
-                place.files().keep_aside(&path, &*bytes)?;
+                dir.ops().keep_aside(&path, &*bytes)?;
                 return Ok(None);
             }
         };
-        // Serde counts a member that is not read among the unknown ones.
+        // Serde puts a member that is not deserialized among the unknown ones.
         metadata.other.remove("status");
         if metadata.agent_name == instance.agent.as_str() && metadata.instance_key == instance.key.as_str() {
             return Ok(Some(metadata));
@@ -59,7 +59,7 @@ impl Metadata {
         Err(Error::new(ErrorCode::STORE_DAMAGED, what).suggest("use another instance key, or move the directory away"))
     }
 
-    /// The first content of a new directory.
+    /// Returns the initial metadata of a new directory.
     pub(super) fn new(instance: &InstanceId) -> Self {
         let now = Timestamp::now();
         Self {
@@ -72,39 +72,39 @@ impl Metadata {
         }
     }
 
-    /// Writes the file so that it outlives the machine, once its directory is synced.
-    pub(super) fn write(&self, place: &Place) -> Result<()> {
-        place.files().replace(&place.metadata(), &self.encode(place)?)
+    /// Writes the file durably, provided that its directory is synced afterwards.
+    pub(super) fn write(&self, dir: &InstanceDir) -> Result<()> {
+        dir.ops().replace(&dir.metadata(), &self.encode(dir)?)
     }
 
-    /// Notes what the instance does now. A failure is only reported: nothing depends on this file, and a turn must not
-    /// fail for it.
-    pub(super) fn note(&mut self, place: &Place, status: Status) {
+    /// Sets the status and writes the file. A failure is only logged: nothing depends on the status, and a turn must
+    /// not fail because of it.
+    pub(super) fn set_status(&mut self, dir: &InstanceDir, status: Status) {
         self.status = status;
         self.updated_at = Timestamp::now();
-        if let Err(error) = self.encode(place).and_then(|bytes| put(place, &bytes)) {
-            tracing::warn!(error = %error.report(), "the status of an instance could not be noted");
+        if let Err(error) = self.encode(dir).and_then(|bytes| overwrite(dir, &bytes)) {
+            tracing::warn!(error = %error.report(), "the status of an instance could not be written");
         }
     }
 
-    fn encode(&self, place: &Place) -> Result<Vec<u8>> {
-        let failed = |error| io_error("encode", &place.metadata(), std::io::Error::other(error));
+    fn encode(&self, dir: &InstanceDir) -> Result<Vec<u8>> {
+        let failed = |error| io_error("encode", &dir.metadata(), std::io::Error::other(error));
         let mut bytes = serde_json::to_vec(self).map_err(failed)?;
-        // Of one length for every status.
-        let room = match self.status {
+        // Pad to the same length for every status, so that the file can be overwritten in place.
+        let padding = match self.status {
             Status::Idle => "processing".len() - "idle".len(),
             Status::Processing => 0,
         };
-        bytes.resize(bytes.len() + room, b' ');
+        bytes.resize(bytes.len() + padding, b' ');
         bytes.push(b'\n');
         Ok(bytes)
     }
 }
 
-/// Writes the file over where it has the same length: to put another in its place makes some file systems bring that one to
-/// the medium at once, which a status is not worth.
-fn put(place: &Place, bytes: &[u8]) -> Result<()> {
-    let (files, path) = (place.files(), place.metadata());
+/// Overwrites the file in place if its length stays the same. Replacing it would make some file systems write the new
+/// file to the disk at once, which is too expensive for a status.
+fn overwrite(dir: &InstanceDir, bytes: &[u8]) -> Result<()> {
+    let (files, path) = (dir.ops(), dir.metadata());
     if atomic::len(&path)? != bytes.len() as u64 {
         return files.replace_unsynced(&path, bytes);
     }

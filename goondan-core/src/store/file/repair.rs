@@ -1,5 +1,4 @@
-//! Owns what can be done about the files of an instance that does not open: saying what is wrong, and taking it out of the
-//! way without deleting anything.
+//! Repair of an instance that does not open: finds the damage, and moves it aside without deleting anything.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,101 +11,102 @@ use serde_json::Value;
 use super::super::InstanceId;
 use super::FileStore;
 use super::atomic::{self, io_error};
-use super::base::{self, Mark};
+use super::base::{self, Fingerprint};
 use super::events;
+use super::layout::InstanceDir;
 use super::lines;
 use super::lock::Lock;
-use super::log::{Log, torn_part};
-use super::place::Place;
+use super::records::{TurnRecords, torn_part};
 use super::recovery::recover;
 use super::state;
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::ExtensionName;
 
-/// Something that is wrong with a file of an instance.
+/// Damage in a file of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StoredFault {
     /// The file.
     pub file: PathBuf,
-    /// The line in it, counted from 1, if it is about one.
+    /// The line, counted from 1, if the damage is in a single line.
     pub line: Option<usize>,
     /// What is wrong.
     pub what: String,
-    /// What [`FileStore::repair`] does about it.
+    /// How [`FileStore::repair`] repairs it.
     pub remedy: String,
 }
 
-/// What is wrong, and what is to be moved aside.
+/// The damage that was found, and what a repair moves aside.
 #[derive(Debug, Default)]
-struct Plan {
+struct RepairPlan {
     faults: Vec<StoredFault>,
+    /// The numbers of the lines to move aside.
     lines: BTreeMap<PathBuf, Vec<usize>>,
     files: Vec<PathBuf>,
-    /// What a commit says whose record is moved aside.
+    /// The state in a fold record that is moved aside.
     state: BTreeMap<ExtensionName, Value>,
 }
 
 impl FileStore {
-    /// What is wrong with the files of an instance. Nothing is changed. What every opening repairs by itself, such as a last
-    /// line that a crash tore, is not wrong.
+    /// Returns the damage in the files of an instance, and changes nothing. What every opening repairs by itself,
+    /// such as a torn last line, does not count as damage.
     ///
     /// # Errors
-    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_LOCKED` when somebody has it open, `E_STORE_IO` when its
+    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_LOCKED` when it is open, `E_STORE_IO` when its
     /// files cannot be read.
     pub fn inspect(&self, instance: &InstanceId) -> Result<Vec<StoredFault>> {
-        let place = self.existing(instance)?;
-        let _lock = Lock::take(&place.lock(), instance)?;
-        Ok(plan(&place)?.faults)
+        let dir = self.existing(instance)?;
+        let _lock = Lock::take(&dir.lock(), instance)?;
+        Ok(plan(&dir)?.faults)
     }
 
-    /// Takes what is wrong with the files of an instance out of the way, as [`FileStore::inspect`] says, so that it opens.
-    /// Damaged lines and files are kept as `<file>.corrupt-<n>`; nothing is deleted. Gives what was done.
+    /// Repairs the damage that [`FileStore::inspect`] reports, so that the instance opens. Damaged lines and files
+    /// are kept as `<file>.corrupt-<n>`; nothing is deleted. Returns what was repaired.
     ///
     /// # Errors
-    /// As [`FileStore::inspect`]; and when the instance would not open yet.
+    /// Those of [`FileStore::inspect`], and those of opening the instance when it still cannot be opened.
     pub fn repair(&self, instance: &InstanceId) -> Result<Vec<StoredFault>> {
-        let place = self.existing(instance)?;
-        let _lock = Lock::take(&place.lock(), instance)?;
-        let plan = plan(&place)?;
-        // The state first: once the record of a commit is aside, nobody knows of it. Then the events: without their records
-        // they fit any base.
-        state::write(&place, &plan.state)?;
+        let dir = self.existing(instance)?;
+        let _lock = Lock::take(&dir.lock(), instance)?;
+        let plan = plan(&dir)?;
+        // The state first: after the fold record is moved aside, nothing refers to it. Then the events: without a
+        // begin and a fold record they apply to any base.
+        state::write(&dir, &plan.state)?;
         for path in &plan.files {
-            place.files().move_aside(path)?;
+            dir.ops().move_aside(path)?;
         }
         for (path, numbers) in plan.lines.iter().rev() {
-            lines::take_out(&place, path, &atomic::read(path)?, numbers)?;
+            lines::move_lines_aside(&dir, path, &atomic::read(path)?, numbers)?;
         }
-        recover(&place)?;
+        recover(&dir)?;
         Ok(plan.faults)
     }
 }
 
-fn plan(place: &Place) -> Result<Plan> {
-    let mut plan = Plan::default();
-    let log = plan.survey_events(place)?;
-    plan.survey_base(place, log)?;
-    plan.survey_state(place)?;
+fn plan(dir: &InstanceDir) -> Result<RepairPlan> {
+    let mut plan = RepairPlan::default();
+    let events = plan.survey_events(dir)?;
+    plan.survey_base(dir, events)?;
+    plan.survey_state(dir)?;
     Ok(plan)
 }
 
-impl Plan {
+impl RepairPlan {
     fn fault(&mut self, file: PathBuf, line: Option<usize>, what: impl Into<String>, remedy: &str) {
         self.faults.push(StoredFault { file, line, what: what.into(), remedy: remedy.to_owned() });
     }
 
     fn line(&mut self, file: PathBuf, line: usize, error: &Error) {
         let what = match error.source() {
-            Some(cause) => format!("{}: {cause}", said_of_line(error)),
-            None => said_of_line(error),
+            Some(cause) => format!("{}: {cause}", message_without_position(error)),
+            None => message_without_position(error),
         };
         self.fault(file.clone(), Some(line), what, "move the line aside");
         self.lines.entry(file).or_default().push(line);
     }
 
-    fn survey_events(&mut self, place: &Place) -> Result<(Log, Vec<u8>)> {
-        let path = place.events();
+    fn survey_events(&mut self, dir: &InstanceDir) -> Result<(TurnRecords, Vec<u8>)> {
+        let path = dir.events();
         let mut bytes = match events::read(&path) {
             Err(error) if error.code() == &ErrorCode::STORE_DAMAGED => {
                 self.fault(
@@ -116,18 +116,18 @@ impl Plan {
                     "move the file aside, and give up the turn that was open",
                 );
                 self.files.push(path);
-                return Ok((Log::default(), Vec::new()));
+                return Ok((TurnRecords::default(), Vec::new()));
             }
             read => read?,
         };
         bytes.truncate(torn_part(&bytes).unwrap_or(bytes.len()));
-        let (log, refused) = Log::survey(&bytes, &path);
+        let (records, refused) = TurnRecords::survey(&bytes, &path);
         refused.iter().for_each(|(line, error)| self.line(path.clone(), *line, error));
-        Ok((log, bytes))
+        Ok((records, bytes))
     }
 
-    fn survey_base(&mut self, place: &Place, (log, events): (Log, Vec<u8>)) -> Result<()> {
-        let path = place.base();
+    fn survey_base(&mut self, dir: &InstanceDir, (records, events): (TurnRecords, Vec<u8>)) -> Result<()> {
+        let path = dir.base();
         if !path.exists() {
             return Ok(());
         }
@@ -137,11 +137,12 @@ impl Plan {
             Ok(())
         })?;
         refused.iter().for_each(|(line, error)| self.line(path.clone(), *line, error));
-        let Some(begin) = &log.begin else { return Ok(()) };
-        let now = Mark::of(&path, u64::MAX)?;
-        let folded = log.fold.as_ref().is_some_and(|fold| (now.bytes, now.crc()) == (fold.base_bytes_after, fold.crc));
-        let exchanged = log.fold.as_ref().is_some_and(|fold| !fold.pure && now.bytes != begin.base_bytes);
-        let fits = folded || (now.bytes >= begin.base_bytes && !exchanged);
+        let Some(begin) = &records.begin else { return Ok(()) };
+        let now = Fingerprint::of(&path, u64::MAX)?;
+        let folded =
+            records.fold.as_ref().is_some_and(|fold| (now.bytes, now.crc()) == (fold.base_bytes_after, fold.crc));
+        let replaced = records.fold.as_ref().is_some_and(|fold| !fold.pure && now.bytes != begin.base_bytes);
+        let fits = folded || (now.bytes >= begin.base_bytes && !replaced);
         if fits && refused.is_empty() {
             return Ok(());
         }
@@ -156,23 +157,23 @@ impl Plan {
         let (of_turn, remedy) = if folded {
             (lines::lines(&events).map(|line| line.number).collect(), "move them aside: the base has them")
         } else {
-            (log.records.clone(), "move its records aside, and apply its events to the base as it is then")
+            (records.control_lines.clone(), "move its records aside, and apply its events to the base as it is then")
         };
-        self.fault(place.events(), None, format!("the turn `{}` is not cleared", begin.turn), remedy);
-        let out: &mut Vec<usize> = self.lines.entry(place.events()).or_default();
-        out.extend(of_turn);
-        self.state = log.fold.map(|fold| fold.state.into_owned()).unwrap_or_default();
+        self.fault(dir.events(), None, format!("the turn `{}` is not cleared", begin.turn), remedy);
+        let lines: &mut Vec<usize> = self.lines.entry(dir.events()).or_default();
+        lines.extend(of_turn);
+        self.state = records.fold.map(|fold| fold.state.into_owned()).unwrap_or_default();
         Ok(())
     }
 
-    fn survey_state(&mut self, place: &Place) -> Result<()> {
-        let dir = place.extensions();
-        let entries = match fs::read_dir(&dir) {
+    fn survey_state(&mut self, dir: &InstanceDir) -> Result<()> {
+        let folder = dir.extensions();
+        let entries = match fs::read_dir(&folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            entries => entries.map_err(|error| io_error("read the directory", &dir, error))?,
+            entries => entries.map_err(|error| io_error("read the directory", &folder, error))?,
         };
         for entry in entries {
-            let path = entry.map_err(|error| io_error("read the directory", &dir, error))?.path();
+            let path = entry.map_err(|error| io_error("read the directory", &folder, error))?.path();
             let name = path.file_stem().and_then(|name| name.to_str()).and_then(|name| ExtensionName::new(name).ok());
             let Some(name) = name.filter(|_| path.extension() == Some("json".as_ref())) else { continue };
             if let Err(error) = serde_json::from_slice::<Value>(&atomic::read(&path)?) {
@@ -185,8 +186,8 @@ impl Plan {
     }
 }
 
-/// The message of an error about a line, without the place, which stands elsewhere.
-fn said_of_line(error: &Error) -> String {
+/// Returns the message of an error about a line without file and line, which a `StoredFault` has as fields.
+fn message_without_position(error: &Error) -> String {
     let message = error.message();
     message.rsplit_once(": ").map_or(&*message, |(_, what)| what).to_owned()
 }

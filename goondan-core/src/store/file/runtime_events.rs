@@ -1,5 +1,5 @@
-//! Owns the open `runtime-events.jsonl` of an instance: what the runtime did, for people and tools that look from outside
-//! (F-EVENTS). It is never input to recovery, and therefore it is neither synced nor repaired.
+//! The open `runtime-events.jsonl` of an instance: what the runtime did, for readers outside the process (F-EVENTS).
+//! Recovery never reads it, so it is neither synced nor repaired.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Result as IoResult, Seek, SeekFrom, Write};
@@ -10,40 +10,40 @@ use super::lines;
 use crate::error::Result;
 use crate::event::RuntimeEvent;
 
-/// How long the file becomes before it is kept as `runtime-events.1.jsonl`, and begun anew.
-const LONGEST: u64 = 16 * 1024 * 1024;
+/// The length above which the file is renamed to `runtime-events.1.jsonl` and a new one is started.
+const MAX_LEN: u64 = 16 * 1024 * 1024;
 
-/// The file, and the lines on their way to it.
+/// The file, and the lines to be written to it.
 #[derive(Debug)]
-pub(super) struct RuntimeLog {
+pub(super) struct RuntimeEventsFile {
     path: PathBuf,
     lines: Vec<u8>,
-    /// Opened when there is something to write, and again after a failure.
-    file: Option<Open>,
-    longest: u64,
+    /// Opened by the first write, and reopened after a failure.
+    file: Option<OpenFile>,
+    max_len: u64,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenFile {
     file: File,
     len: u64,
 }
 
-impl RuntimeLog {
-    /// A log in the file at `path`, which is not touched before the first flush.
+impl RuntimeEventsFile {
+    /// Returns a log in the file at `path`, which is not opened before the first flush.
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, lines: Vec::new(), file: None, longest: LONGEST }
+        Self { path, lines: Vec::new(), file: None, max_len: MAX_LEN }
     }
 
-    /// Takes note of an event. It is in the file after the next [`flush`](Self::flush).
+    /// Buffers an event until the next [`flush`](Self::flush).
     pub(super) fn note(&mut self, event: &RuntimeEvent) {
         if let Err(error) = lines::push(&mut self.lines, event, &self.path) {
-            tracing::warn!(event = event.name(), "a runtime event was not noted: {}", error.report());
+            tracing::warn!(event = event.name(), "a runtime event was not recorded: {}", error.report());
         }
     }
 
-    /// Writes what was noted, so that it outlives the process but perhaps not the machine. What cannot be written is lost:
-    /// a disk that is full must not fill the memory as well.
+    /// Writes the buffered events, so that they survive the process but perhaps not the machine. Events that cannot be
+    /// written are dropped: a full disk must not fill the memory as well.
     pub(super) fn flush(&mut self) -> Result<()> {
         if self.lines.is_empty() {
             return Ok(());
@@ -54,13 +54,13 @@ impl RuntimeLog {
     }
 
     fn write(&mut self) -> IoResult<()> {
-        // After a failure the file is opened again: part of a line may stand there.
+        // `take`, so that a failure reopens the file, whose last line may then be partial.
         let open = match self.file.take() {
             Some(open) => open,
-            None => Open::at_end(&self.path)?,
+            None => OpenFile::at_end(&self.path)?,
         };
         let more = self.lines.len() as u64;
-        let full = open.len > 0 && open.len + more > self.longest;
+        let full = open.len > 0 && open.len + more > self.max_len;
         let mut open = if full { self.rotate(open)? } else { open };
         open.file.write_all(&self.lines)?;
         open.len += more;
@@ -68,18 +68,18 @@ impl RuntimeLog {
         Ok(())
     }
 
-    /// Keeps the file under the other name, in the place of the one that was kept before, and begins a new one.
-    fn rotate(&self, full: Open) -> IoResult<Open> {
-        // Some systems do not rename a file that is open.
+    /// Renames the file, replacing the previous renamed one, and opens a new file.
+    fn rotate(&self, full: OpenFile) -> IoResult<OpenFile> {
+        // Some systems cannot rename an open file.
         drop(full);
         fs::rename(&self.path, self.path.with_extension("1.jsonl"))?;
-        Open::at_end(&self.path)
+        OpenFile::at_end(&self.path)
     }
 }
 
-impl Open {
-    /// Opens or makes the file. A last line that an earlier process did not finish gets its end, so that the next one does
-    /// not become part of it.
+impl OpenFile {
+    /// Opens or creates the file. If its last line is partial, ends it, so that the next line does not become part of
+    /// it.
     fn at_end(path: &Path) -> IoResult<Self> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
         let mut len = file.seek(SeekFrom::End(0))?;
@@ -102,11 +102,11 @@ mod tests {
     use crate::event::{EventScope, Span};
     use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
 
-    struct Place {
+    struct TestDir {
         dir: tempfile::TempDir,
     }
 
-    impl Place {
+    impl TestDir {
         fn new() -> Self {
             Self { dir: tempfile::tempdir().unwrap() }
         }
@@ -137,90 +137,90 @@ mod tests {
 
     #[test]
     fn what_is_noted_is_in_the_file_after_a_flush() {
-        let place = Place::new();
-        let mut log = RuntimeLog::new(place.path());
+        let dir = TestDir::new();
+        let mut log = RuntimeEventsFile::new(dir.path());
         log.flush().unwrap();
-        assert!(!place.path().exists(), "nothing happened");
+        assert!(!dir.path().exists(), "nothing happened");
         log.note(&started("t1"));
         log.note(&started("t2"));
-        assert!(!place.path().exists(), "not flushed");
+        assert!(!dir.path().exists(), "not flushed");
         log.flush().unwrap();
         log.flush().unwrap();
-        assert_eq!(place.turns("runtime-events.jsonl"), ["t1", "t2"]);
+        assert_eq!(dir.turns("runtime-events.jsonl"), ["t1", "t2"]);
         log.note(&started("t3"));
         log.flush().unwrap();
-        let mut later = RuntimeLog::new(place.path());
+        let mut later = RuntimeEventsFile::new(dir.path());
         later.note(&started("t4"));
         later.flush().unwrap();
-        assert_eq!(place.turns("runtime-events.jsonl"), ["t1", "t2", "t3", "t4"]);
+        assert_eq!(dir.turns("runtime-events.jsonl"), ["t1", "t2", "t3", "t4"]);
     }
 
     #[test]
     fn a_torn_line_of_an_earlier_process_does_not_swallow_the_next_one() {
-        let place = Place::new();
-        fs::write(place.path(), "{\"type\":\"turn.sta").unwrap();
-        let mut log = RuntimeLog::new(place.path());
+        let dir = TestDir::new();
+        fs::write(dir.path(), "{\"type\":\"turn.sta").unwrap();
+        let mut log = RuntimeEventsFile::new(dir.path());
         log.note(&started("t1"));
         log.flush().unwrap();
-        assert_eq!(place.turns("runtime-events.jsonl"), ["{\"type\":\"turn.sta", "t1"]);
+        assert_eq!(dir.turns("runtime-events.jsonl"), ["{\"type\":\"turn.sta", "t1"]);
     }
 
     #[test]
-    fn a_file_that_would_become_too_long_is_kept_and_begun_anew() {
-        let place = Place::new();
-        let mut log = RuntimeLog::new(place.path());
+    fn a_file_that_would_become_too_long_is_renamed() {
+        let dir = TestDir::new();
+        let mut log = RuntimeEventsFile::new(dir.path());
         let line = serde_json::to_vec(&started("t1")).unwrap().len() as u64 + 1;
-        log.longest = 2 * line;
+        log.max_len = 2 * line;
         for turn in ["t1", "t2", "t3", "t4", "t5"] {
             log.note(&started(turn));
             log.flush().unwrap();
         }
-        assert_eq!(place.turns("runtime-events.1.jsonl"), ["t3", "t4"], "the older one is replaced");
-        assert_eq!(place.turns("runtime-events.jsonl"), ["t5"]);
-        // What an earlier process wrote counts too; what is written at once stays together.
-        let mut later = RuntimeLog::new(place.path());
-        later.longest = 2 * line;
+        assert_eq!(dir.turns("runtime-events.1.jsonl"), ["t3", "t4"], "the older one is replaced");
+        assert_eq!(dir.turns("runtime-events.jsonl"), ["t5"]);
+        // The content of an earlier process counts too; lines of one flush stay together.
+        let mut later = RuntimeEventsFile::new(dir.path());
+        later.max_len = 2 * line;
         ["t6", "t7", "t8"].iter().for_each(|turn| later.note(&started(turn)));
         later.flush().unwrap();
-        assert_eq!(place.turns("runtime-events.1.jsonl"), ["t5"]);
-        assert_eq!(place.turns("runtime-events.jsonl"), ["t6", "t7", "t8"]);
-        assert_eq!(fs::read_dir(place.dir.path()).unwrap().count(), 2);
-        // An empty file is not worth the place of a kept one.
-        fs::write(place.path(), "").unwrap();
-        let mut later = RuntimeLog { longest: 1, ..RuntimeLog::new(place.path()) };
+        assert_eq!(dir.turns("runtime-events.1.jsonl"), ["t5"]);
+        assert_eq!(dir.turns("runtime-events.jsonl"), ["t6", "t7", "t8"]);
+        assert_eq!(fs::read_dir(dir.dir.path()).unwrap().count(), 2);
+        // An empty file does not replace the renamed one.
+        fs::write(dir.path(), "").unwrap();
+        let mut later = RuntimeEventsFile { max_len: 1, ..RuntimeEventsFile::new(dir.path()) };
         later.note(&started("t9"));
         later.flush().unwrap();
-        assert_eq!(place.turns("runtime-events.1.jsonl"), ["t5"]);
+        assert_eq!(dir.turns("runtime-events.1.jsonl"), ["t5"]);
     }
 
     #[test]
-    fn a_failure_is_told_and_loses_only_what_was_to_be_written() {
-        let place = Place::new();
-        fs::create_dir(place.path()).unwrap();
-        let mut log = RuntimeLog::new(place.path());
+    fn a_failure_is_returned_and_loses_only_the_buffered_events() {
+        let dir = TestDir::new();
+        fs::create_dir(dir.path()).unwrap();
+        let mut log = RuntimeEventsFile::new(dir.path());
         log.note(&started("t1"));
         let error = log.flush().unwrap_err();
         assert_eq!(error.code(), &crate::error::ErrorCode::STORE_IO);
         assert!(error.message().contains("runtime-events.jsonl"));
-        fs::remove_dir(place.path()).unwrap();
+        fs::remove_dir(dir.path()).unwrap();
         log.note(&started("t2"));
         log.flush().unwrap();
-        assert_eq!(place.turns("runtime-events.jsonl"), ["t2"]);
+        assert_eq!(dir.turns("runtime-events.jsonl"), ["t2"]);
     }
 
     #[test]
     fn half_a_line_of_a_failed_write_does_not_swallow_the_next_one() {
-        let place = Place::new();
-        let mut log = RuntimeLog::new(place.path());
+        let dir = TestDir::new();
+        let mut log = RuntimeEventsFile::new(dir.path());
         log.note(&started("t1"));
         log.flush().unwrap();
-        // A descriptor that cannot write, and half a line as a full disk would leave it.
-        log.file.as_mut().unwrap().file = File::open(place.path()).unwrap();
+        // A read-only descriptor, and half a line as a full disk would leave it.
+        log.file.as_mut().unwrap().file = File::open(dir.path()).unwrap();
         log.note(&started("t2"));
         assert!(log.flush().is_err());
-        OpenOptions::new().append(true).open(place.path()).unwrap().write_all(b"{\"ty").unwrap();
+        OpenOptions::new().append(true).open(dir.path()).unwrap().write_all(b"{\"ty").unwrap();
         log.note(&started("t3"));
         log.flush().unwrap();
-        assert_eq!(place.turns("runtime-events.jsonl"), ["t1", "{\"ty", "t3"]);
+        assert_eq!(dir.turns("runtime-events.jsonl"), ["t1", "{\"ty", "t3"]);
     }
 }

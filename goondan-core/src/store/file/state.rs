@@ -1,5 +1,5 @@
-//! Owns the state files of extensions, `extensions/<name>.json` (STATE-07): read when an instance opens, replaced when a
-//! turn has changed them.
+//! State files of extensions, `extensions/<name>.json` (STATE-07): read when an instance opens, replaced when a turn
+//! has changed the state.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,11 +9,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::atomic::io_error;
-use super::place::Place;
+use super::layout::InstanceDir;
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::ExtensionName;
 
-/// The state of all extensions that have some (STATE-05).
+/// Returns the state of all extensions that have one (STATE-05).
 pub(super) fn read(dir: &Path) -> Result<BTreeMap<ExtensionName, Value>> {
     let mut state = BTreeMap::new();
     let entries = match fs::read_dir(dir) {
@@ -34,21 +34,21 @@ pub(super) fn read(dir: &Path) -> Result<BTreeMap<ExtensionName, Value>> {
     Ok(state)
 }
 
-/// Replaces the files of the extensions in `changed` (STATE-06); others are left alone.
-pub(super) fn write(place: &Place, changed: &BTreeMap<ExtensionName, Value>) -> Result<()> {
+/// Replaces the files of the extensions in `changed`, and no others (STATE-06).
+pub(super) fn write(dir: &InstanceDir, changed: &BTreeMap<ExtensionName, Value>) -> Result<()> {
     if changed.is_empty() {
         return Ok(());
     }
-    let (dir, files) = (place.extensions(), place.files());
-    files.create_dirs(&dir)?;
+    let (folder, files) = (dir.extensions(), dir.ops());
+    files.create_dirs(&folder)?;
     for (name, value) in changed {
-        let path = dir.join(format!("{name}.json"));
+        let path = folder.join(format!("{name}.json"));
         files.replace(&path, format!("{value}\n").as_bytes())?;
     }
-    files.sync_dir(&dir)
+    files.sync_dir(&folder)
 }
 
-/// Never reset silently: the user decides.
+/// Unreadable state is an error and is never reset silently: the user decides.
 fn unreadable(path: &Path, error: io::Error) -> Error {
     Error::new(ErrorCode::EXT_STATE, format!("the state in {} cannot be read", path.display()))
         .suggest("repair the file, or move it away to let the extension start without state")

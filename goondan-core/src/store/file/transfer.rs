@@ -1,5 +1,4 @@
-//! Owns the one file that an instance can be exported to and imported from: lines of JSON, of which the first says what it
-//! is and the last whether it is whole.
+//! Export and import of an instance as a single file of JSON lines: a header, one line for each item, and a checksum.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -12,22 +11,22 @@ use serde_json::{Map, Value, json};
 use super::super::InstanceId;
 use super::FileStore;
 use super::atomic::{self, io_error};
+use super::layout::InstanceDir;
 use super::lines::lines;
 use super::lock::Lock;
-use super::log::Begin;
-use super::place::Place;
+use super::records::BeginRecord;
 use super::recovery::recover;
 use super::state;
 use crate::conversation::Message;
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, ExtensionName, InstanceKey, TurnId};
 
-/// The version of the format that is written, and the only one that is read.
+/// The version of the format. Only this version is written and read.
 const VERSION: u32 = 1;
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct ExportHeader {
     /// Always `instance`.
     goondan: String,
     version: u32,
@@ -39,131 +38,131 @@ struct Header {
 
 /// The last line.
 #[derive(Serialize, Deserialize)]
-struct End {
-    /// How many lines stand before it.
+struct ExportEnd {
+    /// The number of lines before it.
     lines: u64,
-    /// CRC-32 of all of them.
+    /// CRC-32 of these lines.
     crc: u32,
 }
 
-/// A line between them.
+/// A line after the header.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Line {
-    State(State),
+enum ExportLine {
+    State(StateEntry),
     /// A message of the base.
     Message(Message),
-    /// The turn that was interrupted.
+    /// The interrupted turn.
     Turn(TurnId),
-    /// A record of that turn, as it stands in `events.jsonl`.
+    /// A record of that turn, as in `events.jsonl`.
     Record(Value),
-    End(End),
+    End(ExportEnd),
 }
 
 #[derive(Serialize, Deserialize)]
-struct State {
+struct StateEntry {
     extension: ExtensionName,
     value: Value,
 }
 
 impl FileStore {
-    /// Writes an instance to one file: its messages, the state of its extensions, and a turn that was interrupted. Its work
-    /// directory and its runtime events are left out.
+    /// Writes an instance to `to`: its messages, the state of its extensions, and an interrupted turn, if any. Its
+    /// working directory and its runtime events are not exported.
     ///
     /// # Errors
-    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_LOCKED` when somebody has it open, what opening it can
-    /// say, and `E_STORE_IO` when `to` cannot be written.
+    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_LOCKED` when it is open, `E_STORE_IO` when `to`
+    /// cannot be written, and the errors of opening it.
     pub fn export(&self, instance: &InstanceId, to: impl Write) -> Result<()> {
-        let place = self.existing(instance)?;
-        let _lock = Lock::take(&place.lock(), instance)?;
-        // A commit that was left unfinished is in the base then, and the events are those of an interrupted turn.
-        let recovered = recover(&place)?;
-        let metadata = serde_json::from_slice(&atomic::read(&place.metadata())?).unwrap_or_default();
+        let dir = self.existing(instance)?;
+        let _lock = Lock::take(&dir.lock(), instance)?;
+        // After recovery, a committed turn is in the base, and the events are those of an interrupted turn.
+        let recovered = recover(&dir)?;
+        let metadata = serde_json::from_slice(&atomic::read(&dir.metadata())?).unwrap_or_default();
         let (agent, key) = (instance.agent.clone(), instance.key.clone());
-        let mut out = Exported { to: BufWriter::new(to), hasher: Hasher::new(), lines: 0 };
-        out.line(&Header { goondan: "instance".to_owned(), version: VERSION, agent, key, metadata })?;
-        for (extension, value) in state::read(&place.extensions())? {
-            out.line(&json!({ "state": State { extension, value } }))?;
+        let mut out = ExportWriter { to: BufWriter::new(to), hasher: Hasher::new(), lines: 0 };
+        out.line(&ExportHeader { goondan: "instance".to_owned(), version: VERSION, agent, key, metadata })?;
+        for (extension, value) in state::read(&dir.extensions())? {
+            out.line(&json!({ "state": StateEntry { extension, value } }))?;
         }
         drop(recovered.events);
-        out.raw_lines("message", BufReader::new(File::open(place.base()).map_err(unwritten)?))?;
+        out.raw_lines("message", BufReader::new(File::open(dir.base()).map_err(unwritten)?))?;
         if let Some(turn) = recovered.interrupted {
             out.line(&json!({ "turn": turn.turn }))?;
-            let events = atomic::read(&place.events())?;
+            let events = atomic::read(&dir.events())?;
             for line in lines(&events).skip(1) {
                 out.raw("record", line.text)?;
             }
         }
-        let end = End { lines: out.lines, crc: out.hasher.clone().finalize() };
+        let end = ExportEnd { lines: out.lines, crc: out.hasher.clone().finalize() };
         out.line(&json!({ "end": end }))?;
         out.to.flush().map_err(unwritten)
     }
 
-    /// Makes an instance of what [`FileStore::export`] wrote, under its own name or another one. It is there as a whole or
-    /// not at all. Gives its name.
+    /// Creates an instance from the output of [`FileStore::export`], under the exported name or under `name`, and
+    /// returns its name. The import is atomic: the instance exists completely or not at all.
     ///
     /// # Errors
-    /// `E_STORE_EXISTS` when there is an instance of this name, `E_STORE_DAMAGED` when `from` is no export, or not a whole
-    /// one, `E_STORE_IO` when it cannot be read or written.
+    /// `E_STORE_EXISTS` when there is an instance of this name, `E_STORE_DAMAGED` when `from` is not a complete export,
+    /// `E_STORE_IO` when it cannot be read or the instance cannot be written.
     pub fn import(&self, from: impl BufRead, name: Option<InstanceId>) -> Result<InstanceId> {
-        let mut lines = Imported { from, hasher: Hasher::new(), lines: 0 };
+        let mut lines = ExportReader { from, hasher: Hasher::new(), lines: 0 };
         let header = lines.header()?;
         let id = name.unwrap_or(InstanceId { agent: header.agent.clone(), key: header.key.clone() });
-        let place = self.place(&id);
-        if place.dir().exists() {
+        let dir = self.dir_of(&id);
+        if dir.path().exists() {
             return Err(Error::new(ErrorCode::STORE_EXISTS, format!("there is an instance `{id}` already"))
                 .suggest("give it another name, or delete the one that is there"));
         }
-        // Beside the instances, where nobody takes it for one.
-        let beside = self.dir.join(format!("import-{:016x}", fastrand::u64(..)));
-        let written = write(&beside, &id, header, &mut lines).and_then(|()| {
-            let parent = place.dir().parent().unwrap_or(&self.dir).to_owned();
-            place.files().create_dirs(&parent)?;
-            fs::rename(&beside, place.dir()).map_err(|error| io_error("make", place.dir(), error))?;
-            place.files().sync_dir(&parent)
+        // Outside of `instances`, where it is not taken for an instance.
+        let staging = self.workspace.join(format!("import-{:016x}", fastrand::u64(..)));
+        let written = write(&staging, &id, header, &mut lines).and_then(|()| {
+            let parent = dir.path().parent().unwrap_or(&self.workspace).to_owned();
+            dir.ops().create_dirs(&parent)?;
+            fs::rename(&staging, dir.path()).map_err(|error| io_error("make", dir.path(), error))?;
+            dir.ops().sync_dir(&parent)
         });
         if written.is_err() {
-            // The failure is what matters; what cannot be removed is in nobody's way.
-            _ = fs::remove_dir_all(&beside);
+            // The first failure is the one to report; a directory that cannot be removed does no harm.
+            _ = fs::remove_dir_all(&staging);
         }
         written.map(|()| id)
     }
 }
 
-/// Writes the files of the instance `id` into the directory `dir`, and syncs them.
-fn write(dir: &Path, id: &InstanceId, header: Header, lines: &mut Imported<impl BufRead>) -> Result<()> {
-    let failed = |error| io_error("write to", dir, error);
-    let place = Place::at(dir);
-    place.files().create_dirs(&place.messages())?;
-    place.files().create_dirs(&place.extensions())?;
+/// Writes the files of the instance `id` into the directory `at`, and syncs them.
+fn write(at: &Path, id: &InstanceId, header: ExportHeader, lines: &mut ExportReader<impl BufRead>) -> Result<()> {
+    let failed = |error| io_error("write to", at, error);
+    let dir = InstanceDir::at(at);
+    dir.ops().create_dirs(&dir.messages())?;
+    dir.ops().create_dirs(&dir.extensions())?;
     let create = |path: PathBuf| File::create(path).map(BufWriter::new).map_err(failed);
-    let (mut base, mut events) = (create(place.base())?, create(place.events())?);
+    let (mut base, mut events) = (create(dir.base())?, create(dir.events())?);
     let mut base_bytes = 0;
     loop {
         match lines.next()? {
-            Line::End(_) => break,
-            Line::State(State { extension, value }) => {
-                state::write(&place, &[(extension, value)].into_iter().collect())?;
+            ExportLine::End(_) => break,
+            ExportLine::State(StateEntry { extension, value }) => {
+                state::write(&dir, &[(extension, value)].into_iter().collect())?;
             }
-            Line::Message(message) => base_bytes += push(&mut base, &message).map_err(failed)?,
-            Line::Turn(turn) => _ = push(&mut events, &Begin { turn, base_bytes }).map_err(failed)?,
-            Line::Record(record) => _ = push(&mut events, &record).map_err(failed)?,
+            ExportLine::Message(message) => base_bytes += push(&mut base, &message).map_err(failed)?,
+            ExportLine::Turn(turn) => _ = push(&mut events, &BeginRecord { turn, base_bytes }).map_err(failed)?,
+            ExportLine::Record(record) => _ = push(&mut events, &record).map_err(failed)?,
         }
     }
     let mut metadata = header.metadata;
     metadata.insert("agentName".to_owned(), id.agent.as_str().into());
     metadata.insert("instanceKey".to_owned(), id.key.as_str().into());
-    let mut file = create(place.metadata())?;
+    let mut file = create(dir.metadata())?;
     serde_json::to_writer(&mut file, &metadata)?;
     for file in [base, events, file] {
         let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
         file.sync_all().map_err(failed)?;
     }
-    place.files().sync_dir(&place.messages())?;
-    place.files().sync_dir(dir)
+    dir.ops().sync_dir(&dir.messages())?;
+    dir.ops().sync_dir(at)
 }
 
-/// Writes a line, and says how long it is.
+/// Writes a line, and returns its length.
 fn push(file: &mut impl Write, record: &impl Serialize) -> io::Result<u64> {
     let mut line = serde_json::to_vec(record)?;
     line.push(b'\n');
@@ -171,13 +170,14 @@ fn push(file: &mut impl Write, record: &impl Serialize) -> io::Result<u64> {
     Ok(line.len() as u64)
 }
 
-struct Exported<W: Write> {
+/// Writes lines and keeps their count and checksum.
+struct ExportWriter<W: Write> {
     to: BufWriter<W>,
     hasher: Hasher,
     lines: u64,
 }
 
-impl<W: Write> Exported<W> {
+impl<W: Write> ExportWriter<W> {
     fn line(&mut self, line: &impl Serialize) -> Result<()> {
         self.bytes(&serde_json::to_vec(line)?)?;
         self.end_line()
@@ -194,7 +194,7 @@ impl<W: Write> Exported<W> {
         Ok(())
     }
 
-    /// A line that holds another one, to the byte.
+    /// Writes a line that contains another line byte for byte.
     fn raw(&mut self, member: &str, line: &[u8]) -> Result<()> {
         self.bytes(format!("{{\"{member}\":").as_bytes())?;
         self.bytes(line.trim_ascii())?;
@@ -213,18 +213,19 @@ impl<W: Write> Exported<W> {
     }
 }
 
-struct Imported<R> {
+/// Reads lines and keeps their count and checksum.
+struct ExportReader<R> {
     from: R,
     hasher: Hasher,
     lines: u64,
 }
 
-impl<R: BufRead> Imported<R> {
-    fn header(&mut self) -> Result<Header> {
+impl<R: BufRead> ExportReader<R> {
+    fn header(&mut self) -> Result<ExportHeader> {
         let text = self.text()?;
-        let header: Header = serde_json::from_slice(&text)
+        let header: ExportHeader = serde_json::from_slice(&text)
             .ok()
-            .filter(|header: &Header| header.goondan == "instance")
+            .filter(|header: &ExportHeader| header.goondan == "instance")
             .ok_or_else(|| {
                 Error::new(ErrorCode::STORE_DAMAGED, "this is no exported instance")
                     .suggest("give a file that `goondan instance export` wrote")
@@ -236,14 +237,14 @@ impl<R: BufRead> Imported<R> {
         Ok(header)
     }
 
-    /// The next line; the last one is known to fit all before it.
-    fn next(&mut self) -> Result<Line> {
+    /// Returns the next line. The checksum of the last one is verified.
+    fn next(&mut self) -> Result<ExportLine> {
         let (before, crc) = (self.lines, self.hasher.clone().finalize());
         let line = serde_json::from_slice(&self.text()?);
         let line = line.map_err(|error| self.damaged("this is no line of an export").caused_by(error))?;
         match &line {
-            Line::End(end) if (end.lines, end.crc) != (before, crc) => {
-                Err(self.damaged("what stands before does not fit its checksum"))
+            ExportLine::End(end) if (end.lines, end.crc) != (before, crc) => {
+                Err(self.damaged("the lines before it do not match its checksum"))
             }
             _ => Ok(line),
         }

@@ -1,4 +1,4 @@
-//! Owns where things lie: the state root, the workspace, and the directory and files of each instance.
+//! Directory layout: the state root, workspaces, and the directory and files of each instance.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -6,18 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::InstanceId;
-use super::atomic::Files;
+use super::atomic::FileOps;
 use super::disk::RealDisk;
 use crate::error::{Error, ErrorCode, Result};
 
-/// The longest name of an instance directory in bytes (D-05); file systems stop at 255.
-const LONGEST_NAME: usize = 200;
+/// The longest name of an instance directory in bytes (D-05); file systems allow 255.
+const MAX_NAME_LEN: usize = 200;
 
-/// Where goondan keeps what must outlive a process: `option`, else the environment variable `GOONDAN_STATE_ROOT`, else
-/// `~/.goondan` (F-STORE). Nothing is made.
+/// Returns the directory below which goondan stores everything that outlives a process: `option` if given, else the
+/// environment variable `GOONDAN_STATE_ROOT`, else `~/.goondan`. Creates nothing.
 ///
 /// # Errors
 /// When neither is given and there is no home directory.
+// F-STORE
 pub fn state_root(option: Option<&Path>) -> Result<PathBuf> {
     choose_root(option, std::env::var_os("GOONDAN_STATE_ROOT"), std::env::home_dir())
 }
@@ -26,7 +27,7 @@ fn choose_root(option: Option<&Path>, variable: Option<OsString>, home: Option<P
     if let Some(option) = option {
         return Ok(option.to_owned());
     }
-    // An empty variable is one that was meant to be unset; as a path it would mean the current directory.
+    // Treat an empty variable as unset: as a path it would mean the current directory.
     if let Some(variable) = variable.filter(|variable| !variable.is_empty()) {
         return Ok(variable.into());
     }
@@ -37,14 +38,15 @@ fn choose_root(option: Option<&Path>, variable: Option<OsString>, home: Option<P
     })
 }
 
-/// The name of a workspace's directory, from the instance key or the name of a swarm (F-STORE). It depends on nothing
-/// else, and different names can meet.
+/// Returns the directory name of a workspace, from the instance key or the name of a swarm. It depends on nothing
+/// else, and different names can map to the same directory.
 ///
 /// ```
 /// # use goondan_core::store::workspace_id;
 /// assert_eq!(workspace_id(" My Swarm! (2)"), "my-swarm-2");
 /// assert_eq!(workspace_id("..."), "default");
 /// ```
+// F-STORE
 pub fn workspace_id(name: &str) -> String {
     let mut id = String::new();
     for letter in name.trim().to_lowercase().chars() {
@@ -55,85 +57,85 @@ pub fn workspace_id(name: &str) -> String {
         }
     }
     let id = id.trim_matches('-');
-    // F-STORE says nothing of names such as `..`, which would leave the state root.
+    // F-STORE does not mention names such as `..`, which would lead out of the state root.
     if id.bytes().all(|byte| byte == b'.') {
         return "default".to_owned();
     }
     id.chars().take(128).collect()
 }
 
-/// The directory of one instance.
+/// The directory of one instance: the paths of its files, and the operations that write them.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    dir: PathBuf,
-    files: Files,
+pub(super) struct InstanceDir {
+    path: PathBuf,
+    ops: FileOps,
 }
 
-impl Place {
-    pub(super) fn new(workspace: &Path, instance: &InstanceId, files: Files) -> Self {
-        Self { dir: workspace.join("instances").join(directory_name(&instance.to_string())), files }
+impl InstanceDir {
+    pub(super) fn new(workspace: &Path, instance: &InstanceId, ops: FileOps) -> Self {
+        Self { path: workspace.join("instances").join(directory_name(&instance.to_string())), ops }
     }
 
-    /// The directory `dir`, on the disk of the system.
-    pub(super) fn at(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), files: Files::new(Arc::new(RealDisk)) }
+    /// The directory at `path`, on the real disk.
+    pub(super) fn at(path: &Path) -> Self {
+        Self { path: path.to_owned(), ops: FileOps::new(Arc::new(RealDisk)) }
     }
 
-    /// Refuses what leads out of the state root: the directory and what is written in it must not be symbolic links.
+    /// Fails if the directory, or a file or folder that is written in it, is a symbolic link: it could lead out of
+    /// the state root.
     pub(super) fn refuse_links(&self) -> Result<()> {
         let written = [self.messages(), self.base(), self.events(), self.extensions(), self.metadata(), self.lock()];
         let is_link = |path: &&PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
-        match [self.dir.clone()].iter().chain(&written).find(is_link) {
+        match [self.path.clone()].iter().chain(&written).find(is_link) {
             None => Ok(()),
             Some(link) => Err(Error::new(ErrorCode::STORE_IO, format!("{} is a symbolic link", link.display()))
-                .suggest("put what it leads to in its place: nothing is written outside of the state root")),
+                .suggest("replace it with what it links to: nothing is written outside of the state root")),
         }
     }
 
-    /// The way to write there.
-    pub(super) fn files(&self) -> &Files {
-        &self.files
+    pub(super) fn ops(&self) -> &FileOps {
+        &self.ops
     }
 
-    pub(super) fn dir(&self) -> &Path {
-        &self.dir
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(super) fn lock(&self) -> PathBuf {
-        self.dir.join("lock")
+        self.path.join("lock")
     }
 
     pub(super) fn metadata(&self) -> PathBuf {
-        self.dir.join("metadata.json")
+        self.path.join("metadata.json")
     }
 
     pub(super) fn messages(&self) -> PathBuf {
-        self.dir.join("messages")
+        self.path.join("messages")
     }
 
     pub(super) fn base(&self) -> PathBuf {
-        self.dir.join("messages/base.jsonl")
+        self.path.join("messages/base.jsonl")
     }
 
     pub(super) fn events(&self) -> PathBuf {
-        self.dir.join("messages/events.jsonl")
+        self.path.join("messages/events.jsonl")
     }
 
     pub(super) fn runtime_events(&self) -> PathBuf {
-        self.dir.join("messages/runtime-events.jsonl")
+        self.path.join("messages/runtime-events.jsonl")
     }
 
     pub(super) fn workdir(&self) -> PathBuf {
-        self.dir.join("workspace")
+        self.path.join("workspace")
     }
 
     pub(super) fn extensions(&self) -> PathBuf {
-        self.dir.join("extensions")
+        self.path.join("extensions")
     }
 }
 
-/// The name under which `instance`, `<agent>:<instanceKey>`, has its directory (D-05). Since the agent and the colon come
-/// first, it is never `.` or `..`.
+/// Returns the directory name of `instance`, `<agent>:<instanceKey>` (D-05). It starts with the agent and a colon, so
+/// it is never `.` or `..`.
 pub(in crate::store) fn directory_name(instance: &str) -> String {
     let mut name = String::with_capacity(instance.len());
     for byte in instance.bytes() {
@@ -143,17 +145,17 @@ pub(in crate::store) fn directory_name(instance: &str) -> String {
             _ => _ = write!(name, "%{byte:02X}"),
         }
     }
-    if name.len() > LONGEST_NAME {
-        // `%h` stands in no other name, so that no key can be made to look like a shortened one.
+    if name.len() > MAX_NAME_LEN {
+        // `%h` occurs in no unshortened name, so no key can imitate a shortened one.
         let hash = format!("%h{:032x}", fnv1a(instance.as_bytes()));
-        name.truncate(LONGEST_NAME - hash.len());
+        name.truncate(MAX_NAME_LEN - hash.len());
         name.push_str(&hash);
     }
     name
 }
 
-/// FNV-1a with 128 bits. It need not withstand an attacker: `metadata.json` names the instance, so that two keys with one
-/// hash lead to an error and not to one conversation.
+/// FNV-1a with 128 bits. It need not resist an attacker: `metadata.json` names the instance, so opening two keys with
+/// the same hash fails instead of mixing their conversations.
 fn fnv1a(bytes: &[u8]) -> u128 {
     let start = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
     bytes
@@ -166,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fnv1a_gives_the_published_values() {
+    fn fnv1a_returns_the_published_values() {
         assert_eq!(fnv1a(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
         assert_eq!(fnv1a(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
     }
@@ -180,9 +182,9 @@ mod tests {
     #[test]
     fn no_legal_key_looks_like_a_shortened_one() {
         let shortened = directory_name(&format!("bot:{}", "x".repeat(500)));
-        assert_eq!(shortened.len(), LONGEST_NAME);
+        assert_eq!(shortened.len(), MAX_NAME_LEN);
         assert_ne!(directory_name(&shortened), shortened);
-        assert_eq!(directory_name(&"x".repeat(LONGEST_NAME)), "x".repeat(LONGEST_NAME));
+        assert_eq!(directory_name(&"x".repeat(MAX_NAME_LEN)), "x".repeat(MAX_NAME_LEN));
     }
 
     #[test]
