@@ -1,6 +1,7 @@
-//! The file store through its port: what it keeps, what stands in its files, and what it makes of files of others.
+//! The file store through the `Store` trait: what it persists, the content of its files, and how it reads the files of
+//! other implementations.
 #![cfg(feature = "runtime")]
-// clippy.toml frees only the test functions, not their helpers.
+// clippy.toml allows these in test functions only, not in their helpers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +77,7 @@ fn state(values: &[(&str, Value)]) -> State {
     values.iter().map(|(name, value)| (ExtensionName::new(name).unwrap(), value.clone())).collect()
 }
 
-/// A workspace with the instance `bot:k`, whose files are then the given ones.
+/// Returns a workspace with the instance `bot:k`, whose files are replaced by the given ones.
 async fn workspace(files: &[(&str, &str)]) -> (TempDir, PathBuf) {
     let workspace = tempfile::tempdir().unwrap();
     drop(Live::open(workspace.path(), "k").await.unwrap());
@@ -199,7 +200,7 @@ async fn files_have_the_documented_form() {
 
 #[tokio::test]
 async fn the_record_of_a_commit_holds_what_folding_again_needs() {
-    // The base cannot be written, so that the record stays.
+    // The base cannot be written, so the fold record stays in the events.
     let (workspace, dir) = workspace(&[]).await;
     let mut live = Live::open(workspace.path(), "k").await.unwrap();
     fs::remove_file(dir.join("messages/base.jsonl")).unwrap();
@@ -215,7 +216,7 @@ async fn the_record_of_a_commit_holds_what_folding_again_needs() {
     let events = fs::read_to_string(dir.join("messages/events.jsonl")).unwrap();
     assert!(events.ends_with(&record), "{events}");
 
-    // The turn is committed; the next one must wait until its files are written.
+    // The turn is committed; the next one cannot begin until its files are written.
     let error = live.journal.begin(&"t2".into()).unwrap_err();
     assert_eq!(error.code(), &ErrorCode::STORE_IO);
     assert!(error.message().contains("base.jsonl") && error.source().is_some(), "{error:?}");
@@ -247,7 +248,7 @@ async fn a_commit_that_is_left_unfinished_is_finished_by_the_next_opening() {
 }
 
 #[tokio::test]
-async fn different_keys_have_different_directories_and_none_lies_outside() {
+async fn different_keys_have_different_directories_and_none_is_outside() {
     let root = tempfile::tempdir().unwrap();
     let workspace = root.path().join("workspaces/w");
     let keys = ["a/b", "a-b", "a%2Fb", "..", "../x", "A/b", "user:1"];
@@ -304,7 +305,7 @@ async fn an_open_instance_is_locked_until_it_is_dropped() {
 }
 
 #[tokio::test]
-async fn opening_a_store_makes_nothing() {
+async fn opening_a_store_creates_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let _store = FileStore::in_workspace(dir.path(), "My Swarm").unwrap();
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -333,7 +334,7 @@ async fn a_torn_last_line_is_cut_off_and_kept_aside() {
 }
 
 #[tokio::test]
-async fn a_commit_of_which_pages_never_came_to_the_disk_is_none() {
+async fn a_commit_with_pages_that_were_never_written_does_not_count() {
     let begin = r#"{"turn":"t","baseBytes":0}"#;
     let event = format!("{{\"type\":\"append\",\"message\":{}}}", line("a"));
     let fold = r#"{"fold":"t","pure":true,"baseBytesAfter":9,"crc":1,"state":{}}"#;
@@ -389,7 +390,7 @@ async fn damage_in_the_middle_stops_with_file_and_line() {
 }
 
 #[tokio::test]
-async fn a_base_that_lost_bytes_or_was_exchanged_is_refused() {
+async fn a_base_that_lost_bytes_or_was_replaced_is_refused() {
     let base = line("a") + "\n";
     let fold = r#"{"fold":"t","pure":false,"baseBytesAfter":1,"crc":7,"state":{}}"#;
     let longer = format!("{{\"turn\":\"t\",\"baseBytes\":{}}}\n", base.len() + 1);
@@ -452,7 +453,7 @@ async fn a_base_of_another_implementation_loads_and_is_added_to() {
 #[tokio::test]
 async fn events_of_another_implementation_are_an_interrupted_turn() {
     let (a, b) = (line("a"), line("b"));
-    // `a` was stored in the base already when the other implementation crashed (F-CONV: applied once).
+    // `a` was already in the base when the other implementation crashed (F-CONV: applied once).
     let foreign = format!(
         "{{\"type\":\"append\",\"message\":{a}}}\r\n\n{{\"type\":\"append\",\"message\":{b}}}\n{{\"type\":\"remove\",\"targetId\":\"a\"}}"
     );

@@ -1,6 +1,7 @@
-//! Bad disks, bad files, and processes that want the same instance: each ends in a clear error or as documented.
+//! Bad disks, bad files, and processes that open the same instance: each results in a clear error or the documented
+//! behaviour.
 #![cfg(all(feature = "runtime", unix))]
-// clippy.toml frees only the test functions, not their helpers.
+// clippy.toml allows these in test functions only, not in their helpers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ fn line(id: &str, text: &str, time: &str) -> String {
 
 const NOW: &str = "2026-01-31T12:00:00.000Z";
 
-/// An instance that was opened once.
+/// Creates an instance by opening it once.
 async fn instance() -> (TempDir, PathBuf) {
     let workspace = tempfile::tempdir().unwrap();
     drop(open(workspace.path()).await.unwrap());
@@ -47,7 +48,7 @@ async fn instance() -> (TempDir, PathBuf) {
     (workspace, dir)
 }
 
-/// One turn that says a text, in whatever process.
+/// Runs one turn that appends a message with `text`.
 async fn turn(opened: &mut Opened, turn: &str, text: String) -> Result<(), Error> {
     let (mut conversation, _) = Conversation::from_base(opened.base.iter().cloned());
     let turn = TurnId::from(turn);
@@ -62,8 +63,8 @@ async fn turn(opened: &mut Opened, turn: &str, text: String) -> Result<(), Error
     Ok(())
 }
 
-/// Runs one test of this program in a process of its own, with what it needs to know. It does nothing when it is run as a
-/// test like the others.
+/// Runs one test of this program in another process, with the workspace in an environment variable. Run as an ordinary
+/// test, without the variable, that test does nothing.
 fn child(shell: &str, test: &str, workspace: &Path) -> Child {
     let program = std::env::current_exe().unwrap();
     let mut command = Command::new("sh");
@@ -94,14 +95,14 @@ async fn child_that_holds_an_instance() {
 }
 
 #[tokio::test]
-async fn another_process_is_named_and_a_dead_one_is_no_obstacle() {
+async fn another_process_is_named_and_a_dead_one_holds_no_lock() {
     let workspace = tempfile::tempdir().unwrap();
     let mut holder = child("", "child_that_holds_an_instance", workspace.path());
     wait_for(&mut BufReader::new(holder.stdout.take().unwrap()), "holding");
     let error = refusal(workspace.path()).await;
     assert_eq!(error.code(), &ErrorCode::STORE_LOCKED);
     assert!(error.message().contains(&format!("in process {}", holder.id())), "{error:?}");
-    // The hardest end that a process can have.
+    // SIGKILL: the process cannot clean up.
     holder.kill().unwrap();
     holder.wait().unwrap();
     assert!(open(workspace.path()).await.is_ok());
@@ -126,7 +127,7 @@ async fn child_that_writes_until_the_disk_is_full() {
 #[tokio::test]
 async fn a_full_disk_fails_the_turn_and_keeps_those_before() {
     let workspace = tempfile::tempdir().unwrap();
-    // A file may have 16 KiB; the signal that says so is ignored, so that writing fails as on a full disk.
+    // Limit files to 16 KiB. With SIGXFSZ ignored, a write beyond that fails as on a full disk.
     let limits = "trap '' XFSZ; ulimit -f 32;";
     let mut full = child(limits, "child_that_writes_until_the_disk_is_full", workspace.path());
     let mut output = BufReader::new(full.stdout.take().unwrap());
@@ -136,14 +137,14 @@ async fn a_full_disk_fails_the_turn_and_keeps_those_before() {
     let committed: usize = words[1].parse().unwrap();
     assert!(committed > 5, "{said}");
     assert_eq!(words[2..], ["E_STORE_IO", "true"]);
-    // With space again: all that was told to be there, once, and it goes on.
+    // With space again, every acknowledged turn is stored exactly once, and the instance opens.
     let opened = open(workspace.path()).await.unwrap();
     assert!((committed..=committed + 1).contains(&opened.base.len()), "{said}: {}", opened.base.len());
     assert!(opened.base.iter().all(|message| message.text().len() == 1000));
 }
 
 #[tokio::test]
-async fn a_directory_in_the_place_of_a_file_is_named() {
+async fn a_directory_instead_of_a_file_is_named() {
     for name in ["messages/base.jsonl", "messages/events.jsonl", "lock", "extensions/notes.json"] {
         let (workspace, dir) = instance().await;
         _ = fs::remove_file(dir.join(name));
@@ -155,7 +156,7 @@ async fn a_directory_in_the_place_of_a_file_is_named() {
 }
 
 #[tokio::test]
-async fn a_file_in_the_place_of_a_directory_is_named() {
+async fn a_file_instead_of_a_directory_is_named() {
     for name in ["instances", "instances/bot:k", "instances/bot:k/messages", "instances/bot:k/extensions"] {
         let workspace = tempfile::tempdir().unwrap();
         let path = workspace.path().join(name);
@@ -168,7 +169,7 @@ async fn a_file_in_the_place_of_a_directory_is_named() {
     }
 }
 
-/// Who may do everything is stopped by nothing but what no one may write to.
+/// Uses `/proc`, because permissions do not stop tests that run as root.
 #[tokio::test]
 async fn a_place_that_cannot_be_written_is_named() {
     let error = open(Path::new("/proc/goondan")).await.err().unwrap();
@@ -199,14 +200,14 @@ async fn a_very_long_line_is_a_message_like_any_other() {
     let opened = open(workspace.path()).await.unwrap();
     assert_eq!(opened.base[0].text().len(), 100 << 20);
     drop(opened);
-    // Torn, it is cut off like any other.
+    // A torn one is cut off like any other line.
     fs::write(dir.join("messages/base.jsonl"), &long[..long.len() - 2]).unwrap();
     assert_eq!(open(workspace.path()).await.unwrap().base.len(), 0);
     assert_eq!(fs::metadata(dir.join("messages/base.jsonl.corrupt-1")).unwrap().len(), long.len() as u64 - 2);
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_are_damage() {
+async fn invalid_utf_8_is_damage() {
     let (workspace, dir) = instance().await;
     let mut bytes = (line("a", "one", NOW) + &line("b", "two", NOW)).into_bytes();
     let at = bytes.windows(3).position(|text| text == b"one").unwrap();
@@ -238,7 +239,7 @@ async fn of_messages_with_one_id_the_first_counts() {
     assert_eq!(say(workspace.path()).await[..2], ["first", "third"]);
 }
 
-/// The order of what was said is that of the lines: no clock is asked.
+/// Messages are in the order of their lines; no clock is read to sort them.
 #[tokio::test]
 async fn a_clock_that_goes_backwards_changes_nothing() {
     let (workspace, dir) = instance().await;

@@ -1,10 +1,10 @@
-//! CRASH-01: every state in which a crash can leave the files of an instance opens, with all committed turns once and
-//! nothing of the others but their recorded events.
+//! CRASH-01: an instance opens from every state that a crash can leave its files in, with each committed turn exactly
+//! once, and of a turn that was not committed only the recorded events.
 //!
-//! The images are made by hand from the files before and after each commit and from the documented protocol, so that they
-//! do not depend on how the store is written.
+//! The tests build these states, called images, from the files before and after each commit and from the documented
+//! protocol, so that they do not depend on the implementation of the store.
 #![cfg(feature = "runtime")]
-// clippy.toml frees only the test functions, not their helpers.
+// clippy.toml allows these in test functions only, not in their helpers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 type State = BTreeMap<ExtensionName, Value>;
-/// The files of an instance by their path in its directory.
+/// The files of an instance, by path relative to its directory.
 type Image = BTreeMap<String, Vec<u8>>;
 
 const BASE: &str = "messages/base.jsonl";
@@ -30,7 +30,7 @@ fn id() -> InstanceId {
     InstanceId { agent: AgentName::new("bot").unwrap(), key: InstanceKey::new("k").unwrap() }
 }
 
-/// In memory where there is such a place: thousands of images are synced.
+/// Returns a directory in memory if the system has one, because thousands of images are synced.
 fn scratch() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
@@ -41,7 +41,7 @@ fn instance_dir(workspace: &Path) -> PathBuf {
 }
 
 fn message(id: &str) -> Message {
-    // A line end, letters of several bytes and a fraction: what a cut or a second writing could break.
+    // A line end, multi-byte letters and a fraction: cutting or encoding them again could change them.
     Message::user(format!("text\nof {id} é漢")).with_id(id).with_metadata("score", 0.1 + 0.2)
 }
 
@@ -67,7 +67,7 @@ fn snapshot(workspace: &Path) -> Image {
     image
 }
 
-/// What an opened instance must hold.
+/// The content of an opened instance.
 #[derive(Clone, Debug, PartialEq)]
 struct Content {
     base: Vec<Message>,
@@ -94,18 +94,18 @@ impl Content {
     }
 }
 
-/// One turn of the scenario with the files and contents around its commit.
+/// One turn of the scenario, with the files and contents before and after its commit.
 struct Turn {
     id: &'static str,
     events: Vec<MessageEvent>,
     changed: State,
-    /// All events are flushed, nothing is committed.
+    /// All events are flushed, but not committed.
     before: Image,
     after: Image,
-    /// Without the turn.
+    /// The content without the turn.
     old: Content,
     new: Content,
-    /// The record that the protocol puts between them.
+    /// The record that commits the turn.
     fold: Vec<u8>,
     pure: bool,
 }
@@ -165,14 +165,14 @@ fn fold_record(turn: &str, pure: bool, base: &[u8], state: &State) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Opens images and counts them.
+/// Checks images and counts them.
 #[derive(Default)]
 struct Trial {
     images: usize,
 }
 
 impl Trial {
-    /// Opens `image`, which must hold `expected`, twice, and lets the interrupted turn or a new one go on after it.
+    /// Opens `image` twice, which must return `expected` each time, and then commits the interrupted turn or a new one.
     async fn check(&mut self, what: &str, image: &Image, expected: &Content) -> Image {
         self.images += 1;
         let workspace = scratch();
@@ -204,9 +204,9 @@ impl Trial {
         journal.record(&more).unwrap();
         journal.commit(Commit { turn: &turn, conversation: &conversation, state: &State::new() }).await.unwrap();
         drop(journal);
-        let (gone_on, _journal) = Content::open(workspace.path()).await;
+        let (continued, _journal) = Content::open(workspace.path()).await;
         let base = conversation.messages().map(|message| (**message).clone()).collect();
-        assert_eq!(gone_on, Content { base, interrupted: None, ..content }, "gone on: {what}");
+        assert_eq!(continued, Content { base, interrupted: None, ..content }, "continued: {what}");
         recovered
     }
 }
@@ -217,26 +217,27 @@ fn with(image: &Image, name: &str, bytes: impl Into<Vec<u8>>) -> Image {
     image
 }
 
-/// Where each line stands, without its line end.
+/// Returns the range of each line, without its line end.
 fn lines(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut start = 0;
     let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at);
     ends.map(|end| std::mem::replace(&mut start, end + 1)..end).collect()
 }
 
-/// Where to cut between `from` and the end of `bytes`: around each line end, and at every fourth byte.
+/// Returns the offsets to cut at, between `from` and the end of `bytes`: around each line end, and at every fourth
+/// byte.
 fn cuts(bytes: &[u8], from: usize) -> impl Iterator<Item = usize> {
     let near = |cut: usize| bytes[cut.saturating_sub(3)..bytes.len().min(cut + 3)].contains(&b'\n');
     (from..=bytes.len()).filter(move |cut| cut % 4 == 0 || *cut == from || near(*cut))
 }
 
-/// What must be there when of the events only the first `whole` lines are.
+/// Returns the expected content if only the first `whole` lines of the events are left.
 fn interrupted(turn: &Turn, whole: usize) -> Content {
     let events = whole.checked_sub(1).map(|events| (turn.id.into(), turn.events[..events].to_vec()));
     Content { interrupted: events, ..turn.old.clone() }
 }
 
-/// Steps 1 and 2, and step 3 before its sync.
+/// Crashes in steps 1 and 2, and in step 3 before its sync.
 async fn crash_before_the_commit(trial: &mut Trial, turn: &Turn) {
     let recorded = &turn.before[EVENTS];
     let ranges = lines(recorded);
@@ -256,7 +257,7 @@ async fn crash_before_the_commit(trial: &mut Trial, turn: &Turn) {
     }
 }
 
-/// A machine that stops may keep the length of a file and lose any of its pages that were not synced.
+/// When the machine stops, a file may keep its length and lose any of the pages that were not synced.
 async fn power_fails_before_the_commit(trial: &mut Trial, turn: &Turn) {
     let recorded = &turn.before[EVENTS];
     let ranges = lines(recorded);
@@ -277,7 +278,7 @@ async fn power_fails_before_the_commit(trial: &mut Trial, turn: &Turn) {
     }
 }
 
-/// Step 3 after its sync, and steps 4 to 6. `events` ends with the fold record.
+/// Crashes in step 3 after its sync, and in steps 4 to 6. `events` ends with the fold record.
 async fn crash_after_the_commit(trial: &mut Trial, turn: &Turn, events: &[u8]) {
     let synced = with(&turn.before, EVENTS, events);
     let (old, new) = (&turn.before[BASE], &turn.after[BASE]);
@@ -295,7 +296,8 @@ async fn crash_after_the_commit(trial: &mut Trial, turn: &Turn, events: &[u8]) {
         }
     }
     let folded = with(&synced, BASE, new.clone());
-    // Each state file may be old, half written beside, or new; they are replaced in the order of their names.
+    // Each state file is old, half written to its temporary file, or new; they are replaced in the order of their
+    // names.
     let mut image = folded.clone();
     for (name, value) in &turn.changed {
         let (file, bytes) = (format!("extensions/{name}.json"), format!("{value}\n"));
@@ -309,7 +311,7 @@ async fn crash_after_the_commit(trial: &mut Trial, turn: &Turn, events: &[u8]) {
         bases.push((format!("{name} is new"), image.clone()));
     }
     bases.push(("folded".to_owned(), folded));
-    bases.push(("all but the clearing".to_owned(), with(&turn.after, EVENTS, events)));
+    bases.push(("all but emptying the events".to_owned(), with(&turn.after, EVENTS, events)));
     bases.push(("all".to_owned(), turn.after.clone()));
     for (what, image) in bases {
         let recovered = trial.check(&format!("{}: {what}", turn.id), &image, &turn.new).await;
@@ -329,9 +331,9 @@ async fn every_crash_leaves_all_of_a_turn_or_only_its_events() {
     println!("{} crash images tried", trial.images);
 }
 
-/// The base that an opening makes again is not always, to the byte, the one that the commit announced: for example when a
-/// number is read with a smaller precision than it was written with. The opening then writes a second record, and may crash
-/// after it.
+/// The base that recovery computes can differ in bytes from the one that the commit recorded, for example when a
+/// number is read with less precision than it was written with. Recovery then writes a second fold record, and can
+/// crash after it.
 #[tokio::test]
 async fn a_crash_while_folding_again_into_other_bytes_is_survived() {
     let mut trial = Trial::default();
@@ -339,14 +341,14 @@ async fn a_crash_while_folding_again_into_other_bytes_is_survived() {
         if turn.new.base.is_empty() {
             continue;
         }
-        // The announced base has one byte more in it, as another way of writing a number would have.
+        // The recorded base is one byte longer, as a different encoding of a number would make it.
         let recorded = turn.before[EVENTS].clone();
-        let announced = fold_record(turn.id, turn.pure, &[turn.after[BASE].as_slice(), b" "].concat(), &turn.changed);
-        let first = [recorded.as_slice(), &announced].concat();
+        let first_fold = fold_record(turn.id, turn.pure, &[turn.after[BASE].as_slice(), b" "].concat(), &turn.changed);
+        let first = [recorded.as_slice(), &first_fold].concat();
         trial.check("the first record", &with(&turn.before, EVENTS, first.clone()), &turn.new).await;
         for cut in cuts(&turn.fold, 0).filter(|cut| *cut < turn.fold.len()) {
             let events = [first.as_slice(), &turn.fold[..cut]].concat();
-            // A torn second record hides the first, which was synced: the tail is cut, and the first counts again.
+            // A torn second record is cut off, and the first, which was synced, counts again.
             trial.check(&format!("{cut} bytes"), &with(&turn.before, EVENTS, events), &turn.new).await;
         }
         let second = [first.as_slice(), &turn.fold].concat();
@@ -359,13 +361,13 @@ async fn a_crash_while_folding_again_into_other_bytes_is_survived() {
 #[tokio::test]
 async fn a_failure_while_folding_again_into_other_bytes_is_survived() {
     for turn in scenario().await.into_iter().filter(|turn| !turn.changed.is_empty()) {
-        let announced = fold_record(turn.id, turn.pure, &[turn.after[BASE].as_slice(), b" "].concat(), &turn.changed);
+        let first_fold = fold_record(turn.id, turn.pure, &[turn.after[BASE].as_slice(), b" "].concat(), &turn.changed);
         let workspace = scratch();
         let dir = instance_dir(workspace.path());
         fs::create_dir_all(dir.join("messages")).unwrap();
         fs::write(dir.join(BASE), &turn.before[BASE]).unwrap();
-        fs::write(dir.join(EVENTS), [turn.before[EVENTS].as_slice(), &announced].concat()).unwrap();
-        // The base is done, the state cannot be.
+        fs::write(dir.join(EVENTS), [turn.before[EVENTS].as_slice(), &first_fold].concat()).unwrap();
+        // The base can be written, the state cannot.
         fs::write(dir.join("extensions"), "in the way").unwrap();
         assert!(FileStore::open(workspace.path()).unwrap().open(&id()).await.is_err());
         assert_eq!(fs::read(dir.join(BASE)).unwrap(), turn.after[BASE]);

@@ -1,6 +1,6 @@
-//! Repair, export and import: what is done about instances from outside, when something went wrong or must go elsewhere.
+//! Repair, export and import of instances.
 #![cfg(feature = "runtime")]
-// clippy.toml frees only the test functions, not their helpers.
+// clippy.toml allows these in test functions only, not in their helpers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ fn append(id: &str) -> MessageEvent {
     MessageEvent::append(Message::user(format!("text of {id}")).with_id(id).with_metadata("score", 0.1 + 0.2))
 }
 
-/// An instance with two committed messages and a state, and a turn that was interrupted after two more.
+/// Creates an instance with two committed messages and a state, and a turn that was interrupted after two events.
 async fn instance() -> (TempDir, FileStore, PathBuf) {
     let workspace = tempfile::tempdir().unwrap();
     let store = FileStore::open(workspace.path()).unwrap();

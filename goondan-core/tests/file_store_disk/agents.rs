@@ -1,4 +1,4 @@
-//! Owns the agent of the scenarios: tools of each effect, and a middleware that changes what was said.
+//! The agent of the scenarios: tools of each effect, and a middleware that changes the conversation.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use crate::recorder::{Op, Recorder};
 
-/// Extensions are made from their config, so that what they write down goes by name.
+/// The recorders by name: an extension is created from its JSON config, which cannot hold a recorder.
 static RECORDERS: LazyLock<Mutex<HashMap<String, Recorder>>> = LazyLock::new(Mutex::default);
 
-/// The turns of the scenario: what is said to the agent, and what its model answers.
+/// Returns the turns of the scenario: the input of each, and the model's responses.
 pub(crate) fn scenario() -> Vec<(&'static str, Vec<ScriptItem>)> {
     let call = |tool: &str| ScriptItem::call(tool, json!({}));
     let say = ScriptItem::say;
@@ -37,7 +37,7 @@ pub(crate) fn scenario() -> Vec<(&'static str, Vec<ScriptItem>)> {
 pub(crate) async fn agent(store: FileStore, recorder: &Recorder, model: impl Model) -> Agent {
     let name = recorder.root.display().to_string();
     RECORDERS.lock().unwrap().insert(name.clone(), recorder.clone());
-    let model = Asked { model, recorder: recorder.clone() };
+    let model = CheckedModel { model, recorder: recorder.clone() };
     let agent = Agent::builder("bot").store(store).model(model).extension::<World>(json!({ "record": name }));
     agent.build().await.unwrap()
 }
@@ -46,13 +46,13 @@ pub(crate) fn scripted(turns: &[(&str, Vec<ScriptItem>)]) -> ScriptedModel {
     ScriptedModel::new(turns.iter().flat_map(|(_, items)| items.clone()))
 }
 
-/// A model that notes what it is asked, and minds that calls and results belong together (PAIR-01).
-struct Asked<M> {
+/// Wraps a model: records each request, and asserts that each call has its result and each result its call (PAIR-01).
+struct CheckedModel<M> {
     model: M,
     recorder: Recorder,
 }
 
-impl<M: Model> Model for Asked<M> {
+impl<M: Model> Model for CheckedModel<M> {
     fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let (mut open, mut newest) = (Vec::new(), String::new());
         for message in request.messages() {
@@ -69,7 +69,7 @@ impl<M: Model> Model for Asked<M> {
             }
         }
         assert!(open.is_empty(), "calls without their results reached the model: {open:?}");
-        self.recorder.note(Op::Asked(newest));
+        self.recorder.note(Op::ModelCalled(newest));
         self.model.generate(request)
     }
 }
@@ -97,29 +97,29 @@ fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
     let tools = [("look", Effect::Read), ("set", Effect::Idempotent), ("pay", Effect::Once), ("break", Effect::Once)];
     for (name, effect) in tools {
         let item = ToolItem::new(&format!("world__{name}"))?.effect(effect);
-        api.tools().register(item, Act { effect, fails: name == "break", recorder: recorder.clone() })?;
+        api.tools().register(item, RecordedTool { effect, fails: name == "break", recorder: recorder.clone() })?;
     }
-    api.pipeline().register(Turn, Obey(api.clone()), Options::default())
+    api.pipeline().register(Turn, FollowInput(api.clone()), Options::default())
 }
 
-struct Act {
+struct RecordedTool {
     effect: Effect,
     fails: bool,
     recorder: Recorder,
 }
 
-impl ToolHandler for Act {
+impl ToolHandler for RecordedTool {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
-        self.recorder.note(Op::Started { call: ctx.call_id().to_string(), effect: self.effect });
+        self.recorder.note(Op::ToolStarted { call: ctx.call_id().to_string(), effect: self.effect });
         let answer = if self.fails { Err(Error::msg("it broke")) } else { Ok(json!({ "done": true })) };
         Box::pin(std::future::ready(answer))
     }
 }
 
-/// Does to the conversation and the state what the input says.
-struct Obey(ExtensionApi);
+/// Changes the conversation and the state as the words of the input say.
+struct FollowInput(ExtensionApi);
 
-impl Middleware<Turn> for Obey {
+impl Middleware<Turn> for FollowInput {
     fn handle<'a>(&'a self, ctx: &'a mut TurnContext<'_>, next: Next<'a, Turn>) -> BoxFuture<'a, Result<TurnResult>> {
         Box::pin(async move {
             let input = ctx.input().input.clone().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Owns what a turn may cost the disk.
+//! Limits on what a turn syncs and writes.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::agents::agent;
 use crate::crashes::scratch;
 use crate::recorder::{Op, Recorder};
 
-/// What one turn did.
+/// What one turn synced and wrote.
 #[derive(Debug, PartialEq)]
 struct Cost {
     syncs: usize,
@@ -25,7 +25,7 @@ impl Cost {
     }
 }
 
-/// The costs of `turns` turns that say and hear something, all of the same length.
+/// Runs `turns` turns with inputs and responses of the same length, and returns the cost of each.
 async fn costs(workspace: &Path, fsync: Fsync, turns: usize) -> Vec<Cost> {
     let recorder = Recorder::new(workspace);
     let store = FileStore::open(workspace).unwrap().fsync(fsync).on_disk(recorder.clone());
@@ -52,13 +52,13 @@ async fn a_turn_writes_what_it_adds_however_long_the_history_is() {
     let workspace = scratch();
     let costs = costs(workspace.path(), Fsync::Turn, 400).await;
     let (first, last) = (costs[1].written, costs[399].written);
-    // Two messages of 1,000 characters, once as events and once in the base, and their frames.
+    // Two messages of 1,000 characters, once as events and once in the base, and the JSON around them.
     assert!(first < 4 * 1000 + 2500, "{first}");
     assert!(last < first + 50, "{first} bytes for the second turn, {last} for the last");
 }
 
 #[tokio::test]
-async fn each_level_syncs_as_often_as_it_says() {
+async fn each_level_syncs_as_often_as_documented() {
     for (fsync, syncs) in [(Fsync::Never, 0), (Fsync::Turn, 2), (Fsync::Always, 4)] {
         let workspace = scratch();
         assert_eq!(costs(workspace.path(), fsync, 3).await[2].syncs, syncs, "{fsync:?}");

@@ -1,4 +1,4 @@
-//! Owns the enumeration of crashes, and what must hold after each.
+//! Enumeration of crashes, and the checks after each.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::agents::{agent, scenario, scripted};
-use crate::image::{Image, Model, lay_out};
+use crate::image::{DiskModel, Image, write_image};
 use crate::recorder::{Op, Recorder};
 
 const DIR: &str = "instances/bot:k";
@@ -22,13 +22,13 @@ fn id() -> InstanceId {
     InstanceId { agent: AgentName::new("bot").unwrap(), key: InstanceKey::new("k").unwrap() }
 }
 
-/// In memory where there is such a place: thousands of images are synced.
+/// Returns a directory in memory if the system has one, because thousands of images are synced.
 pub(crate) fn scratch() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
 }
 
-/// What a committed turn left: messages and states that must be there together.
+/// The messages and states after a committed turn, which belong together.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Content {
     messages: Vec<Value>,
@@ -36,7 +36,7 @@ struct Content {
 }
 
 impl Content {
-    /// Of an instance whose files agree.
+    /// Reads the content of an image whose files are consistent.
     fn of(image: &Image) -> Self {
         let json = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap();
         let mut content = Self::default();
@@ -53,33 +53,33 @@ impl Content {
     }
 }
 
-/// What must be there after a crash at one place of the record.
+/// What must be stored after a crash at one operation of the record.
 #[derive(Clone, Debug, Default)]
 struct Promise {
-    /// How many turns are committed whatever happens, and how many may be.
+    /// How many turns are committed at least, and how many at most.
     least: usize,
     most: usize,
-    /// The events of the turn that runs, and how many of them are there whatever happens.
+    /// The events of the running turn, and how many of them are stored at least.
     events: Vec<MessageEvent>,
     kept: usize,
 }
 
-/// A record with what follows from it.
+/// The recorded operations of a run, with the content after each commit.
 struct Recorded {
     ops: Vec<Op>,
     before: Image,
-    /// After each commit; the first is what was there before.
+    /// The content before the first commit, and after each commit.
     contents: Vec<Content>,
     fsync: Fsync,
 }
 
 impl Recorded {
     fn new(ops: Vec<Op>, before: &Image, fsync: Fsync, first: Content) -> Self {
-        let (mut disk, mut contents, mut committing) = (Model::of(before), vec![first], false);
+        let (mut disk, mut contents, mut committing) = (DiskModel::of(before), vec![first], false);
         let mut ledger = Ledger::of(before);
         for op in &ops {
             disk.apply(op, None);
-            ledger.take(op, None);
+            ledger.apply(op, None);
             committing |= matches!(op, Op::Write { bytes, .. } if bytes.starts_with(b"{\"fold\""));
             if committing && matches!(op, Op::SetLen { file, len: 0 } if Some(*file) == ledger.events_file) {
                 contents.push(Content::of(&disk.seen()));
@@ -91,7 +91,7 @@ impl Recorded {
     }
 }
 
-/// What the record says of the promises, up to one operation.
+/// What was promised up to one operation of the record: recorded events, and commits.
 #[derive(Clone, Debug, Default)]
 struct Ledger {
     events_file: Option<usize>,
@@ -106,7 +106,7 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// Of a disk on which an open turn may stand; a commit that is there already is not counted.
+    /// Returns the ledger of a disk, which may hold an open turn. A commit that it already holds is not counted.
     fn of(image: &Image) -> Self {
         let mut ledger = Self::default();
         let events = image.iter().find(|(path, _)| path.ends_with("messages/events.jsonl")).map(|(_, bytes)| bytes);
@@ -119,7 +119,7 @@ impl Ledger {
         ledger
     }
 
-    fn take(&mut self, op: &Op, cut: Option<usize>) {
+    fn apply(&mut self, op: &Op, cut: Option<usize>) {
         match op {
             Op::Open { file, path, .. } if path.ends_with("messages/events.jsonl") => self.events_file = Some(*file),
             Op::Write { file, bytes, .. } if Some(*file) == self.events_file => {
@@ -149,24 +149,21 @@ impl Ledger {
         }
     }
 
-    /// What is noted in time.
+    /// Asserts that everything is recorded, or synced, before the operation that requires it.
     fn check(&self, op: &Op, fsync: Fsync) {
         let never = fsync == Fsync::Never;
         match op {
-            Op::Asked(newest) => {
-                assert!(self.text.contains(newest), "the model saw what is not recorded: {newest}");
+            Op::ModelCalled(newest) => {
+                assert!(self.text.contains(newest), "the model saw a message that is not recorded: {newest}");
                 assert!(fsync != Fsync::Always || self.events_synced == self.events.len());
             }
-            Op::Started { call, effect } => {
-                assert!(self.text.contains(call.as_str()), "a call is made that is not recorded");
+            Op::ToolStarted { call, effect } => {
+                assert!(self.text.contains(call.as_str()), "a call started that is not recorded");
                 let synced = self.events_synced == self.events.len();
-                assert!(
-                    never || *effect == Effect::Read || synced,
-                    "a call acts on the world before it is on the disk"
-                );
+                assert!(never || *effect == Effect::Read || synced, "a call acts on the world before it is synced");
             }
-            Op::Returned => assert!(never || self.synced >= self.returned, "a turn ended before it was on the disk"),
-            Op::Sync { .. } | Op::SyncDir { .. } => assert!(!never, "nothing is synced"),
+            Op::Returned => assert!(never || self.synced >= self.returned, "a turn returned before it was synced"),
+            Op::Sync { .. } | Op::SyncDir { .. } => assert!(!never, "`never` syncs"),
             _ => {}
         }
     }
@@ -179,38 +176,38 @@ impl Ledger {
     }
 }
 
-/// What is known of the calls that had started before the crash.
-type Started = Vec<(String, Effect)>;
+/// The calls that had started before the crash.
+type StartedCalls = Vec<(String, Effect)>;
 
-/// Opens images, and counts them.
+/// Checks images, and counts them.
 #[derive(Default)]
 struct Trial {
     seen: HashSet<(u64, usize, usize, usize)>,
 }
 
 impl Trial {
-    /// Every crash of the process, and then of the machine, on the way of `recorded`. `deep` crashes again while an image
-    /// is opened and used.
-    async fn all(&mut self, recorded: &Recorded, started: &Started, deep: bool) {
+    /// Checks every crash of the process and of the machine during `recorded`. With `deep`, also crashes again while an
+    /// image is opened and used.
+    async fn all(&mut self, recorded: &Recorded, started: &StartedCalls, deep: bool) {
         let (mut disk, mut ledger, mut started) =
-            (Model::of(&recorded.before), Ledger::of(&recorded.before), started.clone());
+            (DiskModel::of(&recorded.before), Ledger::of(&recorded.before), started.clone());
         for (at, op) in recorded.ops.iter().enumerate() {
             if let Op::Write { bytes, .. } = op {
                 let mut whole = ledger.clone();
-                whole.take(op, None);
+                whole.apply(op, None);
                 for cut in cuts(bytes) {
                     let (mut torn, mut ledger) = (disk.clone(), ledger.clone());
                     torn.apply(op, Some(cut));
-                    ledger.take(op, Some(cut));
-                    // An event that lacks only its line end may count.
+                    ledger.apply(op, Some(cut));
+                    // An event that lacks only its line end may or may not count.
                     let promise = Promise { events: whole.events.clone(), ..ledger.promise(false) };
                     let what = format!("operation {at}, {cut} bytes of {}", bytes.len());
                     self.one(&what, recorded, &torn.seen(), &promise, &started, false).await;
                 }
             }
             disk.apply(op, None);
-            ledger.take(op, None);
-            if let Op::Started { call, effect } = op {
+            ledger.apply(op, None);
+            if let Op::ToolStarted { call, effect } = op {
                 started.push((call.clone(), *effect));
             }
             let what = format!("operation {at}, {:?}", std::mem::discriminant(op));
@@ -224,50 +221,59 @@ impl Trial {
         }
     }
 
-    /// One image: it opens, holds what was promised, and the conversation goes on.
+    /// Checks that one image opens, holds what was promised, and that the conversation can continue.
     async fn one(
         &mut self,
         what: &str,
         recorded: &Recorded,
         image: &Image,
         promise: &Promise,
-        started: &Started,
+        started: &StartedCalls,
         deep: bool,
     ) {
         if !self.seen.insert((hash(image), promise.least, promise.most, promise.kept)) {
             return;
         }
         let workspace = scratch();
-        lay_out(image, workspace.path());
+        write_image(image, workspace.path());
         let (content, events) = open(what, workspace.path()).await;
         let allowed = &recorded.contents[promise.least..=promise.most.min(recorded.contents.len() - 1)];
         let committed = allowed.iter().position(|allowed| *allowed == content);
         let committed =
             committed.unwrap_or_else(|| panic!("{what}: {content:?}\nis none of {allowed:?}")) + promise.least;
         if let Some(events) = &events {
-            assert!(promise.events.starts_with(events), "{what}: events that nobody recorded: {events:?}");
+            assert!(promise.events.starts_with(events), "{what}: events that were not recorded: {events:?}");
         }
         if committed == promise.least {
             let kept = events.as_ref().map_or(0, Vec::len);
             assert!(kept >= promise.kept, "{what}: {kept} events of {} are left", promise.kept);
         }
         if deep {
-            // As the crash left it, so that the repair is noted too.
+            // Restore the image, so that the recovery is recorded too.
             fs::remove_dir_all(workspace.path().join("instances")).unwrap_or_default();
-            lay_out(image, workspace.path());
+            write_image(image, workspace.path());
         }
-        self.go_on(what, workspace.path(), content, &events.unwrap_or_default(), started, deep, image, recorded.fsync)
-            .await;
+        self.continue_conversation(
+            what,
+            workspace.path(),
+            content,
+            &events.unwrap_or_default(),
+            started,
+            deep,
+            image,
+            recorded.fsync,
+        )
+        .await;
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one caller, which has them all")]
-    async fn go_on(
+    #[expect(clippy::too_many_arguments, reason = "it has one caller, which has all of them")]
+    async fn continue_conversation(
         &mut self,
         what: &str,
         workspace: &Path,
         content: Content,
         events: &[MessageEvent],
-        started: &Started,
+        started: &StartedCalls,
         deep: bool,
         image: &Image,
         fsync: Fsync,
@@ -280,7 +286,7 @@ impl Trial {
         instance.close().await.unwrap();
         let ops = recorder.take();
         let again = ops.iter().filter_map(|op| match op {
-            Op::Started { call, .. } => Some(call),
+            Op::ToolStarted { call, .. } => Some(call),
             _ => None,
         });
         for call in again {
@@ -289,10 +295,10 @@ impl Trial {
         }
         let now = FileStore::open(workspace).unwrap().read(&id()).unwrap();
         let ids: HashSet<_> = now.messages.iter().map(|message| message.id().clone()).collect();
-        assert_eq!((ids.len(), now.open_turn), (now.messages.len(), None), "{what}: something is there twice");
-        let said = expected(&content, events);
-        let there: Vec<_> = now.messages.iter().map(|message| serde_json::to_value(message).unwrap()).collect();
-        assert_eq!(there[..said.len()], said, "{what}: what was said before is not there any more");
+        assert_eq!((ids.len(), now.open_turn), (now.messages.len(), None), "{what}: something is stored twice");
+        let earlier = expected(&content, events);
+        let stored: Vec<_> = now.messages.iter().map(|message| serde_json::to_value(message).unwrap()).collect();
+        assert_eq!(stored[..earlier.len()], earlier, "{what}: earlier messages are lost");
         if deep {
             let nested = Recorded::new(ops, image, fsync, content);
             Box::pin(self.all(&nested, started, false)).await;
@@ -300,7 +306,7 @@ impl Trial {
     }
 }
 
-/// The messages of a conversation in which the recorded events have happened.
+/// Returns the messages of `content` with the recorded events applied.
 fn expected(content: &Content, events: &[MessageEvent]) -> Vec<Value> {
     let base =
         content.messages.iter().map(|message| serde_json::from_value::<Message>(message.clone()).unwrap().into());
@@ -318,7 +324,7 @@ async fn open(what: &str, workspace: &Path) -> (Content, Option<Vec<MessageEvent
     (Content { messages, state }, interrupted.map(|interrupted| interrupted.events))
 }
 
-/// Where a write may be torn.
+/// Returns the offsets at which a write may be torn.
 fn cuts(bytes: &[u8]) -> HashSet<usize> {
     let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').flat_map(|(at, _)| [at, at + 1]);
     let all = ends.chain([1, bytes.len() / 3, bytes.len() / 2, bytes.len().saturating_sub(2)]);
@@ -332,7 +338,7 @@ fn hash(image: &Image) -> u64 {
     hasher.finish()
 }
 
-/// Runs the scenario, noting what it does.
+/// Runs the turns of the scenario and records their operations.
 async fn record(fsync: Fsync, turns: std::ops::Range<usize>) -> Recorded {
     let workspace = scratch();
     let recorder = Recorder::new(workspace.path());
@@ -354,7 +360,7 @@ async fn record(fsync: Fsync, turns: std::ops::Range<usize>) -> Recorded {
 async fn enumerate(name: &str, fsync: Fsync, turns: std::ops::Range<usize>, deep: bool) {
     let recorded = record(fsync, turns).await;
     let mut trial = Trial::default();
-    trial.all(&recorded, &Started::new(), deep).await;
+    trial.all(&recorded, &StartedCalls::new(), deep).await;
     println!("{name}: {} operations, {} crash images", recorded.ops.len(), trial.seen.len());
 }
 
@@ -379,7 +385,7 @@ async fn crashes_while_a_crash_is_repaired_are_survived() {
     enumerate("twice", Fsync::Turn, 4..5, true).await;
 }
 
-/// The recorder notes all that changes: an image made of the whole record is what the file system holds.
+/// The recorder records every change: the image computed from the whole record equals the file system.
 #[tokio::test]
 async fn the_record_is_complete() {
     let workspace = scratch();
@@ -391,7 +397,7 @@ async fn the_record_is_complete() {
     for (input, _) in &turns {
         _ = instance.run(*input).await;
     }
-    let mut disk = Model::of(&Image::new());
+    let mut disk = DiskModel::of(&Image::new());
     recorder.take().iter().for_each(|op| disk.apply(op, None));
     let image = disk.seen();
     for (path, bytes) in &image {

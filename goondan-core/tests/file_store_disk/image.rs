@@ -1,4 +1,4 @@
-//! Owns the model of a disk: what it may hold after a crash, given what was done to it.
+//! Model of a disk: what it may hold after a crash, given the operations before it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -8,53 +8,54 @@ use goondan_core::store::OpenMode;
 
 use crate::recorder::Op;
 
-/// The files by their path; directories have none.
+/// The files of a disk by path. Directories are not listed.
 pub(crate) type Image = BTreeMap<PathBuf, Vec<u8>>;
 
 #[derive(Clone, Debug, Default)]
 struct Inode {
     synced: Vec<u8>,
-    pending: Vec<Change>,
+    pending: Vec<InodeChange>,
 }
 
 #[derive(Clone, Debug)]
-enum Change {
+enum InodeChange {
     Write { at: usize, bytes: Vec<u8> },
     SetLen(usize),
 }
 
+/// A change of a directory entry.
 #[derive(Clone, Debug)]
-enum Name {
+enum EntryChange {
     Link(PathBuf, usize),
     Rename(PathBuf, PathBuf),
     Unlink(PathBuf),
     Dir(PathBuf),
 }
 
-/// A disk with what is on the medium, and what is on the way to it.
+/// A disk: what is on the medium, and what is not synced yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Model {
+pub(crate) struct DiskModel {
     inodes: Vec<Inode>,
-    /// On the medium: files, and directories as `None`.
+    /// The entries on the medium: files with their inode, directories with `None`.
     names: BTreeMap<PathBuf, Option<usize>>,
-    /// Not yet, by the directory that they are in. Each directory keeps its order.
-    pending: BTreeMap<PathBuf, Vec<Name>>,
+    /// The unsynced entry changes of each directory, in order.
+    pending: BTreeMap<PathBuf, Vec<EntryChange>>,
     handles: HashMap<usize, usize>,
 }
 
-/// What becomes of the pending changes of one file.
+/// What a crash of the machine does to the pending changes of one file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Kept,
     Lost,
-    /// The newest write came only half.
+    /// Only half of the newest write is kept.
     Half,
-    /// The oldest write is lost and a newer one is not: zeros stand in its place.
+    /// The oldest write is lost and newer ones are kept, which leaves zeros.
     Hole,
 }
 
-impl Model {
-    /// A disk that holds `image` for good.
+impl DiskModel {
+    /// Returns a disk on which `image` is synced.
     pub(crate) fn of(image: &Image) -> Self {
         let mut model = Self::default();
         for (path, bytes) in image {
@@ -68,46 +69,46 @@ impl Model {
         model
     }
 
-    /// The same disk after `op`, of which a write is cut to `bytes`.
+    /// Applies `op`. If it is a write and `cut` is given, only the first `cut` bytes are written.
     pub(crate) fn apply(&mut self, op: &Op, cut: Option<usize>) {
         let dir = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
         match op {
-            Op::Open { file, path, how } => {
+            Op::Open { file, path, mode } => {
                 let inode = match self.now().get(path).copied().flatten() {
                     Some(inode) => inode,
                     None => {
                         self.inodes.push(Inode::default());
-                        let link = Name::Link(path.clone(), self.inodes.len() - 1);
+                        let link = EntryChange::Link(path.clone(), self.inodes.len() - 1);
                         self.pending.entry(dir(path)).or_default().push(link);
                         self.inodes.len() - 1
                     }
                 };
-                if *how == OpenMode::Truncate {
-                    self.inodes[inode].pending.push(Change::SetLen(0));
+                if *mode == OpenMode::Truncate {
+                    self.inodes[inode].pending.push(InodeChange::SetLen(0));
                 }
                 self.handles.insert(*file, inode);
             }
             Op::Write { file, at, bytes } => {
                 let bytes = bytes[..cut.unwrap_or(bytes.len())].to_vec();
-                self.inode(*file).pending.push(Change::Write { at: *at as usize, bytes });
+                self.inode(*file).pending.push(InodeChange::Write { at: *at as usize, bytes });
             }
-            Op::SetLen { file, len } => self.inode(*file).pending.push(Change::SetLen(*len as usize)),
+            Op::SetLen { file, len } => self.inode(*file).pending.push(InodeChange::SetLen(*len as usize)),
             Op::Sync { file } => {
                 let inode = self.inode(*file);
                 inode.synced = inode.content(Fate::Kept);
                 inode.pending.clear();
             }
             Op::Rename { from, to } => {
-                self.pending.entry(dir(from)).or_default().push(Name::Rename(from.clone(), to.clone()));
+                self.pending.entry(dir(from)).or_default().push(EntryChange::Rename(from.clone(), to.clone()));
             }
-            Op::Remove { path } => self.pending.entry(dir(path)).or_default().push(Name::Unlink(path.clone())),
-            Op::CreateDir { path } => self.pending.entry(dir(path)).or_default().push(Name::Dir(path.clone())),
+            Op::Remove { path } => self.pending.entry(dir(path)).or_default().push(EntryChange::Unlink(path.clone())),
+            Op::CreateDir { path } => self.pending.entry(dir(path)).or_default().push(EntryChange::Dir(path.clone())),
             Op::SyncDir { path } => {
                 for name in self.pending.remove(path).unwrap_or_default() {
-                    enter(&mut self.names, &name);
+                    apply_entry(&mut self.names, &name);
                 }
             }
-            Op::Asked(_) | Op::Started { .. } | Op::Returned => {}
+            Op::ModelCalled(_) | Op::ToolStarted { .. } | Op::Returned => {}
         }
     }
 
@@ -123,24 +124,24 @@ impl Model {
     fn with_names(&self, kept: &BTreeMap<&Path, usize>) -> BTreeMap<PathBuf, Option<usize>> {
         let mut names = self.names.clone();
         for (dir, pending) in &self.pending {
-            pending[..kept[dir.as_path()]].iter().for_each(|name| enter(&mut names, name));
+            pending[..kept[dir.as_path()]].iter().for_each(|name| apply_entry(&mut names, name));
         }
-        // What lies in a directory that is not there is not there.
-        let there: BTreeSet<_> =
+        // Drop the entries of directories that do not exist.
+        let dirs: BTreeSet<_> =
             names.iter().filter(|(_, inode)| inode.is_none()).map(|(path, _)| path.clone()).collect();
-        names.retain(|path, _| path.ancestors().skip(1).all(|dir| there.contains(dir)));
+        names.retain(|path, _| path.ancestors().skip(1).all(|dir| dirs.contains(dir)));
         names
     }
 
-    /// What the disk holds after the process alone ended.
+    /// Returns what the disk holds after a crash of the process.
     pub(crate) fn seen(&self) -> Image {
         let names = self.now();
         let files = names.iter().filter_map(|(path, inode)| Some((path, (*inode)?)));
         files.map(|(path, inode)| (path.clone(), self.inodes[inode].content(Fate::Kept))).collect()
     }
 
-    /// What the disk may hold after the machine stopped: each file and each directory for itself keeps or loses what was
-    /// not synced.
+    /// Returns what the disk may hold after a crash of the machine: each file and each directory independently keeps
+    /// or loses unsynced changes.
     pub(crate) fn survivors(&self) -> Vec<Image> {
         let mut of_names: Vec<BTreeMap<&Path, usize>> = vec![BTreeMap::new()];
         for (dir, pending) in &self.pending {
@@ -167,6 +168,7 @@ impl Model {
     }
 }
 
+/// Returns each element of `all` combined with each of `choices`.
 fn product<T: Clone, C>(all: Vec<T>, choices: impl IntoIterator<Item = C> + Clone, add: impl Fn(&mut T, C)) -> Vec<T> {
     let one = |base: &T, choice: C| {
         let mut base = base.clone();
@@ -178,12 +180,12 @@ fn product<T: Clone, C>(all: Vec<T>, choices: impl IntoIterator<Item = C> + Clon
         .collect()
 }
 
-fn enter(names: &mut BTreeMap<PathBuf, Option<usize>>, name: &Name) {
-    match name {
-        Name::Link(path, inode) => _ = names.insert(path.clone(), Some(*inode)),
-        Name::Dir(path) => _ = names.insert(path.clone(), None),
-        Name::Unlink(path) => _ = names.remove(path),
-        Name::Rename(from, to) => {
+fn apply_entry(names: &mut BTreeMap<PathBuf, Option<usize>>, change: &EntryChange) {
+    match change {
+        EntryChange::Link(path, inode) => _ = names.insert(path.clone(), Some(*inode)),
+        EntryChange::Dir(path) => _ = names.insert(path.clone(), None),
+        EntryChange::Unlink(path) => _ = names.remove(path),
+        EntryChange::Rename(from, to) => {
             if let Some(inode) = names.remove(from) {
                 names.insert(to.clone(), inode);
             }
@@ -202,11 +204,11 @@ impl Inode {
             return content;
         }
         let writes: Vec<_> =
-            (0..self.pending.len()).filter(|it| matches!(self.pending[*it], Change::Write { .. })).collect();
+            (0..self.pending.len()).filter(|it| matches!(self.pending[*it], InodeChange::Write { .. })).collect();
         for (index, change) in self.pending.iter().enumerate() {
             match change {
-                Change::SetLen(len) => content.resize(*len, 0),
-                Change::Write { at, bytes } => {
+                InodeChange::SetLen(len) => content.resize(*len, 0),
+                InodeChange::Write { at, bytes } => {
                     let half = fate == Fate::Half && writes.last() == Some(&index);
                     let bytes = &bytes[..if half { bytes.len() / 2 } else { bytes.len() }];
                     content.resize(content.len().max(at + bytes.len()), 0);
@@ -222,8 +224,8 @@ impl Inode {
     }
 }
 
-/// Puts an image where a store can open it.
-pub(crate) fn lay_out(image: &Image, workspace: &Path) {
+/// Writes the files of an image to a workspace directory.
+pub(crate) fn write_image(image: &Image, workspace: &Path) {
     for (path, bytes) in image {
         let path = workspace.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

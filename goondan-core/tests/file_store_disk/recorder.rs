@@ -1,4 +1,4 @@
-//! Owns the disk that notes what is done to it: writes pass through to the real one, so that the store reads them.
+//! A disk that records its operations. It passes them on to the real disk, from which the store reads.
 
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use goondan_core::Effect;
 use goondan_core::store::{Disk, DiskFile, OpenMode, RealDisk};
 
-/// One thing that happened, on the disk or around it.
+/// One operation on the disk, or one event of the run.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    /// `file` numbers the files that were opened.
+    /// `file` identifies the opened file in later operations.
     Open {
         file: usize,
         path: PathBuf,
-        how: OpenMode,
+        mode: OpenMode,
     },
     Write {
         file: usize,
@@ -41,18 +41,18 @@ pub(crate) enum Op {
     SyncDir {
         path: PathBuf,
     },
-    /// The model was asked; the newest message that it saw says this.
-    Asked(String),
-    /// The handler of a tool call was entered.
-    Started {
+    /// The model was called. The content of the newest message in the request.
+    ModelCalled(String),
+    /// The handler of a tool call was called.
+    ToolStarted {
         call: String,
         effect: Effect,
     },
-    /// The caller was told how a turn ended.
+    /// A turn returned to its caller.
     Returned,
 }
 
-/// What happened, in order. Paths are relative to the workspace.
+/// The recorded operations, in order. Paths are relative to the workspace.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     pub(crate) root: PathBuf,
@@ -73,7 +73,7 @@ impl Recorder {
     }
 
     fn path(&self, path: &Path) -> PathBuf {
-        // Directories above the workspace are not part of any image.
+        // Directories above the workspace are in no image.
         path.strip_prefix(&self.root).map_or_else(|_| PathBuf::from("/above"), Path::to_owned)
     }
 }
@@ -86,11 +86,11 @@ struct RecordedFile {
 }
 
 impl Disk for Recorder {
-    fn open(&self, path: &Path, how: OpenMode) -> Result<Box<dyn DiskFile>> {
-        let file = RealDisk.open(path, how)?;
+    fn open(&self, path: &Path, mode: OpenMode) -> Result<Box<dyn DiskFile>> {
+        let file = RealDisk.open(path, mode)?;
         let mut ops = self.ops.lock().unwrap();
         let number = ops.len();
-        ops.push(Op::Open { file: number, path: self.path(path), how });
+        ops.push(Op::Open { file: number, path: self.path(path), mode });
         Ok(Box::new(RecordedFile { number, file, recorder: self.clone() }))
     }
 

@@ -1,4 +1,4 @@
-//! Owns the child: an agent that runs one turn after another and says so, until it is killed.
+//! Child process: an agent that runs one turn after another and acknowledges each, until it is killed.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,25 +16,25 @@ pub(crate) const KEY: &str = "killed";
 /// The name of the agent.
 pub(crate) const AGENT: &str = "churner";
 
-/// Runs turns from the number `start` on. Each that is done is acknowledged by one line.
+/// Runs turns, starting with the number `start`. Acknowledges each finished turn with one line on standard output.
 pub(crate) async fn run(dir: &Path, start: u64) -> Result<()> {
     let instance = agent(dir).await?.instance(KEY).await?;
     for turn in start.. {
         instance.run(turn.to_string()).await?;
-        // One write, so that the parent reads all of it or nothing.
+        // One write, so that the parent reads the whole line or nothing.
         std::io::stdout().write_all(format!("{turn}\n").as_bytes())?;
     }
     Ok(())
 }
 
-/// The agent whose files lie in `dir`.
+/// Returns the agent whose files are in `dir`.
 pub(crate) async fn agent(dir: &Path) -> Result<Agent> {
     let store = FileStore::open(dir.join("store"))?;
     let config = json!({ "ledger": dir.join("ledger") });
     Agent::builder(AGENT).model(Planned).store(store).extension::<Churn>(config).build().await
 }
 
-/// A model that does what the plan of the turn says.
+/// A model that follows the plan of the turn.
 struct Planned;
 
 impl Model for Planned {
@@ -60,7 +60,7 @@ fn respond(request: &ModelRequest<'_>) -> Result<ModelResponse> {
     Ok(ModelResponse { tool_calls: calls.iter().enumerate().map(call).collect(), ..ModelResponse::default() })
 }
 
-/// PAIR-01: every call has its result behind it, and nothing else is a result.
+/// PAIR-01: every call is followed by its result, and there are no other results.
 fn check_pairs<'a>(contents: impl Iterator<Item = &'a Content>) -> Result<()> {
     let mut open = Vec::new();
     for part in contents.flat_map(Content::parts) {
@@ -76,21 +76,21 @@ fn check_pairs<'a>(contents: impl Iterator<Item = &'a Content>) -> Result<()> {
     if open.is_empty() { Ok(()) } else { Err(Error::msg(format!("calls without result: {open:?}"))) }
 }
 
-/// The number of a turn, also of an input that was rewritten.
+/// Returns the number of a turn from its input, which may have been rewritten.
 fn turn_of(input: &str) -> Option<u64> {
     input.trim_end_matches('+').parse().ok()
 }
 
-/// What must agree with the conversation.
+/// The state of the extension, which must match the conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub(crate) struct Progress {
     /// The last committed turn.
     pub(crate) last: u64,
-    /// How many were committed.
+    /// How many turns were committed.
     pub(crate) turns: u64,
 }
 
-/// Changes the conversation as the plan says, and offers a tool of each effect.
+/// Changes the conversation according to the plan, and has a tool of each effect.
 struct Churn {
     api: ExtensionApi,
     ledger: PathBuf,
@@ -119,9 +119,9 @@ impl Churn {
                 ctx.conversation().iter().take(excess).map(|message| message.id().to_owned()).collect();
             oldest.into_iter().for_each(|id| ctx.emit(MessageEvent::remove(id)));
         }
-        if let Some(place) = plan.rewrites {
-            let place = place % ctx.conversation().len();
-            let message = ctx.conversation().iter().nth(place).map(|message| message.to_message());
+        if let Some(index) = plan.rewrites {
+            let index = index % ctx.conversation().len();
+            let message = ctx.conversation().iter().nth(index).map(|message| message.to_message());
             if let Some(message) = message
                 && let Content::Text(text) = message.content()
             {
@@ -165,7 +165,7 @@ impl Churn {
 }
 
 impl Churn {
-    /// Takes a while, so that some kills come meanwhile.
+    /// Returns the answer of a tool after a delay, so that some kills happen during a call.
     fn done(&self, ctx: &ToolContext<'_>) -> String {
         std::thread::sleep(Duration::from_millis(2));
         format!("did {}", ctx.call_id())

@@ -1,4 +1,4 @@
-//! Owns the parent: it starts children, kills them, and looks at what they leave.
+//! Parent process: starts children, kills them, and checks what they leave.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -10,42 +10,42 @@ use goondan::store::Opened;
 use goondan::{AgentName, Error, ExtensionName, FileStore, InstanceId, InstanceKey, Result, Store};
 use serde::Deserialize;
 
-use crate::account::{World, check_ledger, distinct, line};
 use crate::child::{AGENT, KEY, Progress, agent};
+use crate::expected::{Snapshot, check_ledger, distinct, line};
 
-/// SIGKILL, which a process can neither catch nor notice.
+/// The number of SIGKILL, which a process cannot catch.
 const SIGKILL: i32 = 9;
 
-/// How many children are killed in a row, at most, before somebody looks: each may die while it repairs what the one
-/// before it left.
-const UNSEEN: u32 = 3;
+/// How many children are killed in a row, at most, before a check. A child may be killed while it recovers from the
+/// kill of the previous one.
+const MAX_UNCHECKED: u32 = 3;
 
 /// Kills `kills` children, and fails at the first loss.
 pub(crate) async fn run(kills: u64, seed: u64) -> Result<()> {
     let dir = tempfile::tempdir()?;
     let mut trial = Trial {
         random: fastrand::Rng::with_seed(seed),
-        worlds: vec![World::empty()],
+        possible: vec![Snapshot::empty()],
         next: 1,
         turns: 0,
         pace: Pace::default(),
     };
     eprintln!("killing {kills} times with seed {seed}");
     let start = Instant::now();
-    let mut unseen = 0;
+    let mut unchecked = 0;
     for kill in 1..=kills {
         let outcome = trial.kill_one(dir.path());
-        unseen += 1;
-        let looks = unseen == UNSEEN || kill == kills || trial.random.u8(..3) > 0;
-        let outcome = if outcome.is_ok() && looks {
-            unseen = 0;
-            trial.look(dir.path()).await
+        unchecked += 1;
+        let checks = unchecked == MAX_UNCHECKED || kill == kills || trial.random.u8(..3) > 0;
+        let outcome = if outcome.is_ok() && checks {
+            unchecked = 0;
+            trial.check(dir.path()).await
         } else {
             outcome
         };
         if let Err(error) = outcome {
-            let place = dir.keep();
-            let message = format!("kill {kill} of seed {seed}; the files are in {}", place.display());
+            let kept = dir.keep();
+            let message = format!("kill {kill} of seed {seed}; the files are in {}", kept.display());
             return Err(Error::msg(message).caused_by(error.into_std()));
         }
         if kill % 1000 == 0 {
@@ -58,33 +58,33 @@ pub(crate) async fn run(kills: u64, seed: u64) -> Result<()> {
 
 struct Trial {
     random: fastrand::Rng,
-    /// What may be there; one of it is.
-    worlds: Vec<World>,
-    /// The number of the next turn: no child uses one that an earlier child may have used.
+    /// Every content that may be stored now.
+    possible: Vec<Snapshot>,
+    /// The number of the next turn. No number is used twice, even if the kill came before the turn.
     next: u64,
     /// How many turns were acknowledged.
     turns: u64,
     pace: Pace,
 }
 
-/// How quick children are, so that kills come at all places of what they do.
+/// How long children take, so that kills are spread over everything they do.
 #[derive(Default)]
 struct Pace {
-    /// From the start of a child to its first turn done.
+    /// From the start of a child to the end of its first turn.
     first: Duration,
-    /// A turn.
+    /// One turn.
     turn: Duration,
 }
 
 impl Trial {
-    /// Starts a child, kills it at some moment, and takes into the account what it acknowledged.
+    /// Starts a child, kills it at a random moment, and updates the possible contents by what it acknowledged.
     fn kill_one(&mut self, dir: &Path) -> Result<()> {
         let mut child = Command::new(std::env::current_exe()?)
             .args([Path::new("child"), dir, Path::new(&self.next.to_string())])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()?;
-        let acknowledged = self.kill_at_some_moment(&mut child)?;
+        let acknowledged = self.kill_at_random(&mut child)?;
         let status = child.wait()?;
         if status.signal() != Some(SIGKILL) {
             return Err(Error::msg(format!("a child ended by itself: {status}")));
@@ -93,20 +93,20 @@ impl Trial {
             if turn.parse() != Ok(self.next) {
                 return Err(Error::msg(format!("turn {} was expected, not `{turn}`", self.next)));
             }
-            self.worlds = self.worlds.iter().map(|world| world.after(self.next)).collect();
+            self.possible = self.possible.iter().map(|snapshot| snapshot.after(self.next)).collect();
             self.next += 1;
             self.turns += 1;
         }
-        self.worlds = distinct(self.worlds.iter().flat_map(|world| world.after_a_kill_in(self.next)));
+        self.possible = distinct(self.possible.iter().flat_map(|snapshot| snapshot.after_a_kill_in(self.next)));
         self.next += 1;
         Ok(())
     }
 
-    /// The moment: some acknowledged turns, or none, and a little time more.
-    fn kill_at_some_moment(&mut self, child: &mut Child) -> Result<String> {
+    /// Kills the child after a random number of acknowledged turns and a random delay. Returns what it acknowledged.
+    fn kill_at_random(&mut self, child: &mut Child) -> Result<String> {
         let output = child.stdout.take().ok_or_else(|| Error::msg("the child has no output"))?;
         let mut output = BufReader::new(output);
-        // One in four: while the child starts, opens the instance and repairs it.
+        // One in four kills comes while the child starts, opens the instance and recovers it.
         let turns = if self.random.u8(..4) == 0 { 0 } else { self.random.u32(1..6) };
         let mut acknowledged = String::new();
         let start = Instant::now();
@@ -127,32 +127,32 @@ impl Trial {
         Ok(acknowledged)
     }
 
-    /// Opens the instance, as the next process would, and compares.
-    async fn look(&mut self, dir: &Path) -> Result<()> {
+    /// Opens the instance, as the next process would, and compares it with the possible contents.
+    async fn check(&mut self, dir: &Path) -> Result<()> {
         let instance = agent(dir).await?.instance(KEY).await?;
         let lines: Vec<_> = instance.messages().await?.iter().map(|message| line(message)).collect();
         instance.close().await?;
-        let seen = World { progress: progress(dir, &lines).await?, lines };
-        check_ledger(&dir.join("ledger"), &seen.lines)?;
-        if !self.worlds.contains(&seen) {
+        let found = Snapshot { progress: progress(dir, &lines).await?, lines };
+        check_ledger(&dir.join("ledger"), &found.lines)?;
+        if !self.possible.contains(&found) {
             return Err(Error::msg(format!(
-                "{seen:#?} is none of {} worlds, such as {:#?}",
-                self.worlds.len(),
-                self.worlds[0]
+                "{found:#?} is none of {} possible contents, such as {:#?}",
+                self.possible.len(),
+                self.possible[0]
             )));
         }
-        self.worlds = vec![seen];
+        self.possible = vec![found];
         Ok(())
     }
 }
 
-/// The state of the extension as it is stored, beside the messages that are stored with it.
+/// Returns the stored state of the extension. Fails unless the stored messages are `lines`.
 async fn progress(dir: &Path, lines: &[String]) -> Result<Progress> {
     let id = InstanceId { agent: AgentName::new(AGENT)?, key: InstanceKey::new(KEY)? };
     let Opened { base, interrupted, state, .. } = FileStore::open(dir.join("store"))?.open(&id).await?;
     let stored: Vec<_> = base.iter().map(|message| line(message)).collect();
     if interrupted.is_some() || stored != lines {
-        return Err(Error::msg(format!("{lines:#?} were there, {stored:#?} are stored, and {interrupted:?}")));
+        return Err(Error::msg(format!("the instance had {lines:#?}, stored are {stored:#?}, and {interrupted:?}")));
     }
     let value = state.get(&ExtensionName::new("churn")?).cloned().unwrap_or_default();
     Ok(Option::<Progress>::deserialize(value)?.unwrap_or_default())

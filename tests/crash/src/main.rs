@@ -1,10 +1,11 @@
-//! Kills processes that run turns, and compares what is left with an account of its own (CRASH-01).
+//! Kills processes that run turns, and compares what they leave with what was computed without the runtime (CRASH-01).
 //!
-//! `cargo run --release -p goondan-crash -- 10000` kills ten thousand times; a second number repeats the choices of an
-//! earlier run, as far as the timing of processes can be repeated. The other ways to call it are those of the children.
+//! `cargo run --release -p goondan-crash -- 10000` kills ten thousand times. A second number is the seed of an earlier
+//! run: it repeats the random choices, but not the timing of the processes. The parent uses the other subcommands to
+//! start the children.
 
-mod account;
 mod child;
+mod expected;
 mod kill;
 mod plan;
 mod stuck;
@@ -18,12 +19,12 @@ fn main() -> ExitCode {
     let args: Vec<_> = std::env::args().skip(1).collect();
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let outcome = match args[..] {
-        ["child", dir, start] => number(start).and_then(|start| on_a_runtime(child::run(Path::new(dir), start))),
-        ["stuck", dir, input] => on_a_runtime(stuck::run(Path::new(dir), input)),
-        [kills] => number(kills).and_then(|kills| on_a_runtime(kill::run(kills, fastrand::u64(..)))),
+        ["child", dir, start] => number(start).and_then(|start| block_on(child::run(Path::new(dir), start))),
+        ["stuck", dir, input] => block_on(stuck::run(Path::new(dir), input)),
+        [kills] => number(kills).and_then(|kills| block_on(kill::run(kills, fastrand::u64(..)))),
         [kills, seed] => number(kills)
             .and_then(|kills| Ok((kills, number(seed)?)))
-            .and_then(|(kills, seed)| on_a_runtime(kill::run(kills, seed))),
+            .and_then(|(kills, seed)| block_on(kill::run(kills, seed))),
         _ => Err(Error::msg("usage: goondan-crash KILLS [SEED]")),
     };
     match outcome {
@@ -39,6 +40,6 @@ fn number(text: &str) -> Result<u64> {
     text.parse().map_err(|_| Error::msg(format!("`{text}` is not a number")))
 }
 
-fn on_a_runtime(work: impl Future<Output = Result<()>>) -> Result<()> {
+fn block_on(work: impl Future<Output = Result<()>>) -> Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(work)
 }

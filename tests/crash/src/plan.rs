@@ -1,19 +1,19 @@
-//! Owns what each turn does: the same for the child that does it and for the account of the parent.
+//! Plan of a turn, which the child follows and from which the parent computes the expected content.
 
-/// How many messages a turn that trims leaves before its own.
+/// How many messages a turn that trims keeps, its input included.
 pub(crate) const WINDOW: usize = 24;
 
-/// What a turn does, decided by its number alone.
+/// What a turn does. It depends only on the number of the turn.
 pub(crate) struct Plan {
-    /// Whether it takes the oldest messages out.
+    /// Whether it removes the oldest messages.
     pub(crate) trims: bool,
-    /// Which message it rewrites, counted round from the oldest one.
+    /// The index of the message that it rewrites, if any, modulo the number of messages; 0 is the oldest.
     pub(crate) rewrites: Option<usize>,
-    /// The tools that it calls, in this order.
+    /// The tools that it calls, in order.
     pub(crate) calls: Vec<Tool>,
     /// Whether it empties the conversation at its end.
     pub(crate) truncates: bool,
-    /// Whether it leaves a note at its end.
+    /// Whether it appends a note at its end.
     pub(crate) notes: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Owns the child that is killed in the middle of a tool: it says when it is there, and waits.
+//! Child process that is killed during a tool call: it reports that the tool is running, and waits.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use goondan::prelude::*;
 use goondan::{Agent, FileStore, ScriptItem, ScriptedModel, json};
 
-/// Runs one turn. The input `act` makes the model call a tool that writes a line to the file `ledger` in `dir` and then
-/// waits for its standard input; what the model is sent stands in `requests.jsonl`.
+/// Runs one turn. For the input `act`, the model calls a tool that writes a line to the file `ledger` in `dir` and
+/// then waits for its standard input. The requests to the model are recorded in `requests.jsonl`.
 pub(crate) async fn run(dir: &Path, input: &str) -> Result<()> {
     let script = [ScriptItem::call("stuck__act", json!({})).when("^act$")?, ScriptItem::say("I see").repeat()];
     let agent = Agent::builder("stuck")
@@ -19,7 +19,7 @@ pub(crate) async fn run(dir: &Path, input: &str) -> Result<()> {
     instance.close().await
 }
 
-/// Offers the tool.
+/// Extension with the tool.
 struct Stuck {
     ledger: PathBuf,
 }
@@ -36,7 +36,7 @@ impl Stuck {
         Self { ledger: config.ledger }
     }
 
-    /// Acts, and then waits for ever.
+    /// Acts, and then waits until it is killed.
     #[tool(effect = once)]
     async fn act(&self) -> Result<()> {
         let mut ledger = std::fs::File::options().append(true).create(true).open(&self.ledger)?;

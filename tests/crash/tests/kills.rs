@@ -1,4 +1,4 @@
-//! Real processes that are really killed.
+//! Kills real processes and checks what they leave.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,11 +11,11 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_goondan-crash");
 
 #[test]
 #[covers("CRASH-01")]
-fn whenever_a_process_is_killed_no_turn_is_lost_and_none_is_there_twice() {
+fn whenever_a_process_is_killed_no_turn_is_lost_or_stored_twice() {
     let output = Command::new(PROGRAM).arg("200").output().unwrap();
-    let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (output_text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{errors}");
-    assert!(told.starts_with("200 kills, "), "{told}");
+    assert!(output_text.starts_with("200 kills, "), "{output_text}");
 }
 
 #[test]
@@ -28,9 +28,9 @@ fn a_call_that_is_killed_is_not_run_again_and_the_model_is_told() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut said = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    assert_eq!(said, "in the tool\n");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "in the tool\n");
     child.kill().unwrap();
     child.wait().unwrap();
 

@@ -13,6 +13,12 @@
 //!
 //! Their formats are those of F-STORE.
 //!
+//! # Layout
+//! `layout` computes the paths. `journal` opens an instance and writes its turns: it takes the `lock`, runs
+//! `recovery`, appends `records` to `events`, and commits through `fold`, which writes `base` and `state`. `metadata`
+//! and `runtime_events` are for readers outside the process. `admin`, `repair` and `transfer` work on instances that
+//! are not open. Files are written with the operations of `atomic` on a `disk`.
+//!
 //! # Protocol
 //! The writes of a turn, in order, each with the state that a crash leaves and what the next opening does about it:
 //!

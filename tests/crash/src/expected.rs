@@ -1,4 +1,4 @@
-//! Owns the parent's account: all that the conversation may be after a kill, computed without the runtime.
+//! Every content that the conversation may have after a kill, computed without the runtime.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -8,35 +8,35 @@ use goondan::{Content, Error, Message, Part, Result, Role};
 use crate::child::Progress;
 use crate::plan::{Plan, Tool, WINDOW};
 
-/// What may be there: the messages as lines, and the state of the extension.
+/// One possible content: the messages as lines, and the state of the extension.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct World {
+pub(crate) struct Snapshot {
     pub(crate) lines: Vec<String>,
     pub(crate) progress: Progress,
 }
 
-impl World {
+impl Snapshot {
     pub(crate) fn empty() -> Self {
         Self { lines: Vec::new(), progress: Progress::default() }
     }
 
-    /// After the turn was committed.
+    /// Returns the content after `turn` was committed.
     pub(crate) fn after(&self, turn: u64) -> Self {
         let mut lines = self.lines.clone();
-        happenings(&self.lines, turn).into_iter().for_each(|event| event.apply(&mut lines));
+        events_of(&self.lines, turn).into_iter().for_each(|event| event.apply(&mut lines));
         Self { lines, progress: Progress { last: turn, turns: self.progress.turns + 1 } }
     }
 
-    /// All that may be there when the turn was asked for, and a kill came.
+    /// Returns every possible content after a kill that came while `turn` was running.
     pub(crate) fn after_a_kill_in(&self, turn: u64) -> Vec<Self> {
-        let mut worlds = vec![self.after(turn), self.clone()];
+        let mut snapshots = vec![self.after(turn), self.clone()];
         let mut lines = self.lines.clone();
-        for event in happenings(&self.lines, turn) {
+        for event in events_of(&self.lines, turn) {
             event.apply(&mut lines);
-            let closed = closings(&lines, turn).into_iter().map(|closing| [lines.as_slice(), &closing].concat());
-            worlds.extend(closed.map(|lines| Self { lines, progress: self.progress }));
+            let closed = closing_results(&lines, turn).into_iter().map(|results| [lines.as_slice(), &results].concat());
+            snapshots.extend(closed.map(|lines| Self { lines, progress: self.progress }));
         }
-        worlds
+        snapshots
     }
 }
 
@@ -51,15 +51,15 @@ impl Event {
     fn apply(self, lines: &mut Vec<String>) {
         match self {
             Self::Append(line) => lines.push(line),
-            Self::Rewrite(place) => lines[place].push('+'),
+            Self::Rewrite(index) => lines[index].push('+'),
             Self::RemoveOldest => _ = lines.remove(0),
             Self::Truncate => lines.clear(),
         }
     }
 }
 
-/// The events of a turn, in their order.
-fn happenings(before: &[String], turn: u64) -> Vec<Event> {
+/// Returns the events of a turn, in order.
+fn events_of(before: &[String], turn: u64) -> Vec<Event> {
     let plan = Plan::of(turn);
     let mut lines: Vec<_> = before.iter().map(String::as_str).collect();
     let input = format!("user: {turn}");
@@ -70,13 +70,13 @@ fn happenings(before: &[String], turn: u64) -> Vec<Event> {
         lines.drain(..excess);
         events.extend((0..excess).map(|_| Event::RemoveOldest));
     }
-    if let Some(place) = plan.rewrites.map(|place| place % lines.len())
-        && !lines[place].contains('[')
+    if let Some(index) = plan.rewrites.map(|index| index % lines.len())
+        && !lines[index].contains('[')
     {
-        events.push(Event::Rewrite(place));
+        events.push(Event::Rewrite(index));
     }
     if !plan.calls.is_empty() {
-        events.push(Event::Append(asking(turn, plan.calls.len())));
+        events.push(Event::Append(call_line(turn, plan.calls.len())));
         events.extend((0..plan.calls.len()).map(|call| Event::Append(format!("tool: [{turn}.{call} done]"))));
     }
     events.push(Event::Append(format!("assistant: answer {turn}")));
@@ -85,16 +85,17 @@ fn happenings(before: &[String], turn: u64) -> Vec<Event> {
     events
 }
 
-fn asking(turn: u64, calls: usize) -> String {
+/// Returns the assistant message that requests `calls` tool calls.
+fn call_line(turn: u64, calls: usize) -> String {
     let calls: Vec<_> = (0..calls).map(|call| format!("[{turn}.{call}]")).collect();
     format!("assistant: {}", calls.join(" "))
 }
 
-/// The results that may close the calls that `lines` leaves open, one list a way. Calls run one after another, or all of
-/// them only look: only the first open one can be in the middle of acting.
-fn closings(lines: &[String], turn: u64) -> Vec<Vec<String>> {
+/// Returns the possible results that close the open calls in `lines`, one list for each possibility. Calls run one
+/// after another unless all of them are `look`, so only the first open one can have been running its effect.
+fn closing_results(lines: &[String], turn: u64) -> Vec<Vec<String>> {
     let calls = Plan::of(turn).calls;
-    let asked = lines.contains(&asking(turn, calls.len()));
+    let asked = lines.contains(&call_line(turn, calls.len()));
     let answered = (0..calls.len()).filter(|call| lines.contains(&format!("tool: [{turn}.{call} done]"))).count();
     if !asked || answered == calls.len() {
         return vec![Vec::new()];
@@ -103,12 +104,12 @@ fn closings(lines: &[String], turn: u64) -> Vec<Vec<String>> {
         let rest = (answered + 1..calls.len()).map(|call| format!("tool: [{turn}.{call} interrupted]"));
         std::iter::once(format!("tool: [{turn}.{answered} {first}]")).chain(rest).collect()
     };
-    let mut ways = vec![close("interrupted")];
-    ways.extend((calls[answered] == Tool::Pay).then(|| close("unknown")));
-    ways
+    let mut possible = vec![close("interrupted")];
+    possible.extend((calls[answered] == Tool::Pay).then(|| close("unknown")));
+    possible
 }
 
-/// A message as the account writes it.
+/// Returns a message as one line.
 pub(crate) fn line(message: &Message) -> String {
     let text = match message.content() {
         Content::Text(text) => text.clone(),
@@ -141,7 +142,7 @@ fn part(part: &Part) -> String {
     }
 }
 
-/// EFFECT-01: no call stands twice in the ledger, one that is done stands there, one that did not start does not.
+/// EFFECT-01: the ledger contains no call twice, contains each `pay` call that is done, and no call that did not start.
 pub(crate) fn check_ledger(ledger: &Path, lines: &[String]) -> Result<()> {
     let ledger = std::fs::read_to_string(ledger).unwrap_or_default();
     let mut runs: HashMap<&str, u32> = HashMap::new();
@@ -162,9 +163,7 @@ pub(crate) fn check_ledger(ledger: &Path, lines: &[String]) -> Result<()> {
             _ => true,
         };
         if !fits {
-            return Err(Error::msg(format!(
-                "the call {call} is told to be {outcome}, and stands in the ledger: {ran}"
-            )));
+            return Err(Error::msg(format!("the result of the call {call} is `{outcome}`; in the ledger: {ran}")));
         }
     }
     Ok(())
@@ -176,8 +175,8 @@ fn is_pay(call: &str) -> bool {
     numbers.is_some_and(|(turn, index)| Plan::of(turn).calls.get(index) == Some(&Tool::Pay))
 }
 
-/// Takes worlds that are the same once.
-pub(crate) fn distinct(worlds: impl IntoIterator<Item = World>) -> Vec<World> {
+/// Removes duplicates.
+pub(crate) fn distinct(snapshots: impl IntoIterator<Item = Snapshot>) -> Vec<Snapshot> {
     let mut seen = HashSet::new();
-    worlds.into_iter().filter(|world| seen.insert(world.clone())).collect()
+    snapshots.into_iter().filter(|snapshot| seen.insert(snapshot.clone())).collect()
 }
