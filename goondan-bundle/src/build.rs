@@ -10,7 +10,7 @@ use goondan_core::{
 };
 
 use crate::bundle::config;
-use crate::{AgentResource, Bundle, Entry, Faults, Libraries, LibraryEntry, ModelResource, Provider};
+use crate::{AgentResource, Bundle, Diagnostics, Entry, Libraries, LibraryEntry, ModelResource, Provider};
 
 /// The agents of a bundle, built: they share a store and reach one another.
 pub struct Agents {
@@ -98,7 +98,7 @@ impl Bundle {
     }
 
     async fn build_from(&self, store: Arc<dyn Store>, libraries: Option<&dyn Libraries>) -> Result<Agents> {
-        self.check_values().map_err(Faults::into_error)?;
+        self.check_values().map_err(Diagnostics::into_error)?;
         let router = LocalRouter::new();
         let agents = self.build_agents(&store, &router, libraries).await?;
         for agent in agents.values() {
@@ -141,7 +141,7 @@ impl Bundle {
             builder = builder.tool_timeout(timeout);
         }
         for used in &agent.extensions {
-            let (name, config) = (used.target.name.as_str(), config(used).map_err(Faults::into_error)?);
+            let (name, config) = (used.target.name.as_str(), config(used).map_err(Diagnostics::into_error)?);
             builder = match &used.target.entry {
                 Entry::Linked(entry) => builder.linked(name, entry.as_str(), config),
                 Entry::Library(library) => builder.described(name, load(library, libraries)?, config),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use goondan_core::{AgentName, ErrorCode};
 
-use crate::fault::Collector;
+use crate::diagnostic::Sink;
 use crate::field::{Field, meant};
 use crate::legacy;
 use crate::nearest::{nearest, one_of};
@@ -64,9 +64,9 @@ pub(crate) struct Document<'a> {
 
 impl<'a> Document<'a> {
     /// `None` for a document without a `kind`, which is none of ours (F-REF), and for one of an unknown kind.
-    pub(crate) fn read(node: &'a Node, faults: &'a Collector) -> Option<Self> {
+    pub(crate) fn read(node: &'a Node, sink: &'a Sink) -> Option<Self> {
         node.get("kind")?;
-        let root = Field::document(node, faults).table(&DOCUMENT)?;
+        let root = Field::document(node, sink).table(&DOCUMENT)?;
         match root.get("apiVersion") {
             Some(version) => check_api_version(&version),
             None if root.misspells("apiVersion") => {}

@@ -2,7 +2,7 @@
 
 use goondan_core::ErrorCode;
 
-use crate::fault::{Collector, Flaw, Place, at};
+use crate::diagnostic::{Diagnostic, Place, Sink, location};
 use crate::nearest::{nearest, one_of};
 use crate::shape::Shape;
 use crate::table::Table;
@@ -14,13 +14,13 @@ pub(crate) struct Field<'a> {
     node: &'a Node,
     /// Such as `spec.extensions[0].ref`; empty for the document itself.
     path: String,
-    faults: &'a Collector,
+    sink: &'a Sink,
 }
 
 impl<'a> Field<'a> {
     /// The root of a document.
-    pub(crate) fn document(node: &'a Node, faults: &'a Collector) -> Self {
-        Self { node, path: String::new(), faults }
+    pub(crate) fn document(node: &'a Node, sink: &'a Sink) -> Self {
+        Self { node, path: String::new(), sink }
     }
 
     /// The path with quotes around it.
@@ -30,7 +30,7 @@ impl<'a> Field<'a> {
 
     /// Where the value stands, as text for a message.
     pub(crate) fn at(&self) -> String {
-        at(self.faults.file(), Some(self.node.place))
+        location(self.sink.file(), Some(self.node.place))
     }
 
     pub(crate) fn place(&self) -> Place {
@@ -38,8 +38,8 @@ impl<'a> Field<'a> {
     }
 
     /// Who collects the faults of the file.
-    pub(crate) fn faults(&self) -> &'a Collector {
-        self.faults
+    pub(crate) fn sink(&self) -> &'a Sink {
+        self.sink
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -57,7 +57,7 @@ impl<'a> Field<'a> {
 
     /// As [`Field::refuse`], for what several checks can find.
     pub(crate) fn refuse_once(&self, code: ErrorCode, message: impl Into<String>, remedy: impl Into<String>) {
-        self.faults.report_once(Flaw::new(code, self.node.place, message, remedy).under(&self.path));
+        self.sink.report_once(self.error(self.node.place, code, message, remedy));
     }
 
     /// The value behind keys of mappings and indexes of lists, without a word if there is none.
@@ -66,7 +66,7 @@ impl<'a> Field<'a> {
             Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| field.child(entry)),
             Value::Sequence(nodes) => {
                 let node = nodes.get(key.parse::<usize>().ok()?)?;
-                Some(Self { node, path: format!("{}[{key}]", field.path), faults: field.faults })
+                Some(Self { node, path: format!("{}[{key}]", field.path), sink: field.sink })
             }
             _ => None,
         })
@@ -79,19 +79,24 @@ impl<'a> Field<'a> {
         message: impl Into<String>,
         remedy: impl Into<String>,
     ) {
-        self.faults.report(Flaw::new(code, place, message, remedy).under(&self.path));
+        self.sink.report(self.error(place, code, message, remedy));
+    }
+
+    fn error(
+        &self,
+        place: Place,
+        code: ErrorCode,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic::error(code, self.sink.file(), place, message, remedy).with_path(&self.path)
     }
 
     /// Reports that a mapping has no field `key`, at the mapping.
     pub(crate) fn refuse_missing(&self, key: &str, example: &str) {
         let path = self.path_of(key);
-        let flaw = Flaw::new(
-            ErrorCode::CONFIG_SCHEMA,
-            self.node.place,
-            format!("`{path}` is missing"),
-            format!("add `{example}`"),
-        );
-        self.faults.report(flaw.under(&path));
+        let (message, remedy) = (format!("`{path}` is missing"), format!("add `{example}`"));
+        self.sink.report(self.error(self.node.place, ErrorCode::CONFIG_SCHEMA, message, remedy).with_path(&path));
     }
 
     /// Reports that the value is of another type, or outside of the range.
@@ -148,7 +153,7 @@ impl<'a> Field<'a> {
             self.expected("a list");
             return None;
         };
-        let item = |(index, node)| Self { node, path: format!("{}[{index}]", self.path), faults: self.faults };
+        let item = |(index, node)| Self { node, path: format!("{}[{index}]", self.path), sink: self.sink };
         Some(nodes.iter().enumerate().map(item).collect())
     }
 
@@ -180,7 +185,7 @@ impl<'a> Field<'a> {
     }
 
     pub(crate) fn child(&self, entry: &'a Entry) -> Field<'a> {
-        Field { node: &entry.node, path: self.path_of(&entry.key), faults: self.faults }
+        Field { node: &entry.node, path: self.path_of(&entry.key), sink: self.sink }
     }
 
     pub(crate) fn path_of(&self, key: &str) -> String {

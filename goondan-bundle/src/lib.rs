@@ -10,14 +10,8 @@
 //! `build`: the agents · `plugins`: libraries as this project knows them. `fault`, `faults` and
 //! `hint` are what is said of a bundle; `nearest` and `legacy` help to word it.
 
-mod fault;
-pub use fault::{Fault, Place};
-
-mod faults;
-pub use faults::Faults;
-
-mod hint;
-pub use hint::Hint;
+mod diagnostic;
+pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 
 mod legacy;
 mod nearest;

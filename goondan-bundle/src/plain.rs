@@ -5,8 +5,7 @@ use std::path::Path;
 use goondan_core::{ErrorCode, Result};
 use serde::de::DeserializeOwned;
 
-use crate::fault::{Flaw, Place};
-use crate::faults::Faults;
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::source;
 use crate::yaml::{self, Node};
 
@@ -16,22 +15,20 @@ use crate::yaml::{self, Node};
 /// `E_CONFIG_PARSE_ERROR` when the file cannot be read or is not YAML, `E_CONFIG_SCHEMA_INVALID` when it does not fit
 /// `T`. The message begins with the file, and where they are known the line and the column.
 pub fn read_yaml<T: DeserializeOwned + Send>(path: impl AsRef<Path>) -> Result<T> {
-    read_file(path.as_ref()).map_err(Faults::into_error)
+    read_file(path.as_ref()).map_err(Diagnostics::into_error)
 }
 
 /// As [`read_yaml`], for readers that collect faults.
-pub(crate) fn read_file<T: DeserializeOwned + Send>(path: &Path) -> Result<T, Faults> {
-    source::read(path).and_then(|text| read(&text)).map_err(|flaw| flaw.of(path).into())
-}
-
-fn read<T: DeserializeOwned + Send>(text: &str) -> Result<T, Flaw> {
-    yaml::on_large_stack(|| match yaml::one::<Option<T>>(text, ErrorCode::CONFIG_SCHEMA) {
+pub(crate) fn read_file<T: DeserializeOwned + Send>(path: &Path) -> Result<T, Diagnostics> {
+    let text = source::read(path)?;
+    yaml::on_large_stack(path, || match yaml::one::<Option<T>>(path, &text, ErrorCode::CONFIG_SCHEMA) {
         Ok(Some(read)) => Ok(read),
         // The parser would take nothing for an empty list.
         Ok(None) => {
-            Err(Flaw::new(ErrorCode::CONFIG_PARSE, Place::START, "the file is empty", "write the data into it"))
+            let (message, suggestion) = ("the file is empty", "write the data into it");
+            Err(Diagnostic::error(ErrorCode::CONFIG_PARSE, path, Place::START, message, suggestion).into())
         }
         // What fails as a tree as well is no YAML; the rest has another shape.
-        Err(flaw) => Err(yaml::one::<Node>(text, ErrorCode::CONFIG_PARSE).err().unwrap_or(flaw)),
+        Err(mismatch) => Err(yaml::one::<Node>(path, &text, ErrorCode::CONFIG_PARSE).err().unwrap_or(mismatch)),
     })?
 }

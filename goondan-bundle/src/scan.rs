@@ -4,9 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::fault::Fault;
-use crate::faults::Faults;
-use crate::source::{refuse, unreadable};
+use crate::diagnostic::{Diagnostic, Diagnostics};
 
 /// The files that make a directory a bundle. They are read first, and are bundle files whatever they hold.
 const MAIN_NAMES: [&str; 2] = ["goondan.yaml", "goondan.yml"];
@@ -35,13 +33,13 @@ pub(crate) struct Scan {
     /// Directories that are bundles of their own, and so no part of this one.
     pub(crate) nested: Vec<PathBuf>,
     /// Directories that could not be read.
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) unreadable: Vec<Diagnostic>,
     entries: usize,
 }
 
 impl Scan {
-    pub(crate) fn of(path: &Path) -> Result<Self, Faults> {
-        let metadata = fs::metadata(path).map_err(|error| Faults::from(unreadable(&error).of(path)))?;
+    pub(crate) fn of(path: &Path) -> Result<Self, Diagnostics> {
+        let metadata = fs::metadata(path).map_err(|error| Diagnostic::unreadable(path, &error))?;
         if !metadata.is_dir() {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
             let root = parent.unwrap_or(Path::new(".")).to_owned();
@@ -53,11 +51,11 @@ impl Scan {
         Ok(scan)
     }
 
-    fn directory(&mut self, directory: &Path, depth: usize) -> Result<(), Faults> {
+    fn directory(&mut self, directory: &Path, depth: usize) -> Result<(), Diagnostics> {
         let entries = match entries(directory) {
             Ok(entries) => entries,
             Err(error) => {
-                self.faults.push(unreadable(&error).of(directory));
+                self.unreadable.push(Diagnostic::unreadable(directory, &error));
                 return Ok(());
             }
         };
@@ -66,9 +64,8 @@ impl Scan {
             let message = format!(
                 "below this directory are more than {MAX_ENTRIES} files, or {MAX_DEPTH} directories in one another"
             );
-            return Err(refuse(message, "name the directory of the bundle alone, or its YAML file")
-                .of(&self.root)
-                .into());
+            let suggestion = "name the directory of the bundle alone, or its YAML file";
+            return Err(Diagnostic::parse_error(&self.root, message, suggestion).into());
         }
         if depth > 0 {
             let holds = |name: &&str| entries.iter().any(|entry| entry.file_name() == **name);

@@ -6,20 +6,20 @@ use std::path::Path;
 
 use goondan_core::ErrorCode;
 
-use crate::fault::{Flaw, Place};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 
 /// The most bytes that a file may have (F-REF).
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// The text of a file, without a byte order mark.
-pub(crate) fn read(file: &Path) -> Result<String, Flaw> {
-    text(bytes(file)?)
+pub(crate) fn read(file: &Path) -> Result<String, Diagnostics> {
+    text(file, bytes(file)?)
 }
 
 /// The text of a file that may be none of ours: `None` unless it looks like one that declares resources.
-pub(crate) fn read_if_ours(file: &Path) -> Result<Option<String>, Flaw> {
+pub(crate) fn read_if_ours(file: &Path) -> Result<Option<String>, Diagnostics> {
     let bytes = bytes(file)?;
-    if is_ours(&bytes) { text(bytes).map(Some) } else { Ok(None) }
+    if is_ours(&bytes) { text(file, bytes).map(Some) } else { Ok(None) }
 }
 
 /// Whether somebody meant to declare resources here, as far as a look at bytes can tell that may not be YAML at all.
@@ -34,58 +34,44 @@ fn is_ours(bytes: &[u8]) -> bool {
 }
 
 /// The first bytes of a file: one more than it may have, if it has too many.
-fn bytes(file: &Path) -> Result<Vec<u8>, Flaw> {
-    let metadata = fs::metadata(file).map_err(|error| unreadable(&error))?;
+fn bytes(file: &Path) -> Result<Vec<u8>, Diagnostics> {
+    let metadata = fs::metadata(file).map_err(|error| Diagnostic::unreadable(file, &error))?;
     // Opening a pipe or a device could wait for ever.
     if !metadata.is_file() {
-        return Err(refuse("this is not a file", "name a YAML file"));
+        return Err(Diagnostic::parse_error(file, "this is not a file", "name a YAML file").into());
     }
     let mut bytes = Vec::new();
     let read = File::open(file).and_then(|open| open.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    read.map_err(|error| unreadable(&error))?;
+    read.map_err(|error| Diagnostic::unreadable(file, &error))?;
     Ok(bytes)
 }
 
-fn text(bytes: Vec<u8>) -> Result<String, Flaw> {
+fn text(file: &Path, bytes: Vec<u8>) -> Result<String, Diagnostics> {
     if bytes.len() as u64 > MAX_BYTES {
         let message = format!("the file is larger than {MAX_BYTES} bytes");
-        return Err(refuse(message, "keep large data in files that the bundle names"));
+        return Err(Diagnostic::parse_error(file, message, "keep large data in files that the bundle names").into());
     }
-    let text = String::from_utf8(bytes).map_err(|error| not_text(error.as_bytes(), error.utf8_error()))?;
+    let text = String::from_utf8(bytes).map_err(|error| not_text(file, error.as_bytes(), error.utf8_error()))?;
     if let Some(at) = text.find('\0') {
-        return Err(binary(place_of(&text[..at])));
+        return Err(binary(file, place_of(&text[..at])).into());
     }
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-pub(crate) fn unreadable(error: &std::io::Error) -> Flaw {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => refuse("there is no such file or directory", "check the path"),
-        std::io::ErrorKind::PermissionDenied => {
-            refuse("this may not be read: permission denied", "change its permissions, or run as a user who may")
-        }
-        _ => refuse(format!("this cannot be read: {error}"), "check the path and the disk"),
-    }
-}
-
-pub(crate) fn refuse(message: impl Into<String>, suggestion: impl Into<String>) -> Flaw {
-    Flaw::new(ErrorCode::CONFIG_PARSE, None, message, suggestion)
-}
-
-fn not_text(bytes: &[u8], error: std::str::Utf8Error) -> Flaw {
+fn not_text(file: &Path, bytes: &[u8], error: std::str::Utf8Error) -> Diagnostic {
     let valid = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
     let place = place_of(&valid);
     if bytes.contains(&0) {
-        return binary(place);
+        return binary(file, place);
     }
     let byte = bytes.get(error.valid_up_to()).copied().unwrap_or_default();
     let message = format!("the file is not UTF-8 text: byte 0x{byte:02x} fits no character");
-    Flaw::new(ErrorCode::CONFIG_PARSE, place, message, "save the file as UTF-8")
+    Diagnostic::error(ErrorCode::CONFIG_PARSE, file, place, message, "save the file as UTF-8")
 }
 
-fn binary(place: Place) -> Flaw {
+fn binary(file: &Path, place: Place) -> Diagnostic {
     let message = "the file is binary data, not YAML text";
-    Flaw::new(ErrorCode::CONFIG_PARSE, place, message, "name a YAML file in UTF-8")
+    Diagnostic::error(ErrorCode::CONFIG_PARSE, file, place, message, "name a YAML file in UTF-8")
 }
 
 /// The place just after `text`.

@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use goondan_core::{ErrorCode, Secret};
 use serde_json::Value as Json;
 
-use crate::fault::{Fault, Place};
+use crate::diagnostic::{Diagnostic, Place};
 use crate::field::Field;
-use crate::hint::Hint;
 use crate::shape::{VALUE, VALUE_FROM};
 use crate::yaml::Value;
 
@@ -52,7 +51,7 @@ impl ValueSource {
 
 impl SourcedValue {
     /// Puts the value into `config`, which is the one that this was read from. Gives what is wrong if there is none.
-    pub(crate) fn put_into(&self, config: &mut Json) -> Option<Fault> {
+    pub(crate) fn put_into(&self, config: &mut Json) -> Option<Diagnostic> {
         let (wrong, suggestion) = match self.source.fetch() {
             Ok(value) => {
                 self.replace(config, Secret::new(value).expose());
@@ -60,14 +59,9 @@ impl SourcedValue {
             }
             Err(told) => told,
         };
-        Some(Fault {
-            file: self.file.clone(),
-            place: Some(self.place),
-            path: self.path.clone(),
-            code: ErrorCode::CONFIG_VALUE_NOT_FOUND,
-            message: format!("`{}` takes its value from {wrong}", self.path),
-            suggestion,
-        })
+        let message = format!("`{}` takes its value from {wrong}", self.path);
+        let code = ErrorCode::CONFIG_VALUE_NOT_FOUND;
+        Some(Diagnostic::error(code, &self.file, self.place, message, suggestion).with_path(&self.path))
     }
 
     /// Puts a text into `config` that stands for the value.
@@ -88,10 +82,10 @@ impl SourcedValue {
     }
 
     /// What is wrong with the source, for those who do not need the value yet.
-    pub(crate) fn hint(&self) -> Option<Hint> {
+    pub(crate) fn warning(&self) -> Option<Diagnostic> {
         let (wrong, suggestion) = self.source.fetch().err()?;
         let message = format!("`{}` takes its value from {wrong}: a run needs it", self.path);
-        Some(Hint { file: self.file.clone(), place: self.place, path: self.path.clone(), message, suggestion })
+        Some(Diagnostic::warning(&self.file, self.place, message, suggestion).with_path(&self.path))
     }
 }
 
@@ -112,7 +106,7 @@ fn collect(field: &Field<'_>, keys: &mut Vec<String>, found: &mut Vec<SourcedVal
     let children: Vec<String> = match field.value() {
         Value::Mapping(entries) if entries.iter().any(|entry| entry.key == "valueFrom") => {
             if let Some(source) = read(field) {
-                let (file, path) = (field.faults().file().to_owned(), field.path().to_owned());
+                let (file, path) = (field.sink().file().to_owned(), field.path().to_owned());
                 found.push(SourcedValue { keys: keys.clone(), source, file, place: field.place(), path });
             }
             return;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use goondan::bundle::Hint;
+use goondan::bundle::Diagnostic;
 use goondan::{Bundle, Result, json};
 
 use crate::args::CheckArgs;
@@ -14,7 +14,9 @@ use crate::{faults, plugin};
 pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
     let libraries = plugin::libraries(args.describe.then_some(&args.deadline));
     let (text, outcome) = match faults::read(&args.bundle, &*libraries) {
-        Ok(bundle) if args.json => (json!({ "faults": [], "hints": bundle.hints() }).to_string() + "\n", Outcome::Done),
+        Ok(bundle) if args.json => {
+            (json!({ "faults": [], "hints": bundle.warnings() }).to_string() + "\n", Outcome::Done)
+        }
         Ok(bundle) => (summary(&bundle), Outcome::Done),
         Err(found) if args.json => (faults::object(&found), Outcome::Misconfigured),
         Err(found) => (faults::page(&found, &io::stdout()), Outcome::Misconfigured),
@@ -24,7 +26,8 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
 }
 
 fn summary(bundle: &Bundle) -> String {
-    let hints: String = bundle.hints().iter().map(|hint: &Hint| format!("{}\n", hint.to_string().trim_end())).collect();
+    let hints: String =
+        bundle.warnings().iter().map(|hint: &Diagnostic| format!("{}\n", hint.to_string().trim_end())).collect();
     let (agents, extensions, models) = (bundle.agents().len(), bundle.extensions().len(), bundle.models().len());
     format!("{hints}no faults: Agents {agents}, Extensions {extensions}, Models {models}\n")
 }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::fs;
 use std::ops::Range;
 
-use goondan::bundle::{Fault, Faults, Place};
+use goondan::bundle::{Diagnostic as Fault, Diagnostics as Faults, Place};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
 /// How many columns a line of the page has: what any terminal shows.
@@ -60,7 +60,7 @@ impl std::error::Error for Shown<'_> {}
 
 impl Diagnostic for Shown<'_> {
     fn code(&self) -> Option<Box<dyn fmt::Display + '_>> {
-        Some(Box::new(&self.fault.code))
+        self.fault.code.as_ref().map(|code| Box::new(code) as _)
     }
 
     fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use goondan::bundle::{Faults, KnownExtension, Libraries};
+use goondan::bundle::{Diagnostics as Faults, KnownExtension, Libraries};
 use goondan::{Bundle, Error, Result, json};
 
 use crate::args::BundleArgs;

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use goondan_core::ErrorCode;
 
-use crate::fault::{Collector, Fault, Flaw, Place};
-use crate::faults::Faults;
+use crate::diagnostic::{Diagnostic, Diagnostics, Place, Sink};
 use crate::scan::Scan;
 use crate::source;
 use crate::yaml::{self, Node};
@@ -20,7 +19,7 @@ pub(super) struct Files {
 
 /// A file, its documents, and what is wrong with it.
 pub(super) struct Opened {
-    pub(super) faults: Collector,
+    pub(super) sink: Sink,
     pub(super) nodes: Vec<Node>,
     /// Whether it is a bundle file whatever it holds.
     main: bool,
@@ -32,21 +31,22 @@ impl Opened {
     /// `None` for a file that is none of ours.
     fn read(file: PathBuf, main: bool) -> Option<Self> {
         let text = if main { source::read(&file).map(Some) } else { source::read_if_ours(&file) };
-        let mut opened = Self { faults: Collector::new(file), nodes: Vec::new(), main, whole: true };
-        match text.and_then(|text| text.map(|text| yaml::documents(&text)).transpose()) {
+        let documents = text.and_then(|text| text.map(|text| yaml::documents(&file, &text)).transpose());
+        let mut opened = Self { sink: Sink::new(file), nodes: Vec::new(), main, whole: true };
+        match documents {
             Ok(Some(documents)) => documents.into_iter().for_each(|document| match document {
                 Ok(node) => opened.nodes.push(node),
-                Err(flaw) => opened.refuse(flaw),
+                Err(diagnostics) => opened.refuse(diagnostics),
             }),
             Ok(None) => return None,
-            Err(flaw) => opened.refuse(flaw),
+            Err(diagnostics) => opened.refuse(diagnostics),
         }
         Some(opened)
     }
 
-    fn refuse(&mut self, flaw: Flaw) {
+    fn refuse(&mut self, diagnostics: Diagnostics) {
         self.whole = false;
-        self.faults.report(flaw);
+        diagnostics.into_iter().for_each(|diagnostic| self.sink.report(diagnostic));
     }
 
     fn declares(&self) -> bool {
@@ -55,26 +55,26 @@ impl Opened {
 }
 
 impl Files {
-    pub(super) fn open(path: &Path) -> Result<Self, Faults> {
+    pub(super) fn open(path: &Path) -> Result<Self, Diagnostics> {
         let scan = Scan::of(path)?;
         let main = scan.main.iter().cloned().filter_map(|file| Opened::read(file, true));
         let others = scan.others.iter().cloned().filter_map(|file| Opened::read(file, false));
         let mut opened: Vec<_> = main.chain(others).collect();
-        if scan.faults.is_empty() && !opened.iter().any(Opened::declares) {
+        if scan.unreadable.is_empty() && !opened.iter().any(Opened::declares) {
             return Err(nothing_in(path, &scan, &opened).into());
         }
         opened.retain(Opened::declares);
-        let complete = scan.faults.is_empty() && opened.iter().all(|file| file.whole);
-        opened.extend(scan.faults.into_iter().map(|fault| {
-            let faults = Collector::new(fault.file.clone());
-            faults.report_elsewhere(fault);
-            Opened { faults, nodes: Vec::new(), main: false, whole: false }
+        let complete = scan.unreadable.is_empty() && opened.iter().all(|file| file.whole);
+        opened.extend(scan.unreadable.into_iter().map(|diagnostic| {
+            let sink = Sink::new(diagnostic.file.clone());
+            sink.report(diagnostic);
+            Opened { sink, nodes: Vec::new(), main: false, whole: false }
         }));
         Ok(Self { root: scan.root, opened, complete })
     }
 }
 
-fn nothing_in(path: &Path, scan: &Scan, opened: &[Opened]) -> Fault {
+fn nothing_in(path: &Path, scan: &Scan, opened: &[Opened]) -> Diagnostic {
     let cure = "add a document with `kind: Agent` and one with `kind: Model`";
     let Some(main) = opened.iter().find(|file| file.main) else {
         let message = "the directory holds no `goondan.yaml`, and no other YAML file in it declares anything";
@@ -82,7 +82,7 @@ fn nothing_in(path: &Path, scan: &Scan, opened: &[Opened]) -> Fault {
             Some(nested) => format!("name a bundle below it, such as `{}`", nested.display()),
             None => "create `goondan.yaml` there, or name the YAML file itself".to_owned(),
         };
-        return source::refuse(message, suggestion).of(path);
+        return Diagnostic::parse_error(path, message, suggestion);
     };
     let (code, message) = match main.nodes.len() {
         0 => (
@@ -94,5 +94,5 @@ fn nothing_in(path: &Path, scan: &Scan, opened: &[Opened]) -> Fault {
             "the file declares nothing: expected documents with a `kind`, and those without one are ignored",
         ),
     };
-    Flaw::new(code, Place::START, message, cure).of(main.faults.file())
+    Diagnostic::error(code, main.sink.file(), Place::START, message, cure)
 }

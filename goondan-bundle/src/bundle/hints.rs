@@ -2,14 +2,14 @@
 
 use super::load::Read;
 use crate::configs::Configs;
+use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Kind};
-use crate::hint::Hint;
 use crate::reference::Resource;
 use crate::resource::{Entry, ExtensionRef};
 use crate::value::SourcedValue;
 
 /// The hints of a bundle, in the order of its files and their lines.
-pub(super) fn hints(documents: &[Document<'_>], read: &Read, configs: &Configs<'_>) -> Vec<Hint> {
+pub(super) fn hints(documents: &[Document<'_>], read: &Read, configs: &Configs<'_>) -> Vec<Diagnostic> {
     let hint = |document: &Document<'_>| {
         let (field, name) = (document.name.as_ref()?, document.name()?);
         let (message, suggestion) = match document.kind {
@@ -18,7 +18,7 @@ pub(super) fn hints(documents: &[Document<'_>], read: &Read, configs: &Configs<'
             Kind::Agent => unreached_agent(name, read).or_else(|| endless_agent(name, read)),
             Kind::Swarm => None,
         }?;
-        Some(Hint::new(field, message, suggestion))
+        Some(Diagnostic::warning(field.sink().file(), field.place(), message, suggestion).with_path(field.path()))
     };
     let mut hints: Vec<_> = documents.iter().filter_map(hint).collect();
     for hint in missing_values(read) {
@@ -27,15 +27,15 @@ pub(super) fn hints(documents: &[Document<'_>], read: &Read, configs: &Configs<'
             hints.push(hint);
         }
     }
-    let files: Vec<_> = documents.iter().filter_map(|document| Some(document.name.as_ref()?.faults().file())).collect();
+    let files: Vec<_> = documents.iter().filter_map(|document| Some(document.name.as_ref()?.sink().file())).collect();
     hints.sort_by_key(|hint| (files.iter().position(|file| *file == hint.file), hint.place));
     hints
 }
 
 /// A check needs no secrets, but a run does.
-fn missing_values(read: &Read) -> impl Iterator<Item = Hint> {
+fn missing_values(read: &Read) -> impl Iterator<Item = Diagnostic> {
     let uses = read.agents.iter().flat_map(|agent| &agent.extensions);
-    uses.flat_map(ExtensionRef::merged_sources).filter_map(SourcedValue::hint)
+    uses.flat_map(ExtensionRef::merged_sources).filter_map(SourcedValue::warning)
 }
 
 /// What is wrong, and the remedy.

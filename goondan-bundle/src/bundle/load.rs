@@ -9,9 +9,8 @@ use super::Bundle;
 use super::files::{Files, Opened};
 use super::hints::hints;
 use crate::configs::Configs;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::document::{Document, Kind};
-use crate::faults::Faults;
-use crate::hint::Hint;
 use crate::known::KnownExtension;
 use crate::reference::{Names, Resource};
 use crate::resource::{AgentResource, ExtensionResource, ModelResource, SwarmResource};
@@ -24,7 +23,7 @@ impl Bundle {
     /// leads to no library. The message begins with `<file>:<line>:<column>: `, or with the path alone when there is no text to point
     /// at; the suggestion is the remedy, and says how many more faults there are.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        Self::check(path).map_err(Faults::into_error)
+        Self::check(path).map_err(Diagnostics::into_error)
     }
 
     /// Reads a bundle, and runs nothing. `path` is a YAML file, which then is the whole bundle, or a directory: all
@@ -37,11 +36,11 @@ impl Bundle {
     ///
     /// ```
     /// let faults = goondan_bundle::Bundle::check("no/such/bundle").unwrap_err();
-    /// assert_eq!(faults.first().code, *"E_CONFIG_PARSE_ERROR");
+    /// assert_eq!(faults.first().code, Some("E_CONFIG_PARSE_ERROR".into()));
     /// assert_eq!(faults.first().message, "there is no such file or directory");
     /// assert_eq!(faults.first().suggestion, "check the path");
     /// ```
-    pub fn check(path: impl AsRef<Path>) -> Result<Self, Faults> {
+    pub fn check(path: impl AsRef<Path>) -> Result<Self, Diagnostics> {
         Self::reader().check(path)
     }
 
@@ -50,20 +49,20 @@ impl Bundle {
     ///
     /// # Errors
     /// Everything that is wrong, at once (RULE-02).
-    pub fn check_with(path: impl AsRef<Path>, extensions: &[KnownExtension<'_>]) -> Result<Self, Faults> {
+    pub fn check_with(path: impl AsRef<Path>, extensions: &[KnownExtension<'_>]) -> Result<Self, Diagnostics> {
         Self::reader().linked(extensions).check(path)
     }
 
-    pub(super) fn open(path: &Path, configs: &Configs<'_>) -> Result<Self, Faults> {
+    pub(super) fn open(path: &Path, configs: &Configs<'_>) -> Result<Self, Diagnostics> {
         let Files { root, opened, complete } = Files::open(path)?;
         let read = read(&opened, &root, complete, configs);
-        let files = opened.iter().map(|opened| opened.faults.file().to_owned()).collect();
-        match Faults::gather(opened.into_iter().map(|opened| opened.faults)) {
-            Some(faults) => Err(faults),
+        let files = opened.iter().map(|opened| opened.sink.file().to_owned()).collect();
+        match Diagnostics::gather(opened.into_iter().map(|opened| opened.sink)) {
+            Some(errors) => Err(errors),
             None => {
-                let Read { models, extensions, agents, swarms, hints } = read;
+                let Read { models, extensions, agents, swarms, hints: warnings } = read;
                 let swarm = swarms.into_iter().next();
-                Ok(Self { path: path.to_owned(), files, root, models, extensions, agents, swarm, hints })
+                Ok(Self { path: path.to_owned(), files, root, models, extensions, agents, swarm, warnings })
             }
         }
     }
@@ -76,13 +75,13 @@ pub(super) struct Read {
     pub(super) agents: Vec<Arc<AgentResource>>,
     pub(super) swarms: Vec<Arc<SwarmResource>>,
     /// They mean something only if nothing is wrong.
-    pub(super) hints: Vec<Hint>,
+    pub(super) hints: Vec<Diagnostic>,
 }
 
 /// Reads what all files declare; what is wrong goes to the collector of its file.
 fn read(opened: &[Opened], root: &Path, mut complete: bool, configs: &Configs<'_>) -> Read {
-    let nodes = || opened.iter().flat_map(|file| file.nodes.iter().map(|node| (node, &file.faults)));
-    let documents: Vec<_> = nodes().filter_map(|(node, faults)| Document::read(node, faults)).collect();
+    let nodes = || opened.iter().flat_map(|file| file.nodes.iter().map(|node| (node, &file.sink)));
+    let documents: Vec<_> = nodes().filter_map(|(node, sink)| Document::read(node, sink)).collect();
     let kinds = nodes().filter(|(node, _)| node.get("kind").is_some()).count();
     complete &= documents.len() == kinds && documents.iter().all(|document| document.name().is_some());
     let names = Names::of(&documents, complete);

@@ -12,9 +12,8 @@ use goondan_core::store::Fsync;
 use goondan_core::{Error, ErrorCode, ExtensionName, Result};
 use serde_json::Value;
 
-use crate::faults::Faults;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::field::meant;
-use crate::hint::Hint;
 use crate::nearest::{nearest, one_of};
 use crate::resource::{AgentResource, Entry, ExtensionRef, ExtensionResource, ModelResource, Policy, SwarmResource};
 pub use reader::Reader;
@@ -37,7 +36,7 @@ pub struct Bundle {
     extensions: Vec<Arc<ExtensionResource>>,
     agents: Vec<Arc<AgentResource>>,
     swarm: Option<Arc<SwarmResource>>,
-    hints: Vec<Hint>,
+    warnings: Vec<Diagnostic>,
 }
 
 impl Bundle {
@@ -72,8 +71,8 @@ impl Bundle {
     }
 
     /// What is legal, but probably not meant, in the order of the files and their lines.
-    pub fn hints(&self) -> &[Hint] {
-        &self.hints
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
     }
 
     /// The agent of this name.
@@ -139,7 +138,7 @@ impl Bundle {
     ///
     /// # Errors
     /// Those that are not, each with its place: `E_CONFIG_VALUE_NOT_FOUND`.
-    pub fn check_values(&self) -> Result<(), Faults> {
+    pub fn check_values(&self) -> Result<(), Diagnostics> {
         let uses = self.agents().flat_map(|agent| &agent.extensions);
         let mut faults = Vec::new();
         for fault in uses.filter_map(|used| config(used).err()).flatten() {
@@ -149,7 +148,7 @@ impl Bundle {
             }
         }
         faults.sort_by_key(|fault| (self.files.iter().position(|file| *file == fault.file), fault.place));
-        Faults::of(faults).map_or(Ok(()), Err)
+        Diagnostics::new(faults).map_or(Ok(()), Err)
     }
 
     /// The limits of an agent: its own, else its swarm's (D-22). What neither sets is for the runtime to say.
@@ -177,8 +176,8 @@ impl Bundle {
 }
 
 /// The settings with which an agent uses an extension, with all values in them; or which are not there.
-pub(crate) fn config(used: &ExtensionRef) -> Result<Value, Faults> {
+pub(crate) fn config(used: &ExtensionRef) -> Result<Value, Diagnostics> {
     let mut config = used.merged_config();
     let faults = used.merged_sources().filter_map(|value| value.put_into(&mut config)).collect();
-    Faults::of(faults).map_or(Ok(config), Err)
+    Diagnostics::new(faults).map_or(Ok(config), Err)
 }

@@ -6,7 +6,7 @@ use goondan_core::Result;
 
 use super::Bundle;
 use crate::configs::Configs;
-use crate::faults::Faults;
+use crate::diagnostic::Diagnostics;
 use crate::known::KnownExtension;
 use crate::libraries::Libraries;
 
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// Everything that is wrong, at once (RULE-02).
-    pub fn check(&self, path: impl AsRef<Path>) -> Result<Bundle, Faults> {
+    pub fn check(&self, path: impl AsRef<Path>) -> Result<Bundle, Diagnostics> {
         Bundle::open(path.as_ref(), &Configs::new(self))
     }
 
@@ -63,6 +63,6 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// The first fault; see [`Bundle::load`].
     pub fn load(&self, path: impl AsRef<Path>) -> Result<Bundle> {
-        self.check(path).map_err(Faults::into_error)
+        self.check(path).map_err(Diagnostics::into_error)
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use goondan_core::{ErrorCode, ExtensionName};
 
 use crate::configs::Configs;
-use crate::fault::at;
+use crate::diagnostic::location;
 use crate::field::Field;
 use crate::table::Table;
 
@@ -64,7 +64,7 @@ impl Entry {
             Some(digest) => Some(digest?),
             None => None,
         };
-        let at = at(field.faults().file(), Some(field.place()));
+        let at = location(field.sink().file(), Some(field.place()));
         let library = LibraryEntry { name: name?.clone(), written: text.to_owned(), file, sha256, at };
         configs.check_library(&field, &library);
         Some(Self::Library(library))

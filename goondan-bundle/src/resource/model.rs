@@ -74,8 +74,8 @@ fn scripted(spec: &Table<'_>, root: &Path) -> Option<Provider> {
         let file = below(root, &field)?;
         if file.is_file() {
             // RULE-02: what the script of a model says is checked before any turn.
-            let items = read_file(&file).unwrap_or_else(|faults| {
-                faults.into_iter().for_each(|fault| field.faults().report_elsewhere(fault));
+            let items = read_file(&file).unwrap_or_else(|diagnostics| {
+                diagnostics.into_iter().for_each(|diagnostic| field.sink().report(diagnostic));
                 Vec::new()
             });
             return Some((file, items));

@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde_json::Number;
 use serde_saphyr::Spanned;
 
-use crate::fault::Place;
+use crate::diagnostic::Place;
 
 /// A value, and where it is written. Behind an alias that is where the anchor stands: there the author can change it.
 #[derive(Debug)]
@@ -145,10 +145,12 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn read(text: &str) -> Node {
-        documents(text).unwrap().remove(0).unwrap()
+        documents(Path::new("a.yaml"), text).unwrap().remove(0).unwrap()
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Owns the YAML parser: its limits, the stack it runs on, and its errors in our words.
 
+use std::path::Path;
+
 use goondan_core::ErrorCode;
 use serde::de::DeserializeOwned;
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, MessageFormatter, Options, UserMessageFormatter};
 
 use super::Node;
-use crate::fault::{Flaw, Place};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 
 /// The most documents in a file (F-REF).
 const MAX_DOCUMENTS: usize = 100;
@@ -25,17 +27,18 @@ const MAX_ALIASES_PER_ANCHOR: usize = 10;
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// The documents of a file, each read or refused. A refusal that lets the parser go on does not hide the rest.
-pub(crate) fn documents(text: &str) -> Result<Vec<Result<Node, Flaw>>, Flaw> {
-    on_large_stack(|| {
+pub(crate) fn documents(file: &Path, text: &str) -> Result<Vec<Result<Node, Diagnostics>>, Diagnostics> {
+    on_large_stack(file, || {
         let mut reader = text.as_bytes();
         let mut documents: Vec<_> = serde_saphyr::read_with_options::<_, Node>(&mut reader, options())
             .take(MAX_DOCUMENTS + 1)
-            .map(|document| document.map_err(|error| flaw(ErrorCode::CONFIG_PARSE, &error)))
+            .map(|document| document.map_err(|error| diagnostic(ErrorCode::CONFIG_PARSE, file, &error)))
             .collect();
         if let Some(one_too_many) = documents.get_mut(MAX_DOCUMENTS) {
-            let place = one_too_many.as_ref().map_or_else(|flaw| flaw.place, |node| Some(node.place));
+            let place = one_too_many.as_ref().map_or_else(|refused| refused.first().place, |node| Some(node.place));
             let message = format!("the file holds more than {MAX_DOCUMENTS} documents");
-            *one_too_many = Err(Flaw::new(ErrorCode::CONFIG_PARSE, place, message, "use fewer documents"));
+            let refused = Diagnostic::error(ErrorCode::CONFIG_PARSE, file, place, message, "use fewer documents");
+            *one_too_many = Err(refused.into());
         }
         documents
     })
@@ -43,8 +46,8 @@ pub(crate) fn documents(text: &str) -> Result<Vec<Result<Node, Flaw>>, Flaw> {
 
 /// The only document of a file; `code` says what it means when it does not fit `T`. To be called [on a large
 /// stack](on_large_stack).
-pub(crate) fn one<T: DeserializeOwned>(text: &str, code: ErrorCode) -> Result<T, Flaw> {
-    serde_saphyr::from_str_with_options(text, options()).map_err(|error| flaw(code, &error))
+pub(crate) fn one<T: DeserializeOwned>(file: &Path, text: &str, code: ErrorCode) -> Result<T, Diagnostics> {
+    serde_saphyr::from_str_with_options(text, options()).map_err(|error| diagnostic(code, file, &error))
 }
 
 fn options() -> Options {
@@ -70,9 +73,10 @@ fn options() -> Options {
 }
 
 /// Runs what parses on a thread whose stack is large enough for it.
-pub(crate) fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Result<T, Flaw> {
+pub(crate) fn on_large_stack<T: Send>(file: &Path, parse: impl FnOnce() -> T + Send) -> Result<T, Diagnostics> {
     let failed = |why: &str| {
-        Flaw::new(ErrorCode::CONFIG_PARSE, Place::START, why, "simplify the file, or try again when memory is free")
+        let suggestion = "simplify the file, or try again when memory is free";
+        Diagnostics::from(Diagnostic::error(ErrorCode::CONFIG_PARSE, file, Place::START, why, suggestion))
     };
     std::thread::scope(|scope| {
         let parser = std::thread::Builder::new().name("goondan-yaml".to_owned()).stack_size(STACK_BYTES);
@@ -83,14 +87,14 @@ pub(crate) fn on_large_stack<T: Send>(parse: impl FnOnce() -> T + Send) -> Resul
     })
 }
 
-fn flaw(code: ErrorCode, error: &Error) -> Flaw {
+fn diagnostic(code: ErrorCode, file: &Path, error: &Error) -> Diagnostics {
     let place = error.location().map_or(Place::START, Place::from);
     let mut cause = error.without_snippet();
     while let Error::AliasError { error, .. } = cause {
         cause = error.without_snippet();
     }
     let (message, remedy) = words(cause);
-    Flaw::new(code, place, message, remedy)
+    Diagnostic::error(code, file, place, message, remedy).into()
 }
 
 /// The parser's error and the remedy, in our words where the parser's name an option of its own.
@@ -117,7 +121,7 @@ fn words(error: &Error) -> (String, String) {
         } => (
             format!(
                 "aliases repeat too much: an anchor may be used {MAX_ALIASES_PER_ANCHOR} times, \
-                 and all aliases together may stand for {MAX_NODES} values"
+                 and all aliases together may expand to {MAX_NODES} values"
             ),
             "write the values out instead of repeating anchors".to_owned(),
         ),
@@ -129,7 +133,7 @@ fn words(error: &Error) -> (String, String) {
             (format!("the key `{key}` is written twice"), format!("keep one `{key}`"))
         }
         Error::UnknownAnchor { .. } => (
-            "the alias stands for an anchor that this document does not define".to_owned(),
+            "the alias refers to an anchor that this document does not define".to_owned(),
             "define it with `&name`, or quote the text".to_owned(),
         ),
         Error::RecursiveReferencesRequireWeakTypes { .. } => {

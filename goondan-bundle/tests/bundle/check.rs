@@ -4,7 +4,7 @@ use goondan_bundle::{Bundle, KnownExtension};
 use goondan_covers::covers;
 use serde_json::json;
 
-use crate::fixture::{AGENT, EXTENSION, MODEL, directory_of};
+use crate::fixture::{AGENT, EXTENSION, MODEL, code, directory_of};
 
 const SCRIPT: (&str, &str) = ("script.yaml", "- say: hello\n");
 
@@ -31,7 +31,7 @@ spec:
         .iter()
         .map(|fault| {
             let file = fault.file.strip_prefix(directory.path()).unwrap().display();
-            format!("{file}:{} {} {}", fault.place.unwrap(), fault.path, fault.code)
+            format!("{file}:{} {} {}", fault.place.unwrap(), fault.path, code(fault))
         })
         .collect();
     assert_eq!(
@@ -66,7 +66,7 @@ fn faults_of_all_checks_are_told_together() {
     let config_schema = json!({ "properties": { "maxMessages": { "maximum": 9 } } });
     let known = [KnownExtension { name: "message-window", config_schema, middlewares: &[] }];
     let faults = Bundle::check_with(directory.path(), &known).unwrap_err();
-    let told: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap().to_string(), fault.code.as_str())).collect();
+    let told: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap().to_string(), code(fault))).collect();
     assert_eq!(
         told,
         [
@@ -113,7 +113,7 @@ fn faults_are_told_as_json() {
         "line": 5,
         "column": 10,
         "suggestion": "add a document with `kind: Model` and the name `main`",
-        "helpUrl": faults.first().code.help_url(),
+        "helpUrl": faults.first().code.as_ref().unwrap().help_url(),
     }]);
     assert_eq!(told, expected);
 

@@ -4,7 +4,7 @@ use goondan_bundle::{Bundle, KnownExtension};
 use goondan_covers::covers;
 use serde_json::{Value, json};
 
-use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of};
+use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of, code};
 
 fn known() -> [KnownExtension<'static>; 1] {
     [window(schema())]
@@ -32,7 +32,7 @@ fn faults(config: &str, used: &str) -> Vec<String> {
     let agent = format!("{AGENT}  extensions: [ {used} ]\n");
     let directory = bundle_of(&[MODEL, &extension, &agent, &agent.replace("name: main", "name: other")]);
     let Err(faults) = Bundle::check_with(directory.path(), &known()) else { return Vec::new() };
-    let told = |fault: &goondan_bundle::Fault| format!("{} {} {}", fault.place.unwrap(), fault.path, fault.code);
+    let told = |fault: &goondan_bundle::Diagnostic| format!("{} {} {}", fault.place.unwrap(), fault.path, code(fault));
     faults.iter().map(told).collect()
 }
 
@@ -82,6 +82,6 @@ fn entry_that_the_program_does_not_have() {
     let faults = Bundle::check_with(directory.path(), &known()).unwrap_err();
     assert_eq!(faults.len(), 1, "{faults}");
     let fault = faults.first();
-    assert_eq!((fault.code.as_str(), fault.path.as_str()), ("E_EXT_LOAD", "spec.entry"));
+    assert_eq!((code(fault), fault.path.as_str()), ("E_EXT_LOAD", "spec.entry"));
     assert_eq!(fault.suggestion, "write `linked:message-window`");
 }

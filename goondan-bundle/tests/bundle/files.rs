@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use goondan_bundle::{Bundle, Faults};
+use goondan_bundle::{Bundle, Diagnostics};
 use goondan_covers::covers;
 
 use crate::fixture::{AGENT, EXTENSION, MODEL, directory_of};
@@ -18,7 +18,7 @@ fn files(bundle: &Bundle) -> Vec<&str> {
 }
 
 #[track_caller]
-fn assert_one_fault(root: &Path, faults: &Faults, place: &str, words: &str) {
+fn assert_one_fault(root: &Path, faults: &Diagnostics, place: &str, words: &str) {
     assert_eq!(faults.len(), 1, "{faults}");
     let told = faults.to_string();
     assert!(

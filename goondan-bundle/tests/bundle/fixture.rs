@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use goondan_bundle::Bundle;
+use goondan_bundle::{Bundle, Diagnostic};
 use goondan_core::Error;
 use tempfile::TempDir;
 
@@ -50,6 +50,12 @@ pub(crate) fn directory_of(files: &[(&str, &str)]) -> TempDir {
 
 pub(crate) fn load(documents: &[&str]) -> Result<Bundle, Error> {
     Bundle::load(bundle_of(documents).path())
+}
+
+/// The code of an error.
+#[track_caller]
+pub(crate) fn code(error: &Diagnostic) -> &str {
+    error.code.as_ref().unwrap().as_str()
 }
 
 /// Loads the documents and asserts what is said: the code, the place, and words of the message and the suggestion.

@@ -14,7 +14,7 @@ fn hints(documents: &[&str]) -> Vec<String> {
     let directory = bundle_of(documents);
     let bundle = Bundle::load(directory.path()).unwrap();
     let prefix = format!("{}:", directory.path().join("goondan.yaml").display());
-    let told = bundle.hints().iter().map(|hint| hint.to_string().strip_prefix(&prefix).unwrap().to_owned());
+    let told = bundle.warnings().iter().map(|hint| hint.to_string().strip_prefix(&prefix).unwrap().to_owned());
     let told: Vec<_> = told.collect();
     assert!(told.iter().all(|hint| hint.contains(": hint: ") && hint.contains("\n    help: ")), "{told:?}");
     told
@@ -60,7 +60,7 @@ fn long_lived_agent_without_a_message_policy() {
 fn hints_are_told_as_json() {
     let directory = bundle_of(&[MODEL, AGENT, SWARM]);
     let bundle = Bundle::load(directory.path()).unwrap();
-    let hint = &bundle.hints()[0];
+    let hint = &bundle.warnings()[0];
     let expected = json!({
         "message": hint.message,
         "path": "metadata.name",

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use goondan_bundle::{Bundle, Declared, Entry, Fault, Libraries, LibraryEntry};
+use goondan_bundle::{Bundle, Declared, Diagnostic, Entry, Libraries, LibraryEntry};
 use goondan_core::{Error, ErrorCode, ExtensionDescriptor, LayerInfo, MemoryStore, MiddlewareKind, Options, Result};
 use goondan_covers::covers;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of};
+use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of, code};
 
 /// Stands in for libraries: gives the schema and the layer, and notes who was asked for.
 #[derive(Default)]
@@ -69,7 +69,7 @@ fn entry(bundle: &Bundle) -> &LibraryEntry {
 }
 
 #[track_caller]
-fn only_fault(directory: &TempDir, libraries: &dyn Libraries) -> Fault {
+fn only_fault(directory: &TempDir, libraries: &dyn Libraries) -> Diagnostic {
     let faults = Bundle::reader().libraries(libraries).check(directory.path()).unwrap_err();
     assert_eq!(faults.len(), 1, "{faults}");
     faults.first().clone()
@@ -98,7 +98,7 @@ fn an_entry_does_not_lead_out_of_the_bundle_unless_the_operator_says_so() {
         (bundle("window"), "or a path to a library"),
     ] {
         let fault = only_fault(&directory, &Asked::default());
-        assert_eq!((fault.code.as_str(), fault.path.as_str()), ("E_EXT_LOAD", "spec.entry"), "{fault}");
+        assert_eq!((code(&fault), fault.path.as_str()), ("E_EXT_LOAD", "spec.entry"), "{fault}");
         assert!(fault.message.contains(words), "{fault}");
     }
     let fault = only_fault(&directory, &Asked::default());
@@ -119,7 +119,7 @@ fn a_digest_is_64_digits_and_pins_a_library() {
         (with("linked:message-window", &right), "part of the program"),
     ] {
         let fault = only_fault(&directory, &Asked::default());
-        assert_eq!((fault.code.as_str(), fault.path.as_str()), ("E_CONFIG_SCHEMA_INVALID", "spec.sha256"), "{fault}");
+        assert_eq!((code(&fault), fault.path.as_str()), ("E_CONFIG_SCHEMA_INVALID", "spec.sha256"), "{fault}");
         assert!(fault.message.contains(words), "{fault}");
     }
 }
@@ -131,14 +131,14 @@ fn what_a_library_tells_is_checked_where_the_bundle_names_it() {
     let broken = Asked { broken: true, ..Asked::default() };
     let fault = only_fault(&directory, &broken);
     assert_eq!(fault.to_string().lines().count(), 2, "{fault}");
-    assert_eq!((fault.code.as_str(), fault.place.unwrap().to_string().as_str()), ("E_EXT_COMPAT", "10:10"), "{fault}");
+    assert_eq!((code(&fault), fault.place.unwrap().to_string().as_str()), ("E_EXT_COMPAT", "10:10"), "{fault}");
     assert_eq!(fault.suggestion, "build it again");
 
     let schema = json!({ "properties": { "maxMessages": { "maximum": 9 } } });
     let fault = only_fault(&directory, &Asked { schema: Some(schema), ..Asked::default() });
-    assert_eq!((fault.code.as_str(), fault.path.as_str()), ("E_EXT_CONFIG", "spec.config.maxMessages"), "{fault}");
+    assert_eq!((code(&fault), fault.path.as_str()), ("E_EXT_CONFIG", "spec.config.maxMessages"), "{fault}");
     let fault = only_fault(&directory, &Asked { schema: Some(json!({ "type": 5 })), ..Asked::default() });
-    assert_eq!((fault.code.as_str(), fault.path.as_str()), ("E_SCHEMA_INVALID", "spec.entry"), "{fault}");
+    assert_eq!((code(&fault), fault.path.as_str()), ("E_SCHEMA_INVALID", "spec.entry"), "{fault}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_value_from_elsewhere_stands_in_where_a_library_tells_the_config() {
     let read = Bundle::reader().libraries(&asked).load(fits.path()).unwrap();
     assert_eq!(build(&read, Some(&asked)).code(), &ErrorCode::CONFIG_VALUE_NOT_FOUND);
     let fault = only_fault(&bundle("maxMessages: { valueFrom: { env: NO_SUCH_VARIABLE } }"), &asked);
-    assert_eq!((fault.code.as_str(), fault.path.as_str()), ("E_EXT_CONFIG", "spec.config.maxMessages"), "{fault}");
+    assert_eq!((code(&fault), fault.path.as_str()), ("E_EXT_CONFIG", "spec.config.maxMessages"), "{fault}");
 }
 
 #[test]
@@ -169,18 +169,22 @@ fn layers_that_a_library_tells_are_brought_into_an_order() {
     assert!(Bundle::reader().libraries(&lenient).check(directory.path()).is_ok());
     let asked = Asked { layer: Some(Options::priority(0).before("nobody")), ..Asked::default() };
     let fault = only_fault(&directory, &asked);
-    assert_eq!((fault.code.as_str(), fault.path.as_str()), ("E_EXT_ORDER", "spec.extensions[0].ref"), "{fault}");
+    assert_eq!((code(&fault), fault.path.as_str()), ("E_EXT_ORDER", "spec.extensions[0].ref"), "{fault}");
 }
 
 #[test]
 fn a_library_that_does_not_tell_its_config_is_a_hint() {
     let directory = bundle("./plugins/window");
     let fits = Asked { schema: Some(json!({ "type": "object" })), ..Asked::default() };
-    assert_eq!(Bundle::reader().libraries(&fits).load(directory.path()).unwrap().hints(), []);
+    assert_eq!(Bundle::reader().libraries(&fits).load(directory.path()).unwrap().warnings(), []);
     let bundle = Bundle::reader().libraries(&Asked::default()).load(directory.path()).unwrap();
-    let [hint] = bundle.hints() else { panic!("{:?}", bundle.hints()) };
+    let [hint] = bundle.warnings() else { panic!("{:?}", bundle.warnings()) };
     assert!(hint.message.contains("was not checked") && hint.suggestion.contains("plugin pack"), "{hint}");
-    assert_eq!(Bundle::load(directory.path()).unwrap().hints(), [], "where nobody reads libraries, nothing is missing");
+    assert_eq!(
+        Bundle::load(directory.path()).unwrap().warnings(),
+        [],
+        "where nobody reads libraries, nothing is missing"
+    );
 }
 
 /// What building says, which waits for nothing here.

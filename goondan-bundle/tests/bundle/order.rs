@@ -5,7 +5,7 @@ use goondan_core::{MiddlewareDescriptor, MiddlewareKind};
 use goondan_covers::covers;
 use serde_json::json;
 
-use crate::fixture::{MODEL, bundle_of};
+use crate::fixture::{MODEL, bundle_of, code};
 
 const fn layer(before: &'static [&'static str], after: &'static [&'static str]) -> MiddlewareDescriptor {
     MiddlewareDescriptor { kind: MiddlewareKind::Step, function: "wrap", priority: 0, before, after }
@@ -37,7 +37,7 @@ fn faults(uses: &[&str]) -> Vec<String> {
         Ok(_) => Vec::new(),
         Err(faults) => faults
             .iter()
-            .map(|fault| format!("{} {} {}: {}", fault.place.unwrap(), fault.path, fault.code, fault.message))
+            .map(|fault| format!("{} {} {}: {}", fault.place.unwrap(), fault.path, code(fault), fault.message))
             .collect(),
     }
 }

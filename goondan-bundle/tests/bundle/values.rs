@@ -24,7 +24,8 @@ fn faults(config: &str, properties: &Value) -> Vec<String> {
     let known = [KnownExtension { name: "message-window", config_schema, middlewares: &[] }];
     let directory = bundle_of(&[MODEL, &extension(config), &agent("{}")]);
     let Err(faults) = Bundle::check_with(directory.path(), &known) else { return Vec::new() };
-    let told = |fault: &goondan_bundle::Fault| format!("{} {}: {}", fault.place.unwrap(), fault.path, fault.message);
+    let told =
+        |fault: &goondan_bundle::Diagnostic| format!("{} {}: {}", fault.place.unwrap(), fault.path, fault.message);
     faults.iter().map(told).collect()
 }
 
@@ -138,8 +139,8 @@ fn variables_that_are_not_set_are_hints_until_they_are_needed() {
     let file = directory.path().join("goondan.yaml");
     let what = format!("`spec.config.a` takes its value from the variable `{ABSENT}`, which is not set");
     let hint = format!("{}:11:16: hint: {what}: a run needs it\n    help: set `{ABSENT}` in", file.display());
-    assert_eq!(bundle.hints().len(), 1, "once, though two agents use it: {:?}", bundle.hints());
-    assert!(bundle.hints()[0].to_string().starts_with(&hint), "{}", bundle.hints()[0]);
+    assert_eq!(bundle.warnings().len(), 1, "once, though two agents use it: {:?}", bundle.warnings());
+    assert!(bundle.warnings()[0].to_string().starts_with(&hint), "{}", bundle.warnings()[0]);
     let faults = bundle.check_values().unwrap_err();
     assert_eq!(faults.len(), 1, "{faults}");
     let fault = format!("{}:11:16: error[E_CONFIG_VALUE_NOT_FOUND]: {what}\n", file.display());
