@@ -6,7 +6,6 @@ use goondan_core::{AgentName, ErrorCode};
 
 use crate::diagnostic::Sink;
 use crate::field::{Field, meant};
-use crate::legacy;
 use crate::nearest::{nearest, one_of};
 use crate::shape::{API_VERSION, DOCUMENT, METADATA};
 use crate::yaml::Node;
@@ -104,11 +103,6 @@ impl<'a> Document<'a> {
 fn check_api_version(field: &Field<'_>) {
     match field.text() {
         None | Some(API_VERSION) => {}
-        Some(legacy::API_VERSION) => field.refuse(
-            ErrorCode::CONFIG_API_VERSION,
-            format!("`{}` is the old format: `apiVersion` must be `{API_VERSION}`", legacy::API_VERSION),
-            format!("write `apiVersion: {API_VERSION}`, and the spec in the new form"),
-        ),
         Some(other) => field.refuse(
             ErrorCode::CONFIG_API_VERSION,
             format!("unsupported version `{other}`: `apiVersion` must be `{API_VERSION}`"),

@@ -13,7 +13,6 @@
 mod diagnostic;
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 
-mod legacy;
 mod nearest;
 pub use nearest::nearest;
 

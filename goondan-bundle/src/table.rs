@@ -3,7 +3,6 @@
 use goondan_core::ErrorCode;
 
 use crate::field::{Field, meant};
-use crate::legacy;
 use crate::nearest::{nearest, one_of};
 use crate::shape::Shape;
 use crate::yaml::Entry;
@@ -37,20 +36,10 @@ impl<'a> Table<'a> {
     /// Reports every field that the shape does not have.
     pub(crate) fn only(&self) {
         for entry in self.unknown() {
-            let (key, path) = (entry.key.as_str(), self.field.path_of(&entry.key));
-            let guess = self.guess(entry);
-            let (message, remedy) = match legacy::new_form(&path) {
-                Some(new_form) => (format!("`{path}` is a field of the old format"), new_form.to_owned()),
-                None => (
-                    format!(
-                        "unknown field `{key}` in {}: expected {}{}",
-                        self.field.name(),
-                        one_of(self.shape.names()),
-                        meant(guess)
-                    ),
-                    guess.map_or_else(|| format!("remove `{key}`"), |guess| format!("write `{guess}`")),
-                ),
-            };
+            let (key, guess) = (entry.key.as_str(), self.guess(entry));
+            let (name, expected) = (self.field.name(), one_of(self.shape.names()));
+            let message = format!("unknown field `{key}` in {name}: expected {expected}{}", meant(guess));
+            let remedy = guess.map_or_else(|| format!("remove `{key}`"), |guess| format!("write `{guess}`"));
             self.field.child(entry).refuse_at(entry.key_place, ErrorCode::CONFIG_SCHEMA, message, remedy);
         }
     }

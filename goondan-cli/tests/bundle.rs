@@ -117,13 +117,13 @@ fn what_is_no_bundle_is_an_error_that_says_why() {
 
 #[test]
 #[covers("LOAD-07")]
-fn the_old_format_is_answered_with_the_new_one() {
+fn fields_and_versions_that_do_not_exist_are_answered_with_those_that_do() {
     let document = "Extension\nmetadata: { name: w }\nspec: { runtime: node, entry: \"linked:message-window\" }\n";
     for (document, forms) in [
-        (format!("{HEAD}{document}"), ["`spec.runtime` is a field of the old format", "`spec.entry` alone"]),
+        (format!("{HEAD}{document}"), ["unknown field `runtime` in `spec`", "expected `entry`"]),
         (
-            format!("apiVersion: agents.example.io/v1alpha1\nkind: {document}"),
-            ["`agents.example.io/v1alpha1` is the old format", "apiVersion: goondan.ai/v1"],
+            format!("apiVersion: goondan.ai/v0\nkind: {document}"),
+            ["unsupported version `goondan.ai/v0`", "apiVersion: goondan.ai/v1"],
         ),
     ] {
         let place = bundle(&[("goondan.yaml", document)]);

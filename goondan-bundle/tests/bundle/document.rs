@@ -12,20 +12,11 @@ fn unsupported_api_version() {
 }
 
 #[test]
-fn old_api_version_names_the_new_form() {
-    let old = "apiVersion: agents.example.io/v1alpha1\nkind: Extension\nmetadata: { name: a }\nspec: { runtime: node, entry: ./index.js }\n";
-    assert_fault(&[old], "E_CONFIG_UNSUPPORTED_API_VERSION", "1:13", &["old format", "apiVersion: goondan.ai/v1"]);
-}
-
-#[test]
 #[covers("LOAD-07")]
-fn old_fields_name_the_new_form() {
-    let old = EXTENSION.replace("  entry:", "  runtime: node\n  entry:");
-    assert_fault(&[&old], "E_CONFIG_SCHEMA_INVALID", "5:3", &["`spec.runtime`", "old format", "linked:<name>"]);
-    let old = "  modelConfig: { modelRef: main }\n";
-    assert_agent_fault(old, "E_CONFIG_SCHEMA_INVALID", "5:3", &["`spec.modelConfig`", "old format"]);
-    let old = format!("  model: Model/main\n{old}");
-    assert_agent_fault(&old, "E_CONFIG_SCHEMA_INVALID", "6:3", &["`spec.modelConfig`", "model: \"Model/<name>\""]);
+fn extensions_have_no_field_for_a_runtime() {
+    let extension = EXTENSION.replace("  entry:", "  runtime: node\n  entry:");
+    let words = ["unknown field `runtime` in `spec`", "expected `entry`, `sha256` or `config`", "remove `runtime`"];
+    assert_fault(&[&extension], "E_CONFIG_SCHEMA_INVALID", "5:3", &words);
 }
 
 #[test]
