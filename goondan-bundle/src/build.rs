@@ -1,4 +1,4 @@
-//! Owns the way from a bundle to the agents that it describes.
+//! Builds the agents that a bundle describes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,10 +9,12 @@ use goondan_core::{
     ScriptedModel, Store,
 };
 
-use crate::bundle::config;
-use crate::{AgentResource, Bundle, Diagnostics, Entry, Libraries, LibraryEntry, ModelResource, Provider};
+use crate::bundle::Bundle;
+use crate::diagnostic::Diagnostics;
+use crate::libraries::{Libraries, LibraryEntry};
+use crate::resource::{AgentResource, Entry, ModelResource, Provider};
 
-/// The agents of a bundle, built: they share a store and reach one another.
+/// The agents of a bundle, made by [`Bundle::build`]. They share a store, and can send requests to one another.
 pub struct Agents {
     agents: BTreeMap<AgentName, Agent>,
     router: LocalRouter,
@@ -26,24 +28,25 @@ impl fmt::Debug for Agents {
 }
 
 impl Agents {
-    /// The agent called `name`.
+    /// Returns the agent called `name`.
     pub fn get(&self, name: &str) -> Option<&Agent> {
         self.agents.get(name)
     }
 
-    /// All agents, by name.
+    /// Returns all agents, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = &Agent> {
         self.agents.values()
     }
 
-    /// Makes these the agents of `bundle`: each one becomes what it is there, as by [`Agent::reload`], new ones come and
-    /// others go. Nothing changes when the bundle cannot be built. The store stays the same.
+    /// Replaces the agents by those of `bundle`: agents with the same name are changed by [`Agent::reload`], new ones are
+    /// added and the others are removed. The store stays the same. If the bundle cannot be built, nothing changes.
     ///
-    /// Gives what became of each agent that was there before, by name: [`Agent::reload`] may refuse to change one, which then
-    /// stays what it was, while the others go on; and of one that is gone, an error in closing what it had open.
+    /// Returns the outcome for each agent that existed before, by name. [`Agent::reload`] can refuse to change an agent,
+    /// which then stays as it was, while the others are changed. A removed agent is in the map only if closing its
+    /// instances failed.
     ///
     /// # Errors
-    /// As [`Bundle::build_with`], or without `libraries` as [`Bundle::build`].
+    /// As [`Bundle::build_with`]; without `libraries`, as [`Bundle::build`].
     pub async fn reload(
         &mut self,
         bundle: &Bundle,
@@ -69,7 +72,7 @@ impl Agents {
         Ok(outcomes)
     }
 
-    /// Closes what the agents opened on behalf of one another.
+    /// Closes the instances that the agents opened for requests to one another.
     ///
     /// # Errors
     /// See [`LocalRouter::close`].
@@ -79,20 +82,21 @@ impl Agents {
 }
 
 impl Bundle {
-    /// Builds all agents of the bundle over one store, out of extensions of this program. [`Bundle::build_with`] takes those
-    /// of libraries, too.
+    /// Builds all agents of the bundle over one store, with the extensions that are linked into this program. For
+    /// extensions in libraries, use [`Bundle::build_with`].
     ///
     /// # Errors
-    /// `E_CONFIG_VALUE_NOT_FOUND` for the first value that is not where the bundle takes it from; what
-    /// [`AgentBuilder::build`] says of an agent; `E_EXT_LOAD` for an extension in a library.
+    /// `E_CONFIG_VALUE_NOT_FOUND` for the first value that is missing in the environment, the errors of
+    /// [`AgentBuilder::build`], and `E_EXT_LOAD` for an extension in a library.
     pub async fn build(&self, store: impl Store) -> Result<Agents> {
         self.build_from(Arc::new(store), None).await
     }
 
-    /// As [`Bundle::build`], with extensions that `libraries` loads. The code of a library has all rights of the program.
+    /// As [`Bundle::build`], also with extensions in libraries, which `libraries` loads. The code of a library runs with all
+    /// rights of the program.
     ///
     /// # Errors
-    /// As [`Bundle::build`]; for a library what [`Libraries::load`] says, with its place in the bundle.
+    /// As [`Bundle::build`], and the errors of [`Libraries::load`], each with the place of the library in the bundle.
     pub async fn build_with(&self, store: impl Store, libraries: &dyn Libraries) -> Result<Agents> {
         self.build_from(Arc::new(store), Some(libraries)).await
     }
@@ -107,7 +111,7 @@ impl Bundle {
         Ok(Agents { agents, router, store })
     }
 
-    /// The agents, which nobody can reach yet.
+    /// The agents, before they are added to the router.
     async fn build_agents(
         &self,
         store: &Arc<dyn Store>,
@@ -126,7 +130,7 @@ impl Bundle {
     fn builder_of(&self, agent: &AgentResource, libraries: Option<&dyn Libraries>) -> Result<AgentBuilder> {
         let own = self.model_of(agent);
         let mut builder = Agent::builder(agent.name.as_str()).model(model(own));
-        // API-11: a step middleware may ask for any other model of the bundle by name.
+        // API-11: a step middleware can switch to any other model of the bundle by name.
         for other in self.models().filter(|other| other.name != own.name) {
             builder = builder.named_model(other.name.as_str(), model(other));
         }
@@ -141,7 +145,7 @@ impl Bundle {
             builder = builder.tool_timeout(timeout);
         }
         for used in &agent.extensions {
-            let (name, config) = (used.target.name.as_str(), config(used).map_err(Diagnostics::into_error)?);
+            let (name, config) = (used.target.name.as_str(), used.fetch_config().map_err(Diagnostics::into_error)?);
             builder = match &used.target.entry {
                 Entry::Linked(entry) => builder.linked(name, entry.as_str(), config),
                 Entry::Library(library) => builder.described(name, load(library, libraries)?, config),
@@ -158,7 +162,7 @@ fn load(library: &LibraryEntry, libraries: Option<&dyn Libraries>) -> Result<&'s
             .suggest("link the extension into the program, and write `linked:<name>`")),
     };
     loaded.map_err(|error| {
-        // LOAD-09: the extension, the code and the cause; and where the bundle names it.
+        // LOAD-09: the error names the extension, the code and the cause; and the place in the bundle.
         let message = format!("{}: the extension `{}`: {}", library.at, library.name, error.message());
         let placed = Error::new(error.code().clone(), message);
         let placed = placed.suggest(error.suggestion().unwrap_or("build the library again").to_owned());
@@ -169,7 +173,7 @@ fn load(library: &LibraryEntry, libraries: Option<&dyn Libraries>) -> Result<&'s
     })
 }
 
-/// Every agent plays the script of a model from its beginning.
+/// Each call returns a new model, so that every agent plays the script from its beginning.
 fn model(resource: &ModelResource) -> ScriptedModel {
     let Provider::Scripted { items, record, .. } = &resource.provider;
     let model = ScriptedModel::new(items.iter().cloned());

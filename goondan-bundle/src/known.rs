@@ -1,12 +1,12 @@
-//! Owns what is known of the extensions of a program, so that a bundle can be checked against them.
+//! The extensions that are linked into a program, as far as a bundle is checked against them.
 
 use goondan_core::{ExtensionDescriptor, MiddlewareDescriptor, linked};
 use serde_json::Value;
 
-/// An extension that a program has, as far as a bundle is checked against it.
+/// An extension of the program, as far as a bundle is checked against it.
 #[derive(Clone, Debug)]
 pub struct KnownExtension<'a> {
-    /// The name by which an entry means it.
+    /// The name that an entry refers to it by: `linked:<name>`.
     pub name: &'a str,
     /// The JSON Schema of its config.
     pub config_schema: Value,
@@ -15,7 +15,7 @@ pub struct KnownExtension<'a> {
 }
 
 impl KnownExtension<'static> {
-    /// The extensions that are linked into this program.
+    /// Returns the extensions that are linked into this program.
     pub fn linked() -> Vec<Self> {
         linked().into_iter().map(Self::from).collect()
     }

@@ -1,14 +1,22 @@
 //! Bundles: agents described in YAML, read into typed values that are checked as a whole before anything runs.
 //!
 //! # Layout
-//! In the order in which data passes: `scan`: from a path to files · `source`: from a file to text · `yaml`: from text
-//! to trees whose every node knows its place · `plain`: from text to data of the caller · `shape`: which fields there
-//! are · `schema`: the same for editors · `field` and `table`: reading a node and saying what is wrong with it ·
-//! `document`: what each document declares · `reference`: who means whom · `value`: what comes from elsewhere · `known`:
-//! the extensions of the program · `libraries`: who reads and loads those of libraries · `configs`: whether settings fit
-//! them · `order`: whether they can wrap an agent together · `resource`: the typed kinds · `bundle`: all of it together ·
-//! `build`: the agents · `plugins`: libraries as this project knows them. `fault`, `faults` and
-//! `hint` are what is said of a bundle; `nearest` and `legacy` help to word it.
+//! Each module uses only those above it in this list.
+//!
+//! - `diagnostic`: mistakes in a bundle, with their places and remedies
+//! - `nearest`: suggestions for misspelt names
+//! - `scan`: from a path to files
+//! - `source`: from a file to text
+//! - `yaml`: from text to trees with places
+//! - `plain`: from text to data of the caller
+//! - `known`, `libraries`: extensions of the program, and of libraries
+//! - `kind`, `schema`: the kinds of resources and their fields, also as a JSON Schema for editors
+//! - `read`: from trees to values, references and sources of values
+//! - `resource`: the typed resources
+//! - `check`: whether their extensions exist, fit and can be ordered; warnings
+//! - `bundle`: all of it together
+//! - `build`: from a bundle to agents
+//! - `plugins`: the libraries that `goondan-abi` loads
 
 mod diagnostic;
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
@@ -25,36 +33,26 @@ mod yaml;
 mod plain;
 pub use plain::read_yaml;
 
-mod field;
+mod known;
+pub use known::KnownExtension;
 
-mod table;
+mod libraries;
+pub use libraries::{Declared, Libraries, LibraryEntry};
 
-mod document;
-
-mod shape;
+mod kind;
 
 mod schema;
 pub use schema::{schema, schema_with};
 
-mod reference;
-
-mod value;
-pub use value::{SourcedValue, ValueSource};
-
-mod known;
-pub use known::KnownExtension;
-
-mod configs;
-
-mod order;
-
-mod libraries;
-pub use libraries::{Declared, Libraries};
+mod read;
+pub use read::{SourcedValue, ValueSource};
 
 mod resource;
 pub use resource::{
-    AgentResource, Entry, ExtensionRef, ExtensionResource, LibraryEntry, ModelResource, Policy, Provider, SwarmResource,
+    AgentResource, Entry, ExtensionRef, ExtensionResource, ModelResource, Policy, Provider, SwarmResource,
 };
+
+mod check;
 
 mod bundle;
 pub use bundle::{Bundle, Reader};

@@ -1,30 +1,48 @@
-//! Owns the port to libraries: who reads them, and who loads them, for a bundle that knows only their paths.
+//! The port to libraries: inspects and loads the files that a bundle names.
 
-use goondan_core::{ExtensionDescriptor, LayerInfo, Result};
+use std::path::PathBuf;
+
+use goondan_core::{ExtensionDescriptor, ExtensionName, LayerInfo, Result};
 use serde_json::Value;
 
-use crate::resource::LibraryEntry;
+/// An extension in a library, as a bundle names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LibraryEntry {
+    /// The name of the extension in the bundle. In a file with several extensions, it selects one.
+    pub name: ExtensionName,
+    /// The path as it is written in the bundle.
+    pub written: String,
+    /// The file, which exists: the path joined to the root of the bundle, with the prefix and the ending that libraries
+    /// have on this platform.
+    // LOAD-04
+    pub file: PathBuf,
+    /// `spec.sha256`: the digest that the file must have, in 64 lower-case hexadecimal digits.
+    pub sha256: Option<String>,
+    /// The place of the entry in the bundle, as `<file>:<line>:<column>`.
+    pub at: String,
+}
 
-/// Reads and loads the libraries that a bundle names. With the feature `plugins`, `Plugins` is one.
+/// Inspects and loads the libraries that a bundle names. With the feature `plugins`, `Plugins` implements it.
 pub trait Libraries: Send + Sync {
-    /// Checks whether the library can be loaded and holds the extension, and gives what it declares.
+    /// Checks that the library can be loaded and holds the extension. Returns what the extension declares.
     ///
     /// # Errors
     /// `E_EXT_LOAD` or `E_EXT_COMPAT`, with the remedy.
     fn declared(&self, library: &LibraryEntry) -> Result<Declared>;
 
-    /// Loads the library, and gives the extension.
+    /// Loads the library. Returns the descriptor of the extension.
     ///
     /// # Errors
     /// `E_EXT_LOAD` or `E_EXT_COMPAT`, with the remedy.
     fn load(&self, library: &LibraryEntry) -> Result<&'static ExtensionDescriptor>;
 }
 
-/// What an extension in a library declares, as far as a bundle is checked against it.
+/// The declarations of an extension in a library, as far as a bundle is checked against them.
 #[derive(Clone, Debug, Default)]
 pub struct Declared {
-    /// The JSON Schema of its config; `None` if the library does not tell it.
+    /// The JSON Schema of its config; `None` if the library does not contain it.
     pub config_schema: Option<Value>,
-    /// The layers of its attributes, under the name that the bundle gives the extension.
+    /// The layers of its `#[middleware]` attributes, under the extension's name in the bundle.
     pub layers: Vec<LayerInfo>,
 }

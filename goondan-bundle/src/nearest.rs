@@ -1,7 +1,8 @@
-//! Owns the guess at what a misspelt name was meant to be, and how a list of names is written.
+//! Suggestions for misspelt names, and lists of names in messages.
 
-/// The candidate that is most like `word`, if one is like it at all.
+/// Returns the candidate that is most like `word`, unless all of them are too different to be meant.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Names have at most 63 characters; the cut bounds the work for anything longer.
     let word: Vec<char> = word.chars().flat_map(char::to_lowercase).take(65).collect();
     let near = |candidate: &'a str| {
         let other: Vec<char> = candidate.chars().flat_map(char::to_lowercase).take(65).collect();
@@ -11,7 +12,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates.into_iter().filter_map(near).min().map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be added, removed, replaced or swapped with their neighbour to turn `a` into `b`.
+/// The number of characters to add, remove, replace or swap with their neighbour to turn `a` into `b`.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
@@ -27,6 +28,11 @@ fn distance(a: &[char], b: &[char]) -> usize {
         before_last = std::mem::replace(&mut last, row);
     }
     last[b.len()]
+}
+
+/// A guess as the end of a message: ``; did you mean `a`?``; nothing if there is no guess.
+pub(crate) fn did_you_mean(guess: Option<&str>) -> String {
+    guess.map_or_else(String::new, |guess| format!("; did you mean `{guess}`?"))
 }
 
 /// `` `a`, `b` or `c` ``; `nothing` for an empty list.

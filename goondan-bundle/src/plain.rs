@@ -1,4 +1,4 @@
-//! Owns reading a YAML file of plain data: the limits and the error form of a bundle, the type of the caller.
+//! Reads a YAML file of plain data into a type of the caller, with the limits and the errors of a bundle.
 
 use std::path::Path;
 
@@ -13,22 +13,22 @@ use crate::yaml::{self, Node};
 ///
 /// # Errors
 /// `E_CONFIG_PARSE_ERROR` when the file cannot be read or is not YAML, `E_CONFIG_SCHEMA_INVALID` when it does not fit
-/// `T`. The message begins with the file, and where they are known the line and the column.
+/// `T`. The message begins with the file, followed by the line and the column if they are known.
 pub fn read_yaml<T: DeserializeOwned + Send>(path: impl AsRef<Path>) -> Result<T> {
     read_file(path.as_ref()).map_err(Diagnostics::into_error)
 }
 
-/// As [`read_yaml`], for readers that collect faults.
+/// As [`read_yaml`], for readers that collect diagnostics.
 pub(crate) fn read_file<T: DeserializeOwned + Send>(path: &Path) -> Result<T, Diagnostics> {
     let text = source::read(path)?;
     yaml::on_large_stack(path, || match yaml::one::<Option<T>>(path, &text, ErrorCode::CONFIG_SCHEMA) {
         Ok(Some(read)) => Ok(read),
-        // The parser would take nothing for an empty list.
+        // Without the `Option` the parser would accept an empty file as an empty list.
         Ok(None) => {
             let (message, suggestion) = ("the file is empty", "write the data into it");
-            Err(Diagnostic::error(ErrorCode::CONFIG_PARSE, path, Place::START, message, suggestion).into())
+            Err(Diagnostic::parse_error(path, Place::START, message, suggestion).into())
         }
-        // What fails as a tree as well is no YAML; the rest has another shape.
+        // A file that is not even a tree is no YAML; any other does not fit `T`.
         Err(mismatch) => Err(yaml::one::<Node>(path, &text, ErrorCode::CONFIG_PARSE).err().unwrap_or(mismatch)),
     })?
 }

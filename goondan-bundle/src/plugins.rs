@@ -1,19 +1,23 @@
-//! Owns the libraries of bundles as this project knows them: files that `goondan-abi` inspects and loads.
+//! Inspects and loads the libraries of bundles with `goondan-abi`.
 
 use goondan_abi::{Inspected, Library, MiddlewareRecord};
 use goondan_core::{Error, ErrorCode, ExtensionDescriptor, ExtensionName, LayerInfo, Options, Result};
 
-use crate::libraries::{Declared, Libraries};
-use crate::resource::LibraryEntry;
+use crate::libraries::{Declared, Libraries, LibraryEntry};
 
-/// Loads the libraries that a bundle names. Their code runs with all rights of the program, so load only what you trust.
+/// Loads the libraries that a bundle names. Their code runs with all rights of the program, so load only libraries that
+/// you trust.
 ///
-/// A file that holds the same as one that was loaded is not loaded again: its extensions are the same ones.
+/// A file with the content of a library that is already loaded is not loaded again: its extensions are the same ones.
 ///
 /// ```no_run
-/// # async fn example() -> goondan_core::Result<()> {
-/// use goondan_bundle::{Bundle, Plugins};
-/// use goondan_core::MemoryStore;
+/// # mod goondan {
+/// #     pub use goondan_bundle::{self as bundle, Bundle};
+/// #     pub use goondan_core::{MemoryStore, Result};
+/// # }
+/// # async fn example() -> goondan::Result<()> {
+/// use goondan::bundle::Plugins;
+/// use goondan::{Bundle, MemoryStore};
 ///
 /// let agents = Bundle::load("examples/dynamic")?.build_with(MemoryStore::new(), &Plugins::new()).await?;
 /// if let Some(agent) = agents.get("guide") {
@@ -27,17 +31,17 @@ use crate::resource::LibraryEntry;
 pub struct Plugins(());
 
 impl Plugins {
-    /// Loads nothing yet.
+    /// Creates it without loading anything.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Inspects the library of an entry: nothing of it runs. It holds the extension, and has the digest that the entry
-    /// pins.
+    /// Inspects the library of an entry without running its code. Checks that it contains the extension, and that the
+    /// file has the digest that the entry pins, if any.
     ///
     /// # Errors
-    /// What [`Library::inspect`] and [`Inspected::extension`] say; `E_EXT_LOAD` with both digests when the file has another
-    /// one.
+    /// The errors of [`Library::inspect`] and [`Inspected::extension`]; `E_EXT_LOAD` with both digests when the file has
+    /// another one.
     pub fn inspect(&self, library: &LibraryEntry) -> Result<Inspected> {
         let inspected = Library::inspect(&library.file)?;
         if let Some(pinned) = &library.sha256 {

@@ -1,4 +1,4 @@
-//! Owns which files make up a bundle: the one that is named, or those of a directory and the directories in it.
+//! Finds the files of a bundle: the named one, or those of a directory and the directories in it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 
-/// The files that make a directory a bundle. They are read first, and are bundle files whatever they hold.
+/// The files that make a directory a bundle. They are read first, and are bundle files whatever they contain.
 const MAIN_NAMES: [&str; 2] = ["goondan.yaml", "goondan.yml"];
 
-/// Directories that hold what others made (F-REF); hidden ones are not scanned either.
+/// Directories with generated or third-party files (F-REF). Hidden directories are not scanned either.
 const SKIPPED: [&str; 2] = ["dist", "node_modules"];
 
-/// The file that marks a directory as a cache that can be made again, such as the one of a compiler.
+/// The file that marks a directory as a cache, such as the target directory of cargo.
 const CACHE_TAG: &str = "CACHEDIR.TAG";
 
-/// The most entries that are looked at. A bundle has a few; a home directory named by mistake must fail soon.
+/// The limit of scanned entries. A bundle has a few; a home directory that is named by mistake must fail soon.
 const MAX_ENTRIES: usize = 50_000;
 
-/// The deepest directory.
+/// The limit of nested directories.
 const MAX_DEPTH: usize = 32;
 
-/// What was found at a path.
+/// The files below a path.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     /// The directory that the paths in the bundle are relative to (LOAD-04).
     pub(crate) root: PathBuf,
-    /// The files that are bundle files for sure.
+    /// The files that belong to the bundle whatever they contain.
     pub(crate) main: Vec<PathBuf>,
     /// The other YAML files, in the order of their paths.
     pub(crate) others: Vec<PathBuf>,
-    /// Directories that are bundles of their own, and so no part of this one.
+    /// Directories that are bundles themselves, and therefore no part of this one.
     pub(crate) nested: Vec<PathBuf>,
-    /// Directories that could not be read.
+    /// Errors about directories that could not be read.
     pub(crate) unreadable: Vec<Diagnostic>,
     entries: usize,
 }
@@ -65,7 +65,7 @@ impl Scan {
                 "below this directory are more than {MAX_ENTRIES} files, or {MAX_DEPTH} directories in one another"
             );
             let suggestion = "name the directory of the bundle alone, or its YAML file";
-            return Err(Diagnostic::parse_error(&self.root, message, suggestion).into());
+            return Err(Diagnostic::parse_error(&self.root, None, message, suggestion).into());
         }
         if depth > 0 {
             let holds = |name: &&str| entries.iter().any(|entry| entry.file_name() == **name);
@@ -84,7 +84,8 @@ impl Scan {
             if name.as_encoded_bytes().starts_with(b".") || self.main.contains(&path) {
                 continue;
             }
-            // A link to a file is followed, as volumes of containers need it; one to a directory could be a circle.
+            // Links to files are followed, because volumes of containers consist of them. Links to directories are not:
+            // they could form a cycle.
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == **skipped) => directories.push(path),
                 Ok(kind) if !kind.is_dir() && is_yaml(&path) && path.is_file() => self.others.push(path),
@@ -97,7 +98,7 @@ impl Scan {
 
 /// The entries of a directory, in the order of their names.
 fn entries(directory: &Path) -> std::io::Result<Vec<fs::DirEntry>> {
-    // One more than the limit is enough to see that it is broken.
+    // One entry above the limit is enough to see that it is exceeded.
     let mut entries = fs::read_dir(directory)?.take(MAX_ENTRIES + 1).collect::<std::io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
     Ok(entries)

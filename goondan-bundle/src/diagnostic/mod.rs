@@ -103,12 +103,17 @@ impl Diagnostic {
         }
     }
 
-    /// An error in a file or directory of whose text nothing is known.
-    pub(crate) fn parse_error(file: &Path, message: impl Into<String>, suggestion: impl Into<String>) -> Self {
-        Self::error(ErrorCode::CONFIG_PARSE, file, None, message, suggestion)
+    /// An error about a file or directory that is no YAML that can be read.
+    pub(crate) fn parse_error(
+        file: &Path,
+        place: impl Into<Option<Place>>,
+        message: impl Into<String>,
+        suggestion: impl Into<String>,
+    ) -> Self {
+        Self::error(ErrorCode::CONFIG_PARSE, file, place, message, suggestion)
     }
 
-    /// A file or directory that the operating system does not hand out.
+    /// An error about a file or directory that the operating system did not let us read.
     pub(crate) fn unreadable(file: &Path, error: &io::Error) -> Self {
         let (message, suggestion) = match error.kind() {
             io::ErrorKind::NotFound => ("there is no such file or directory".to_owned(), "check the path"),
@@ -118,7 +123,7 @@ impl Diagnostic {
             ),
             _ => (format!("this cannot be read: {error}"), "check the path and the disk"),
         };
-        Self::parse_error(file, message, suggestion)
+        Self::parse_error(file, None, message, suggestion)
     }
 
     pub(crate) fn warning(file: &Path, place: Place, message: String, suggestion: String) -> Self {
@@ -126,7 +131,7 @@ impl Diagnostic {
         Self { severity, code: None, file, place: Some(place), path: String::new(), message, suggestion }
     }
 
-    /// The same, about the field at `path`.
+    /// Sets the field that is wrong.
     pub(crate) fn with_path(self, path: &str) -> Self {
         Self { path: path.to_owned(), ..self }
     }

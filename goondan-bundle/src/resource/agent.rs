@@ -1,19 +1,16 @@
-//! Owns the kind `Agent`: which model it asks, with which instructions, and what wraps it.
+//! The kind `Agent`: the model, the instructions and the extensions of an agent.
 
 use std::sync::Arc;
 
 use goondan_core::{AgentName, ErrorCode};
 use serde_json::{Map, Value};
 
-use super::{ExtensionResource, ModelResource, Policy};
-use crate::configs::Configs;
-use crate::document::{Document, Kind};
-use crate::field::Field;
-use crate::order::check_order;
-use crate::reference::{Names, Resource, items};
-use crate::shape::{AGENT, USE};
-use crate::table::Table;
-use crate::value::{SourcedValue, read_sources};
+use super::{ExtensionResource, ModelResource, Policy, ToCheck};
+use crate::diagnostic::Diagnostics;
+use crate::kind::Kind;
+use crate::read::{Cursor, Document, MapReader, Names, Resource, SourcedValue, read_sources, references};
+use crate::schema::{AGENT, USE};
+use crate::yaml;
 
 /// An agent.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,13 +18,16 @@ use crate::value::{SourcedValue, read_sources};
 pub struct AgentResource {
     /// `metadata.name`.
     pub name: AgentName,
-    /// The model that it asks.
+    /// The model that it calls.
     pub model: Arc<ModelResource>,
-    /// The system prompt: a field of the model's request, never a message (D-19).
+    /// The system prompt: a field of each request to the model, never a message of the conversation.
+    // D-19
     pub system: Option<String>,
-    /// What wraps it, in the order in which it is loaded (LOAD-01).
+    /// Its extensions, in the order in which they are loaded.
+    // LOAD-01
     pub extensions: Vec<ExtensionRef>,
-    /// Limits of its own; they go before those of the swarm (D-22).
+    /// Its limits, which take precedence over those of the swarm.
+    // D-22
     pub policy: Policy,
 }
 
@@ -37,25 +37,52 @@ pub struct AgentResource {
 pub struct ExtensionRef {
     /// The extension.
     pub target: Arc<ExtensionResource>,
-    /// The settings of this use, which go before those of the extension key by key (F-REF).
+    /// The settings of this use, which replace those of the extension key by key.
+    // F-REF
     pub config: Map<String, Value>,
-    /// The settings in [`config`](Self::config) whose values come from elsewhere.
+    /// The settings in [`config`](Self::config) whose values are taken from the environment.
     pub sources: Vec<SourcedValue>,
 }
 
 impl ExtensionRef {
-    /// The extension's settings with those of this use laid over them, key by key (F-REF).
+    /// Returns the settings of the extension, replaced key by key by those of this use.
+    // F-REF
     pub fn merged_config(&self) -> Value {
         let mut merged = self.target.config.as_object().cloned().unwrap_or_default();
         merged.extend(self.config.clone());
         Value::Object(merged)
     }
 
-    /// The settings in [`merged_config`](Self::merged_config) whose values come from elsewhere.
+    /// Returns the settings in [`merged_config`](Self::merged_config) whose values are taken from the environment.
     pub fn merged_sources(&self) -> impl Iterator<Item = &SourcedValue> {
-        let laid_over = |value: &&SourcedValue| value.keys.first().is_some_and(|key| self.config.contains_key(key));
-        self.target.sources.iter().filter(move |value| !laid_over(value)).chain(&self.sources)
+        let replaced = |value: &&SourcedValue| value.keys.first().is_some_and(|key| self.config.contains_key(key));
+        self.target.sources.iter().filter(move |value| !replaced(value)).chain(&self.sources)
     }
+
+    /// Returns the [`merged_config`](Self::merged_config) with the values from the environment, or an error for each
+    /// missing value.
+    pub(crate) fn fetch_config(&self) -> Result<Value, Diagnostics> {
+        let mut config = self.merged_config();
+        let errors = self.merged_sources().filter_map(|value| value.insert_into(&mut config)).collect();
+        Diagnostics::new(errors).map_or(Ok(config), Err)
+    }
+}
+
+/// The extensions that an agent lists, with the places for the errors of checks.
+#[derive(Default)]
+pub(crate) struct AgentUses<'a> {
+    pub(crate) uses: Vec<ExtensionUse<'a>>,
+    /// Whether all items of the list could be read. If not, an extension that seems to be missing may be one of them.
+    pub(crate) complete: bool,
+}
+
+/// One extension that an agent lists.
+pub(crate) struct ExtensionUse<'a> {
+    pub(crate) used: ExtensionRef,
+    /// The item of the list.
+    pub(crate) item: Cursor<'a>,
+    /// The `ref` in it.
+    pub(crate) reference: Cursor<'a>,
 }
 
 impl Resource for AgentResource {
@@ -67,68 +94,63 @@ impl Resource for AgentResource {
 }
 
 impl AgentResource {
-    pub(crate) fn read(
-        document: &Document<'_>,
+    pub(crate) fn read<'a>(
+        document: &Document<'a>,
         names: &Names<'_>,
         models: &[Arc<ModelResource>],
         extensions: &[Arc<ExtensionResource>],
-        configs: &Configs<'_>,
+        to_check: &mut ToCheck<'a>,
     ) -> Option<Self> {
-        let spec = document.spec.as_ref()?.table(&AGENT)?;
-        let model = spec.need("model").and_then(|field| names.resolve(&field, models));
-        let system = spec.get("system").map(|field| field.text().map(str::to_owned));
-        let uses = spec.get("extensions").map(|list| read_uses(&list, names, extensions, configs));
-        let policy = spec.get("policy").map_or_else(|| Some(Policy::default()), |field| Policy::read(&field));
+        let spec = MapReader::new(document.spec.as_ref()?, &AGENT)?;
+        let model = spec.require("model").and_then(|model| names.resolve(&model, models));
+        let system = spec.get("system").map(|system| system.text().map(str::to_owned));
+        let listed = spec.get("extensions").map(|list| read_uses(&list, names, extensions)).unwrap_or_default();
+        let used = listed.uses.iter().map(|each| each.used.clone()).collect();
+        to_check.agents.push(listed);
+        let policy = spec.get("policy").map_or_else(|| Some(Policy::default()), |policy| Policy::read(&policy));
         Some(Self {
             name: AgentName::new(document.name()?).ok()?,
             model: model?,
             system: system.unwrap_or_default(),
-            extensions: uses.unwrap_or_default(),
+            extensions: used,
             policy: policy?,
         })
     }
 }
 
-fn read_uses(
-    list: &Field<'_>,
-    names: &Names<'_>,
-    read: &[Arc<ExtensionResource>],
-    configs: &Configs<'_>,
-) -> Vec<ExtensionRef> {
-    let listed = items(list, &USE);
-    let count = listed.len();
-    let mut uses: Vec<(ExtensionRef, Field<'_>)> = Vec::new();
-    for item in listed {
-        let Some(used) = read_use(&item, names, read) else { continue };
-        let declared = names.document(Kind::Extension, used.target.name.as_str());
-        configs.check_use(&used, &item.field, declared.and_then(|document| document.spec.as_ref()));
-        // The name of an extension is its identity, so an agent cannot hold it twice.
-        if uses.iter().any(|(earlier, _)| earlier.target.name == used.target.name) {
-            let message = format!("the extension `{}` is listed twice", used.target.name);
-            item.field.refuse(ErrorCode::CONFIG_SCHEMA, message, "keep one of the two");
+fn read_uses<'a>(list: &Cursor<'a>, names: &Names<'_>, extensions: &[Arc<ExtensionResource>]) -> AgentUses<'a> {
+    let mut uses: Vec<ExtensionUse<'a>> = Vec::new();
+    for item in references(list, &USE) {
+        let Some(read) = read_use(&item, names, extensions) else { continue };
+        // An extension is identified by its name, so an agent cannot have it twice.
+        if uses.iter().any(|earlier| earlier.used.target.name == read.used.target.name) {
+            let message = format!("the extension `{}` is listed twice", read.used.target.name);
+            read.item.error(ErrorCode::CONFIG_SCHEMA, message, "keep one of the two");
         }
-        let place = item.get("ref").unwrap_or(item.field);
-        uses.push((used, place));
+        uses.push(read);
     }
-    // Who is missing may be among those that could not be read.
-    if uses.len() == count && list.items().is_some_and(|items| items.len() == count) {
-        check_order(&uses, configs);
-    }
-    uses.into_iter().map(|(used, _)| used).collect()
+    let complete = matches!(list.value(), yaml::Value::Sequence(items) if items.len() == uses.len());
+    AgentUses { uses, complete }
 }
 
-fn read_use(item: &Table<'_>, names: &Names<'_>, read: &[Arc<ExtensionResource>]) -> Option<ExtensionRef> {
-    let target = item.need("ref").and_then(|field| names.resolve(&field, read));
-    let config = item.get("config").map_or_else(|| Some(Map::new()), |field| field.object());
-    if let Some(field) = item.get("onError")
-        && field.word(&["abort", "skip"]) == Some("skip")
+fn read_use<'a>(
+    item: &MapReader<'a>,
+    names: &Names<'_>,
+    extensions: &[Arc<ExtensionResource>],
+) -> Option<ExtensionUse<'a>> {
+    let reference = item.require("ref");
+    let target = reference.as_ref().and_then(|reference| names.resolve(reference, extensions));
+    let config = item.get("config").map_or_else(|| Some(Map::new()), |config| config.object());
+    if let Some(on_error) = item.get("onError")
+        && on_error.choice(&["abort", "skip"]) == Some("skip")
     {
-        field.refuse(
+        on_error.error(
             ErrorCode::CONFIG_SCHEMA,
-            format!("{} is `skip`, which this version does not offer yet: expected `abort`", field.name()),
+            format!("{} is `skip`, which this version does not offer yet: expected `abort`", on_error.name()),
             "write `onError: abort`, or remove it: a failure of the extension ends the turn",
         );
     }
-    let sources = item.get("config").map(|field| read_sources(&field)).unwrap_or_default();
-    Some(ExtensionRef { target: target?, config: config?, sources })
+    let sources = item.get("config").map(|config| read_sources(&config)).unwrap_or_default();
+    let used = ExtensionRef { target: target?, config: config?, sources };
+    Some(ExtensionUse { used, item: item.cursor().clone(), reference: reference? })
 }

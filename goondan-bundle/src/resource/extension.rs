@@ -1,16 +1,14 @@
-//! Owns the kind `Extension`: what wraps an agent, and with which settings.
+//! The kind `Extension`: the entry of an extension, and its settings.
 
 use std::path::Path;
 
 use goondan_core::ExtensionName;
 use serde_json::{Map, Value};
 
-use super::Entry;
-use crate::configs::Configs;
-use crate::document::{Document, Kind};
-use crate::reference::Resource;
-use crate::shape::EXTENSION;
-use crate::value::{SourcedValue, read_sources};
+use super::{Entry, ToCheck};
+use crate::kind::Kind;
+use crate::read::{Document, MapReader, Resource, SourcedValue, read_sources};
+use crate::schema::EXTENSION;
 
 /// An extension that agents can use.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,12 +16,14 @@ use crate::value::{SourcedValue, read_sources};
 pub struct ExtensionResource {
     /// `metadata.name`.
     pub name: ExtensionName,
-    /// `spec.entry`: where its code is (LOAD-03).
+    /// `spec.entry`: the location of its code.
+    // LOAD-03
     pub entry: Entry,
-    /// `spec.config`: an object, empty if none is written (LOAD-06). Values that come from elsewhere stand in it as they are
-    /// written: `{"valueFrom": …}`.
+    /// `spec.config`: an object, which defaults to an empty one. Values from the environment are kept as they are written:
+    /// `{"valueFrom": …}`.
+    // LOAD-06
     pub config: Value,
-    /// The settings in [`config`](Self::config) whose values come from elsewhere.
+    /// The settings in [`config`](Self::config) whose values are taken from the environment.
     pub sources: Vec<SourcedValue>,
 }
 
@@ -36,12 +36,17 @@ impl Resource for ExtensionResource {
 }
 
 impl ExtensionResource {
-    pub(crate) fn read(document: &Document<'_>, root: &Path, configs: &Configs<'_>) -> Option<Self> {
-        let spec = document.spec.as_ref()?.table(&EXTENSION)?;
+    pub(crate) fn read<'a>(
+        document: &Document<'a>,
+        root: &Path,
+        allow_absolute: bool,
+        to_check: &mut ToCheck<'a>,
+    ) -> Option<Self> {
+        let spec = MapReader::new(document.spec.as_ref()?, &EXTENSION)?;
         let name = document.name().and_then(|name| ExtensionName::new(name).ok());
-        let entry = Entry::read(&spec, name.as_ref(), root, configs);
-        let config = spec.get("config").map_or_else(|| Some(Map::new()), |field| field.object());
-        let sources = spec.get("config").map(|field| read_sources(&field)).unwrap_or_default();
+        let entry = Entry::read(&spec, name.as_ref(), root, allow_absolute, to_check);
+        let config = spec.get("config").map_or_else(|| Some(Map::new()), |config| config.object());
+        let sources = spec.get("config").map(|config| read_sources(&config)).unwrap_or_default();
         Some(Self { name: name?, entry: entry?, config: Value::Object(config?), sources })
     }
 }

@@ -1,4 +1,4 @@
-//! Owns the typed kinds of resources; each file reads one from its spec.
+//! The typed resources of a bundle. Each file reads one kind from its spec.
 
 mod model;
 pub use model::{ModelResource, Provider};
@@ -7,13 +7,75 @@ mod extension;
 pub use extension::ExtensionResource;
 
 mod entry;
-pub use entry::{Entry, LibraryEntry};
+pub use entry::Entry;
 
 mod agent;
 pub use agent::{AgentResource, ExtensionRef};
+pub(crate) use agent::{AgentUses, ExtensionUse};
 
 mod policy;
 pub use policy::Policy;
 
 mod swarm;
 pub use swarm::SwarmResource;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use goondan_core::ErrorCode;
+
+use crate::read::{Cursor, Document, Names, Resource};
+
+/// The resources of a bundle, as far as they can be read.
+pub(crate) struct Resources {
+    pub(crate) models: Vec<Arc<ModelResource>>,
+    pub(crate) extensions: Vec<Arc<ExtensionResource>>,
+    pub(crate) agents: Vec<Arc<AgentResource>>,
+    pub(crate) swarms: Vec<Arc<SwarmResource>>,
+}
+
+/// What is checked against the extensions of the program and of libraries, with the places for the errors.
+///
+/// It also has what belongs to resources that could not be read, so that one mistake does not hide another.
+#[derive(Default)]
+pub(crate) struct ToCheck<'a> {
+    /// The entries of all extensions.
+    pub(crate) entries: Vec<(Entry, Cursor<'a>)>,
+    /// The extensions that each agent lists.
+    pub(crate) agents: Vec<AgentUses<'a>>,
+}
+
+impl Resources {
+    /// Reads each kind after the kinds that it refers to.
+    pub(crate) fn read<'a>(
+        documents: &[Document<'a>],
+        names: &Names<'_>,
+        root: &Path,
+        allow_absolute: bool,
+    ) -> (Self, ToCheck<'a>) {
+        let mut to_check = ToCheck::default();
+        let models = read_all(documents, |document| ModelResource::read(document, root));
+        let extensions =
+            read_all(documents, |document| ExtensionResource::read(document, root, allow_absolute, &mut to_check));
+        let agents =
+            read_all(documents, |document| AgentResource::read(document, names, &models, &extensions, &mut to_check));
+        let swarms = read_all(documents, |document| SwarmResource::read(document, names, &agents));
+        deny_second_swarm(documents);
+        (Self { models, extensions, agents, swarms }, to_check)
+    }
+}
+
+fn read_all<'a, T: Resource>(documents: &[Document<'a>], read: impl FnMut(&Document<'a>) -> Option<T>) -> Vec<Arc<T>> {
+    documents.iter().filter(|document| document.kind == T::KIND).filter_map(read).map(Arc::new).collect()
+}
+
+/// With two swarms it would be ambiguous which one receives input.
+fn deny_second_swarm(documents: &[Document<'_>]) {
+    let mut swarms = documents.iter().filter(|document| document.kind == SwarmResource::KIND);
+    let first = swarms.next().and_then(|document| document.name.as_ref()).map(|name| name.location());
+    for name in swarms.filter_map(|document| document.name.as_ref()) {
+        let first = first.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
+        let message = format!("there is another Swarm{first}, and a bundle has one at most");
+        name.error(ErrorCode::CONFIG_SCHEMA, message, "keep one Swarm, or move the other to a bundle of its own");
+    }
+}

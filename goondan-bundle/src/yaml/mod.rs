@@ -1,4 +1,4 @@
-//! Owns the tree of a YAML document: values of which each one knows its place in the file.
+//! The tree of a YAML document. Every value has its place in the file.
 
 mod parse;
 pub(crate) use parse::{documents, on_large_stack, one};
@@ -11,7 +11,7 @@ use serde_saphyr::Spanned;
 
 use crate::diagnostic::Place;
 
-/// A value, and where it is written. Behind an alias that is where the anchor stands: there the author can change it.
+/// A value and its place. For a value behind an alias, that is the place of the anchor: the author changes it there.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) place: Place,
@@ -25,20 +25,20 @@ pub(crate) enum Value {
     Number(Number),
     Text(String),
     Sequence(Vec<Node>),
-    /// In the order of the file; the parser refuses a key that comes twice.
-    Mapping(Vec<Entry>),
+    /// In the order of the file; the parser refuses duplicate keys.
+    Mapping(Vec<MapEntry>),
 }
 
 /// One key of a mapping, and its value.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct MapEntry {
     pub(crate) key: String,
     pub(crate) key_place: Place,
     pub(crate) node: Node,
 }
 
 impl Node {
-    /// The value behind `key`, if this is a mapping that has it.
+    /// The value of `key`, if this is a mapping that has the key.
     pub(crate) fn get(&self, key: &str) -> Option<&Self> {
         match &self.value {
             Value::Mapping(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node),
@@ -59,7 +59,7 @@ impl Node {
     }
 }
 
-/// What an error says was found, such as ``the text `yes` ``.
+/// The value as errors describe it, such as ``the text `yes` ``.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -137,7 +137,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut entries = Vec::new();
         while let Some((key, node)) = access.next_entry::<Spanned<String>, Node>()? {
-            entries.push(Entry { key: key.value, key_place: key.defined.into(), node });
+            entries.push(MapEntry { key: key.value, key_place: key.defined.into(), node });
         }
         Ok(Value::Mapping(entries))
     }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn value_behind_an_alias_is_where_the_anchor_stands() {
+    fn value_behind_an_alias_has_the_place_of_the_anchor() {
         let root = read("a: &x\n  b: 1\nc: *x\n");
         let place = Place { line: 2, column: 6 };
         assert_eq!(root.get("a").unwrap().get("b").unwrap().place, place);
@@ -171,11 +171,11 @@ mod tests {
     }
 
     #[test]
-    fn found_values_are_told_in_short() {
-        let said = |text| read(text).get("a").unwrap().value.to_string();
-        assert_eq!(said("a:\n"), "nothing");
-        assert_eq!(said("a: 5\n"), "the number `5`");
-        assert_eq!(said("a: \"b\\nc\"\n"), "the text `b\\nc`");
-        assert_eq!(said(&format!("a: {}\n", "é".repeat(50))), format!("the text `{}…`", "é".repeat(40)));
+    fn descriptions_of_values_are_short() {
+        let described = |text| read(text).get("a").unwrap().value.to_string();
+        assert_eq!(described("a:\n"), "nothing");
+        assert_eq!(described("a: 5\n"), "the number `5`");
+        assert_eq!(described("a: \"b\\nc\"\n"), "the text `b\\nc`");
+        assert_eq!(described(&format!("a: {}\n", "é".repeat(50))), format!("the text `{}…`", "é".repeat(40)));
     }
 }

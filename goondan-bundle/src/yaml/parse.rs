@@ -1,4 +1,4 @@
-//! Owns the YAML parser: its limits, the stack it runs on, and its errors in our words.
+//! The YAML parser: its limits, the stack that it runs on, and its errors as diagnostics.
 
 use std::path::Path;
 
@@ -10,23 +10,24 @@ use serde_saphyr::{Error, MessageFormatter, Options, UserMessageFormatter};
 use super::Node;
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 
-/// The most documents in a file (F-REF).
+/// The limit of documents in a file (F-REF).
 const MAX_DOCUMENTS: usize = 100;
 
-/// The deepest nesting; people do not write deeper, and the parser uses the stack.
+/// The limit of nesting. People do not nest deeper, and the parser recurses on the stack.
 const MAX_DEPTH: usize = 64;
 
-/// The most values in a document, those behind aliases counted as often as they are used.
+/// The limit of values in a document; values behind aliases count once per use.
 const MAX_NODES: usize = 50_000;
 
-/// How often one anchor may be used (F-REF).
+/// The limit of uses of one anchor (F-REF).
 const MAX_ALIASES_PER_ANCHOR: usize = 10;
 
-/// Stack for [`MAX_DEPTH`] levels. Debug builds of the parser take 45 kB a level, which is more than a thread of an
-/// async runtime has.
+/// The stack for [`MAX_DEPTH`] levels. Debug builds of the parser need 45 kB per level: more than the stack of a thread
+/// of an async runtime has for all levels.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
-/// The documents of a file, each read or refused. A refusal that lets the parser go on does not hide the rest.
+/// Returns the documents of a file, each parsed or refused. After an error from which the parser can recover, the
+/// documents behind it are returned as well.
 pub(crate) fn documents(file: &Path, text: &str) -> Result<Vec<Result<Node, Diagnostics>>, Diagnostics> {
     on_large_stack(file, || {
         let mut reader = text.as_bytes();
@@ -37,15 +38,14 @@ pub(crate) fn documents(file: &Path, text: &str) -> Result<Vec<Result<Node, Diag
         if let Some(one_too_many) = documents.get_mut(MAX_DOCUMENTS) {
             let place = one_too_many.as_ref().map_or_else(|refused| refused.first().place, |node| Some(node.place));
             let message = format!("the file holds more than {MAX_DOCUMENTS} documents");
-            let refused = Diagnostic::error(ErrorCode::CONFIG_PARSE, file, place, message, "use fewer documents");
-            *one_too_many = Err(refused.into());
+            *one_too_many = Err(Diagnostic::parse_error(file, place, message, "use fewer documents").into());
         }
         documents
     })
 }
 
-/// The only document of a file; `code` says what it means when it does not fit `T`. To be called [on a large
-/// stack](on_large_stack).
+/// Returns the only document of a file, or an error with `code` if it does not fit `T`. Must run
+/// [on a large stack](on_large_stack).
 pub(crate) fn one<T: DeserializeOwned>(file: &Path, text: &str, code: ErrorCode) -> Result<T, Diagnostics> {
     serde_saphyr::from_str_with_options(text, options()).map_err(|error| diagnostic(code, file, &error))
 }
@@ -53,7 +53,7 @@ pub(crate) fn one<T: DeserializeOwned>(file: &Path, text: &str, code: ErrorCode)
 fn options() -> Options {
     serde_saphyr::options! {
         strict_booleans: true,
-        // `0755` and `1_000` are numbers to some readers only; here they are text, which a number's place refuses.
+        // `0755` and `1_000` are numbers for some YAML parsers only. Here they are text, which fields of numbers refuse.
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
         reject_unsupported_tags: true,
@@ -72,11 +72,11 @@ fn options() -> Options {
     }
 }
 
-/// Runs what parses on a thread whose stack is large enough for it.
+/// Runs `parse` on a thread whose stack is large enough for the parser.
 pub(crate) fn on_large_stack<T: Send>(file: &Path, parse: impl FnOnce() -> T + Send) -> Result<T, Diagnostics> {
     let failed = |why: &str| {
         let suggestion = "simplify the file, or try again when memory is free";
-        Diagnostics::from(Diagnostic::error(ErrorCode::CONFIG_PARSE, file, Place::START, why, suggestion))
+        Diagnostics::from(Diagnostic::parse_error(file, Place::START, why, suggestion))
     };
     std::thread::scope(|scope| {
         let parser = std::thread::Builder::new().name("goondan-yaml".to_owned()).stack_size(STACK_BYTES);
@@ -93,19 +93,20 @@ fn diagnostic(code: ErrorCode, file: &Path, error: &Error) -> Diagnostics {
     while let Error::AliasError { error, .. } = cause {
         cause = error.without_snippet();
     }
-    let (message, remedy) = words(cause);
+    let (message, remedy) = message_and_remedy(cause);
     Diagnostic::error(code, file, place, message, remedy).into()
 }
 
-/// The parser's error and the remedy, in our words where the parser's name an option of its own.
-fn words(error: &Error) -> (String, String) {
-    let said = UserMessageFormatter.format_message(error);
+/// Returns the message and the remedy for an error of the parser. Messages of the parser that name its options are
+/// replaced.
+fn message_and_remedy(error: &Error) -> (String, String) {
+    let message = UserMessageFormatter.format_message(error);
     let too_deep =
         || (format!("values are nested more than {MAX_DEPTH} levels deep"), "flatten the document".to_owned());
     match error {
         Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => too_deep(),
-        // The scanner has a limit of its own on `[[[…`, and no error of its own for it.
-        _ if said.contains("recursion limit") => too_deep(),
+        // The scanner has a separate limit for `[[[…`, without an error variant for it.
+        _ if message.contains("recursion limit") => too_deep(),
         Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. }
@@ -145,6 +146,6 @@ fn words(error: &Error) -> (String, String) {
         Error::NullIntoString { .. } => {
             ("a key is empty, but must be text".to_owned(), "give the key a name".to_owned())
         }
-        _ => (said.into_owned(), "correct the YAML at this place".to_owned()),
+        _ => (message.into_owned(), "correct the YAML at this place".to_owned()),
     }
 }

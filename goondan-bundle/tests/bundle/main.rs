@@ -25,14 +25,17 @@ mod files;
 
 mod configs;
 
-mod hints;
 #[cfg(test)]
 mod libraries;
+mod warnings;
 
 #[cfg(test)]
 mod reload;
 mod values;
 
 mod order;
+
+#[cfg(test)]
+mod layout;
 
 mod schema;

@@ -1,4 +1,4 @@
-//! Owns values that a document does not hold itself: how it says where they come from, and how they are fetched.
+//! Values that a bundle takes from the environment: reads their sources, and fetches the values.
 
 use std::env;
 use std::path::PathBuf;
@@ -6,108 +6,112 @@ use std::path::PathBuf;
 use goondan_core::{ErrorCode, Secret};
 use serde_json::Value as Json;
 
+use super::cursor::Cursor;
+use super::map::MapReader;
 use crate::diagnostic::{Diagnostic, Place};
-use crate::field::Field;
-use crate::shape::{VALUE, VALUE_FROM};
+use crate::schema::{VALUE, VALUE_FROM};
 use crate::yaml::Value;
 
-/// Where a text comes from that is not written in the bundle (F-REF).
+/// The source of a text that is not written in the bundle.
+// F-REF
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ValueSource {
-    /// `env: <NAME>`: a variable of the environment.
+    /// `env: <NAME>`: an environment variable.
     Env(String),
 }
 
-/// A setting whose value comes from elsewhere.
+/// A setting whose value is not written in the bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourcedValue {
-    /// The way to it in the config: the names of members, and the indexes in lists.
+    /// The keys and the indexes that lead to it in the config.
     pub keys: Vec<String>,
-    /// Where its value comes from.
+    /// The source of its value.
     pub source: ValueSource,
-    /// The file that says so.
+    /// The file with the reference to the source.
     pub file: PathBuf,
-    /// The place there.
+    /// The place of the reference in the file.
     pub place: Place,
     /// The field, such as `spec.config.apiKey`.
     pub path: String,
 }
 
 impl ValueSource {
-    /// The value as it is now; the error says what is wrong with the source. A variable that is empty is as good as none.
+    /// Returns the current value, or the problem with the source and its remedy. An empty variable counts as missing.
     fn fetch(&self) -> Result<String, (String, String)> {
         let Self::Env(name) = self;
-        let wrong = match env::var(name) {
+        let problem = match env::var(name) {
             Ok(value) if !value.is_empty() => return Ok(value),
             Ok(_) => "is empty",
             Err(env::VarError::NotPresent) => "is not set",
             Err(env::VarError::NotUnicode(_)) => "is not UTF-8 text",
         };
-        Err((format!("the variable `{name}`, which {wrong}"), format!("set `{name}` in the environment of the run")))
+        Err((format!("the variable `{name}`, which {problem}"), format!("set `{name}` in the environment of the run")))
     }
 }
 
 impl SourcedValue {
-    /// Puts the value into `config`, which is the one that this was read from. Gives what is wrong if there is none.
-    pub(crate) fn put_into(&self, config: &mut Json) -> Option<Diagnostic> {
-        let (wrong, suggestion) = match self.source.fetch() {
+    /// Fetches the value and inserts it into `config`, the config that the setting was read from. Returns an error if
+    /// there is no value.
+    pub(crate) fn insert_into(&self, config: &mut Json) -> Option<Diagnostic> {
+        let (problem, suggestion) = match self.source.fetch() {
             Ok(value) => {
+                // Creating the secret registers the value, so that it is masked in logs, errors and records.
                 self.replace(config, Secret::new(value).expose());
                 return None;
             }
-            Err(told) => told,
+            Err(problem) => problem,
         };
-        let message = format!("`{}` takes its value from {wrong}", self.path);
+        let message = format!("`{}` takes its value from {problem}", self.path);
         let code = ErrorCode::CONFIG_VALUE_NOT_FOUND;
         Some(Diagnostic::error(code, &self.file, self.place, message, suggestion).with_path(&self.path))
     }
 
-    /// Puts a text into `config` that stands for the value.
-    pub(crate) fn stand_in(&self, config: &mut Json) {
+    /// Inserts a text into `config` that represents the value.
+    pub(crate) fn insert_placeholder(&self, config: &mut Json) {
         let ValueSource::Env(name) = &self.source;
         self.replace(config, &format!("${name}"));
     }
 
     fn replace(&self, config: &mut Json, text: &str) {
-        let place = self.keys.iter().try_fold(config, |value, key| match value {
+        let setting = self.keys.iter().try_fold(config, |value, key| match value {
             Json::Object(members) => members.get_mut(key),
             Json::Array(items) => items.get_mut(key.parse::<usize>().ok()?),
             _ => None,
         });
-        if let Some(place) = place {
-            *place = text.into();
+        if let Some(setting) = setting {
+            *setting = text.into();
         }
     }
 
-    /// What is wrong with the source, for those who do not need the value yet.
+    /// Returns a warning if there is no value, for commands that do not need it yet.
     pub(crate) fn warning(&self) -> Option<Diagnostic> {
-        let (wrong, suggestion) = self.source.fetch().err()?;
-        let message = format!("`{}` takes its value from {wrong}: a run needs it", self.path);
+        let (problem, suggestion) = self.source.fetch().err()?;
+        let message = format!("`{}` takes its value from {problem}: a run needs it", self.path);
         Some(Diagnostic::warning(&self.file, self.place, message, suggestion).with_path(&self.path))
     }
 }
 
-/// The settings in `config` whose values come from elsewhere; reports those that do not say from where.
-pub(crate) fn read_sources(config: &Field<'_>) -> Vec<SourcedValue> {
+/// Returns the settings in `config` with a `valueFrom`. Reports those without a valid source.
+pub(crate) fn read_sources(config: &Cursor<'_>) -> Vec<SourcedValue> {
     let mut found = Vec::new();
     if config.follow(["valueFrom"]).is_some() {
         let message =
             format!("{} must be a mapping of settings, and cannot come from elsewhere as a whole", config.name());
-        config.refuse(ErrorCode::CONFIG_SCHEMA, message, "write `valueFrom` below the setting that it is for");
+        config.error(ErrorCode::CONFIG_SCHEMA, message, "write `valueFrom` below the setting that it is for");
         return found;
     }
     collect(config, &mut Vec::new(), &mut found);
     found
 }
 
-fn collect(field: &Field<'_>, keys: &mut Vec<String>, found: &mut Vec<SourcedValue>) {
-    let children: Vec<String> = match field.value() {
+fn collect(cursor: &Cursor<'_>, keys: &mut Vec<String>, found: &mut Vec<SourcedValue>) {
+    let children: Vec<String> = match cursor.value() {
         Value::Mapping(entries) if entries.iter().any(|entry| entry.key == "valueFrom") => {
-            if let Some(source) = read(field) {
-                let (file, path) = (field.sink().file().to_owned(), field.path().to_owned());
-                found.push(SourcedValue { keys: keys.clone(), source, file, place: field.place(), path });
+            if let Some(source) = read(cursor) {
+                let (file, path) = (cursor.sink().file().to_owned(), cursor.path().to_owned());
+                found.push(SourcedValue { keys: keys.clone(), source, file, place: cursor.place(), path });
             }
             return;
         }
@@ -116,7 +120,7 @@ fn collect(field: &Field<'_>, keys: &mut Vec<String>, found: &mut Vec<SourcedVal
         _ => return,
     };
     for key in children {
-        if let Some(child) = field.follow([key.as_str()]) {
+        if let Some(child) = cursor.follow([key.as_str()]) {
             keys.push(key);
             collect(&child, keys, found);
             keys.pop();
@@ -124,20 +128,20 @@ fn collect(field: &Field<'_>, keys: &mut Vec<String>, found: &mut Vec<SourcedVal
     }
 }
 
-fn read(field: &Field<'_>) -> Option<ValueSource> {
-    let from = field.table(&VALUE)?.need("valueFrom")?;
+fn read(cursor: &Cursor<'_>) -> Option<ValueSource> {
+    let from = MapReader::new(cursor, &VALUE)?.require("valueFrom")?;
     if let Some(secret) = from.follow(["secretRef"]) {
         let message =
             format!("{} names a secret, and this version has no store of secrets: expected `env`", secret.name());
-        secret.refuse(ErrorCode::CONFIG_SCHEMA, message, "write `env: <NAME>`, and put the secret into that variable");
+        secret.error(ErrorCode::CONFIG_SCHEMA, message, "write `env: <NAME>`, and put the secret into that variable");
         return None;
     }
-    let env = from.table(&VALUE_FROM)?.need("env")?;
+    let env = MapReader::new(&from, &VALUE_FROM)?.require("env")?;
     let name = env.text()?;
     let letter = |char: char| char.is_ascii_alphanumeric() || char == '_';
     if name.is_empty() || !name.chars().all(letter) || name.starts_with(|first: char| first.is_ascii_digit()) {
         let message = format!("{} must be the name of a variable, but is {}", env.name(), env.value());
-        env.refuse(ErrorCode::CONFIG_SCHEMA, message, "write letters, digits and `_` alone, such as `API_KEY`");
+        env.error(ErrorCode::CONFIG_SCHEMA, message, "write letters, digits and `_` alone, such as `API_KEY`");
         return None;
     }
     Some(ValueSource::Env(name.to_owned()))

@@ -1,33 +1,35 @@
-//! Owns the JSON Schema of bundle documents, for editors.
+//! The JSON Schema of bundle documents, for editors.
 
 use serde_json::{Map, Value, json};
 
-use crate::LibraryEntry;
-use crate::document::Kind;
-use crate::shape::{DOCUMENT, FieldShape, REFERENCE, Shape, Takes, VALUE};
+use super::{DOCUMENT, FieldSchema, FieldType, MapSchema, REFERENCE, VALUE};
+use crate::kind::Kind;
+use crate::libraries::LibraryEntry;
 
-/// The grammar of the names of resources, of at most 63 characters (F-REF).
+/// The grammar of the names of resources, which have at most 63 characters (F-REF).
 const NAME: &str = "[a-z][a-z0-9]*(-[a-z0-9]+)*";
 
-/// A relative path that leads to a file, and not out of the bundle (F-REF).
+/// A relative path of a file that does not lead out of the bundle (F-REF).
 const PATH: &str = r"^(?!/)(?!(.*/)?\.\.(/|$))(?!(\./?)*$).+$";
 
-/// The JSON Schema (draft 2020-12) of a document of a bundle. `extensions` are the extensions that are known by name,
-/// each with the schema of its config: the config of an Extension whose entry is `linked:<name>` must fit it.
+/// Returns the JSON Schema (draft 2020-12) of a document of a bundle. `extensions` are the extensions that are known by
+/// name, each with the schema of its config: the config of an Extension with the entry `linked:<name>` must fit it.
 ///
-/// It tells editors what can be written; what several documents must agree on is for [`crate::Bundle::check`] to say.
+/// Editors complete and check documents with it. It covers each document by itself; what several documents must agree on
+/// is checked by [`Bundle::check`](crate::Bundle::check).
 ///
 /// ```
+/// # mod goondan { pub use goondan_bundle as bundle; }
 /// let window = serde_json::json!({ "properties": { "maxMessages": { "type": "integer" } } });
-/// let schema = goondan_bundle::schema(&[("message-window", window)]);
+/// let schema = goondan::bundle::schema(&[("message-window", window)]);
 /// assert_eq!(schema["oneOf"][0]["$ref"], "#/$defs/Model");
 /// ```
 pub fn schema(extensions: &[(&str, Value)]) -> Value {
     schema_with(extensions, &[])
 }
 
-/// As [`schema`], with extensions in libraries: the config of an Extension that is called so, and has that entry, must fit
-/// the schema.
+/// As [`schema`], with extensions in libraries: the config of an Extension with the name and the entry of a
+/// [`LibraryEntry`] must fit the schema beside it.
 pub fn schema_with(extensions: &[(&str, Value)], libraries: &[(&LibraryEntry, Value)]) -> Value {
     let mut definitions = Map::new();
     for kind in Kind::ALL {
@@ -39,7 +41,7 @@ pub fn schema_with(extensions: &[(&str, Value)], libraries: &[(&LibraryEntry, Va
         conditions.push(config_by_entry(None, &format!("linked:{name}"), name));
     }
     for (library, config) in libraries {
-        // An extension of the program may have the same name, but no colon in it.
+        // A linked extension can have the same name; the colon keeps the two definitions apart.
         let definition = format!("library:{}", library.name);
         conditions.push(config_by_entry(Some(library.name.as_str()), &library.written, &definition));
         let config = config_of(&definition, config);
@@ -60,56 +62,57 @@ pub fn schema_with(extensions: &[(&str, Value)], libraries: &[(&LibraryEntry, Va
 }
 
 fn document(kind: Kind) -> Value {
-    let mut schema = table(&DOCUMENT, kind);
-    schema.insert("description".to_owned(), kind.shape().about.into());
+    let mut schema = map(&DOCUMENT, kind);
+    schema.insert("description".to_owned(), kind.spec().about.into());
     schema.into()
 }
 
-fn table(shape: &Shape, kind: Kind) -> Map<String, Value> {
-    let property = |field: &FieldShape| {
-        let mut schema = takes(&field.takes, kind);
-        schema.insert("description".to_owned(), field.about.into());
-        (field.name.to_owned(), schema.into())
+fn map(schema: &MapSchema, kind: Kind) -> Map<String, Value> {
+    let property = |field: &FieldSchema| {
+        let mut property = of_type(&field.field_type, kind);
+        property.insert("description".to_owned(), field.about.into());
+        (field.name.to_owned(), property.into())
     };
-    let required: Vec<_> = shape.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    let required: Vec<_> = schema.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
     object(json!({
-        "description": shape.about,
+        "description": schema.about,
         "type": "object",
-        "properties": shape.fields.iter().map(property).collect::<Map<_, _>>(),
+        "properties": schema.fields.iter().map(property).collect::<Map<_, _>>(),
         "required": required,
         "additionalProperties": false,
     }))
 }
 
-fn takes(takes: &Takes, kind: Kind) -> Map<String, Value> {
-    object(match takes {
-        Takes::Text => json!({ "type": "string" }),
-        Takes::FilledText => json!({ "type": "string", "pattern": r"\S" }),
-        Takes::Name => json!({ "type": "string", "pattern": format!("^{NAME}$"), "maxLength": 63 }),
-        Takes::Word(words) => json!({ "enum": words }),
-        Takes::Kind => json!({ "const": kind.as_str() }),
-        Takes::Path => json!({ "type": "string", "pattern": PATH }),
-        Takes::Entry => {
+/// The schema of the values of a field, in a document of `kind`.
+fn of_type(field_type: &FieldType, kind: Kind) -> Map<String, Value> {
+    object(match field_type {
+        FieldType::Text => json!({ "type": "string" }),
+        FieldType::NonEmptyText => json!({ "type": "string", "pattern": r"\S" }),
+        FieldType::Name => json!({ "type": "string", "pattern": format!("^{NAME}$"), "maxLength": 63 }),
+        FieldType::Choice(words) => json!({ "enum": words }),
+        FieldType::Kind => json!({ "const": kind.as_str() }),
+        FieldType::Path => json!({ "type": "string", "pattern": PATH }),
+        FieldType::Entry => {
             let linked = json!({ "pattern": format!("^linked:{NAME}$"), "maxLength": 63 + "linked:".len() });
             let library =
                 json!({ "allOf": [{ "pattern": "/" }, { "pattern": PATH }, { "not": { "pattern": "^linked:" } }] });
             json!({ "type": "string", "anyOf": [linked, library] })
         }
-        Takes::Digest => json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" }),
-        Takes::Positive => json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
-        Takes::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
-        Takes::Object => json!({ "type": "object" }),
-        Takes::Labels => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
-        Takes::Reference(kind) => reference(*kind),
-        Takes::Table(shape) => table(shape, kind).into(),
-        Takes::Spec => table(kind.shape(), kind).into(),
-        Takes::List { of, at_least } => json!({ "type": "array", "items": table(of, kind), "minItems": at_least }),
+        FieldType::Digest => json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" }),
+        FieldType::Positive => json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
+        FieldType::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
+        FieldType::Object => json!({ "type": "object" }),
+        FieldType::Labels => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        FieldType::Reference(kind) => reference(*kind),
+        FieldType::Map(schema) => map(schema, kind).into(),
+        FieldType::Spec => map(kind.spec(), kind).into(),
+        FieldType::List { of, at_least } => json!({ "type": "array", "items": map(of, kind), "minItems": at_least }),
     })
 }
 
-/// A reference to a resource of `kind`: `Kind/name`, or the two in a mapping.
+/// A reference to a resource of `kind`: `Kind/name`, or a mapping of the two.
 fn reference(kind: Kind) -> Value {
-    let mut written_out = table(&REFERENCE, kind);
+    let mut written_out = map(&REFERENCE, kind);
     if let Some(kinds) = written_out.get_mut("properties").and_then(|fields| fields.get_mut("kind")) {
         *kinds = json!({ "const": kind.as_str() });
     }
@@ -123,7 +126,7 @@ fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// What the config of an extension must fit, if its entry is `entry`, and its name `name`.
+/// The condition that the config of an Extension with this entry, and with this name if any, fits `definition`.
 fn config_by_entry(name: Option<&str>, entry: &str, definition: &str) -> Value {
     let has = |part: &str, schema: Value| json!({ "properties": { part: schema }, "required": [part] });
     let mut condition = has("spec", has("entry", json!({ "const": entry })));
@@ -135,29 +138,30 @@ fn config_by_entry(name: Option<&str>, entry: &str, definition: &str) -> Value {
     json!({ "if": condition, "then": has("spec", config) })
 }
 
-/// The schema of a config as a definition of ours, so that it can be found from anywhere in ours.
+/// Turns the schema of a config into the definition `name` of a larger schema.
 fn config_of(name: &str, schema: &Value) -> Value {
     let mut config = schema.clone();
-    take_values(&mut config, schema);
+    allow_sources(&mut config, schema);
     rebase(&mut config, &format!("#/$defs/{name}"));
     if let Value::Object(fields) = &mut config {
-        // It is part of a schema now, and agents may add what the extension does not set.
+        // `$schema` and `$id` belong to the root of a schema. `required` does not hold for the Extension alone, because
+        // agents can add the missing settings.
         fields.retain(|key, _| !matches!(key.as_str(), "$schema" | "$id" | "required"));
     }
     config
 }
 
-/// Turns references to the root of a schema into references to `root`.
+/// Turns references to the root of `schema` into references to `root`.
 fn rebase(schema: &mut Value, root: &str) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(|item| rebase(item, root)),
         Value::Object(fields) => {
             for (key, value) in fields {
                 match (key.as_str(), value) {
-                    // Data, in which nothing is a reference.
+                    // These hold data, in which a `$ref` is no reference.
                     ("const" | "enum" | "default" | "examples", _) => {}
                     ("$ref", Value::String(target)) if target.starts_with('#') => target.replace_range(..1, root),
-                    // Here a key is a name that somebody chose, and means nothing.
+                    // The keys of these are names chosen by the author, so none of them is a keyword.
                     ("properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions", value) => {
                         value.as_object_mut().into_iter().flatten().for_each(|(_, schema)| rebase(schema, root));
                     }
@@ -169,29 +173,29 @@ fn rebase(schema: &mut Value, root: &str) {
     }
 }
 
-/// How deep references are followed to see what a setting takes.
-const FOLLOWED: usize = 8;
+/// The limit of references that are followed to find out whether a setting takes text; they could form a cycle.
+const MAX_FOLLOWED: usize = 8;
 
-/// Lets every setting below `schema` that takes text take a `valueFrom` as well. `root` is the schema that references
-/// within mean.
-fn take_values(schema: &mut Value, root: &Value) {
+/// Makes every setting below `schema` that takes text take a `valueFrom` as well. References in `schema` are resolved
+/// against `root`.
+fn allow_sources(schema: &mut Value, root: &Value) {
     match schema {
-        Value::Array(items) => items.iter_mut().for_each(|item| take_values(item, root)),
+        Value::Array(items) => items.iter_mut().for_each(|item| allow_sources(item, root)),
         Value::Object(fields) => {
             for (key, value) in fields {
                 match (key.as_str(), value) {
                     ("const" | "enum" | "default" | "examples", _) => {}
                     ("properties" | "patternProperties", Value::Object(settings)) => {
-                        settings.values_mut().for_each(|setting| take_value(setting, root));
+                        settings.values_mut().for_each(|setting| allow_source(setting, root));
                     }
-                    ("items" | "additionalProperties", setting) => take_value(setting, root),
+                    ("items" | "additionalProperties", setting) => allow_source(setting, root),
                     ("prefixItems", Value::Array(settings)) => {
-                        settings.iter_mut().for_each(|setting| take_value(setting, root));
+                        settings.iter_mut().for_each(|setting| allow_source(setting, root));
                     }
                     ("$defs" | "definitions" | "dependentSchemas", Value::Object(schemas)) => {
-                        schemas.values_mut().for_each(|schema| take_values(schema, root));
+                        schemas.values_mut().for_each(|schema| allow_sources(schema, root));
                     }
-                    (_, value) => take_values(value, root),
+                    (_, value) => allow_sources(value, root),
                 }
             }
         }
@@ -199,25 +203,25 @@ fn take_values(schema: &mut Value, root: &Value) {
     }
 }
 
-fn take_value(setting: &mut Value, root: &Value) {
-    let takes = takes_text(setting, root, FOLLOWED);
-    take_values(setting, root);
-    if takes {
+fn allow_source(setting: &mut Value, root: &Value) {
+    let accepts_text = accepts_text(setting, root, MAX_FOLLOWED);
+    allow_sources(setting, root);
+    if accepts_text {
         let written = setting.take();
-        // Editors show the description of what they are at.
+        // Editors show the description of the outer schema only.
         let about = written.get("description").cloned();
-        *setting = json!({ "anyOf": [written, table(&VALUE, Kind::Extension)] });
+        *setting = json!({ "anyOf": [written, map(&VALUE, Kind::Extension)] });
         about.into_iter().for_each(|about| setting["description"] = about);
     }
 }
 
-fn takes_text(schema: &Value, root: &Value, follow: usize) -> bool {
+fn accepts_text(schema: &Value, root: &Value, follow: usize) -> bool {
     let of = |key| schema.get(key).and_then(Value::as_array).into_iter().flatten();
     let is_text = |value: Option<&Value>| value.is_some_and(|value| value == "string");
     let target = schema.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
     is_text(schema.get("type"))
         || of("type").any(|one| is_text(Some(one)))
         || of("enum").chain(schema.get("const")).any(Value::is_string)
-        || of("anyOf").chain(of("oneOf")).any(|one| follow > 0 && takes_text(one, root, follow - 1))
-        || target.and_then(|to| root.pointer(to)).is_some_and(|one| follow > 0 && takes_text(one, root, follow - 1))
+        || of("anyOf").chain(of("oneOf")).any(|one| follow > 0 && accepts_text(one, root, follow - 1))
+        || target.and_then(|to| root.pointer(to)).is_some_and(|one| follow > 0 && accepts_text(one, root, follow - 1))
 }

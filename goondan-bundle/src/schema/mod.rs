@@ -1,5 +1,6 @@
-//! Owns the shape of documents: which fields there are, what each one takes and what it means. The reader, the JSON
-//! Schema and `docs/bundles.md` all take it from here.
+//! The schemas of documents: their fields, what each field takes, and what it means.
+//!
+//! The reader, the JSON Schema for editors and the tables in `docs/bundles.md` all derive from these declarations.
 
 mod document;
 pub(crate) use document::{API_VERSION, DOCUMENT, METADATA, REFERENCE, VALUE, VALUE_FROM};
@@ -7,41 +8,45 @@ pub(crate) use document::{API_VERSION, DOCUMENT, METADATA, REFERENCE, VALUE, VAL
 mod kinds;
 pub(crate) use kinds::{AGENT, EXTENSION, MEMBER, MODEL, POLICY, SWARM, USE};
 
+mod json;
+pub use json::{schema, schema_with};
+
 #[cfg(test)]
 mod docs;
 
-use crate::document::Kind;
+use crate::kind::Kind;
 
 /// A mapping with known fields.
 #[derive(Debug)]
-pub(crate) struct Shape {
-    /// What it describes.
+pub(crate) struct MapSchema {
+    /// A sentence for the description in the JSON Schema.
     pub(crate) about: &'static str,
-    pub(crate) fields: &'static [FieldShape],
+    pub(crate) fields: &'static [FieldSchema],
 }
 
 /// A field of a mapping.
 #[derive(Debug)]
-pub(crate) struct FieldShape {
+pub(crate) struct FieldSchema {
     pub(crate) name: &'static str,
     pub(crate) required: bool,
-    /// How it can be written, for the author who forgot it.
+    /// The field as it can be written, for the remedy of an error about a missing field.
     pub(crate) example: &'static str,
+    /// A sentence for the description in the JSON Schema and for `docs/bundles.md`.
     pub(crate) about: &'static str,
-    pub(crate) takes: Takes,
+    pub(crate) field_type: FieldType,
 }
 
-/// What a field takes.
+/// The values that a field takes.
 #[derive(Debug)]
-pub(crate) enum Takes {
+pub(crate) enum FieldType {
     Text,
-    /// Text in which something is written.
-    FilledText,
+    /// Text with at least one character that is not white space.
+    NonEmptyText,
     /// The name of a resource.
     Name,
     /// One of a few words.
-    Word(&'static [&'static str]),
-    /// The word that is the kind of the document.
+    Choice(&'static [&'static str]),
+    /// The word for the kind of the document.
     Kind,
     /// A path below the directory of the bundle.
     Path,
@@ -51,37 +56,37 @@ pub(crate) enum Takes {
     Digest,
     /// A whole number from 1 to `u32::MAX`.
     Positive,
-    /// The name of a variable of the environment.
+    /// The name of an environment variable.
     Variable,
     /// A mapping of anything.
     Object,
     /// A mapping of text.
     Labels,
     Reference(Kind),
-    Table(&'static Shape),
+    Map(&'static MapSchema),
     /// The spec of the document's kind.
     Spec,
     List {
-        of: &'static Shape,
+        of: &'static MapSchema,
         at_least: usize,
     },
 }
 
-impl Shape {
+impl MapSchema {
     /// The names of the fields.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.fields.iter().map(|field| field.name)
     }
 
-    /// How the field `name` can be written.
+    /// The field `name` as it can be written.
     pub(crate) fn example(&self, name: &str) -> &'static str {
         self.fields.iter().find(|field| field.name == name).map_or("…", |field| field.example)
     }
 }
 
 impl Kind {
-    /// The shape of the spec.
-    pub(crate) fn shape(self) -> &'static Shape {
+    /// The schema of the spec.
+    pub(crate) fn spec(self) -> &'static MapSchema {
         match self {
             Self::Model => &MODEL,
             Self::Extension => &EXTENSION,

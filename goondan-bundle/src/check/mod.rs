@@ -1,0 +1,31 @@
+//! Checks of a bundle whose documents are read: whether its extensions exist, whether their configs fit, whether they can
+//! be ordered, and what its author probably does not want.
+
+mod extensions;
+pub(crate) use extensions::Extensions;
+
+mod configs;
+mod order;
+mod warnings;
+
+use crate::diagnostic::Diagnostic;
+use crate::read::{Document, Names};
+use crate::resource::{Resources, ToCheck};
+
+/// Reports all errors to the sinks of the documents. Returns the warnings, which mean something only without errors.
+pub(crate) fn check(
+    documents: &[Document<'_>],
+    names: &Names<'_>,
+    resources: &Resources,
+    to_check: &ToCheck<'_>,
+    mut extensions: Extensions<'_>,
+) -> Vec<Diagnostic> {
+    for (entry, cursor) in &to_check.entries {
+        extensions.check_entry(entry, cursor);
+    }
+    configs::check(to_check, resources, names, &extensions);
+    for agent in to_check.agents.iter().filter(|agent| agent.complete) {
+        order::check(&agent.uses, &extensions);
+    }
+    warnings::warnings(documents, resources, &extensions)
+}

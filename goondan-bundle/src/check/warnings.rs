@@ -1,0 +1,96 @@
+//! Warnings about a bundle without errors: what its author probably does not want.
+
+use super::extensions::Extensions;
+use crate::diagnostic::Diagnostic;
+use crate::kind::Kind;
+use crate::read::{Document, Resource, SourcedValue};
+use crate::resource::{Entry, ExtensionRef, Resources};
+
+/// The warnings about a bundle, in the order of its files and their lines.
+pub(super) fn warnings(
+    documents: &[Document<'_>],
+    resources: &Resources,
+    extensions: &Extensions<'_>,
+) -> Vec<Diagnostic> {
+    let warning = |document: &Document<'_>| {
+        let (cursor, name) = (document.name.as_ref()?, document.name()?);
+        let (message, suggestion) = match document.kind {
+            Kind::Extension => {
+                unused_extension(name, resources).or_else(|| unchecked_config(name, resources, extensions))
+            }
+            Kind::Model => unused_model(name, resources),
+            Kind::Agent => unlisted_agent(name, resources).or_else(|| unbounded_agent(name, resources)),
+            Kind::Swarm => None,
+        }?;
+        let warning = Diagnostic::warning(cursor.sink().file(), cursor.place(), message, suggestion);
+        Some(warning.with_path(cursor.path()))
+    };
+    let mut warnings: Vec<_> = documents.iter().filter_map(warning).collect();
+    for warning in missing_values(resources) {
+        // Several agents can use one extension.
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    let files: Vec<_> = documents.iter().filter_map(|document| Some(document.name.as_ref()?.sink().file())).collect();
+    warnings.sort_by_key(|warning| (files.iter().position(|file| *file == warning.file), warning.place));
+    warnings
+}
+
+/// A check needs no values from the environment, but a run does.
+fn missing_values(resources: &Resources) -> impl Iterator<Item = Diagnostic> {
+    let uses = resources.agents.iter().flat_map(|agent| &agent.extensions);
+    uses.flat_map(ExtensionRef::merged_sources).filter_map(SourcedValue::warning)
+}
+
+/// The message and the remedy, if there is something to warn about.
+type Finding = Option<(String, String)>;
+
+fn unused_extension(name: &str, resources: &Resources) -> Finding {
+    let used = resources.agents.iter().any(|agent| agent.extensions.iter().any(|used| used.target.name == *name));
+    (!used).then(|| {
+        let message = format!("no agent uses the extension `{name}`");
+        (message, format!("add `{{ ref: \"Extension/{name}\" }}` to the `extensions` of an agent, or remove it"))
+    })
+}
+
+fn unchecked_config(name: &str, resources: &Resources, extensions: &Extensions<'_>) -> Finding {
+    let extension = resources.extensions.iter().find(|extension| extension.name == *name)?;
+    let Entry::Library(library) = &extension.entry else { return None };
+    extensions.lacks_schema(extension).then(|| {
+        let message =
+            format!("the config of the extension `{name}` was not checked: no schemas are packed into its library");
+        let file = library.file.display();
+        (
+            message,
+            format!("`goondan plugin pack {file}` packs them, and `check --describe` runs the library to ask for them"),
+        )
+    })
+}
+
+fn unused_model(name: &str, resources: &Resources) -> Finding {
+    let used = resources.agents.iter().any(|agent| agent.model.name() == name);
+    // API-11: a step middleware can switch to any model of the bundle.
+    (!used).then(|| {
+        let message = format!("no agent asks the model `{name}`: only a middleware that names it does");
+        (message, format!("write `model: \"Model/{name}\"` in an agent, or remove it"))
+    })
+}
+
+fn unlisted_agent(name: &str, resources: &Resources) -> Finding {
+    let swarm = resources.swarms.first()?;
+    (!swarm.agents.iter().any(|agent| agent.name == *name)).then(|| {
+        let message =
+            format!("the swarm `{}` does not list the agent `{name}`, so its policy is not for it", swarm.name);
+        (message, format!("add `{{ ref: \"Agent/{name}\" }}` to the `agents` of the swarm, or remove it"))
+    })
+}
+
+/// POLICY-04: the conversations of a swarm are long, and without a message policy each request carries all of it.
+fn unbounded_agent(name: &str, resources: &Resources) -> Finding {
+    let agent = resources.swarms.first()?.agents.iter().find(|agent| agent.name == *name)?;
+    agent.extensions.is_empty().then(|| {
+        let message = format!("nothing keeps the conversations of the agent `{name}` short: it has no extension");
+        (message, "add one with a message policy to its `extensions`, such as `message-window`".to_owned())
+    })
+}

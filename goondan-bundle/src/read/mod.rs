@@ -1,0 +1,17 @@
+//! Reads the tree of a document into typed values, and reports what is wrong with it.
+
+mod cursor;
+pub(crate) use cursor::Cursor;
+
+mod map;
+pub(crate) use map::MapReader;
+
+mod document;
+pub(crate) use document::Document;
+
+mod reference;
+pub(crate) use reference::{Names, Resource, references};
+
+mod value;
+pub(crate) use value::read_sources;
+pub use value::{SourcedValue, ValueSource};

@@ -1,0 +1,191 @@
+//! The schema of the spec of each kind.
+
+use super::{FieldSchema, FieldType, MapSchema};
+use crate::kind::Kind;
+
+pub(crate) static MODEL: MapSchema = MapSchema {
+    about: "A model that agents call.",
+    fields: &[
+        FieldSchema {
+            name: "provider",
+            required: true,
+            example: "provider: scripted",
+            about: "The provider of the model. `scripted` plays a list of answers: no key, no network.",
+            field_type: FieldType::Choice(&["scripted"]),
+        },
+        FieldSchema {
+            name: "script",
+            required: true,
+            example: "script: \"./script.yaml\"",
+            about: "The YAML file with the answers of the scripted model.",
+            field_type: FieldType::Path,
+        },
+        FieldSchema {
+            name: "record",
+            required: false,
+            example: "record: \"./requests.jsonl\"",
+            about: "The file to which every request is appended as a line of JSON.",
+            field_type: FieldType::Path,
+        },
+    ],
+};
+
+pub(crate) static EXTENSION: MapSchema = MapSchema {
+    about: "Code that extends agents, with its settings.",
+    fields: &[
+        FieldSchema {
+            name: "entry",
+            required: true,
+            example: "entry: \"linked:<name>\"",
+            about: "The location of its code: `linked:<name>` for an extension that is linked into the program, or the path of a library.",
+            field_type: FieldType::Entry,
+        },
+        FieldSchema {
+            name: "sha256",
+            required: false,
+            example: "sha256: <digest>",
+            about: "The digest that the file of the library must have.",
+            field_type: FieldType::Digest,
+        },
+        FieldSchema {
+            name: "config",
+            required: false,
+            example: "config: { … }",
+            about: "Its settings. The extension defines their schema.",
+            field_type: FieldType::Object,
+        },
+    ],
+};
+
+pub(crate) static AGENT: MapSchema = MapSchema {
+    about: "An agent.",
+    fields: &[
+        FieldSchema {
+            name: "model",
+            required: true,
+            example: "model: \"Model/<name>\"",
+            about: "The model that it calls.",
+            field_type: FieldType::Reference(Kind::Model),
+        },
+        FieldSchema {
+            name: "system",
+            required: false,
+            example: "system: You are brief.",
+            about: "The system prompt. It is sent with every request, and is never a message of the conversation.",
+            field_type: FieldType::Text,
+        },
+        FieldSchema {
+            name: "extensions",
+            required: false,
+            example: "extensions: [ { ref: \"Extension/<name>\" } ]",
+            about: "Its extensions, in the order in which they are loaded. Each can be listed once.",
+            field_type: FieldType::List { of: &USE, at_least: 0 },
+        },
+        FieldSchema {
+            name: "policy",
+            required: false,
+            example: "policy: { maxStepsPerTurn: 32 }",
+            about: "Its limits. They take precedence over those of the swarm.",
+            field_type: FieldType::Map(&POLICY),
+        },
+    ],
+};
+
+pub(crate) static USE: MapSchema = MapSchema {
+    about: "The use of an extension by an agent.",
+    fields: &[
+        FieldSchema {
+            name: "ref",
+            required: true,
+            example: "ref: \"Extension/<name>\"",
+            about: "The extension.",
+            field_type: FieldType::Reference(Kind::Extension),
+        },
+        FieldSchema {
+            name: "config",
+            required: false,
+            example: "config: { … }",
+            about: "Settings for this agent, which replace those of the extension key by key.",
+            field_type: FieldType::Object,
+        },
+        FieldSchema {
+            name: "onError",
+            required: false,
+            example: "onError: abort",
+            about: "What happens when the extension fails: `abort` ends the turn.",
+            field_type: FieldType::Choice(&["abort"]),
+        },
+    ],
+};
+
+pub(crate) static SWARM: MapSchema = MapSchema {
+    about: "Agents that work together. A bundle has at most one swarm, and needs none if it has one agent.",
+    fields: &[
+        FieldSchema {
+            name: "instanceKey",
+            required: false,
+            example: "instanceKey: desk",
+            about: "The name of the workspace in which conversations are stored. Defaults to the name of the swarm.",
+            field_type: FieldType::NonEmptyText,
+        },
+        FieldSchema {
+            name: "agents",
+            required: true,
+            example: "agents: [ { ref: \"Agent/<name>\" } ]",
+            about: "Its agents.",
+            field_type: FieldType::List { of: &MEMBER, at_least: 1 },
+        },
+        FieldSchema {
+            name: "entryAgent",
+            required: true,
+            example: "entryAgent: \"Agent/<name>\"",
+            about: "The agent that receives input: one of its agents.",
+            field_type: FieldType::Reference(Kind::Agent),
+        },
+        FieldSchema {
+            name: "fsync",
+            required: false,
+            example: "fsync: turn",
+            about: "When conversations are synced to the disk: `turn` at the end of each turn and before each tool call that may act on the world, `always` also before each request to the model and after its answer, `never` not at all.",
+            field_type: FieldType::Choice(&["turn", "always", "never"]),
+        },
+        FieldSchema {
+            name: "policy",
+            required: false,
+            example: "policy: { maxStepsPerTurn: 32 }",
+            about: "The limits for its agents where they set none themselves.",
+            field_type: FieldType::Map(&POLICY),
+        },
+    ],
+};
+
+pub(crate) static MEMBER: MapSchema = MapSchema {
+    about: "An agent of a swarm.",
+    fields: &[FieldSchema {
+        name: "ref",
+        required: true,
+        example: "ref: \"Agent/<name>\"",
+        about: "The agent.",
+        field_type: FieldType::Reference(Kind::Agent),
+    }],
+};
+
+pub(crate) static POLICY: MapSchema = MapSchema {
+    about: "The limits of a turn.",
+    fields: &[
+        FieldSchema {
+            name: "maxStepsPerTurn",
+            required: false,
+            example: "maxStepsPerTurn: 32",
+            about: "The limit of steps in a turn.",
+            field_type: FieldType::Positive,
+        },
+        FieldSchema {
+            name: "toolTimeoutMs",
+            required: false,
+            example: "toolTimeoutMs: 120000",
+            about: "The timeout of a tool call, in milliseconds.",
+            field_type: FieldType::Positive,
+        },
+    ],
+};
