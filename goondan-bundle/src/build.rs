@@ -38,12 +38,12 @@ impl Agents {
         self.agents.values()
     }
 
-    /// Replaces the agents by those of `bundle`: agents with the same name are changed by [`Agent::reload`], new ones are
-    /// added and the others are removed. The store stays the same. If the bundle cannot be built, nothing changes.
+    /// Replaces the agents by those of `bundle`: agents with the same name are changed by [`Agent::reload`], new ones
+    /// are added and the others are removed. The store stays the same. If the bundle cannot be built, nothing changes.
     ///
-    /// Returns the outcome for each agent that existed before, by name. [`Agent::reload`] can refuse to change an agent,
-    /// which then stays as it was, while the others are changed. A removed agent is in the map only if closing its
-    /// instances failed.
+    /// Returns the outcome for each agent that existed before, by name. [`Agent::reload`] can refuse to change an
+    /// agent, which then stays as it was, while the others are changed. A removed agent is in the map only if closing
+    /// its instances failed.
     ///
     /// # Errors
     /// As [`Bundle::build_with`]; without `libraries`, as [`Bundle::build`].
@@ -92,8 +92,8 @@ impl Bundle {
         self.build_from(Arc::new(store), None).await
     }
 
-    /// As [`Bundle::build`], also with extensions in libraries, which `libraries` loads. The code of a library runs with all
-    /// rights of the program.
+    /// As [`Bundle::build`], also with extensions in libraries, which `libraries` loads. The code of a library runs
+    /// with all rights of the program.
     ///
     /// # Errors
     /// As [`Bundle::build`], and the errors of [`Libraries::load`], each with the place of the library in the bundle.

@@ -40,8 +40,8 @@ impl Plugins {
     /// file has the digest that the entry pins, if any.
     ///
     /// # Errors
-    /// The errors of [`Library::inspect`] and [`Inspected::extension`]; `E_EXT_LOAD` with both digests when the file has
-    /// another one.
+    /// The errors of [`Library::inspect`] and [`Inspected::extension`]; `E_EXT_LOAD` with both digests when the file
+    /// has another one.
     pub fn inspect(&self, library: &LibraryEntry) -> Result<Inspected> {
         let inspected = Library::inspect(&library.file)?;
         if let Some(pinned) = &library.sha256 {

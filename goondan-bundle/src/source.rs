@@ -14,7 +14,7 @@ pub(crate) fn read(file: &Path) -> Result<String, Diagnostics> {
     text(file, bytes(file)?)
 }
 
-/// As [`read`], for a file that may have nothing to do with bundles: `None` unless it looks as if it declared resources.
+/// As [`read`], for a file that may have nothing to do with bundles: `None` unless it seems to declare resources.
 pub(crate) fn read_if_resources(file: &Path) -> Result<Option<String>, Diagnostics> {
     let bytes = bytes(file)?;
     if looks_like_resources(&bytes) { text(file, bytes).map(Some) } else { Ok(None) }

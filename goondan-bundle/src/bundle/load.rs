@@ -17,17 +17,17 @@ impl Bundle {
     /// Reads a bundle, as [`Bundle::check`] does.
     ///
     /// # Errors
-    /// The first error of the bundle, with a code of the family `E_CONFIG_…`, or `E_EXT_LOAD` for the entry of a library
-    /// that does not exist. The message begins with `<file>:<line>:<column>: `, or with the path alone when there is no
-    /// text to point at. The suggestion is the remedy, and also says how many more errors there are.
+    /// The first error of the bundle, with a code of the family `E_CONFIG_…`, or `E_EXT_LOAD` for the entry of a
+    /// library that does not exist. The message begins with `<file>:<line>:<column>: `, or with the path alone when
+    /// there is no text to point at. The suggestion is the remedy, and also says how many more errors there are.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         Self::check(path).map_err(Diagnostics::into_error)
     }
 
     /// Reads a bundle without running anything. `path` is a YAML file, which is the whole bundle, or a directory. Of a
-    /// directory all YAML files are read, also in nested directories, except for those in `dist`, `node_modules`, hidden
-    /// and cache directories, and in directories that are bundles themselves because they contain a `goondan.yaml`.
-    /// Files that do not look as if they declared resources are ignored.
+    /// directory all YAML files are read, also in nested directories, except for those in `dist`, `node_modules`,
+    /// hidden and cache directories, and in directories that are bundles themselves because they contain a
+    /// `goondan.yaml`. Files that do not look as if they declared resources are ignored.
     ///
     /// # Errors
     /// All errors of the bundle at once.
@@ -46,8 +46,8 @@ impl Bundle {
         Self::reader().check(path)
     }
 
-    /// As [`Bundle::check`], in a program with these extensions. Errors are also: entries of other extensions, configs that
-    /// do not fit, and extensions of an agent that cannot be ordered.
+    /// As [`Bundle::check`], in a program with these extensions. Errors are also: entries of other extensions, configs
+    /// that do not fit, and extensions of an agent that cannot be ordered.
     ///
     /// # Errors
     /// All errors of the bundle at once.

@@ -125,8 +125,8 @@ impl Bundle {
     }
 
     /// Returns the extensions of an agent in the order in which they are loaded, each with its name, its entry, and the
-    /// settings of the extension, replaced key by key by those of the agent. Values from the environment are kept as they
-    /// are written.
+    /// settings of the extension, replaced key by key by those of the agent. Values from the environment are kept as
+    /// they are written.
     // LOAD-01, F-REF
     pub fn extensions_of<'a>(
         &self,
@@ -152,21 +152,22 @@ impl Bundle {
         Diagnostics::new(errors).map_or(Ok(()), Err)
     }
 
-    /// Returns the limits of an agent: its own, completed by those of its swarm. A limit that neither sets is `None`; the
-    /// runtime has defaults.
+    /// Returns the limits of an agent: its own, completed by those of its swarm. A limit that neither sets is `None`;
+    /// the runtime has defaults.
     // D-22
     pub fn policy_of(&self, agent: &AgentResource) -> Policy {
         let member = |swarm: &&SwarmResource| swarm.agents.iter().any(|member| member.name == agent.name);
         agent.policy.or(self.swarm().filter(member).map(|swarm| swarm.policy).unwrap_or_default())
     }
 
-    /// Returns when conversations are synced to the disk. Defaults to the end of each turn if the swarm does not set it.
+    /// Returns when conversations are synced to the disk: the `fsync` of the swarm, or at the end of each turn.
     pub fn fsync(&self) -> Fsync {
         self.swarm().and_then(|swarm| swarm.fsync).unwrap_or_default()
     }
 
-    /// Returns the name of the bundle's workspace: the `instanceKey` of the swarm, which defaults to the name of the swarm.
-    /// Without a swarm it is the name of the entry agent. It is returned as written, and may not be fit for a directory.
+    /// Returns the name of the bundle's workspace: the `instanceKey` of the swarm, which defaults to the name of the
+    /// swarm. Without a swarm it is the name of the entry agent. It is returned as written, and may not be fit for a
+    /// directory.
     ///
     /// # Errors
     /// As [`Bundle::entry_agent`], when there is no swarm.

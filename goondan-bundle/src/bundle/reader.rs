@@ -25,8 +25,8 @@ impl Bundle {
 }
 
 impl<'a> Reader<'a> {
-    /// Sets the extensions of the program. Errors are then also: entries of other extensions, configs that do not fit, and
-    /// extensions of an agent that cannot be ordered.
+    /// Sets the extensions of the program. Errors are then also: entries of other extensions, configs that do not fit,
+    /// and extensions of an agent that cannot be ordered.
     // ORDER-11
     #[must_use]
     pub fn linked(mut self, extensions: &'a [KnownExtension<'a>]) -> Self {
@@ -34,8 +34,8 @@ impl<'a> Reader<'a> {
         self
     }
 
-    /// Sets what inspects libraries. Errors are then also: libraries that could not be loaded, configs that do not fit the
-    /// schemas that they contain, and extensions of an agent that cannot be ordered.
+    /// Sets what inspects libraries. Errors are then also: libraries that could not be loaded, configs that do not fit
+    /// the schemas that they contain, and extensions of an agent that cannot be ordered.
     // ORDER-11
     #[must_use]
     pub fn libraries(mut self, libraries: &'a dyn Libraries) -> Self {
@@ -43,8 +43,8 @@ impl<'a> Reader<'a> {
         self
     }
 
-    /// Sets whether entries may be absolute paths. Defaults to `false`: the author of a bundle must not choose which files
-    /// of the machine are run.
+    /// Sets whether entries may be absolute paths. Defaults to `false`: the author of a bundle must not choose which
+    /// files of the machine are run.
     #[must_use]
     pub fn allow_absolute(mut self, allowed: bool) -> Self {
         self.allow_absolute = allowed;

@@ -9,8 +9,8 @@ use crate::resource::ExtensionUse;
 /// A layer, and the index of the use of the extension that declares it.
 type Layer = (LayerInfo, usize);
 
-/// Reports the layers that cannot be ordered, as far as they are known before `#[init]`. `uses` are all extensions of an
-/// agent.
+/// Reports the layers that cannot be ordered, as far as they are known before `#[init]`. `uses` are all extensions of
+/// an agent.
 pub(super) fn check(uses: &[ExtensionUse<'_>], extensions: &Extensions<'_>) {
     let names: Vec<_> = uses.iter().map(|each| each.used.target.name.clone()).collect();
     for kind in [MiddlewareKind::Turn, MiddlewareKind::Step, MiddlewareKind::ToolCall] {

@@ -50,7 +50,7 @@ pub enum Severity {
     Warning,
 }
 
-/// The word that a report begins with: `error`, or `hint` for a warning.
+/// The word in reports: `error`, or `hint` for a warning.
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -68,7 +68,7 @@ impl fmt::Display for Severity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// Whether the bundle can be used nevertheless.
+    /// Whether the bundle can be used in spite of it.
     pub severity: Severity,
     /// The stable code of an error; warnings have none.
     pub code: Option<ErrorCode>,

@@ -11,14 +11,14 @@ use super::{Diagnostic, Sink, location};
 /// serialized, a list of objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostics {
-    // In a box, so that the `Err` of a result stays small.
+    // Boxed to keep the `Err` of results small.
     first: Box<Diagnostic>,
     rest: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
-    /// The diagnostics of each file, in the order of the sinks. Those of other files, which the files of the sinks name,
-    /// come last.
+    /// The diagnostics of each file, in the order of the sinks. Those of other files, which the files of the sinks
+    /// name, come last.
     pub(crate) fn gather(sinks: impl IntoIterator<Item = Sink>) -> Option<Self> {
         let (mut all, mut elsewhere) = (Vec::new(), Vec::new());
         for sink in sinks {
@@ -43,24 +43,24 @@ impl Diagnostics {
         Some(Self { first: Box::new(diagnostics.next()?), rest: diagnostics.collect() })
     }
 
-    /// The first diagnostic.
+    /// Returns the first diagnostic.
     pub fn first(&self) -> &Diagnostic {
         &self.first
     }
 
-    /// All diagnostics, in the order of the files and their lines.
+    /// Returns all diagnostics, in the order of the files and their lines.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         std::iter::once(&*self.first).chain(&self.rest)
     }
 
-    /// The number of diagnostics: at least one.
+    /// Returns the number of diagnostics: at least one.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
         1 + self.rest.len()
     }
 
-    /// The first diagnostic as an error with the message `<file>:<line>:<column>: <message>`. Its suggestion also says
-    /// how many more there are.
+    /// Returns the first diagnostic as an error with the message `<file>:<line>:<column>: <message>`. Its suggestion also
+    /// says how many more there are.
     pub fn into_error(self) -> Error {
         let Diagnostic { code, file, place, message, mut suggestion, .. } = *self.first;
         let more = self.rest.len();

@@ -22,8 +22,8 @@ pub(crate) trait Resource {
 /// The names that a bundle declares, whether or not their resources can be read.
 pub(crate) struct Names<'a> {
     documents: &'a [Document<'a>],
-    /// Whether the kind and the name of every document are known. If not, a document without them may declare a name that
-    /// seems to be missing.
+    /// Whether the kind and the name of every document are known. If not, a document without them may declare a name
+    /// that seems to be missing.
     complete: bool,
 }
 

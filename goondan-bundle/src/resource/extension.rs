@@ -19,8 +19,8 @@ pub struct ExtensionResource {
     /// `spec.entry`: the location of its code.
     // LOAD-03
     pub entry: Entry,
-    /// `spec.config`: an object, which defaults to an empty one. Values from the environment are kept as they are written:
-    /// `{"valueFrom": …}`.
+    /// `spec.config`: an object, which defaults to an empty one. Values from the environment are kept as they are
+    /// written: `{"valueFrom": …}`.
     // LOAD-06
     pub config: Value,
     /// The settings in [`config`](Self::config) whose values are taken from the environment.

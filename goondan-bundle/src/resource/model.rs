@@ -29,11 +29,11 @@ pub struct ModelResource {
 pub enum Provider {
     /// A list of answers, played in order: no key, no network.
     Scripted {
-        /// The YAML file with the answers, joined to the root of the bundle. It exists, below the root.
+        /// The YAML file with the answers: below the root of the bundle, joined to it. It exists.
         script: PathBuf,
         /// The answers that the file had when the bundle was read.
         items: Vec<ScriptItem>,
-        /// The file to which every request is appended as a line of JSON, joined to the root of the bundle and below it.
+        /// The file to which every request is appended as a line of JSON: below the root of the bundle, joined to it.
         record: Option<PathBuf>,
     },
 }

@@ -15,8 +15,8 @@ const PATH: &str = r"^(?!/)(?!(.*/)?\.\.(/|$))(?!(\./?)*$).+$";
 /// Returns the JSON Schema (draft 2020-12) of a document of a bundle. `extensions` are the extensions that are known by
 /// name, each with the schema of its config: the config of an Extension with the entry `linked:<name>` must fit it.
 ///
-/// Editors complete and check documents with it. It covers each document by itself; what several documents must agree on
-/// is checked by [`Bundle::check`](crate::Bundle::check).
+/// Editors complete and check documents with it. It covers each document by itself; what several documents must agree
+/// on is checked by [`Bundle::check`](crate::Bundle::check).
 ///
 /// ```
 /// # mod goondan { pub use goondan_bundle as bundle; }

@@ -22,8 +22,8 @@ const MAX_NODES: usize = 50_000;
 /// The limit of uses of one anchor (F-REF).
 const MAX_ALIASES_PER_ANCHOR: usize = 10;
 
-/// The stack for [`MAX_DEPTH`] levels. Debug builds of the parser need 45 kB per level: more than the stack of a thread
-/// of an async runtime has for all levels.
+/// The stack for [`MAX_DEPTH`] levels. Debug builds of the parser need 45 kB per level, and the threads of an async
+/// runtime have less than that for all levels.
 const STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Returns the documents of a file, each parsed or refused. After an error from which the parser can recover, the
@@ -53,7 +53,7 @@ pub(crate) fn one<T: DeserializeOwned>(file: &Path, text: &str, code: ErrorCode)
 fn options() -> Options {
     serde_saphyr::options! {
         strict_booleans: true,
-        // `0755` and `1_000` are numbers for some YAML parsers only. Here they are text, which fields of numbers refuse.
+        // `0755` and `1_000` are numbers for some YAML parsers only. Here they are text, which number fields refuse.
         leading_zero_numbers_as_strings: true,
         underscored_numbers_as_strings: true,
         reject_unsupported_tags: true,

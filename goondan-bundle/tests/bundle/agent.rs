@@ -1,13 +1,15 @@
-//! Faults of agents.
+//! Errors in agents.
 
-use crate::fixture::{AGENT, assert_agent_fault, assert_fault};
+use goondan_bundle::Bundle;
+
+use crate::fixture::{AGENT, MODEL, assert_agent_error, assert_error, bundle_of};
 
 #[test]
 fn unknown_field_of_a_spec() {
     let spec = "  model: Model/main\n  policy:\n    maxStepPerTurn: 3\n";
     let words =
         ["unknown field `maxStepPerTurn`", "`spec.policy`", "`toolTimeoutMs`", "did you mean `maxStepsPerTurn`?"];
-    assert_agent_fault(spec, "E_CONFIG_SCHEMA_INVALID", "7:5", &words);
+    assert_agent_error(spec, "E_CONFIG_SCHEMA_INVALID", "7:5", &words);
 }
 
 #[test]
@@ -16,60 +18,66 @@ fn limits_are_positive_whole_numbers() {
         let spec = format!("  model: Model/main\n  policy:\n    maxStepsPerTurn: {wrong}\n    toolTimeoutMs: 5\n");
         let words = ["`spec.policy.maxStepsPerTurn` must be a whole number from 1"];
         let place = if wrong.is_empty() { "7:20" } else { "7:22" };
-        assert_agent_fault(&spec, "E_CONFIG_SCHEMA_INVALID", place, &words);
+        assert_agent_error(&spec, "E_CONFIG_SCHEMA_INVALID", place, &words);
     }
     let spec = "  model: Model/main\n  policy: { toolTimeoutMs: 0 }\n";
-    assert_agent_fault(spec, "E_CONFIG_SCHEMA_INVALID", "6:28", &["`spec.policy.toolTimeoutMs`", "`0`"]);
+    assert_agent_error(spec, "E_CONFIG_SCHEMA_INVALID", "6:28", &["`spec.policy.toolTimeoutMs`", "`0`"]);
 }
 
 #[test]
 fn reference_of_a_wrong_form() {
     for wrong in ["main", "Model/", "/main", "Model/a/b", "5", "[a]"] {
         let words = ["`spec.model` must be a reference of the form `Kind/name`"];
-        assert_agent_fault(&format!("  model: {wrong}\n"), "E_CONFIG_INVALID_REF", "5:10", &words);
+        assert_agent_error(&format!("  model: {wrong}\n"), "E_CONFIG_INVALID_REF", "5:10", &words);
     }
-    assert_agent_fault("  model: modle/main\n", "E_CONFIG_INVALID_REF", "5:10", &["did you mean `Model`?"]);
+    assert_agent_error("  model: modle/main\n", "E_CONFIG_INVALID_REF", "5:10", &["did you mean `Model`?"]);
     let words = ["`spec.model` must mean a Model", "an Extension"];
-    assert_agent_fault("  model: Extension/message-window\n", "E_CONFIG_INVALID_REF", "5:10", &words);
+    assert_agent_error("  model: Extension/message-window\n", "E_CONFIG_INVALID_REF", "5:10", &words);
 }
 
 #[test]
 fn reference_to_nothing() {
     let words = ["no Model `mian`", "it has `main`", "write `Model/main`"];
-    assert_agent_fault("  model: Model/mian\n", "E_CONFIG_REF_NOT_FOUND", "5:10", &words);
+    assert_agent_error("  model: Model/mian\n", "E_CONFIG_REF_NOT_FOUND", "5:10", &words);
     let spec = "  model: Model/main\n  extensions:\n    - ref: { kind: Extension, name: window }\n";
-    assert_agent_fault(spec, "E_CONFIG_REF_NOT_FOUND", "7:12", &["no Extension `window`", "`message-window`"]);
-    assert_fault(&[AGENT], "E_CONFIG_REF_NOT_FOUND", "5:10", &["no Model at all", "kind: Model"]);
+    assert_agent_error(spec, "E_CONFIG_REF_NOT_FOUND", "7:12", &["no Extension `window`", "`message-window`"]);
+    assert_error(&[AGENT], "E_CONFIG_REF_NOT_FOUND", "5:10", &["no Model at all", "kind: Model"]);
 }
 
 #[test]
 fn extensions_are_mappings_with_a_reference_each_once() {
     let spec = "  model: Model/main\n  extensions: [ Extension/message-window ]\n";
-    assert_agent_fault(
+    assert_agent_error(
         spec,
         "E_CONFIG_INVALID_REF",
         "6:17",
         &["`spec.extensions[0]`", "{ ref: \"Extension/message-window\" }"],
     );
     let spec = "  model: Model/main\n  extensions:\n    - ref: Extension/message-window\n    - ref: Extension/message-window\n";
-    assert_agent_fault(spec, "E_CONFIG_SCHEMA_INVALID", "8:7", &["`message-window` is listed twice"]);
+    assert_agent_error(spec, "E_CONFIG_SCHEMA_INVALID", "8:7", &["`message-window` is listed twice"]);
     let spec = "  model: Model/main\n  extensions:\n    - config: {}\n";
-    assert_agent_fault(spec, "E_CONFIG_SCHEMA_INVALID", "7:7", &["`spec.extensions[0].ref` is missing"]);
+    assert_agent_error(spec, "E_CONFIG_SCHEMA_INVALID", "7:7", &["`spec.extensions[0].ref` is missing"]);
     let spec = "  model: Model/main\n  extensions: { ref: Extension/message-window }\n";
-    assert_agent_fault(spec, "E_CONFIG_SCHEMA_INVALID", "6:15", &["`spec.extensions` must be a list", "a mapping"]);
+    assert_agent_error(spec, "E_CONFIG_SCHEMA_INVALID", "6:15", &["`spec.extensions` must be a list", "a mapping"]);
+}
+
+#[test]
+fn extensions_that_are_no_list_are_one_error() {
+    let directory = bundle_of(&[MODEL, &format!("{AGENT}  extensions: {{}}\n")]);
+    assert_eq!(Bundle::check(directory.path()).unwrap_err().len(), 1);
 }
 
 #[test]
 fn config_is_a_mapping() {
     let spec = "  model: Model/main\n  extensions: [ { ref: Extension/message-window, config: 5 } ]\n";
-    assert_agent_fault(spec, "E_CONFIG_SCHEMA_INVALID", "6:58", &["`spec.extensions[0].config` must be a mapping"]);
+    assert_agent_error(spec, "E_CONFIG_SCHEMA_INVALID", "6:58", &["`spec.extensions[0].config` must be a mapping"]);
 }
 
 #[test]
-fn skipping_failed_extensions_is_not_offered_yet() {
+fn skipping_failed_extensions_is_not_supported_yet() {
     let spec = "  model: Model/main\n  extensions:\n    - ref: Extension/message-window\n      onError: ";
     let words = ["`spec.extensions[0].onError`", "does not offer yet", "onError: abort"];
-    assert_agent_fault(
+    assert_agent_error(
         &format!(
             "{spec}skip
 "
@@ -78,5 +86,5 @@ fn skipping_failed_extensions_is_not_offered_yet() {
         "8:16",
         &words,
     );
-    assert_agent_fault(&format!("{spec}abrot\n"), "E_CONFIG_SCHEMA_INVALID", "8:16", &["did you mean `abort`?"]);
+    assert_agent_error(&format!("{spec}abrot\n"), "E_CONFIG_SCHEMA_INVALID", "8:16", &["did you mean `abort`?"]);
 }

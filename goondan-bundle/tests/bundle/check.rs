@@ -1,4 +1,4 @@
-//! All faults of a bundle at once, and how they are told.
+//! All errors of a bundle at once, and the forms of the report.
 
 use goondan_bundle::{Bundle, KnownExtension};
 use goondan_covers::covers;
@@ -10,8 +10,8 @@ const SCRIPT: (&str, &str) = ("script.yaml", "- say: hello\n");
 
 #[test]
 #[covers("RULE-02", "SCHEMA-01")]
-fn every_fault_is_named_with_its_place() {
-    let two_faults = "\
+fn every_error_is_reported_with_its_place() {
+    let two_errors = "\
 apiVersion: goondan.ai/v1
 kind: Agent
 metadata: { name: main }
@@ -22,20 +22,20 @@ spec:
     let dangling = AGENT.replace("name: main", "name: other").replace("Model/main", "Model/mian");
     let directory = directory_of(&[
         SCRIPT,
-        ("goondan.yaml", &[two_faults, &dangling].join("---\n")),
+        ("goondan.yaml", &[two_errors, &dangling].join("---\n")),
         ("model.yaml", &MODEL.replace("scripted", "magic")),
         ("window.yaml", &EXTENSION.replace("entry", "etnry")),
     ]);
-    let faults = Bundle::check(directory.path()).unwrap_err();
-    let told: Vec<_> = faults
+    let errors = Bundle::check(directory.path()).unwrap_err();
+    let reported: Vec<_> = errors
         .iter()
-        .map(|fault| {
-            let file = fault.file.strip_prefix(directory.path()).unwrap().display();
-            format!("{file}:{} {} {}", fault.place.unwrap(), fault.path, code(fault))
+        .map(|error| {
+            let file = error.file.strip_prefix(directory.path()).unwrap().display();
+            format!("{file}:{} {} {}", error.place.unwrap(), error.path, code(error))
         })
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "goondan.yaml:5:3 spec.modle E_CONFIG_SCHEMA_INVALID",
             "goondan.yaml:6:30 spec.policy.maxStepsPerTurn E_CONFIG_SCHEMA_INVALID",
@@ -44,20 +44,20 @@ spec:
             "window.yaml:5:3 spec.etnry E_CONFIG_SCHEMA_INVALID",
         ]
     );
-    assert_eq!(faults.len(), 5);
-    assert!(faults.iter().all(|fault| !fault.message.is_empty() && !fault.suggestion.is_empty()));
+    assert_eq!(errors.len(), 5);
+    assert!(errors.iter().all(|error| !error.message.is_empty() && !error.suggestion.is_empty()));
 }
 
 #[test]
 #[covers("RULE-02")]
-fn faults_of_all_checks_are_told_together() {
+fn errors_of_all_checks_are_reported_together() {
     let agent =
         AGENT.replace("  model: Model/main\n", "  model: Model/mian\n  extensions: [ { ref: Extension/window } ]\n");
     let directory = directory_of(&[
         SCRIPT,
-        // Two faults in one document.
+        // Two errors in one document.
         ("goondan.yaml", &MODEL.replace("script:", "scrpt:").replace("kind: Model", "kind: Model\nnote: x")),
-        // One in each of two others, and a reference that leads nowhere.
+        // One in each of two others, and a reference to a resource that does not exist.
         ("agents/a.yaml", &agent.replace("spec:", "spec:\n  system: 5")),
         ("agents/b.yaml", &AGENT.replace("name: main", "name: Other")),
         // A config that does not fit.
@@ -65,10 +65,10 @@ fn faults_of_all_checks_are_told_together() {
     ]);
     let config_schema = json!({ "properties": { "maxMessages": { "maximum": 9 } } });
     let known = [KnownExtension { name: "message-window", config_schema, middlewares: &[] }];
-    let faults = Bundle::check_with(directory.path(), &known).unwrap_err();
-    let told: Vec<_> = faults.iter().map(|fault| (fault.place.unwrap().to_string(), code(fault))).collect();
+    let errors = Bundle::check_with(directory.path(), &known).unwrap_err();
+    let reported: Vec<_> = errors.iter().map(|error| (error.place.unwrap().to_string(), code(error))).collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("3:1".to_owned(), "E_CONFIG_SCHEMA_INVALID"),
             ("5:29".to_owned(), "E_CONFIG_SCHEMA_INVALID"),
@@ -77,21 +77,21 @@ fn faults_of_all_checks_are_told_together() {
             ("6:10".to_owned(), "E_CONFIG_REF_NOT_FOUND"),
             ("3:19".to_owned(), "E_CONFIG_INVALID_NAME"),
         ],
-        "{faults}"
+        "{errors}"
     );
 }
 
 #[test]
-fn faults_are_told_a_line_each_with_the_remedy_below() {
+fn errors_are_displayed_a_line_each_with_the_remedy_below() {
     let directory = directory_of(&[SCRIPT, ("goondan.yaml", &AGENT.replace("  model", "  \"a\\nb\": 1\n  model"))]);
-    let faults = Bundle::check(directory.path()).unwrap_err();
+    let errors = Bundle::check(directory.path()).unwrap_err();
     let file = directory.path().join("goondan.yaml").display().to_string();
     let (unknown, dangling) = (
         "unknown field `a b` in `spec`: expected `model`, `system`, `extensions` or `policy`",
         "the bundle has no Model `main`; it has no Model at all",
     );
     assert_eq!(
-        faults.to_string(),
+        errors.to_string(),
         format!(
             "{file}:5:3: error[E_CONFIG_SCHEMA_INVALID]: {unknown}\n    help: remove `a b`\n\
              {file}:6:10: error[E_CONFIG_REF_NOT_FOUND]: {dangling}\n    \
@@ -101,10 +101,10 @@ fn faults_are_told_a_line_each_with_the_remedy_below() {
 }
 
 #[test]
-fn faults_are_told_as_json() {
+fn errors_are_serialized_as_json() {
     let directory = directory_of(&[SCRIPT, ("goondan.yaml", AGENT)]);
-    let faults = Bundle::check(directory.path()).unwrap_err();
-    let told = serde_json::to_value(&faults).unwrap();
+    let errors = Bundle::check(directory.path()).unwrap_err();
+    let reported = serde_json::to_value(&errors).unwrap();
     let expected = json!([{
         "code": "E_CONFIG_REF_NOT_FOUND",
         "message": "the bundle has no Model `main`; it has no Model at all",
@@ -113,17 +113,17 @@ fn faults_are_told_as_json() {
         "line": 5,
         "column": 10,
         "suggestion": "add a document with `kind: Model` and the name `main`",
-        "helpUrl": faults.first().code.as_ref().unwrap().help_url(),
+        "helpUrl": errors.first().code.as_ref().unwrap().help_url(),
     }]);
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 
     let missing = Bundle::check(directory.path().join("nowhere")).unwrap_err();
-    let told = serde_json::to_value(missing.first()).unwrap();
-    assert_eq!((&told["line"], &told["path"]), (&json!(null), &json!("")));
+    let reported = serde_json::to_value(missing.first()).unwrap();
+    assert_eq!((&reported["line"], &reported["path"]), (&json!(null), &json!("")));
 }
 
 #[test]
-fn loading_says_how_many_more_faults_there_are() {
+fn error_of_loading_says_how_many_more_errors_there_are() {
     let directory =
         directory_of(&[SCRIPT, ("goondan.yaml", &AGENT.replace("  model: Model/main", "  modle: x\n  policy: 5"))]);
     let error = Bundle::load(directory.path()).unwrap_err();
@@ -134,17 +134,17 @@ fn loading_says_how_many_more_faults_there_are() {
 
 #[test]
 #[covers("RULE-02")]
-fn script_of_a_model_is_checked_where_it_stands() {
+fn errors_in_the_script_of_a_model_have_their_places_in_the_script() {
     for (script, place, words) in
         [("- say: a\n- sya: b\n", "2:3", "unknown field `sya`"), ("- say: [a\n", "1:8", "unclosed bracket")]
     {
         let other = MODEL.replace("name: main", "name: other");
         let directory =
             directory_of(&[("script.yaml", script), ("goondan.yaml", &[MODEL, AGENT, &other].join("---\n"))]);
-        let faults = Bundle::check(directory.path()).unwrap_err();
-        assert_eq!(faults.len(), 1, "two models, one script: {faults}");
-        assert_eq!(faults.first().file, directory.path().join("script.yaml"));
-        assert_eq!(faults.first().place.unwrap().to_string(), place, "{faults}");
-        assert!(faults.first().message.contains(words), "{faults}");
+        let errors = Bundle::check(directory.path()).unwrap_err();
+        assert_eq!(errors.len(), 1, "two models, one script: {errors}");
+        assert_eq!(errors.first().file, directory.path().join("script.yaml"));
+        assert_eq!(errors.first().place.unwrap().to_string(), place, "{errors}");
+        assert!(errors.first().message.contains(words), "{errors}");
     }
 }

@@ -1,4 +1,4 @@
-//! Files that are no bundle: each a clear error, before it costs much.
+//! Files that are no bundle: each is a clear error before it takes much time or memory.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use goondan_bundle::Bundle;
 use goondan_core::Error;
 
-use crate::fixture::{AGENT, EXTENSION, MODEL, assert_fault, load};
+use crate::fixture::{AGENT, EXTENSION, MODEL, assert_error, load};
 
 #[track_caller]
 fn assert_refused(path: &Path, words: &[&str]) -> Error {
@@ -43,7 +43,7 @@ fn empty_file() {
     for content in ["", "\n", "# only a comment\n", "---\n---\n"] {
         assert_content_refused(content, &[":1:1: ", "the file is empty"]);
     }
-    assert_fault(&["a: 1\n"], "E_CONFIG_SCHEMA_INVALID", "1:1", &["declares nothing", "`kind`"]);
+    assert_error(&["a: 1\n"], "E_CONFIG_SCHEMA_INVALID", "1:1", &["declares nothing", "`kind`"]);
 }
 
 #[test]
@@ -54,8 +54,8 @@ fn content_that_is_not_text() {
 }
 
 #[test]
-fn byte_order_mark_is_no_fault() {
-    assert_fault(&["\u{feff}kind: Agnet\napiVersion: goondan.ai/v1\n"], "E_CONFIG_UNKNOWN_KIND", "1:7", &["Agnet"]);
+fn byte_order_mark_is_no_error() {
+    assert_error(&["\u{feff}kind: Agnet\napiVersion: goondan.ai/v1\n"], "E_CONFIG_UNKNOWN_KIND", "1:7", &["Agnet"]);
 }
 
 #[test]
@@ -88,9 +88,9 @@ fn yaml_that_does_not_parse() {
 }
 
 #[test]
-fn fault_of_a_document_before_broken_yaml_is_told_first() {
-    assert_fault(&[&AGENT.replace("model:", "modle:"), "a: [1\n"], "E_CONFIG_SCHEMA_INVALID", "5:3", &["modle"]);
-    assert_fault(&[AGENT, "a: [1\n"], "E_CONFIG_PARSE_ERROR", "7:4", &["unclosed bracket"]);
+fn error_of_a_document_before_broken_yaml_is_reported_first() {
+    assert_error(&[&AGENT.replace("model:", "modle:"), "a: [1\n"], "E_CONFIG_SCHEMA_INVALID", "5:3", &["modle"]);
+    assert_error(&[AGENT, "a: [1\n"], "E_CONFIG_PARSE_ERROR", "7:4", &["unclosed bracket"]);
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn file_that_may_not_be_read() {
         fs::write(file, AGENT).unwrap();
         fs::set_permissions(file, fs::Permissions::from_mode(0o000)).unwrap();
     }
-    // The superuser may read everything.
+    // The superuser can read everything.
     if fs::read(&file).is_err() {
         assert_refused(&file, &["permission denied"]);
         assert_eq!(Bundle::check(directory.path()).unwrap_err().len(), 2);

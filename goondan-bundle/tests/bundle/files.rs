@@ -1,4 +1,4 @@
-//! Bundles of several files: which ones are read, and what is said across them.
+//! Bundles of several files: the files that are read, and errors that involve several of them.
 
 use std::fs;
 use std::path::Path;
@@ -18,14 +18,14 @@ fn files(bundle: &Bundle) -> Vec<&str> {
 }
 
 #[track_caller]
-fn assert_one_fault(root: &Path, faults: &Diagnostics, place: &str, words: &str) {
-    assert_eq!(faults.len(), 1, "{faults}");
-    let told = faults.to_string();
+fn assert_one_error(root: &Path, errors: &Diagnostics, place: &str, words: &str) {
+    assert_eq!(errors.len(), 1, "{errors}");
+    let report = errors.to_string();
     assert!(
-        told.starts_with(root.join(place).display().to_string().trim_end_matches('/')),
-        "expected {place}, got {told}"
+        report.starts_with(root.join(place).display().to_string().trim_end_matches('/')),
+        "expected {place}, got {report}"
     );
-    assert!(told.contains(words), "`{words}` is missing: {told}");
+    assert!(report.contains(words), "`{words}` is missing: {report}");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn file_that_is_named_is_the_whole_bundle() {
 }
 
 #[test]
-fn directories_of_others_are_not_scanned() {
+fn third_party_hidden_cache_and_bundle_directories_are_not_scanned() {
     let directory = directory_of(&[
         SCRIPT,
         ("goondan.yaml", &[MODEL, AGENT].join("---\n")),
@@ -74,12 +74,12 @@ fn directories_of_others_are_not_scanned() {
     ]);
     assert_eq!(files(&Bundle::load(directory.path()).unwrap()), ["goondan.yaml"]);
     fs::write(directory.path().join("examples/a.yaml"), BROKEN).unwrap();
-    let faults = Bundle::check(directory.path()).unwrap_err();
-    assert_one_fault(directory.path(), &faults, "examples/a.yaml:2:7", "unclosed bracket");
+    let errors = Bundle::check(directory.path()).unwrap_err();
+    assert_one_error(directory.path(), &errors, "examples/a.yaml:2:7", "unclosed bracket");
 }
 
 #[test]
-fn files_that_declare_nothing_do_no_harm() {
+fn files_that_declare_nothing_are_ignored() {
     let directory = directory_of(&[
         SCRIPT,
         ("goondan.yaml", &[MODEL, AGENT].join("---\n")),
@@ -94,7 +94,7 @@ fn files_that_declare_nothing_do_no_harm() {
 }
 
 #[test]
-fn limits_are_those_of_each_file() {
+fn limits_apply_to_each_file() {
     let root = directory_of(&[SCRIPT, ("goondan.yaml", &[MODEL, AGENT].join("---\n"))]);
     let file = root.path().join("more.yaml");
     let many = |count| AGENT.to_owned() + &"---\na: 1\n".repeat(count);
@@ -106,42 +106,42 @@ fn limits_are_those_of_each_file() {
         ("kind: Agent\na: \0\n".to_owned(), "more.yaml:2:4", "binary"),
     ] {
         fs::write(&file, content).unwrap();
-        let faults = Bundle::check(root.path()).unwrap_err();
-        assert!(faults.to_string().contains(words), "{faults}");
-        assert!(faults.to_string().contains(&root.path().join(place).display().to_string()), "{faults}");
+        let errors = Bundle::check(root.path()).unwrap_err();
+        assert!(errors.to_string().contains(words), "{errors}");
+        assert!(errors.to_string().contains(&root.path().join(place).display().to_string()), "{errors}");
     }
 }
 
 #[test]
-fn name_in_two_files_is_told_with_both_places() {
+fn name_in_two_files_is_reported_with_both_places() {
     let directory = directory_of(&[SCRIPT, ("goondan.yaml", &[MODEL, AGENT].join("---\n")), ("more/a.yaml", AGENT)]);
-    let faults = Bundle::check(directory.path()).unwrap_err();
+    let errors = Bundle::check(directory.path()).unwrap_err();
     let first = format!("another Agent `main` at {}:8:19", directory.path().join("goondan.yaml").display());
-    assert_one_fault(directory.path(), &faults, "more/a.yaml:3:19", &first);
+    assert_one_error(directory.path(), &errors, "more/a.yaml:3:19", &first);
 }
 
 #[test]
-fn file_that_cannot_be_read_hides_no_other_and_makes_no_reference_dangle() {
+fn file_that_cannot_be_read_hides_no_other_error_and_causes_none() {
     let directory = directory_of(&[SCRIPT, ("a.yaml", AGENT), ("b.yaml", BROKEN)]);
-    let faults = Bundle::check(directory.path()).unwrap_err();
-    assert_one_fault(directory.path(), &faults, "b.yaml:2:7", "unclosed bracket");
+    let errors = Bundle::check(directory.path()).unwrap_err();
+    assert_one_error(directory.path(), &errors, "b.yaml:2:7", "unclosed bracket");
     let directory = directory_of(&[SCRIPT, ("a.yaml", &AGENT.replace("spec", "spce")), ("b.yaml", BROKEN)]);
     assert_eq!(Bundle::check(directory.path()).unwrap_err().len(), 2, "`spce` and the bracket");
 }
 
 #[test]
-fn directory_of_bundles_names_one() {
+fn error_for_a_directory_of_bundles_names_one_of_them() {
     let directory = directory_of(&[("first/goondan.yaml", AGENT), ("second/goondan.yaml", AGENT)]);
-    let faults = Bundle::check(directory.path()).unwrap_err();
-    assert_one_fault(directory.path(), &faults, "", "first`");
+    let errors = Bundle::check(directory.path()).unwrap_err();
+    assert_one_error(directory.path(), &errors, "", "first`");
 }
 
 #[test]
 fn bottomless_directory_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir_all(directory.path().join("a/".repeat(40))).unwrap();
-    let faults = Bundle::check(directory.path()).unwrap_err();
-    assert!(faults.to_string().contains("directories in one another"), "{faults}");
+    let errors = Bundle::check(directory.path()).unwrap_err();
+    assert!(errors.to_string().contains("directories in one another"), "{errors}");
 }
 
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! A bundle in a directory of its own, and what is asserted of its faults.
+//! Helpers: bundles in temporary directories, and assertions about their errors.
 
 use std::fs;
 
@@ -37,7 +37,7 @@ pub(crate) fn bundle_of(documents: &[&str]) -> TempDir {
     directory
 }
 
-/// A directory with these files, by their paths in it.
+/// A temporary directory with these files, each with its path in the directory.
 pub(crate) fn directory_of(files: &[(&str, &str)]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (path, content) in files {
@@ -58,24 +58,24 @@ pub(crate) fn code(error: &Diagnostic) -> &str {
     error.code.as_ref().unwrap().as_str()
 }
 
-/// Loads the documents and asserts what is said: the code, the place, and words of the message and the suggestion.
+/// Loads the documents and asserts the code and the place of the first error, and words of its message and suggestion.
 #[track_caller]
-pub(crate) fn assert_fault(documents: &[&str], code: &str, place: &str, words: &[&str]) {
+pub(crate) fn assert_error(documents: &[&str], code: &str, place: &str, words: &[&str]) {
     let directory = bundle_of(documents);
     let error = Bundle::load(directory.path()).unwrap_err();
     let prefix = format!("{}:{place}: ", directory.path().join("goondan.yaml").display());
     assert!(error.message().starts_with(&prefix), "expected {prefix}, got {error:?}");
     assert_eq!(error.code(), code, "{error:?}");
     assert!(error.suggestion().is_some(), "{error:?}");
-    let said = format!("{}\n{}", error.message(), error.suggestion().unwrap());
+    let text = format!("{}\n{}", error.message(), error.suggestion().unwrap());
     for word in words {
-        assert!(said.contains(word), "`{word}` is missing: {error:?}");
+        assert!(text.contains(word), "`{word}` is missing: {error:?}");
     }
 }
 
-/// As `assert_fault`, for an agent whose spec is `spec`, which begins at line 5 of the only document of interest.
+/// As `assert_error`, for an agent whose spec is `spec` and begins at line 5.
 #[track_caller]
-pub(crate) fn assert_agent_fault(spec: &str, code: &str, place: &str, words: &[&str]) {
+pub(crate) fn assert_agent_error(spec: &str, code: &str, place: &str, words: &[&str]) {
     let agent = format!("apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: {{ name: main }}\nspec:\n{spec}");
-    assert_fault(&[&agent, MODEL, EXTENSION], code, place, words);
+    assert_error(&[&agent, MODEL, EXTENSION], code, place, words);
 }

@@ -1,4 +1,4 @@
-//! Bundles without a fault, and the questions that are asked of them.
+//! Bundles without errors, and questions about them.
 
 use std::fs;
 use std::num::NonZeroU32;
@@ -92,7 +92,7 @@ fn instance_key_names_the_workspace() {
 }
 
 #[test]
-fn file_itself_can_be_named_and_its_directory_is_the_root() {
+fn bundle_can_be_a_file_whose_directory_is_the_root() {
     let directory = bundle_of(&[MODEL, AGENT]);
     let file = directory.path().join("other.yml");
     fs::rename(directory.path().join("goondan.yaml"), &file).unwrap();

@@ -1,4 +1,4 @@
-//! Extensions in libraries: which file an entry means, what it may not mean, and who is asked for it.
+//! Extensions in libraries: the files that entries refer to, and the calls of `Libraries`.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
@@ -14,34 +14,34 @@ use tempfile::TempDir;
 
 use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of, code};
 
-/// Stands in for libraries: gives the schema and the layer, and notes who was asked for.
+/// Test double for libraries: returns the schema and the layer, and records the entries that it was called with.
 #[derive(Default)]
-struct Asked {
+struct FakeLibraries {
     schema: Option<Value>,
     layer: Option<Options>,
     broken: bool,
     files: Mutex<Vec<LibraryEntry>>,
 }
 
-impl Asked {
-    fn ask(&self, library: &LibraryEntry) -> Result<()> {
+impl FakeLibraries {
+    fn record(&self, library: &LibraryEntry) -> Result<()> {
         self.files.lock().unwrap().push(library.clone());
         let error = Error::new(ErrorCode::EXT_COMPAT, "built for ABI 7.0; this program speaks ABI 1.0");
         if self.broken { Err(error.suggest("build it again")) } else { Ok(()) }
     }
 }
 
-impl Libraries for Asked {
+impl Libraries for FakeLibraries {
     fn declared(&self, library: &LibraryEntry) -> Result<Declared> {
         let layers = self
             .layer
             .iter()
             .map(|options| LayerInfo::new(library.name.clone(), MiddlewareKind::Step, options.clone()));
-        self.ask(library).map(|()| Declared { config_schema: self.schema.clone(), layers: layers.collect() })
+        self.record(library).map(|()| Declared { config_schema: self.schema.clone(), layers: layers.collect() })
     }
 
     fn load(&self, library: &LibraryEntry) -> Result<&'static ExtensionDescriptor> {
-        self.ask(library)?;
+        self.record(library)?;
         Err(Error::new(ErrorCode::EXT_LOAD, "a stand-in holds nothing"))
     }
 }
@@ -69,15 +69,15 @@ fn entry(bundle: &Bundle) -> &LibraryEntry {
 }
 
 #[track_caller]
-fn only_fault(directory: &TempDir, libraries: &dyn Libraries) -> Diagnostic {
-    let faults = Bundle::reader().libraries(libraries).check(directory.path()).unwrap_err();
-    assert_eq!(faults.len(), 1, "{faults}");
-    faults.first().clone()
+fn only_error(directory: &TempDir, libraries: &dyn Libraries) -> Diagnostic {
+    let errors = Bundle::reader().libraries(libraries).check(directory.path()).unwrap_err();
+    assert_eq!(errors.len(), 1, "{errors}");
+    errors.first().clone()
 }
 
 #[test]
 #[covers("LOAD-04")]
-fn an_entry_is_a_path_in_the_bundle_to_a_file_as_this_platform_names_it() {
+fn an_entry_is_a_path_in_the_bundle_of_a_file_with_the_name_of_this_platform() {
     for written in ["./plugins/window", "plugins/window", &format!("./plugins/{DLL_PREFIX}window{DLL_SUFFIX}")] {
         let directory = bundle(written);
         let bundle = Bundle::load(directory.path()).unwrap();
@@ -87,7 +87,7 @@ fn an_entry_is_a_path_in_the_bundle_to_a_file_as_this_platform_names_it() {
 }
 
 #[test]
-fn an_entry_does_not_lead_out_of_the_bundle_unless_the_operator_says_so() {
+fn an_entry_does_not_lead_out_of_the_bundle_unless_the_operator_allows_it() {
     let elsewhere = bundle("linked:message-window");
     let absolute = platform_file(elsewhere.path());
     let directory = bundle(absolute.to_str().unwrap());
@@ -97,12 +97,12 @@ fn an_entry_does_not_lead_out_of_the_bundle_unless_the_operator_says_so() {
         (bundle("./plugins/other"), "names a library that does not exist"),
         (bundle("window"), "or a path to a library"),
     ] {
-        let fault = only_fault(&directory, &Asked::default());
-        assert_eq!((code(&fault), fault.path.as_str()), ("E_EXT_LOAD", "spec.entry"), "{fault}");
-        assert!(fault.message.contains(words), "{fault}");
+        let error = only_error(&directory, &FakeLibraries::default());
+        assert_eq!((code(&error), error.path.as_str()), ("E_EXT_LOAD", "spec.entry"), "{error}");
+        assert!(error.message.contains(words), "{error}");
     }
-    let fault = only_fault(&directory, &Asked::default());
-    assert!(fault.suggestion.contains("--allow-absolute-plugins"), "{fault}");
+    let error = only_error(&directory, &FakeLibraries::default());
+    assert!(error.suggestion.contains("--allow-absolute-plugins"), "{error}");
     let bundle = Bundle::reader().allow_absolute(true).load(directory.path()).unwrap();
     assert_eq!(entry(&bundle).file, absolute);
 }
@@ -118,31 +118,32 @@ fn a_digest_is_64_digits_and_pins_a_library() {
         (with("./plugins/window", &right.to_uppercase()), "64 lower-case hexadecimal digits"),
         (with("linked:message-window", &right), "part of the program"),
     ] {
-        let fault = only_fault(&directory, &Asked::default());
-        assert_eq!((code(&fault), fault.path.as_str()), ("E_CONFIG_SCHEMA_INVALID", "spec.sha256"), "{fault}");
-        assert!(fault.message.contains(words), "{fault}");
+        let error = only_error(&directory, &FakeLibraries::default());
+        assert_eq!((code(&error), error.path.as_str()), ("E_CONFIG_SCHEMA_INVALID", "spec.sha256"), "{error}");
+        assert!(error.message.contains(words), "{error}");
     }
 }
 
 #[test]
 #[covers("RULE-02")]
-fn what_a_library_tells_is_checked_where_the_bundle_names_it() {
+fn declarations_of_a_library_are_checked_at_its_entry() {
     let directory = bundle("./plugins/window");
-    let broken = Asked { broken: true, ..Asked::default() };
-    let fault = only_fault(&directory, &broken);
-    assert_eq!(fault.to_string().lines().count(), 2, "{fault}");
-    assert_eq!((code(&fault), fault.place.unwrap().to_string().as_str()), ("E_EXT_COMPAT", "10:10"), "{fault}");
-    assert_eq!(fault.suggestion, "build it again");
+    let broken = FakeLibraries { broken: true, ..FakeLibraries::default() };
+    let error = only_error(&directory, &broken);
+    assert_eq!(error.to_string().lines().count(), 2, "{error}");
+    assert_eq!((code(&error), error.place.unwrap().to_string().as_str()), ("E_EXT_COMPAT", "10:10"), "{error}");
+    assert_eq!(error.suggestion, "build it again");
 
     let schema = json!({ "properties": { "maxMessages": { "maximum": 9 } } });
-    let fault = only_fault(&directory, &Asked { schema: Some(schema), ..Asked::default() });
-    assert_eq!((code(&fault), fault.path.as_str()), ("E_EXT_CONFIG", "spec.config.maxMessages"), "{fault}");
-    let fault = only_fault(&directory, &Asked { schema: Some(json!({ "type": 5 })), ..Asked::default() });
-    assert_eq!((code(&fault), fault.path.as_str()), ("E_SCHEMA_INVALID", "spec.entry"), "{fault}");
+    let error = only_error(&directory, &FakeLibraries { schema: Some(schema), ..FakeLibraries::default() });
+    assert_eq!((code(&error), error.path.as_str()), ("E_EXT_CONFIG", "spec.config.maxMessages"), "{error}");
+    let error =
+        only_error(&directory, &FakeLibraries { schema: Some(json!({ "type": 5 })), ..FakeLibraries::default() });
+    assert_eq!((code(&error), error.path.as_str()), ("E_SCHEMA_INVALID", "spec.entry"), "{error}");
 }
 
 #[test]
-fn a_value_from_elsewhere_stands_in_where_a_library_tells_the_config() {
+fn a_value_from_the_environment_is_checked_by_its_type_only() {
     let bundle = |keys: &str| {
         let directory = bundle("./plugins/window");
         let file = directory.path().join("goondan.yaml");
@@ -153,41 +154,37 @@ fn a_value_from_elsewhere_stands_in_where_a_library_tells_the_config() {
     let schema = json!({ "properties": {
         "maxMessages": { "type": "integer" }, "key": { "type": "string", "minLength": 99 }
     } });
-    let asked = Asked { schema: Some(schema), ..Asked::default() };
+    let fake = FakeLibraries { schema: Some(schema), ..FakeLibraries::default() };
     let fits = bundle("key: { valueFrom: { env: NO_SUCH_VARIABLE } }");
-    let read = Bundle::reader().libraries(&asked).load(fits.path()).unwrap();
-    assert_eq!(build(&read, Some(&asked)).code(), &ErrorCode::CONFIG_VALUE_NOT_FOUND);
-    let fault = only_fault(&bundle("maxMessages: { valueFrom: { env: NO_SUCH_VARIABLE } }"), &asked);
-    assert_eq!((code(&fault), fault.path.as_str()), ("E_EXT_CONFIG", "spec.config.maxMessages"), "{fault}");
+    let read = Bundle::reader().libraries(&fake).load(fits.path()).unwrap();
+    assert_eq!(build(&read, Some(&fake)).code(), &ErrorCode::CONFIG_VALUE_NOT_FOUND);
+    let error = only_error(&bundle("maxMessages: { valueFrom: { env: NO_SUCH_VARIABLE } }"), &fake);
+    assert_eq!((code(&error), error.path.as_str()), ("E_EXT_CONFIG", "spec.config.maxMessages"), "{error}");
 }
 
 #[test]
 #[covers("ORDER-11")]
-fn layers_that_a_library_tells_are_brought_into_an_order() {
+fn layers_that_a_library_declares_are_ordered() {
     let directory = bundle("./plugins/window");
-    let lenient = Asked { layer: Some(Options::priority(0).before("nobody?")), ..Asked::default() };
+    let lenient = FakeLibraries { layer: Some(Options::priority(0).before("nobody?")), ..FakeLibraries::default() };
     assert!(Bundle::reader().libraries(&lenient).check(directory.path()).is_ok());
-    let asked = Asked { layer: Some(Options::priority(0).before("nobody")), ..Asked::default() };
-    let fault = only_fault(&directory, &asked);
-    assert_eq!((code(&fault), fault.path.as_str()), ("E_EXT_ORDER", "spec.extensions[0].ref"), "{fault}");
+    let fake = FakeLibraries { layer: Some(Options::priority(0).before("nobody")), ..FakeLibraries::default() };
+    let error = only_error(&directory, &fake);
+    assert_eq!((code(&error), error.path.as_str()), ("E_EXT_ORDER", "spec.extensions[0].ref"), "{error}");
 }
 
 #[test]
-fn a_library_that_does_not_tell_its_config_is_a_hint() {
+fn a_library_without_the_schema_of_its_config_is_a_warning() {
     let directory = bundle("./plugins/window");
-    let fits = Asked { schema: Some(json!({ "type": "object" })), ..Asked::default() };
+    let fits = FakeLibraries { schema: Some(json!({ "type": "object" })), ..FakeLibraries::default() };
     assert_eq!(Bundle::reader().libraries(&fits).load(directory.path()).unwrap().warnings(), []);
-    let bundle = Bundle::reader().libraries(&Asked::default()).load(directory.path()).unwrap();
-    let [hint] = bundle.warnings() else { panic!("{:?}", bundle.warnings()) };
-    assert!(hint.message.contains("was not checked") && hint.suggestion.contains("plugin pack"), "{hint}");
-    assert_eq!(
-        Bundle::load(directory.path()).unwrap().warnings(),
-        [],
-        "where nobody reads libraries, nothing is missing"
-    );
+    let bundle = Bundle::reader().libraries(&FakeLibraries::default()).load(directory.path()).unwrap();
+    let [warning] = bundle.warnings() else { panic!("{:?}", bundle.warnings()) };
+    assert!(warning.message.contains("was not checked") && warning.suggestion.contains("plugin pack"), "{warning}");
+    assert_eq!(Bundle::load(directory.path()).unwrap().warnings(), [], "without `Libraries`, no schema is missing");
 }
 
-/// What building says, which waits for nothing here.
+/// The error of building, whose future never waits in these tests.
 fn build(bundle: &Bundle, libraries: Option<&dyn Libraries>) -> Error {
     let mut building: std::pin::Pin<Box<dyn Future<Output = _>>> = match libraries {
         Some(libraries) => Box::pin(bundle.build_with(MemoryStore::new(), libraries)),
@@ -201,17 +198,17 @@ fn build(bundle: &Bundle, libraries: Option<&dyn Libraries>) -> Error {
 
 #[test]
 #[covers("ERR-02", "LOAD-09")]
-fn building_asks_for_the_library_and_says_where_it_is_named() {
+fn building_loads_the_library_and_its_error_has_the_place_of_the_entry() {
     let directory = bundle("./plugins/window");
     let bundle = Bundle::load(directory.path()).unwrap();
     let at = format!("{}:10:10: the extension `message-window`: ", directory.path().join("goondan.yaml").display());
     let error = build(&bundle, None);
     assert_eq!(error.code(), &ErrorCode::EXT_LOAD);
     assert_eq!(error.message(), format!("{at}this program loads no libraries"));
-    let asked = Asked { broken: true, ..Asked::default() };
-    let error = build(&bundle, Some(&asked));
+    let fake = FakeLibraries { broken: true, ..FakeLibraries::default() };
+    let error = build(&bundle, Some(&fake));
     assert_eq!(error.code(), &ErrorCode::EXT_COMPAT);
     assert_eq!(error.message(), format!("{at}built for ABI 7.0; this program speaks ABI 1.0"));
     assert_eq!(error.suggestion(), Some("build it again"));
-    assert_eq!(asked.files.into_inner().unwrap(), [entry(&bundle).clone()]);
+    assert_eq!(fake.files.into_inner().unwrap(), [entry(&bundle).clone()]);
 }

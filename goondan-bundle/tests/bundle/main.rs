@@ -1,6 +1,6 @@
-//! Bundles through the public API, from real files: what a good one says, and what each fault says.
+//! Tests of bundles through the public API, with real files.
 
-// The lints allow `unwrap` in helpers only where `cfg(test)` is written.
+// The lints allow `unwrap` in helpers only under `cfg(test)`.
 #[cfg(test)]
 mod fixture;
 

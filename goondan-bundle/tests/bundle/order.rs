@@ -1,4 +1,4 @@
-//! Extensions of an agent that cannot be brought into an order: told before anything runs.
+//! Extensions of an agent that cannot be ordered are errors before anything runs.
 
 use goondan_bundle::{Bundle, KnownExtension};
 use goondan_core::{MiddlewareDescriptor, MiddlewareKind};
@@ -16,9 +16,9 @@ const INNER: &[MiddlewareDescriptor] = &[layer(&[], &[])];
 const STUBBORN: &[MiddlewareDescriptor] = &[layer(&["outer"], &["inner"])];
 const LENIENT: &[MiddlewareDescriptor] = &[layer(&["nobody?"], &[])];
 
-/// What is said of an agent that uses these extensions, in this order.
+/// The errors of an agent that lists these extensions in this order.
 #[cfg(test)]
-fn faults(uses: &[&str]) -> Vec<String> {
+fn errors(uses: &[&str]) -> Vec<String> {
     let known = [("outer", OUTER), ("inner", INNER), ("stubborn", STUBBORN), ("lenient", LENIENT)]
         .map(|(name, middlewares)| KnownExtension { name, config_schema: json!({}), middlewares });
     let head = "apiVersion: goondan.ai/v1\nkind: ";
@@ -35,23 +35,23 @@ fn faults(uses: &[&str]) -> Vec<String> {
     let documents: Vec<_> = documents.iter().map(String::as_str).collect();
     match Bundle::check_with(bundle_of(&documents).path(), &known) {
         Ok(_) => Vec::new(),
-        Err(faults) => faults
+        Err(errors) => errors
             .iter()
-            .map(|fault| format!("{} {} {}: {}", fault.place.unwrap(), fault.path, code(fault), fault.message))
+            .map(|error| format!("{} {} {}: {}", error.place.unwrap(), error.path, code(error), error.message))
             .collect(),
     }
 }
 
 #[test]
-fn extensions_that_can_be_ordered_are_no_fault() {
-    assert_eq!(faults(&["inner", "outer", "lenient"]), [""; 0]);
+fn extensions_that_can_be_ordered_are_no_error() {
+    assert_eq!(errors(&["inner", "outer", "lenient"]), [""; 0]);
 }
 
 #[test]
 #[covers("ORDER-11")]
-fn circle_is_told_at_the_extension_that_closes_it() {
+fn cycle_is_reported_at_the_extension_that_closes_it() {
     assert_eq!(
-        faults(&["inner", "outer", "stubborn", "lenient"]),
+        errors(&["inner", "outer", "stubborn", "lenient"]),
         ["9:12 spec.extensions[2].ref E_EXT_ORDER: the step middlewares cannot be ordered: \
              inner → stubborn → outer → inner (`wrap` of `stubborn` says `after = \"inner\"`; \
              `wrap` of `stubborn` says `before = \"outer\"`; `wrap` of `outer` says `before = \"inner\"`)"]
@@ -60,9 +60,9 @@ fn circle_is_told_at_the_extension_that_closes_it() {
 
 #[test]
 #[covers("ORDER-11")]
-fn missing_neighbours_are_told_at_each_extension_that_names_one() {
+fn missing_neighbours_are_reported_at_each_extension_that_names_one() {
     assert_eq!(
-        faults(&["outer", "stubborn"]),
+        errors(&["outer", "stubborn"]),
         [
             "7:12 spec.extensions[0].ref E_EXT_ORDER: extension `outer`, step middleware `wrap`: \
              `before = \"inner\"` names no extension of the agent",
@@ -70,7 +70,7 @@ fn missing_neighbours_are_told_at_each_extension_that_names_one() {
              `after = \"inner\"` names no extension of the agent"
         ]
     );
-    // Who is missing may be the one that cannot be read.
-    let told = faults(&["outer", "inner-one"]);
-    assert!(told.len() == 1 && told[0].contains("E_CONFIG_REF_NOT_FOUND"), "{told:?}");
+    // The missing extension may be the one that cannot be resolved.
+    let errors = errors(&["outer", "inner-one"]);
+    assert!(errors.len() == 1 && errors[0].contains("E_CONFIG_REF_NOT_FOUND"), "{errors:?}");
 }

@@ -1,4 +1,4 @@
-//! Bundles that are read again while their agents have conversations.
+//! Bundles that are reloaded while their agents have conversations.
 
 use goondan_bundle::{Bundle, Declared, Libraries, LibraryEntry};
 use goondan_core::{API_VERSION, Change, Error, ErrorCode, ExtensionDescriptor, MemoryStore, Result};
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::fixture::{MODEL, directory_of};
 
-/// Holds an extension that its config can keep from being initialized.
+/// A library with an extension whose config decides whether `#[init]` succeeds.
 struct Fickle;
 
 static FICKLE: ExtensionDescriptor = ExtensionDescriptor {
@@ -38,7 +38,7 @@ impl Libraries for Fickle {
     }
 }
 
-/// A bundle of agents with that extension, which works for some of them.
+/// A bundle of agents with that extension, each with its `works` setting.
 fn bundle(agents: &[(&str, bool)], version: u32) -> (TempDir, Bundle) {
     let extension = "apiVersion: goondan.ai/v1
 kind: Extension
@@ -65,7 +65,7 @@ spec:
 }
 
 #[tokio::test]
-async fn agents_that_cannot_be_reloaded_keep_no_other_from_it() {
+async fn agents_that_cannot_be_reloaded_do_not_keep_others_from_it() {
     let (_directory, old) = bundle(&[("a", true), ("b", true), ("c", true), ("gone", true)], 1);
     let mut agents = old.build_with(MemoryStore::new(), &Fickle).await.unwrap();
     let mut open = Vec::new();

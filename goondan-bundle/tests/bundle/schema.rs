@@ -1,4 +1,4 @@
-//! The JSON Schema accepts what the reader accepts, and refuses what the reader refuses for its shape.
+//! The JSON Schema accepts the documents that the reader accepts, and refuses those whose structure the reader refuses.
 
 use std::fs;
 
@@ -55,7 +55,7 @@ fn good_documents_fit() {
 
 #[test]
 #[covers("SCHEMA-01", "LOAD-03")]
-fn documents_of_a_wrong_shape_do_not_fit() {
+fn documents_of_a_wrong_structure_do_not_fit() {
     let schema = schema(&[]);
     for (document, right, wrong) in [
         (AGENT, "goondan.ai/v1", "goondan.ai/v2"),
@@ -116,7 +116,7 @@ fn config_of_a_known_extension_fits_the_schema_of_that_extension() {
     let with = |config: &str| EXTENSION.replace("{ maxMessages: 40, nested: { a: 1, b: 2 } }", config);
     for (config, right) in [
         ("{ maxMessages: 40 }", true),
-        // Agents may set what the extension leaves open.
+        // Agents can add settings that the extension does not have.
         ("{}", true),
         ("{ maxMessages: 0 }", false),
         ("{ maxMessages: many }", false),
@@ -134,8 +134,8 @@ fn every_field_is_described() {
     fn check(schema: &Value) {
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         for (name, property) in properties {
-            let said = property.get("description").and_then(Value::as_str);
-            assert!(said.is_some_and(|said| said.ends_with('.')), "{name}: {property}");
+            let about = property.get("description").and_then(Value::as_str);
+            assert!(about.is_some_and(|about| about.ends_with('.')), "{name}: {property}");
             check(property);
         }
         schema.get("items").into_iter().for_each(check);
@@ -156,7 +156,7 @@ fn config_of_an_extension_in_a_library_fits_its_schema_under_its_name_and_entry(
     let bundle = Bundle::load(directory.path()).unwrap();
     let Entry::Library(library) = &bundle.extensions().next().unwrap().entry else { panic!("{bundle:?}") };
     let config = json!({ "properties": { "maxMessages": { "$ref": "#/$defs/Count" } }, "$defs": { "Count": { "type": "integer" } } });
-    // One of the program has the same name.
+    // A linked extension has the same name.
     let schema = schema_with(&[("message-window", json!({ "maxProperties": 0 }))], &[(library, config)]);
     assert!(jsonschema::draft202012::meta::is_valid(&schema));
     let wrong = window.replace("MANY", "many");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of};
 
-const ABSENT: &str = "GOONDAN_TEST_OF_A_VARIABLE_THAT_NOBODY_SETS";
+const ABSENT: &str = "GOONDAN_TEST_VARIABLE_THAT_IS_NEVER_SET";
 
 fn agent(config: &str) -> String {
     format!("{AGENT}  extensions: [ {{ ref: Extension/message-window, config: {config} }} ]\n")
@@ -17,20 +17,20 @@ fn extension(config: &str) -> String {
     EXTENSION.replace("{ maxMessages: 40, nested: { a: 1, b: 2 } }", config)
 }
 
-/// The faults of an extension with `config`, if its settings are to fit `properties`.
+/// The errors of an extension with `config`, if the schema of its config has these `properties`.
 #[cfg(test)]
-fn faults(config: &str, properties: &Value) -> Vec<String> {
+fn errors(config: &str, properties: &Value) -> Vec<String> {
     let config_schema = json!({ "type": "object", "properties": properties });
     let known = [KnownExtension { name: "message-window", config_schema, middlewares: &[] }];
     let directory = bundle_of(&[MODEL, &extension(config), &agent("{}")]);
-    let Err(faults) = Bundle::check_with(directory.path(), &known) else { return Vec::new() };
-    let told =
-        |fault: &goondan_bundle::Diagnostic| format!("{} {}: {}", fault.place.unwrap(), fault.path, fault.message);
-    faults.iter().map(told).collect()
+    let Err(errors) = Bundle::check_with(directory.path(), &known) else { return Vec::new() };
+    let text =
+        |error: &goondan_bundle::Diagnostic| format!("{} {}: {}", error.place.unwrap(), error.path, error.message);
+    errors.iter().map(text).collect()
 }
 
 #[test]
-fn what_is_read_holds_the_reference_and_not_the_value() {
+fn bundle_contains_the_reference_and_not_the_value() {
     let config =
         "{ a: { valueFrom: { env: CARGO_PKG_NAME } }, list: [ 1, { valueFrom: { env: CARGO_PKG_VERSION } } ] }";
     let bundle = Bundle::load(bundle_of(&[MODEL, &extension(config), &agent("{ a: b }")]).path()).unwrap();
@@ -41,14 +41,14 @@ fn what_is_read_holds_the_reference_and_not_the_value() {
     assert_eq!(window.sources[1].path, "spec.config.list[1]");
     assert_eq!(window.sources[1].source, ValueSource::Env("CARGO_PKG_VERSION".to_owned()));
     let used = &bundle.entry_agent().unwrap().extensions[0];
-    assert_eq!(used.merged_sources().count(), 1, "the agent lays a text of its own over the other");
+    assert_eq!(used.merged_sources().count(), 1, "the text of the agent replaces the other one");
     assert!(!format!("{bundle:?}").contains(env!("CARGO_PKG_NAME")));
 }
 
 #[test]
 #[covers("RULE-02")]
-fn references_that_say_nothing_are_faults() {
-    for (value, told) in [
+fn references_without_a_valid_source_are_errors() {
+    for (value, message) in [
         ("{ valueFrom: { env: A, file: b } }", "unknown field `file`"),
         ("{ valueFrom: { env: A }, value: b }", "unknown field `value`"),
         ("{ valueFrom: {} }", "`spec.config.key.valueFrom.env` is missing"),
@@ -57,11 +57,11 @@ fn references_that_say_nothing_are_faults() {
         ("{ valueFrom: { env: $KEY } }", "must be the name of a variable, but is the text `$KEY`"),
         ("{ valueFrom: { secretRef: { ref: Secret/a, key: b } } }", "this version has no store of secrets"),
     ] {
-        let said = faults(&format!("{{ key: {value} }}"), &json!({}));
-        assert!(said.len() == 1 && said[0].contains(told), "{value}: {said:?}");
+        let errors = errors(&format!("{{ key: {value} }}"), &json!({}));
+        assert!(errors.len() == 1 && errors[0].contains(message), "{value}: {errors:?}");
     }
-    let said = faults("{ valueFrom: { env: A } }", &json!({}));
-    assert!(said.len() == 1 && said[0].contains("cannot come from elsewhere as a whole"), "{said:?}");
+    let errors = errors("{ valueFrom: { env: A } }", &json!({}));
+    assert!(errors.len() == 1 && errors[0].contains("cannot come from elsewhere as a whole"), "{errors:?}");
 }
 
 #[test]
@@ -75,14 +75,14 @@ fn schema_takes_a_reference_where_it_takes_text() {
         json!({ "enum": ["a", "b"] }),
         json!({ "anyOf": [{ "type": "string", "format": "uri" }, { "type": "null" }] }),
     ] {
-        assert_eq!(faults(config, &json!({ "key": fits })), [""; 0], "{fits}");
+        assert_eq!(errors(config, &json!({ "key": fits })), [""; 0], "{fits}");
     }
     assert_eq!(
-        faults(config, &json!({ "key": { "type": "integer" } })),
+        errors(config, &json!({ "key": { "type": "integer" } })),
         ["11:18 spec.config.key: the config of the extension `message-window` does not fit its schema: \
              \"$A\" is not of type \"integer\""]
     );
-    let other = faults("{ key: { valueFrom: { env: A } }, other: 1 }", &json!({ "other": { "type": "string" } }));
+    let other = errors("{ key: { valueFrom: { env: A } }, other: 1 }", &json!({ "other": { "type": "string" } }));
     assert_eq!(other.len(), 1, "{other:?}");
 }
 
@@ -130,7 +130,7 @@ fn editors_take_a_reference_where_text_is_taken() {
 }
 
 #[test]
-fn variables_that_are_not_set_are_hints_until_they_are_needed() {
+fn variables_that_are_not_set_are_warnings_until_they_are_needed() {
     let config =
         format!("{{ a: {{ valueFrom: {{ env: {ABSENT} }} }}, b: {{ valueFrom: {{ env: CARGO_PKG_NAME }} }} }}");
     let other = agent("{}").replace("name: main", "name: other");
@@ -141,17 +141,17 @@ fn variables_that_are_not_set_are_hints_until_they_are_needed() {
     let hint = format!("{}:11:16: hint: {what}: a run needs it\n    help: set `{ABSENT}` in", file.display());
     assert_eq!(bundle.warnings().len(), 1, "once, though two agents use it: {:?}", bundle.warnings());
     assert!(bundle.warnings()[0].to_string().starts_with(&hint), "{}", bundle.warnings()[0]);
-    let faults = bundle.check_values().unwrap_err();
-    assert_eq!(faults.len(), 1, "{faults}");
-    let fault = format!("{}:11:16: error[E_CONFIG_VALUE_NOT_FOUND]: {what}\n", file.display());
-    assert!(faults.to_string().starts_with(&fault), "{faults}");
-    // What no agent uses is not needed.
+    let errors = bundle.check_values().unwrap_err();
+    assert_eq!(errors.len(), 1, "{errors}");
+    let error = format!("{}:11:16: error[E_CONFIG_VALUE_NOT_FOUND]: {what}\n", file.display());
+    assert!(errors.to_string().starts_with(&error), "{errors}");
+    // The values of an unused extension are not needed.
     let unused = Bundle::load(bundle_of(&[MODEL, &extension(&config), AGENT]).path()).unwrap();
     assert!(unused.check_values().is_ok());
 }
 
 #[tokio::test]
-async fn nothing_is_built_of_a_bundle_that_lacks_a_value() {
+async fn bundle_with_a_missing_value_is_not_built() {
     let config = format!("{{ a: {{ valueFrom: {{ env: {ABSENT} }} }} }}");
     let bundle = Bundle::load(bundle_of(&[MODEL, &extension("{}"), &agent(&config)]).path()).unwrap();
     let error = bundle.build(MemoryStore::new()).await.unwrap_err();
