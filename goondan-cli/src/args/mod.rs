@@ -1,0 +1,55 @@
+//! The command line: options, subcommands, and their help texts.
+//!
+//! The doc comments of these types are the help that users read. They also become the manual pages.
+
+mod bundle;
+mod instance;
+mod log;
+mod new;
+mod plugin;
+mod run;
+mod shell;
+
+use clap::Parser;
+
+pub(crate) use bundle::{BundleArgs, CheckArgs, OrderArgs, SchemaArgs};
+pub(crate) use instance::{
+    InstanceArgs, InstanceCommand, InstanceDeleteArgs, InstanceExportArgs, InstanceImportArgs, InstanceListArgs,
+    InstanceRepairArgs, InstanceSelector, InstanceShowArgs, StoreArgs,
+};
+pub(crate) use log::{LogArgs, LogFormat};
+pub(crate) use new::{NewArgs, NewCommand, NewExtensionArgs};
+pub(crate) use plugin::{
+    DeadlineArgs, PluginArgs, PluginCommand, PluginDescribeArgs, PluginInspectArgs, PluginListArgs, PluginPackArgs,
+};
+pub(crate) use run::{FsyncArg, RunArgs};
+pub(crate) use shell::{CompletionsArgs, ManArgs};
+
+const LOG_HELP: &str = "\
+Logging: answers go to standard output; the log of the runtime and of extensions goes to standard error. --log-level \
+selects its lines, or else $RUST_LOG, a list of filters such as goondan::extension=debug,warn. The default is \
+goondan::extension=info,warn. Colours are used on terminals only, and never if NO_COLOR is set.";
+
+/// Runs LLM agents with native extensions.
+#[derive(Debug, Parser)]
+#[command(name = "goondan", version, about, max_term_width = 100, after_long_help = LOG_HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: GoondanCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum GoondanCommand {
+    Run(RunArgs),
+    Check(CheckArgs),
+    Order(OrderArgs),
+    Instance(InstanceArgs),
+    Schema(SchemaArgs),
+    New(NewArgs),
+    Plugin(PluginArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+}

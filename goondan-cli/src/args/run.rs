@@ -1,0 +1,75 @@
+//! `goondan run`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::bundle::BundleArgs;
+
+/// Hold a conversation with an agent of a bundle.
+///
+/// Without --input, each line of standard input that is not blank is one input event; on a
+/// terminal, lines are edited interactively. The conversation is stored: the next run with the
+/// same --instance continues it.
+///
+/// Ctrl-C cancels the running turn; on a terminal the conversation continues, otherwise the
+/// command ends. After SIGTERM, or when the terminal is closed, the running turn is completed and
+/// no further input is read. A second signal ends the process immediately. What a cancelled turn
+/// produced so far is kept.
+///
+/// Exit status: 0 every turn was answered, or SIGTERM; 1 a turn failed; 2 the command line or the
+/// bundle is wrong; 130 Ctrl-C.
+#[derive(Clone, Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) bundle: BundleArgs,
+
+    /// The agent to talk to [default: the entry agent of the swarm, or the only agent].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    /// Key of the conversation to continue, or to start.
+    #[arg(long, value_name = "KEY", default_value = "default")]
+    pub(crate) instance: String,
+
+    /// Run one turn with this input instead of reading standard input.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) input: Option<String>,
+
+    /// Print one JSON object per turn: turnId, finishReason, response, steps, toolCalls, and error if it failed.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Reload between turns when files of the bundle, scripts of its models, or its libraries change.
+    #[arg(long, conflicts_with = "input")]
+    pub(crate) watch: bool,
+
+    /// When the conversation is synced to disk [default: `fsync` of the swarm, or turn].
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) fsync: Option<FsyncArg>,
+
+    /// Where conversations are stored [default: $GOONDAN_STATE_ROOT, or ~/.goondan].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_root: Option<PathBuf>,
+
+    /// How long a running turn may continue after SIGTERM before it is cancelled.
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    grace: u64,
+}
+
+impl RunArgs {
+    pub(crate) fn grace(&self) -> Duration {
+        Duration::from_secs(self.grace)
+    }
+}
+
+/// When a conversation is synced to disk.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum FsyncArg {
+    /// At the end of each turn, and before each tool call that is not read-only.
+    Turn,
+    /// Also before each model call and after its answer.
+    Always,
+    /// Never: a crash of the system may lose the newest turns and damage files.
+    Never,
+}

@@ -1,0 +1,34 @@
+//! Owns `goondan check`: what is wrong with a bundle.
+
+use std::io;
+
+use goondan::bundle::Diagnostic;
+use goondan::{Bundle, Result, json};
+
+use super::{bundle, plugin};
+use crate::args::CheckArgs;
+use crate::outcome::Outcome;
+use crate::output::{self, diagnostics};
+
+/// Checks everything that can be checked without running anything. Diagnostics go where the answer goes: they are what was asked
+/// for.
+pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
+    let libraries = plugin::libraries(args.describe.then_some(&args.deadline));
+    let (text, outcome) = match bundle::read(&args.bundle, &*libraries) {
+        Ok(bundle) if args.json => {
+            (json!({ "faults": [], "hints": bundle.warnings() }).to_string() + "\n", Outcome::Done)
+        }
+        Ok(bundle) => (summary(&bundle), Outcome::Done),
+        Err(found) if args.json => (diagnostics::object(&found), Outcome::Misconfigured),
+        Err(found) => (diagnostics::page(&found, &io::stdout()), Outcome::Misconfigured),
+    };
+    output::print(&text)?;
+    Ok(outcome)
+}
+
+fn summary(bundle: &Bundle) -> String {
+    let hints: String =
+        bundle.warnings().iter().map(|hint: &Diagnostic| format!("{}\n", hint.to_string().trim_end())).collect();
+    let (agents, extensions, models) = (bundle.agents().len(), bundle.extensions().len(), bundle.models().len());
+    format!("{hints}no faults: Agents {agents}, Extensions {extensions}, Models {models}\n")
+}

@@ -1,0 +1,49 @@
+//! `goondan instance list`.
+
+use std::fmt::Write as _;
+
+use goondan::Result;
+use goondan::store::StoredInstance;
+use serde::Serialize;
+
+use super::find::{store, workspaces};
+use crate::args::InstanceListArgs;
+use crate::output;
+
+/// A stored instance and its workspace.
+#[derive(Serialize)]
+struct ListedInstance {
+    workspace: String,
+    #[serde(flatten)]
+    instance: StoredInstance,
+}
+
+pub(crate) fn list(args: &InstanceListArgs) -> Result<()> {
+    let mut all = Vec::new();
+    for workspace in workspaces(&args.store)? {
+        let instances = store(&args.store, &workspace)?.instances()?;
+        all.extend(instances.into_iter().map(|instance| ListedInstance { workspace: workspace.clone(), instance }));
+    }
+    let text = if args.json {
+        serde_json::to_string(&all)? + "\n"
+    } else if all.is_empty() {
+        "No conversation is stored here.\n".to_owned()
+    } else {
+        table(&all)
+    };
+    output::print(&text)
+}
+
+fn table(all: &[ListedInstance]) -> String {
+    let width =
+        |text: fn(&ListedInstance) -> usize, title: &str| all.iter().map(text).max().unwrap_or(0).max(title.len());
+    let workspace = width(|listed| listed.workspace.chars().count(), "WORKSPACE");
+    let instance = width(|listed| listed.instance.id.to_string().chars().count(), "INSTANCE");
+    let mut table = format!("{:<workspace$}  {:<instance$}  LAST TURN\n", "WORKSPACE", "INSTANCE");
+    for listed in all {
+        let (id, updated) = (listed.instance.id.to_string(), listed.instance.updated_at);
+        // Writing to a string does not fail.
+        _ = writeln!(table, "{:<workspace$}  {id:<instance$}  {updated}", listed.workspace);
+    }
+    table
+}

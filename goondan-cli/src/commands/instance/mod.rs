@@ -1,0 +1,14 @@
+//! `goondan instance`: lists, shows, deletes, repairs, exports and imports stored conversations.
+
+mod delete;
+mod find;
+mod list;
+mod repair;
+mod show;
+mod transfer;
+
+pub(crate) use delete::delete;
+pub(crate) use list::list;
+pub(crate) use repair::repair;
+pub(crate) use show::show;
+pub(crate) use transfer::{export, import};

@@ -1,0 +1,88 @@
+//! `goondan instance show`: the messages of a conversation and the cost of each turn.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use goondan::{Message, Result, Source};
+
+use super::find::find;
+use crate::args::InstanceShowArgs;
+use crate::output::cost::{self, TurnCost};
+use crate::output::{self, message};
+
+/// The number of characters after which a text is cut, without `--full`.
+const MAX_CHARS: usize = 400;
+
+pub(crate) fn show(args: &InstanceShowArgs) -> Result<()> {
+    let (store, id) = find(&args.selector)?;
+    let conversation = store.read(&id)?;
+    let costs = cost::of_turns(&store.instance_dir(&id));
+    let limit = if args.full { usize::MAX } else { MAX_CHARS };
+    let mut text = String::new();
+    for item in in_order(&conversation.messages, &costs) {
+        text.push_str(&if args.json { line(&item)? } else { paragraph(&item, limit) });
+    }
+    if let (Some(turn), false) = (&conversation.open_turn, args.json) {
+        _ = writeln!(text, "(the turn {turn} is running, or was interrupted: the next run closes it)");
+    }
+    output::print(&text)
+}
+
+/// One item of the printed conversation.
+enum Item<'a> {
+    Message(&'a Message),
+    /// The cost of the turn whose messages precede it.
+    Cost(&'a TurnCost),
+}
+
+/// Returns the messages, with the cost of each turn after its last message.
+fn in_order<'a>(messages: &'a [Arc<Message>], costs: &'a [TurnCost]) -> Vec<Item<'a>> {
+    let turns: Vec<_> = messages.chunk_by(|_, next| !matches!(next.source(), Source::User)).collect();
+    let mut items = Vec::new();
+    for (index, turn) in turns.iter().enumerate() {
+        items.extend(turn.iter().map(|message| Item::Message(message)));
+        let next = turns.get(index + 1).and_then(|next| next.first()).map(|input| input.created_at());
+        items.extend(cost::of(turn, next, costs).map(Item::Cost));
+    }
+    items
+}
+
+fn line(item: &Item<'_>) -> Result<String> {
+    let object = match item {
+        Item::Message(message) => serde_json::to_string(message)?,
+        Item::Cost(cost) => serde_json::json!({ "turn": cost }).to_string(),
+    };
+    Ok(object + "\n")
+}
+
+fn paragraph(item: &Item<'_>, limit: usize) -> String {
+    let message = match item {
+        Item::Message(message) => message,
+        Item::Cost(cost) => return format!("{cost}\n"),
+    };
+    let mut text = format!("{}  {}\n", message.created_at(), message.role().as_str());
+    for part in message::parts(message) {
+        // Writing to a string does not fail.
+        truncate(&part, limit).lines().for_each(|line| _ = writeln!(text, "  {line}"));
+    }
+    text
+}
+
+fn truncate(text: &str, limit: usize) -> String {
+    let mut characters = text.char_indices();
+    match characters.nth(limit) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}… ({} more characters; --full shows all)", &text[..end], 1 + characters.count()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(truncate("äöü", 3), "äöü");
+        assert_eq!(truncate("äöüß", 3), "äöü… (1 more characters; --full shows all)");
+    }
+}

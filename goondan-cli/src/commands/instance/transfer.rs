@@ -1,0 +1,47 @@
+//! Owns `goondan instance export` and `import`: one file for one conversation.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use goondan::store::{state_root, workspace_id};
+use goondan::{Error, ErrorCode, FileStore, Result};
+
+use super::find::{find, parse};
+use crate::args::{InstanceExportArgs, InstanceImportArgs};
+use crate::output;
+
+pub(crate) fn export(args: &InstanceExportArgs) -> Result<()> {
+    let (store, id) = find(&args.selector)?;
+    if is_stream(&args.file) {
+        return store.export(&id, io::stdout().lock());
+    }
+    let file = File::create_new(&args.file).map_err(|error| refused("make", &args.file, error))?;
+    let written = store.export(&id, &file).and_then(|()| Ok(file.sync_all()?));
+    if written.is_err() {
+        // Half a file helps nobody; the failure is what is told.
+        _ = std::fs::remove_file(&args.file);
+    }
+    written
+}
+
+pub(crate) fn import(args: &InstanceImportArgs) -> Result<()> {
+    let name = args.name.as_deref().map(parse).transpose()?;
+    let root = state_root(args.state_root.as_deref())?.join("workspaces");
+    let store = FileStore::open(root.join(workspace_id(&args.workspace)))?;
+    let id = if is_stream(&args.file) {
+        store.import(io::stdin().lock(), name)?
+    } else {
+        let file = File::open(&args.file).map_err(|error| refused("open", &args.file, error))?;
+        store.import(BufReader::new(file), name)?
+    };
+    output::print(&format!("Imported `{id}`.\n"))
+}
+
+fn is_stream(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+fn refused(doing: &str, file: &Path, error: io::Error) -> Error {
+    Error::new(ErrorCode::IO, format!("cannot {doing} {}", file.display())).caused_by(error)
+}

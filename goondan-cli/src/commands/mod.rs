@@ -1,0 +1,46 @@
+//! The commands: one module for each subcommand of `goondan`.
+
+mod bundle;
+mod check;
+mod instance;
+mod new;
+mod order;
+mod plugin;
+mod run;
+mod schema;
+mod shell;
+
+use goondan::Result;
+
+use crate::args::{GoondanCommand, InstanceCommand, NewCommand, PluginCommand};
+use crate::outcome::Outcome;
+
+/// Executes `command`.
+pub(crate) fn execute(command: GoondanCommand) -> Result<Outcome> {
+    match command {
+        GoondanCommand::Run(args) => return run::run(&args),
+        GoondanCommand::Check(args) => return check::check(&args),
+        GoondanCommand::Order(args) => return order::order(&args),
+        GoondanCommand::Schema(args) => schema::schema(&args)?,
+        GoondanCommand::Instance(args) => match args.command {
+            InstanceCommand::List(args) => instance::list(&args)?,
+            InstanceCommand::Show(args) => instance::show(&args)?,
+            InstanceCommand::Delete(args) => instance::delete(&args)?,
+            InstanceCommand::Repair(args) => return instance::repair(&args),
+            InstanceCommand::Export(args) => instance::export(&args)?,
+            InstanceCommand::Import(args) => instance::import(&args)?,
+        },
+        GoondanCommand::New(args) => match args.command {
+            NewCommand::Extension(args) => new::extension(&args)?,
+        },
+        GoondanCommand::Plugin(args) => match args.command {
+            PluginCommand::List(args) => plugin::list(&args)?,
+            PluginCommand::Inspect(args) => plugin::inspect(&args)?,
+            PluginCommand::Pack(args) => plugin::pack(&args)?,
+            PluginCommand::Describe(args) => plugin::describe(&args)?,
+        },
+        GoondanCommand::Completions(args) => shell::completions(&args)?,
+        GoondanCommand::Man(args) => shell::manual(&args)?,
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,124 @@
+//! Owns `goondan new extension`: from the templates to a crate that builds and tests by itself.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use goondan::{Error, ErrorCode, Result};
+
+use crate::args::NewExtensionArgs;
+use crate::output;
+
+/// The files of the crate: where they go, and their templates.
+const FILES: [(&str, &str); 8] = [
+    // Under its own name the template would be a package to cargo, and the ignore list would be one to git.
+    ("Cargo.toml", include_str!("../../templates/extension/manifest.toml")),
+    (".gitignore", include_str!("../../templates/extension/gitignore")),
+    ("README.md", include_str!("../../templates/extension/README.md")),
+    ("src/lib.rs", include_str!("../../templates/extension/lib.rs")),
+    ("tests/conversation.rs", include_str!("../../templates/extension/conversation.rs")),
+    ("examples/run.rs", include_str!("../../templates/extension/run.rs")),
+    ("goondan.yaml", include_str!("../../templates/extension/goondan.yaml")),
+    ("script.yaml", include_str!("../../templates/extension/script.yaml")),
+];
+
+/// Where this command was built. Until goondan is published, that is where new crates find it.
+const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+pub(crate) fn extension(args: &NewExtensionArgs) -> Result<()> {
+    let name = args.name.as_str();
+    let directory = args.path.clone().unwrap_or_else(|| PathBuf::from(name));
+    is_free(&directory)?;
+    let placeholders = [
+        ("{{name}}", name.to_owned()),
+        ("{{crate}}", name.replace('-', "_")),
+        ("{{type}}", type_name(name)),
+        ("{{goondan}}", dependency()),
+        ("{{rust}}", env!("CARGO_PKG_RUST_VERSION").to_owned()),
+    ];
+    for (file, template) in FILES {
+        let fill = |text: String, (placeholder, value): &(&str, String)| text.replace(placeholder, value);
+        write(&directory.join(file), &placeholders.iter().fold(template.to_owned(), fill))?;
+    }
+    tell(name, &directory)
+}
+
+/// Nothing that somebody wrote is written over.
+fn is_free(directory: &Path) -> Result<()> {
+    let problem = match fs::read_dir(directory).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => return Ok(()),
+        Ok(false) => "is not empty",
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => "is not a directory",
+        Err(error) => return Err(io_error("read", directory, error)),
+    };
+    Err(Error::new(ErrorCode::USAGE, format!("`{}` {problem}", directory.display()))
+        .suggest("choose another place with `--path DIR`, or another name"))
+}
+
+fn write(file: &Path, text: &str) -> Result<()> {
+    let directory = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory).map_err(|error| io_error("make", directory, error))?;
+    fs::write(file, text).map_err(|error| io_error("write", file, error))
+}
+
+fn io_error(verb: &str, path: &Path, error: io::Error) -> Error {
+    Error::new(ErrorCode::IO, format!("cannot {verb} {}", path.display())).caused_by(error)
+}
+
+fn tell(name: &str, directory: &Path) -> Result<()> {
+    let place = directory.display();
+    let text = format!(
+        "Made the extension `{name}` in {place}.\n\n\
+         \x20 cd {place}\n\
+         \x20 cargo test                 # the extension in a conversation with a scripted model\n\
+         \x20 cargo run --example run    # the same on the terminal: type a line\n\
+         \x20 cargo build --release      # the extension as a library\n\
+         \x20 goondan run                # an agent that loads it: type a line\n\n\
+         Then make src/lib.rs yours. README.md tells how bundles use the extension.\n"
+    );
+    output::print(&text)
+}
+
+/// How the new crate finds goondan, in its manifest.
+fn dependency() -> String {
+    let checkout = Path::new(CHECKOUT);
+    match checkout.canonicalize() {
+        // A basic string of TOML is escaped like one of JSON.
+        Ok(path) if path.join("goondan-core/Cargo.toml").is_file() => {
+            format!("path = {}", serde_json::json!(path))
+        }
+        _ => format!("version = {:?}", env!("CARGO_PKG_VERSION")),
+    }
+}
+
+/// `my-weather` → `MyWeatherExtension`: the ending keeps it apart from all that extensions import.
+fn type_name(name: &str) -> String {
+    let words = name.split('-').map(|word| {
+        let (first, rest) = word.split_at(1);
+        first.to_ascii_uppercase() + rest
+    });
+    words.chain(["Extension".to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_called_after_the_name() {
+        assert_eq!(type_name("weather"), "WeatherExtension");
+        assert_eq!(type_name("my-2nd-weather"), "My2ndWeatherExtension");
+    }
+
+    #[test]
+    fn every_placeholder_of_a_template_is_known() {
+        for (file, template) in FILES {
+            let mut text = template.to_owned();
+            for known in ["name", "crate", "type", "goondan", "rust"] {
+                text = text.replace(&format!("{{{{{known}}}}}"), "");
+            }
+            assert!(!text.contains("{{"), "{file}: {text}");
+        }
+    }
+}

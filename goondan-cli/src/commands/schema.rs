@@ -1,0 +1,29 @@
+//! Owns `goondan schema`: what a right bundle looks like, for editors.
+
+use goondan::bundle::schema_with;
+use goondan::{Result, linked};
+
+use super::plugin;
+use crate::args::SchemaArgs;
+use crate::output;
+
+/// Prints the JSON Schema of bundle documents, with the configs of the extensions of this program and of libraries.
+pub(crate) fn schema(args: &SchemaArgs) -> Result<()> {
+    let linked: Vec<_> =
+        linked().into_iter().map(|descriptor| (descriptor.name, (descriptor.config_schema)())).collect();
+    let libraries = plugin::libraries(args.describe.then_some(&args.deadline));
+    let entries = args.bundle.libraries()?;
+    let mut loaded = Vec::new();
+    for entry in &entries {
+        match libraries.declared(entry)?.config_schema {
+            Some(config) => loaded.push((entry, config)),
+            None => output::eprint(&format!(
+                "hint: the config of the extension `{}` is not in the schema: its library does not tell it; pack it with \
+                 `goondan plugin pack {}`, or say --describe\n",
+                entry.name,
+                entry.file.display()
+            )),
+        }
+    }
+    output::print(&(serde_json::to_string_pretty(&schema_with(&linked, &loaded))? + "\n"))
+}

@@ -1,0 +1,167 @@
+//! Owns what turns cost, from the runtime events that an instance keeps for those who look from outside.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goondan::{Message, RuntimeEvent, Source, Timestamp, TokenUsage, TurnId};
+use serde::Serialize;
+
+/// The kept events, the older ones first.
+const FILES: [&str; 2] = ["messages/runtime-events.1.jsonl", "messages/runtime-events.jsonl"];
+
+/// What a turn cost. Displayed, it is a line for people; serialized, an object.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TurnCost {
+    turn_id: TurnId,
+    ended_at: Timestamp,
+    duration_ms: u64,
+    steps: u32,
+    tool_calls: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token_usage: Option<TokenUsage>,
+    /// Why it failed, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// What the steps of a turn took, until its end is read.
+#[derive(Default)]
+struct Steps {
+    count: u32,
+    tool_calls: u32,
+    tokens: Option<TokenUsage>,
+}
+
+/// What the turns of an instance cost, oldest first. Turns whose events are gone, or not whole, are left out: nothing rests on
+/// these files, and they are never repaired.
+pub(crate) fn of_turns(instance: &Path) -> Vec<TurnCost> {
+    let mut running = HashMap::new();
+    let files = FILES.into_iter().filter_map(|file| File::open(instance.join(file)).ok());
+    let lines = files.flat_map(|file| BufReader::new(file).split(b'\n').map_while(Result::ok));
+    lines.filter_map(|line| serde_json::from_slice(&line).ok()).filter_map(|event| add(&mut running, event)).collect()
+}
+
+/// Takes an event in; gives the cost of the turn that it ends. A turn whose beginning is gone is not known as a whole.
+fn add(running: &mut HashMap<TurnId, Steps>, event: RuntimeEvent) -> Option<TurnCost> {
+    match event {
+        RuntimeEvent::TurnStarted { scope } => {
+            running.insert(scope.turn_id, Steps::default());
+            None
+        }
+        RuntimeEvent::StepCompleted { scope, tool_call_count, token_usage, .. } => {
+            let steps = running.get_mut(&scope.turn_id)?;
+            (steps.count, steps.tool_calls) = (steps.count + 1, steps.tool_calls + tool_call_count);
+            if let Some(tokens) = token_usage {
+                *steps.tokens.get_or_insert_default() += tokens;
+            }
+            None
+        }
+        RuntimeEvent::StepFailed { scope, .. } => {
+            running.get_mut(&scope.turn_id)?.count += 1;
+            None
+        }
+        RuntimeEvent::TurnCompleted { scope, step_count, duration, token_usage } => {
+            let Steps { tool_calls, .. } = running.remove(&scope.turn_id)?;
+            Some(TurnCost {
+                turn_id: scope.turn_id,
+                ended_at: scope.timestamp,
+                duration_ms: millis(duration),
+                steps: step_count,
+                tool_calls,
+                token_usage,
+                error: None,
+            })
+        }
+        RuntimeEvent::TurnFailed { scope, duration, error_message } => {
+            let Steps { count, tool_calls, tokens } = running.remove(&scope.turn_id)?;
+            Some(TurnCost {
+                turn_id: scope.turn_id,
+                ended_at: scope.timestamp,
+                duration_ms: millis(duration),
+                steps: count,
+                tool_calls,
+                token_usage: tokens,
+                error: Some(error_message),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// What the turn cost that said these messages, and after which the `next` began.
+pub(crate) fn of<'a>(
+    messages: &[Arc<Message>],
+    next: Option<Timestamp>,
+    costs: &'a [TurnCost],
+) -> Option<&'a TurnCost> {
+    let turn = messages.iter().find_map(|message| match message.source() {
+        Source::Assistant { step_id } => step_id.rsplit_once("-step-").map(|(turn, _)| turn),
+        _ => None,
+    });
+    // A turn that failed before the model answered left nothing that names it, but it ended between two inputs.
+    let (begin, end) = (messages.first()?.created_at(), next);
+    let within = |cost: &TurnCost| cost.ended_at >= begin && end.is_none_or(|end| cost.ended_at <= end);
+    costs.iter().find(|cost| match turn {
+        Some(turn) => cost.turn_id.as_str() == turn,
+        None => cost.error.is_some() && within(cost),
+    })
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl fmt::Display for TurnCost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { turn_id, duration_ms, steps, tool_calls, .. } = self;
+        write!(f, "({turn_id}: ")?;
+        match duration_ms {
+            0..1_000 => write!(f, "{duration_ms} ms")?,
+            _ => write!(f, "{}.{} s", duration_ms / 1_000, duration_ms % 1_000 / 100)?,
+        }
+        write!(f, ", {}, {}", counted(*steps, "step"), counted(*tool_calls, "tool call"))?;
+        if let Some(TokenUsage { prompt_tokens, completion_tokens, .. }) = self.token_usage {
+            write!(f, ", {prompt_tokens} tokens in and {completion_tokens} out")?;
+        }
+        f.write_str(if self.error.is_some() { ", failed)" } else { ")" })
+    }
+}
+
+fn counted(count: u32, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: &str, members: &str) -> RuntimeEvent {
+        let scope = r#""agentName":"a","instanceKey":"k","timestamp":"2026-01-31T12:00:00.000Z","turnId":"turn-1","traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","stepId":"turn-1-step-0","stepIndex":0"#;
+        serde_json::from_str(&format!("{{\"type\":\"{kind}\",{scope}{members}}}")).unwrap()
+    }
+
+    #[test]
+    fn tokens_and_times_are_told_when_they_are_known() {
+        let mut running = HashMap::new();
+        let tokens = r#","tokenUsage":{"promptTokens":9,"completionTokens":2,"totalTokens":11}"#;
+        let step = format!(r#","toolCallCount":2,"duration":5{tokens}"#);
+        assert_eq!(add(&mut running, event("step.completed", &step)), None, "its beginning is not known");
+        assert_eq!(add(&mut running, event("turn.started", "")), None);
+        assert_eq!(add(&mut running, event("step.completed", &step)), None);
+        let end = format!(r#","stepCount":1,"duration":12345{tokens}"#);
+        let cost = add(&mut running, event("turn.completed", &end)).unwrap();
+        assert_eq!(cost.to_string(), "(turn-1: 12.3 s, 1 step, 2 tool calls, 9 tokens in and 2 out)");
+
+        add(&mut running, event("turn.started", ""));
+        add(&mut running, event("step.completed", &step));
+        add(&mut running, event("step.failed", r#","duration":5,"errorMessage":"no""#));
+        let cost = add(&mut running, event("turn.failed", r#","duration":999,"errorMessage":"no""#)).unwrap();
+        assert_eq!(cost.to_string(), "(turn-1: 999 ms, 2 steps, 2 tool calls, 9 tokens in and 2 out, failed)");
+    }
+}
