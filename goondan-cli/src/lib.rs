@@ -45,8 +45,8 @@ use args::Args;
 /// Exit codes: 0 done, 1 the work failed, 2 the command line or the configuration is wrong, 130 interrupted.
 pub fn main() -> ExitCode {
     let Args { log, command } = Args::parse();
-    log::hide_secrets_in_panics();
-    match log::to_stderr(&log).and_then(|()| commands::execute(command)) {
+    log::mask_secrets_in_panics();
+    match log::init(&log).and_then(|()| commands::execute(command)) {
         Ok(outcome) => outcome.into(),
         Err(error) => {
             output::report(&error);

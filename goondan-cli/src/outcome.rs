@@ -11,7 +11,7 @@ const USAGE: u8 = 2;
 /// Ended by Ctrl-C: 128 plus the number of SIGINT, as shells report it.
 const INTERRUPTED: u8 = 130;
 
-/// How a command ended that had no error of its own.
+/// How a command that returned no error ended.
 pub(crate) enum Outcome {
     Done,
     /// At least one turn failed, or something is left to repair.

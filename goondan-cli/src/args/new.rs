@@ -35,11 +35,11 @@ pub(crate) struct NewExtensionArgs {
 
 /// Names that are valid for extensions but not for the new crate: keywords, crates of the standard library, and the
 /// dependencies of the new crate.
-const RESERVED: &str = "abstract alloc as async await become box break const continue core crate do dyn else enum extern \
-                        false final fn for gen goondan goondan-bundle goondan-cli goondan-core goondan-macros if impl in \
-                        let loop macro match mod move mut override priv proc-macro pub ref return schemars self serde \
-                        static std struct super test tokio trait true try type typeof unsafe unsized use virtual where \
-                        while yield";
+const RESERVED: &str = "abstract alloc as async await become box break const continue core crate do dyn else enum \
+                        extern false final fn for gen goondan goondan-bundle goondan-cli goondan-core goondan-macros \
+                        if impl in let loop macro match mod move mut override priv proc-macro pub ref return schemars \
+                        self serde static std struct super test tokio trait true try type typeof unsafe unsized use \
+                        virtual where while yield";
 
 /// The longest name: with `__greet`, the tool in the template, it is as long as a tool name may be (TOOL-01).
 const MAX_LEN: usize = 64 - "__greet".len();
@@ -47,7 +47,7 @@ const MAX_LEN: usize = 64 - "__greet".len();
 /// Parses the name on the command line.
 ///
 /// # Errors
-/// Returns why the name is not valid, with a valid one if there is one nearby.
+/// Returns the reason why the name is not valid, and a similar valid name, if any.
 fn parse_name(text: &str) -> Result<ExtensionName, String> {
     match ExtensionName::new(text) {
         Ok(_) if RESERVED.split(' ').any(|reserved| reserved == text) => {

@@ -5,8 +5,8 @@ use goondan::{Bundle, Result};
 
 use crate::args::BundleArgs;
 
-/// Reads and checks a bundle: every extension that it names is linked into this program or is in `libraries`, and every
-/// config matches the schema of its extension.
+/// Reads and checks a bundle: every extension that it names is linked into this program or is in `libraries`, and
+/// every config matches the schema of its extension.
 pub(crate) fn read(bundle: &BundleArgs, libraries: &dyn Libraries) -> Result<Bundle, Diagnostics> {
     bundle.reader().linked(&KnownExtension::linked()).libraries(libraries).check(&bundle.path)
 }

@@ -1,4 +1,4 @@
-//! Owns `goondan check`: what is wrong with a bundle.
+//! `goondan check`: reports every mistake in a bundle.
 
 use std::io;
 
@@ -10,8 +10,8 @@ use crate::args::CheckArgs;
 use crate::outcome::Outcome;
 use crate::output::{self, diagnostics};
 
-/// Checks everything that can be checked without running anything. Diagnostics go where the answer goes: they are what was asked
-/// for.
+/// Checks a bundle. No extension is initialized, and without `--describe` no library is run. The diagnostics are the
+/// result of this command, so they go to standard output.
 pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
     let libraries = plugin::libraries(args.describe.then_some(&args.deadline));
     let (text, outcome) = match bundle::read(&args.bundle, &*libraries) {
@@ -30,5 +30,5 @@ fn summary(bundle: &Bundle) -> String {
     let hints: String =
         bundle.warnings().iter().map(|hint: &Diagnostic| format!("{}\n", hint.to_string().trim_end())).collect();
     let (agents, extensions, models) = (bundle.agents().len(), bundle.extensions().len(), bundle.models().len());
-    format!("{hints}no faults: Agents {agents}, Extensions {extensions}, Models {models}\n")
+    format!("{hints}no diagnostics: Agents {agents}, Extensions {extensions}, Models {models}\n")
 }

@@ -1,4 +1,4 @@
-//! Owns `goondan new extension`: from the templates to a crate that builds and tests by itself.
+//! `goondan new extension`: fills the templates of a crate that builds and passes its test as it is.
 
 use std::fs;
 use std::io;
@@ -9,9 +9,9 @@ use goondan::{Error, ErrorCode, Result};
 use crate::args::NewExtensionArgs;
 use crate::output;
 
-/// The files of the crate: where they go, and their templates.
+/// The files of the crate: their paths and templates.
 const FILES: [(&str, &str); 8] = [
-    // Under its own name the template would be a package to cargo, and the ignore list would be one to git.
+    // The templates have other names, since cargo would take Cargo.toml for a package, and git would apply .gitignore.
     ("Cargo.toml", include_str!("../../templates/extension/manifest.toml")),
     (".gitignore", include_str!("../../templates/extension/gitignore")),
     ("README.md", include_str!("../../templates/extension/README.md")),
@@ -22,13 +22,13 @@ const FILES: [(&str, &str); 8] = [
     ("script.yaml", include_str!("../../templates/extension/script.yaml")),
 ];
 
-/// Where this command was built. Until goondan is published, that is where new crates find it.
+/// The source tree that this command was built from. Until goondan is published, new crates depend on it by path.
 const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 pub(crate) fn extension(args: &NewExtensionArgs) -> Result<()> {
     let name = args.name.as_str();
     let directory = args.path.clone().unwrap_or_else(|| PathBuf::from(name));
-    is_free(&directory)?;
+    require_empty(&directory)?;
     let placeholders = [
         ("{{name}}", name.to_owned()),
         ("{{crate}}", name.replace('-', "_")),
@@ -40,11 +40,11 @@ pub(crate) fn extension(args: &NewExtensionArgs) -> Result<()> {
         let fill = |text: String, (placeholder, value): &(&str, String)| text.replace(placeholder, value);
         write(&directory.join(file), &placeholders.iter().fold(template.to_owned(), fill))?;
     }
-    tell(name, &directory)
+    print_next_steps(name, &directory)
 }
 
-/// Nothing that somebody wrote is written over.
-fn is_free(directory: &Path) -> Result<()> {
+/// Fails unless `directory` is missing or empty, so that no existing file is overwritten.
+fn require_empty(directory: &Path) -> Result<()> {
     let problem = match fs::read_dir(directory).map(|mut entries| entries.next().is_none()) {
         Ok(true) => return Ok(()),
         Ok(false) => "is not empty",
@@ -53,12 +53,12 @@ fn is_free(directory: &Path) -> Result<()> {
         Err(error) => return Err(io_error("read", directory, error)),
     };
     Err(Error::new(ErrorCode::USAGE, format!("`{}` {problem}", directory.display()))
-        .suggest("choose another place with `--path DIR`, or another name"))
+        .suggest("choose another directory with `--path DIR`, or another name"))
 }
 
 fn write(file: &Path, text: &str) -> Result<()> {
     let directory = file.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(directory).map_err(|error| io_error("make", directory, error))?;
+    fs::create_dir_all(directory).map_err(|error| io_error("create", directory, error))?;
     fs::write(file, text).map_err(|error| io_error("write", file, error))
 }
 
@@ -66,25 +66,25 @@ fn io_error(verb: &str, path: &Path, error: io::Error) -> Error {
     Error::new(ErrorCode::IO, format!("cannot {verb} {}", path.display())).caused_by(error)
 }
 
-fn tell(name: &str, directory: &Path) -> Result<()> {
-    let place = directory.display();
+fn print_next_steps(name: &str, directory: &Path) -> Result<()> {
+    let directory = directory.display();
     let text = format!(
-        "Made the extension `{name}` in {place}.\n\n\
-         \x20 cd {place}\n\
+        "Created the extension `{name}` in {directory}.\n\n\
+         \x20 cd {directory}\n\
          \x20 cargo test                 # the extension in a conversation with a scripted model\n\
          \x20 cargo run --example run    # the same on the terminal: type a line\n\
          \x20 cargo build --release      # the extension as a library\n\
          \x20 goondan run                # an agent that loads it: type a line\n\n\
-         Then make src/lib.rs yours. README.md tells how bundles use the extension.\n"
+         Then edit src/lib.rs. README.md shows how a bundle uses the extension.\n"
     );
     output::print(&text)
 }
 
-/// How the new crate finds goondan, in its manifest.
+/// Returns the source of the dependency on goondan, for the manifest.
 fn dependency() -> String {
     let checkout = Path::new(CHECKOUT);
     match checkout.canonicalize() {
-        // A basic string of TOML is escaped like one of JSON.
+        // A basic string in TOML is escaped like a string in JSON.
         Ok(path) if path.join("goondan-core/Cargo.toml").is_file() => {
             format!("path = {}", serde_json::json!(path))
         }
@@ -92,7 +92,7 @@ fn dependency() -> String {
     }
 }
 
-/// `my-weather` → `MyWeatherExtension`: the ending keeps it apart from all that extensions import.
+/// Returns the type name: `my-weather` becomes `MyWeatherExtension`. The suffix avoids clashes with imported names.
 fn type_name(name: &str) -> String {
     let words = name.split('-').map(|word| {
         let (first, rest) = word.split_at(1);
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_called_after_the_name() {
+    fn type_names_are_derived_from_the_name() {
         assert_eq!(type_name("weather"), "WeatherExtension");
         assert_eq!(type_name("my-2nd-weather"), "My2ndWeatherExtension");
     }

@@ -1,4 +1,4 @@
-//! Owns `goondan order`: the onion of each kind of middleware, and why each layer lies where it does.
+//! `goondan order`: the chain of each kind of middleware, and why each layer has its position.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -11,28 +11,28 @@ use super::bundle;
 use crate::args::OrderArgs;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::output::diagnostics::Refusal;
+use crate::output::diagnostics::LoadError;
 
 const KINDS: [MiddlewareKind; 3] = [MiddlewareKind::Turn, MiddlewareKind::Step, MiddlewareKind::ToolCall];
 
-/// A layer as it is shown.
+/// A layer, and the reason for its position.
 #[derive(Serialize)]
-struct Shown {
+struct ExplainedLayer {
     #[serde(flatten)]
     layer: LayerInfo,
     why: String,
 }
 
-/// Registers the extensions of an agent over an empty store, and shows what came of it: what `#[init]` registers by hand is
-/// among it, and nothing of a conversation is touched.
+/// Prints the chains of an agent. They include layers that `#[init]` registers at run time: the extensions are
+/// initialized for an instance in an empty store in memory, so stored conversations are not touched.
 pub(crate) fn order(args: &OrderArgs) -> Result<Outcome> {
     match text(args) {
         Ok(text) => output::print(&text).map(|()| Outcome::Done),
-        Err(refusal) => refusal.outcome(args.json),
+        Err(error) => error.outcome(args.json),
     }
 }
 
-fn text(args: &OrderArgs) -> Result<String, Refusal> {
+fn text(args: &OrderArgs) -> Result<String, LoadError> {
     let plugins = Plugins::new();
     let bundle = bundle::read(&args.bundle, &plugins)?;
     bundle.check_values()?;
@@ -42,43 +42,43 @@ fn text(args: &OrderArgs) -> Result<String, Refusal> {
         let agents = bundle.build_with(MemoryStore::new(), &plugins).await?;
         let agent = agents.get(entry.as_str()).ok_or_else(|| Error::msg("a built bundle has its agents"))?;
         let instance = agent.instance("order").await?;
-        let text = if args.json { json(&onions(&instance).await?)? } else { onion(&instance).await? };
+        let text = if args.json { json(&chains(&instance).await?)? } else { page(&instance).await? };
         instance.close().await?;
         Ok::<_, Error>(text)
     })?;
     Ok(text)
 }
 
-/// The onion of each kind around a conversation, for people.
-pub(crate) async fn onion(instance: &Instance) -> Result<String> {
-    Ok(page(&onions(instance).await?))
+/// Returns the chain of each kind of an instance, as text.
+pub(crate) async fn page(instance: &Instance) -> Result<String> {
+    Ok(table(&chains(instance).await?))
 }
 
-async fn onions(instance: &Instance) -> Result<[(MiddlewareKind, Vec<Shown>); 3]> {
-    let mut onions = KINDS.map(|kind| (kind, Vec::new()));
-    for (kind, layers) in &mut onions {
+async fn chains(instance: &Instance) -> Result<[(MiddlewareKind, Vec<ExplainedLayer>); 3]> {
+    let mut chains = KINDS.map(|kind| (kind, Vec::new()));
+    for (kind, layers) in &mut chains {
         *layers = explain(&instance.layers(*kind).await?);
     }
-    Ok(onions)
+    Ok(chains)
 }
 
-/// Every layer with the reason why it does not lie further out.
-fn explain(layers: &[LayerInfo]) -> Vec<Shown> {
+/// Adds to each layer the reason why it is not further out.
+fn explain(layers: &[LayerInfo]) -> Vec<ExplainedLayer> {
     let outer = std::iter::once(None).chain(layers.iter().map(Some));
     layers
         .iter()
         .zip(outer)
-        .map(|(layer, outer)| Shown { layer: layer.clone(), why: why(layer, outer, layers) })
+        .map(|(layer, outer)| ExplainedLayer { layer: layer.clone(), why: why(layer, outer, layers) })
         .collect()
 }
 
 fn why(layer: &LayerInfo, outer: Option<&LayerInfo>, all: &[LayerInfo]) -> String {
     match outer {
         None if all.iter().any(|other| other.priority < layer.priority) => {
-            "outermost: what has a lower priority must lie inside of others".to_owned()
+            "outermost: layers with a lower priority must be inside others".to_owned()
         }
         None => "outermost: the lowest priority".to_owned(),
-        Some(outer) if outer.must_be_outside_of(layer) => by_name(layer, outer),
+        Some(outer) if outer.must_be_outside_of(layer) => named_by(layer, outer),
         Some(outer) if outer.priority < layer.priority => {
             format!("priority {} lies inside of {}", layer.priority, outer.priority)
         }
@@ -86,34 +86,35 @@ fn why(layer: &LayerInfo, outer: Option<&LayerInfo>, all: &[LayerInfo]) -> Strin
     }
 }
 
-fn by_name(layer: &LayerInfo, outer: &LayerInfo) -> String {
-    let says = |names: &[_], other: &LayerInfo| {
+fn named_by(layer: &LayerInfo, outer: &LayerInfo) -> String {
+    let names_it = |names: &[_], other: &LayerInfo| {
         names.iter().any(|name: &Cow<'_, str>| name.trim_end_matches('?') == other.extension.as_str())
     };
-    match says(&layer.after, outer) {
+    match names_it(&layer.after, outer) {
         true => format!("says `after = \"{}\"`", outer.extension),
         false => format!("`{}` says `before = \"{}\"`", outer.extension, layer.extension),
     }
 }
 
-fn page(onions: &[(MiddlewareKind, Vec<Shown>)]) -> String {
-    let mut page = String::new();
-    for (kind, layers) in onions {
-        // Writing into a string does not fail.
-        _ = writeln!(page, "{kind}");
-        let longest = |text: fn(&LayerInfo) -> usize| layers.iter().map(|shown| text(&shown.layer)).max().unwrap_or(0);
+fn table(chains: &[(MiddlewareKind, Vec<ExplainedLayer>)]) -> String {
+    let mut table = String::new();
+    for (kind, layers) in chains {
+        // Writing to a string does not fail.
+        _ = writeln!(table, "{kind}");
+        let longest =
+            |text: fn(&LayerInfo) -> usize| layers.iter().map(|explained| text(&explained.layer)).max().unwrap_or(0);
         let (name, function) = (longest(|layer| layer.extension.as_str().len()), longest(|layer| layer.function.len()));
-        for Shown { layer, why } in layers {
+        for ExplainedLayer { layer, why } in layers {
             let LayerInfo { extension, function: called, priority, .. } = layer;
             let extension = extension.as_str();
-            _ = writeln!(page, "  {extension:<name$}  {called:<function$}  {priority:>5}  {why}");
+            _ = writeln!(table, "  {extension:<name$}  {called:<function$}  {priority:>5}  {why}");
         }
-        _ = writeln!(page, "  {}", core(*kind));
+        _ = writeln!(table, "  {}", core(*kind));
     }
-    page
+    table
 }
 
-/// What the onion is around.
+/// Describes the core of a chain.
 fn core(kind: MiddlewareKind) -> &'static str {
     match kind {
         MiddlewareKind::Turn => "(the steps of the turn)",
@@ -122,8 +123,8 @@ fn core(kind: MiddlewareKind) -> &'static str {
     }
 }
 
-fn json(onions: &[(MiddlewareKind, Vec<Shown>)]) -> Result<String> {
-    let object: serde_json::Map<_, _> = onions
+fn json(chains: &[(MiddlewareKind, Vec<ExplainedLayer>)]) -> Result<String> {
+    let object: serde_json::Map<_, _> = chains
         .iter()
         .map(|(kind, layers)| Ok((kind.to_string(), serde_json::to_value(layers)?)))
         .collect::<Result<_>>()?;

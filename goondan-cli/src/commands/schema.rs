@@ -1,4 +1,4 @@
-//! Owns `goondan schema`: what a right bundle looks like, for editors.
+//! `goondan schema`: the JSON Schema of bundles, for editors.
 
 use goondan::bundle::schema_with;
 use goondan::{Result, linked};
@@ -7,7 +7,8 @@ use super::plugin;
 use crate::args::SchemaArgs;
 use crate::output;
 
-/// Prints the JSON Schema of bundle documents, with the configs of the extensions of this program and of libraries.
+/// Prints the JSON Schema of bundle documents, which includes the configs of the extensions of this program and of
+/// libraries.
 pub(crate) fn schema(args: &SchemaArgs) -> Result<()> {
     let linked: Vec<_> =
         linked().into_iter().map(|descriptor| (descriptor.name, (descriptor.config_schema)())).collect();
@@ -18,8 +19,8 @@ pub(crate) fn schema(args: &SchemaArgs) -> Result<()> {
         match libraries.declared(entry)?.config_schema {
             Some(config) => loaded.push((entry, config)),
             None => output::eprint(&format!(
-                "hint: the config of the extension `{}` is not in the schema: its library does not tell it; pack it with \
-                 `goondan plugin pack {}`, or say --describe\n",
+                "hint: the config of the extension `{}` is not in the schema: its library does not contain it; \
+                 add it with `goondan plugin pack {}`, or use --describe\n",
                 entry.name,
                 entry.file.display()
             )),

@@ -1,4 +1,4 @@
-//! Owns what the system around the command wants of it: completions for shells, and manual pages.
+//! `goondan completions` and `goondan man`.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<()> {
 
 pub(crate) fn manual(args: &ManArgs) -> Result<()> {
     let directory = &args.directory;
-    // Built, the options that all commands have stand on every page.
+    // `build` copies the global options to every subcommand; without it they are missing from its page.
     let mut command = Args::command();
     command.build();
     fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(command, directory)).map_err(|error| {

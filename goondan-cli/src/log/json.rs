@@ -1,4 +1,4 @@
-//! Owns the log for programs: one object a line, with `timestamp`, `level`, `target`, `message`, `fields` and `spans`.
+//! The log for programs: one object per line, with `timestamp`, `level`, `target`, `message`, `fields` and `spans`.
 
 use std::fmt::{self, Debug};
 
@@ -12,34 +12,35 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Writes an event as a line.
-pub(super) struct Line;
+/// Formats an event as one line.
+pub(super) struct JsonLine;
 
-/// Keeps the fields of a span as the text of an object.
-pub(super) struct Fields;
+/// Stores the fields of a span as the text of a JSON object.
+pub(super) struct JsonFields;
 
-impl<S: Subscriber + for<'a> LookupSpan<'a>> FormatEvent<S, Fields> for Line {
+impl<S: Subscriber + for<'a> LookupSpan<'a>> FormatEvent<S, JsonFields> for JsonLine {
     fn format_event(
         &self,
-        context: &FmtContext<'_, S, Fields>,
+        context: &FmtContext<'_, S, JsonFields>,
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
         let mut timestamp = String::new();
         SystemTime.format_time(&mut Writer::new(&mut timestamp))?;
-        let mut fields = Members::default();
+        let mut fields = FieldMap::default();
         event.record(&mut fields);
-        fields.hide_secrets();
+        fields.mask_secrets();
         let message = fields.0.shift_remove("message").unwrap_or_default();
-        // The outermost first, as they were entered.
+        // Outermost first.
         let spans: Vec<_> = context
             .event_scope()
             .into_iter()
             .flat_map(|scope| scope.from_root())
             .map(|span| {
                 let extensions = span.extensions();
-                let mut fields = Members(extensions.get::<FormattedFields<Fields>>().map(members).unwrap_or_default());
-                fields.hide_secrets();
+                let mut fields =
+                    FieldMap(extensions.get::<FormattedFields<JsonFields>>().map(parse).unwrap_or_default());
+                fields.mask_secrets();
                 json!({ "name": span.name(), "fields": fields.0 })
             })
             .collect();
@@ -56,32 +57,32 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> FormatEvent<S, Fields> for Line {
     }
 }
 
-impl FormatFields<'_> for Fields {
+impl FormatFields<'_> for JsonFields {
     fn format_fields<R: RecordFields>(&self, mut writer: Writer<'_>, fields: R) -> fmt::Result {
-        let mut all = Members::default();
+        let mut all = FieldMap::default();
         fields.record(&mut all);
         write!(writer, "{}", Value::from(all.0))
     }
 
-    fn add_fields(&self, kept: &mut FormattedFields<Self>, fields: &tracing::span::Record<'_>) -> fmt::Result {
-        let mut all = Members(members(kept));
+    fn add_fields(&self, stored: &mut FormattedFields<Self>, fields: &tracing::span::Record<'_>) -> fmt::Result {
+        let mut all = FieldMap(parse(stored));
         fields.record(&mut all);
-        kept.fields = Value::from(all.0).to_string();
+        stored.fields = Value::from(all.0).to_string();
         Ok(())
     }
 }
 
-/// What was kept of a span.
-fn members(kept: &FormattedFields<Fields>) -> Map<String, Value> {
-    serde_json::from_str(&kept.fields).unwrap_or_default()
+/// Returns the stored fields of a span.
+fn parse(stored: &FormattedFields<JsonFields>) -> Map<String, Value> {
+    serde_json::from_str(&stored.fields).unwrap_or_default()
 }
 
-/// Fields on their way into an object.
+/// Collects fields by name.
 #[derive(Default)]
-struct Members(Map<String, Value>);
+struct FieldMap(Map<String, Value>);
 
-impl Members {
-    fn hide_secrets(&mut self) {
+impl FieldMap {
+    fn mask_secrets(&mut self) {
         self.0.values_mut().for_each(mask_json);
     }
 
@@ -90,7 +91,7 @@ impl Members {
     }
 }
 
-impl Visit for Members {
+impl Visit for FieldMap {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         self.add(field, format!("{value:?}"));
     }
@@ -126,9 +127,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Out(Arc<Mutex<Vec<u8>>>);
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Out {
+    impl Write for Buffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -140,12 +141,12 @@ mod tests {
 
     #[test]
     fn fields_keep_their_types_and_spans_their_fields() {
-        let out = Out::default();
+        let out = Buffer::default();
         let writer = {
             let out = out.clone();
             move || out.clone()
         };
-        let layer = tracing_subscriber::fmt::layer().with_writer(writer).fmt_fields(Fields).event_format(Line);
+        let layer = tracing_subscriber::fmt::layer().with_writer(writer).fmt_fields(JsonFields).event_format(JsonLine);
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             let outer = tracing::info_span!("turn", id = "a\"b", steps = tracing::field::Empty).entered();
             outer.record("steps", 3);

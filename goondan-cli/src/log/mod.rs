@@ -1,4 +1,4 @@
-//! Owns the log on standard error: which lines are written, for people or, in `json`, for programs.
+//! The log on standard error: its filter, and its two formats, for people and, in `json`, for programs.
 
 mod json;
 mod panics;
@@ -12,18 +12,23 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 
-pub(crate) use panics::hide_secrets as hide_secrets_in_panics;
+pub(crate) use panics::mask_secrets as mask_secrets_in_panics;
 
 use crate::args::{LogArgs, LogFormat};
 use crate::output;
 
-/// Which lines are written: `goondan::extension=debug,warn` shows debug lines of extensions, and warnings of everything.
+/// The environment variable with the filter. `goondan::extension=debug,warn` logs extensions at `debug` and everything
+/// else at `warn`.
 const VARIABLE: &str = "RUST_LOG";
 
-/// What extensions have to say, and what others warn of.
+/// The filter without a variable or an option: extensions at `info`, everything else at `warn`.
 const DEFAULT: &str = "goondan::extension=info,warn";
 
-pub(crate) fn to_stderr(args: &LogArgs) -> Result<()> {
+/// Installs the global subscriber.
+///
+/// # Errors
+/// [`ErrorCode::USAGE`] if `RUST_LOG` is not a valid filter.
+pub(crate) fn init(args: &LogArgs) -> Result<()> {
     let filter = match args.level {
         Some(level) => Targets::new().with_default(LevelFilter::from(level)),
         None => from_environment()?,
@@ -31,24 +36,26 @@ pub(crate) fn to_stderr(args: &LogArgs) -> Result<()> {
     let registry = tracing_subscriber::registry();
     match args.format {
         LogFormat::Pretty => {
-            let lines = fmt::layer().with_writer(|| Lines { mask: true });
-            registry.with(lines.with_ansi(output::use_color(&io::stderr()))).with(filter).init();
+            let layer = fmt::layer().with_writer(|| LogWriter { mask: true });
+            registry.with(layer.with_ansi(output::use_color(&io::stderr()))).with(filter).init();
         }
         LogFormat::Json => {
-            // A mask over numbers and braces would leave no JSON: the values are masked before.
-            let lines = fmt::layer().with_writer(|| Lines { mask: false });
-            registry.with(lines.fmt_fields(json::Fields).event_format(json::Line)).with(filter).init();
+            // The formatter masks the values. Masking the finished line could replace digits or braces and break the
+            // JSON.
+            let layer = fmt::layer().with_writer(|| LogWriter { mask: false });
+            registry.with(layer.fmt_fields(json::JsonFields).event_format(json::JsonLine)).with(filter).init();
         }
     }
     Ok(())
 }
 
-/// The lines of the log, each in one piece, on standard error. Where they cannot be written nobody wants to read them.
-struct Lines {
+/// Writes each line of the log to standard error in one call. Write errors are ignored: there is no other place to
+/// report them.
+struct LogWriter {
     mask: bool,
 }
 
-impl Write for Lines {
+impl Write for LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let text = if self.mask { mask(&text) } else { text.as_ref().into() };

@@ -1,18 +1,18 @@
-//! Owns what a turn prints: its answer as text, or everything about it as one line of JSON.
+//! Prints the result of a turn: its answer as text, or the whole result as one line of JSON.
 
 use std::io::{self, Write};
 
 use goondan::{Error, FinishReason, Result, ToolCallSummary, ToolError, TurnId, TurnResult};
 use serde::Serialize;
 
-/// How turns are printed.
+/// The format of printed turns.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Format {
+pub(crate) enum AnswerFormat {
     Text,
     Json,
 }
 
-/// A turn as `--json` shows it.
+/// A turn in the output of `--json`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TurnLine<'a> {
@@ -25,16 +25,17 @@ struct TurnLine<'a> {
     error: Option<ToolError>,
 }
 
-/// Prints how a turn ended. The text of an error goes to standard error; with [`Format::Json`] it is part of the line too.
-pub(crate) fn print(outcome: &Result<TurnResult>, format: Format) -> io::Result<()> {
+/// Prints the result of a turn to standard output. Of a failed turn, [`AnswerFormat::Text`] prints nothing: the
+/// caller reports the error on standard error in both formats.
+pub(crate) fn print(outcome: &Result<TurnResult>, format: AnswerFormat) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match format {
-        Format::Text => {
+        AnswerFormat::Text => {
             if let Ok(turn) = outcome {
                 writeln!(out, "{}", turn.text())?;
             }
         }
-        Format::Json => {
+        AnswerFormat::Json => {
             serde_json::to_writer(&mut out, &line(outcome))?;
             writeln!(out)?;
         }

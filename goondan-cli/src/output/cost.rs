@@ -1,4 +1,4 @@
-//! Owns what turns cost, from the runtime events that an instance keeps for those who look from outside.
+//! The cost of turns, computed from the stored runtime events of an instance.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use goondan::{Message, RuntimeEvent, Source, Timestamp, TokenUsage, TurnId};
 use serde::Serialize;
 
-/// The kept events, the older ones first.
+/// The files with the events, older events first.
 const FILES: [&str; 2] = ["messages/runtime-events.1.jsonl", "messages/runtime-events.jsonl"];
 
-/// What a turn cost. Displayed, it is a line for people; serialized, an object.
+/// The cost of one turn. `Display` writes a line for people.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TurnCost {
@@ -25,33 +25,34 @@ pub(crate) struct TurnCost {
     tool_calls: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     token_usage: Option<TokenUsage>,
-    /// Why it failed, if it did.
+    /// Why the turn failed, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
-/// What the steps of a turn took, until its end is read.
+/// Totals over the steps of a turn whose end has not been read yet.
 #[derive(Default)]
-struct Steps {
+struct StepTotals {
     count: u32,
     tool_calls: u32,
     tokens: Option<TokenUsage>,
 }
 
-/// What the turns of an instance cost, oldest first. Turns whose events are gone, or not whole, are left out: nothing rests on
-/// these files, and they are never repaired.
-pub(crate) fn of_turns(instance: &Path) -> Vec<TurnCost> {
+/// Returns the costs of the turns of an instance, oldest first. Turns whose events are missing or incomplete are left
+/// out: the files are diagnostic only and are never repaired.
+pub(crate) fn of_turns(instance_dir: &Path) -> Vec<TurnCost> {
     let mut running = HashMap::new();
-    let files = FILES.into_iter().filter_map(|file| File::open(instance.join(file)).ok());
+    let files = FILES.into_iter().filter_map(|file| File::open(instance_dir.join(file)).ok());
     let lines = files.flat_map(|file| BufReader::new(file).split(b'\n').map_while(Result::ok));
     lines.filter_map(|line| serde_json::from_slice(&line).ok()).filter_map(|event| add(&mut running, event)).collect()
 }
 
-/// Takes an event in; gives the cost of the turn that it ends. A turn whose beginning is gone is not known as a whole.
-fn add(running: &mut HashMap<TurnId, Steps>, event: RuntimeEvent) -> Option<TurnCost> {
+/// Adds an event to the totals. Returns the cost of the turn that the event ends, unless the start of the turn is
+/// missing.
+fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option<TurnCost> {
     match event {
         RuntimeEvent::TurnStarted { scope } => {
-            running.insert(scope.turn_id, Steps::default());
+            running.insert(scope.turn_id, StepTotals::default());
             None
         }
         RuntimeEvent::StepCompleted { scope, tool_call_count, token_usage, .. } => {
@@ -67,7 +68,7 @@ fn add(running: &mut HashMap<TurnId, Steps>, event: RuntimeEvent) -> Option<Turn
             None
         }
         RuntimeEvent::TurnCompleted { scope, step_count, duration, token_usage } => {
-            let Steps { tool_calls, .. } = running.remove(&scope.turn_id)?;
+            let StepTotals { tool_calls, .. } = running.remove(&scope.turn_id)?;
             Some(TurnCost {
                 turn_id: scope.turn_id,
                 ended_at: scope.timestamp,
@@ -79,7 +80,7 @@ fn add(running: &mut HashMap<TurnId, Steps>, event: RuntimeEvent) -> Option<Turn
             })
         }
         RuntimeEvent::TurnFailed { scope, duration, error_message } => {
-            let Steps { count, tool_calls, tokens } = running.remove(&scope.turn_id)?;
+            let StepTotals { count, tool_calls, tokens } = running.remove(&scope.turn_id)?;
             Some(TurnCost {
                 turn_id: scope.turn_id,
                 ended_at: scope.timestamp,
@@ -94,7 +95,7 @@ fn add(running: &mut HashMap<TurnId, Steps>, event: RuntimeEvent) -> Option<Turn
     }
 }
 
-/// What the turn cost that said these messages, and after which the `next` began.
+/// Returns the cost of the turn that produced `messages`. `next` is the time of the next input, if any.
 pub(crate) fn of<'a>(
     messages: &[Arc<Message>],
     next: Option<Timestamp>,
@@ -104,7 +105,7 @@ pub(crate) fn of<'a>(
         Source::Assistant { step_id } => step_id.rsplit_once("-step-").map(|(turn, _)| turn),
         _ => None,
     });
-    // A turn that failed before the model answered left nothing that names it, but it ended between two inputs.
+    // The messages of a turn that failed before the model answered do not contain its id. It ended between two inputs.
     let (begin, end) = (messages.first()?.created_at(), next);
     let within = |cost: &TurnCost| cost.ended_at >= begin && end.is_none_or(|end| cost.ended_at <= end);
     costs.iter().find(|cost| match turn {
@@ -142,16 +143,20 @@ mod tests {
     use super::*;
 
     fn event(kind: &str, members: &str) -> RuntimeEvent {
-        let scope = r#""agentName":"a","instanceKey":"k","timestamp":"2026-01-31T12:00:00.000Z","turnId":"turn-1","traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","stepId":"turn-1-step-0","stepIndex":0"#;
+        let scope = concat!(
+            r#""agentName":"a","instanceKey":"k","timestamp":"2026-01-31T12:00:00.000Z","turnId":"turn-1","#,
+            r#""traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","#,
+            r#""stepId":"turn-1-step-0","stepIndex":0"#,
+        );
         serde_json::from_str(&format!("{{\"type\":\"{kind}\",{scope}{members}}}")).unwrap()
     }
 
     #[test]
-    fn tokens_and_times_are_told_when_they_are_known() {
+    fn tokens_and_times_are_shown_when_they_are_known() {
         let mut running = HashMap::new();
         let tokens = r#","tokenUsage":{"promptTokens":9,"completionTokens":2,"totalTokens":11}"#;
         let step = format!(r#","toolCallCount":2,"duration":5{tokens}"#);
-        assert_eq!(add(&mut running, event("step.completed", &step)), None, "its beginning is not known");
+        assert_eq!(add(&mut running, event("step.completed", &step)), None, "its start is missing");
         assert_eq!(add(&mut running, event("turn.started", "")), None);
         assert_eq!(add(&mut running, event("step.completed", &step)), None);
         let end = format!(r#","stepCount":1,"duration":12345{tokens}"#);

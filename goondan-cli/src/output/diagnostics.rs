@@ -1,4 +1,4 @@
-//! Owns a bundle that cannot be used: how it is read, and how all that is wrong with it is told, whatever command found it.
+//! Prints the diagnostics of a bundle, in the same way for every command.
 
 use std::io::{self, IsTerminal};
 
@@ -8,54 +8,59 @@ use goondan::{Error, Result, json};
 use super::excerpt;
 use crate::outcome::Outcome;
 
-/// Why a command that runs a bundle cannot begin.
-pub(crate) enum Refusal {
+/// Why a bundle could not be loaded for a command.
+pub(crate) enum LoadError {
     Diagnostics(Diagnostics),
-    /// Something else than what stands in the bundle.
+    /// Not a mistake in the bundle, such as an unknown agent on the command line.
     Error(Error),
 }
 
-impl Refusal {
-    /// Tells what is wrong, and gives the outcome of the command: an error is told where all of them are.
+impl LoadError {
+    /// Prints the diagnostics and returns the outcome of the command. An `Error` is returned: the caller reports it.
     pub(crate) fn outcome(self, as_json: bool) -> Result<Outcome> {
         match self {
-            Self::Diagnostics(faults) if as_json => super::print(&object(&faults))?,
-            Self::Diagnostics(faults) => super::eprint(&page(&faults, &io::stderr())),
+            Self::Diagnostics(diagnostics) if as_json => super::print(&object(&diagnostics))?,
+            Self::Diagnostics(diagnostics) => super::eprint(&page(&diagnostics, &io::stderr())),
             Self::Error(error) => return Err(error),
         }
         Ok(Outcome::Misconfigured)
     }
 
-    /// Tells what is wrong to somebody who goes on without it.
-    pub(crate) fn tell(&self) {
+    /// Prints the reason to standard error, for a command that continues.
+    pub(crate) fn report(&self) {
         match self {
-            Self::Diagnostics(faults) => super::eprint(&page(faults, &io::stderr())),
+            Self::Diagnostics(diagnostics) => super::eprint(&page(diagnostics, &io::stderr())),
             Self::Error(error) => super::report(error),
         }
     }
 }
 
-impl From<Diagnostics> for Refusal {
-    fn from(faults: Diagnostics) -> Self {
-        Self::Diagnostics(faults)
+impl From<Diagnostics> for LoadError {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self::Diagnostics(diagnostics)
     }
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for LoadError {
     fn from(error: Error) -> Self {
         Self::Error(error)
     }
 }
 
-/// All faults and their number, for `stream`: people see the lines that are meant, programs read one line a fault.
-pub(crate) fn page(faults: &Diagnostics, stream: &impl IsTerminal) -> String {
-    let told = if stream.is_terminal() { excerpt::page(faults, super::use_color(stream)) } else { faults.to_string() };
-    let count = faults.len();
+/// Returns all diagnostics and their number: with excerpts of the files if `stream` is a terminal, otherwise one line
+/// each and its remedy.
+pub(crate) fn page(diagnostics: &Diagnostics, stream: &impl IsTerminal) -> String {
+    let text = if stream.is_terminal() {
+        excerpt::page(diagnostics, super::use_color(stream))
+    } else {
+        diagnostics.to_string()
+    };
+    let count = diagnostics.len();
     let what = if count == 1 { "fault" } else { "faults" };
-    format!("{}\n{count} {what}\n", told.trim_end())
+    format!("{}\n{count} {what}\n", text.trim_end())
 }
 
-/// All faults for programs.
-pub(crate) fn object(faults: &Diagnostics) -> String {
-    json!({ "faults": faults, "hints": [] }).to_string() + "\n"
+/// Returns all diagnostics as one JSON object.
+pub(crate) fn object(diagnostics: &Diagnostics) -> String {
+    json!({ "faults": diagnostics, "hints": [] }).to_string() + "\n"
 }

@@ -1,70 +1,70 @@
-//! Owns how faults are shown to people: the lines that are meant, with a mark at the place.
+//! Renders diagnostics for people: an excerpt of the file with the position underlined.
 
 use std::fmt::{self, Write as _};
 use std::fs;
 use std::ops::Range;
 
-use goondan::bundle::{Diagnostic, Diagnostics, Place};
+use goondan::bundle::{self, Diagnostics, Place};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
-/// How many columns a line of the page has: what any terminal shows.
+/// The width of the page in columns, which fits any terminal.
 const WIDTH: usize = 80;
 
-/// All faults, each with an excerpt of its file.
-pub(crate) fn page(faults: &Diagnostics, in_colour: bool) -> String {
+/// Renders all diagnostics, each with an excerpt of its file.
+pub(crate) fn page(diagnostics: &Diagnostics, in_colour: bool) -> String {
     let theme = if in_colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_links(false);
     let mut page = String::new();
-    for fault in faults.iter() {
-        let shown = Shown::new(fault);
-        if handler.render_report(&mut page, &shown).is_err() {
-            // A file that changed meanwhile may not have the place any more.
-            _ = writeln!(page, "{fault}");
+    for diagnostic in diagnostics.iter() {
+        let excerpt = Excerpt::new(diagnostic);
+        if handler.render_report(&mut page, &excerpt).is_err() {
+            // The file may have changed since it was read, and the position may be gone.
+            _ = writeln!(page, "{diagnostic}");
         }
         page.push('\n');
     }
     page
 }
 
-/// A fault in the form that the renderer takes.
+/// Adapts a diagnostic to miette, with the text of its file.
 #[derive(Debug)]
-struct Shown<'a> {
-    fault: &'a Diagnostic,
+struct Excerpt<'a> {
+    diagnostic: &'a bundle::Diagnostic,
     source: Option<(NamedSource<String>, Range<usize>)>,
 }
 
-impl<'a> Shown<'a> {
-    fn new(fault: &'a Diagnostic) -> Self {
-        let source = fault.place.and_then(|place| {
-            // What is not text, or cannot be read, is what the fault is about: there is nothing to show of it.
-            let text = legible(&fs::read_to_string(&fault.file).ok()?);
+impl<'a> Excerpt<'a> {
+    fn new(diagnostic: &'a bundle::Diagnostic) -> Self {
+        let source = diagnostic.place.and_then(|place| {
+            // If the file is not text or cannot be read, the diagnostic is about that, and there is no excerpt.
+            let text = printable(&fs::read_to_string(&diagnostic.file).ok()?);
             let token = token(&text, place)?;
-            Some((NamedSource::new(fault.file.to_string_lossy(), text), token))
+            Some((NamedSource::new(diagnostic.file.to_string_lossy(), text), token))
         });
-        Self { fault, source }
+        Self { diagnostic, source }
     }
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.source.is_none() {
-            write!(f, "{}", self.fault.file.display())?;
-            self.fault.place.iter().try_for_each(|place| write!(f, ":{place}"))?;
+            write!(f, "{}", self.diagnostic.file.display())?;
+            self.diagnostic.place.iter().try_for_each(|place| write!(f, ":{place}"))?;
             f.write_str(": ")?;
         }
-        f.write_str(&legible(&self.fault.message))
+        f.write_str(&printable(&self.diagnostic.message))
     }
 }
 
-impl std::error::Error for Shown<'_> {}
+impl std::error::Error for Excerpt<'_> {}
 
-impl Diagnostic for Shown<'_> {
+impl Diagnostic for Excerpt<'_> {
     fn code(&self) -> Option<Box<dyn fmt::Display + '_>> {
-        self.fault.code.as_ref().map(|code| Box::new(code) as _)
+        self.diagnostic.code.as_ref().map(|code| Box::new(code) as _)
     }
 
     fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
-        Some(Box::new(legible(&self.fault.suggestion)))
+        Some(Box::new(printable(&self.diagnostic.suggestion)))
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -77,13 +77,14 @@ impl Diagnostic for Shown<'_> {
     }
 }
 
-/// `text` without characters that would steer the terminal, and otherwise as it is, character by character.
-fn legible(text: &str) -> String {
+/// Replaces control characters, which could change the state of the terminal, with spaces, so that columns stay the
+/// same.
+fn printable(text: &str) -> String {
     let show = |letter: char| if letter.is_control() && letter != '\n' { ' ' } else { letter };
     text.strip_prefix('\u{feff}').unwrap_or(text).chars().map(show).collect()
 }
 
-/// The bytes of the word at `place`; at the end of a line, nothing.
+/// Returns the byte range of the word at `place`, which is empty at the end of a line.
 fn token(text: &str, place: Place) -> Option<Range<usize>> {
     let line = text.split_inclusive('\n').nth(usize::try_from(place.line).ok()?.checked_sub(1)?)?;
     let start = line.as_ptr() as usize - text.as_ptr() as usize;
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_steer_a_terminal_is_not_shown() {
-        assert_eq!(legible("\u{feff}a\u{1b}[31m\tb\n"), "a [31m b\n");
+    fn control_characters_are_not_printed() {
+        assert_eq!(printable("\u{feff}a\u{1b}[31m\tb\n"), "a [31m b\n");
     }
 }

@@ -11,7 +11,8 @@ use std::io::{self, IsTerminal, Write};
 
 use goondan::{Error, Result};
 
-/// Prints `text`, the result of a command, to standard output. A closed pipe is not an error: its reader needs no more.
+/// Prints `text`, the result of a command, to standard output. A closed pipe is not an error: its reader needs no
+/// more.
 pub(crate) fn print(text: &str) -> Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -12,7 +12,8 @@ use crate::args::{InstanceSelector, StoreArgs};
 /// Returns the selected instance, and the store that holds it.
 ///
 /// # Errors
-/// [`ErrorCode::STORE_NOT_FOUND`] if there is none, and [`ErrorCode::USAGE`] if several workspaces have one of that name.
+/// [`ErrorCode::STORE_NOT_FOUND`] if there is none, and [`ErrorCode::USAGE`] if several workspaces have one of that
+/// name.
 pub(super) fn find(InstanceSelector { instance, store: args }: &InstanceSelector) -> Result<(FileStore, InstanceId)> {
     let id = parse(instance)?;
     let mut found = Vec::new();
@@ -24,14 +25,14 @@ pub(super) fn find(InstanceSelector { instance, store: args }: &InstanceSelector
     }
     let names: Vec<_> = found.iter().map(|(workspace, _)| workspace.as_str()).collect();
     match found.len() {
-        0 => Err(Error::new(ErrorCode::STORE_NOT_FOUND, format!("there is no instance `{id}` here"))
-            .suggest("`goondan instance list` shows those that there are")),
+        0 => Err(Error::new(ErrorCode::STORE_NOT_FOUND, format!("no instance `{id}` is stored here"))
+            .suggest("`goondan instance list` lists the stored ones")),
         1 => found.pop().map(|(_, store)| (store, id)).ok_or_else(|| Error::msg("one was found")),
         _ => Err(Error::new(
             ErrorCode::USAGE,
             format!("several workspaces have an instance `{id}`: {}", names.join(", ")),
         )
-        .suggest("say which one by `--workspace NAME`")),
+        .suggest("select one with `--workspace NAME`")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Owns `goondan instance repair`: what is wrong with stored files, and taking it out of the way.
+//! `goondan instance repair`: finds damage in stored files, and moves it aside.
 
 use std::fmt::Write as _;
 
@@ -25,11 +25,11 @@ fn page(faults: &[StoredFault], done: bool) -> String {
     let mut page = String::new();
     for fault in faults {
         let line = fault.line.map(|line| format!(", line {line}")).unwrap_or_default();
-        // Writing into a string does not fail.
+        // Writing to a string does not fail.
         _ = writeln!(page, "{}{line}: {}\n  {}: {}", fault.file.display(), fault.what, label(done), fault.remedy);
     }
     if !done {
-        page.push_str("Nothing was changed. `--yes` does it; what is taken out is kept as <file>.corrupt-<n>.\n");
+        page.push_str("Nothing was changed. `--yes` carries it out; removed parts are saved as <file>.corrupt-<n>.\n");
     }
     page
 }

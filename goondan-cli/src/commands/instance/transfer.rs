@@ -1,4 +1,4 @@
-//! Owns `goondan instance export` and `import`: one file for one conversation.
+//! `goondan instance export` and `import`: one file for one conversation.
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -16,10 +16,10 @@ pub(crate) fn export(args: &InstanceExportArgs) -> Result<()> {
     if is_stream(&args.file) {
         return store.export(&id, io::stdout().lock());
     }
-    let file = File::create_new(&args.file).map_err(|error| refused("make", &args.file, error))?;
+    let file = File::create_new(&args.file).map_err(|error| io_error("create", &args.file, error))?;
     let written = store.export(&id, &file).and_then(|()| Ok(file.sync_all()?));
     if written.is_err() {
-        // Half a file helps nobody; the failure is what is told.
+        // An incomplete file is of no use. The first error is the one to report.
         _ = std::fs::remove_file(&args.file);
     }
     written
@@ -32,7 +32,7 @@ pub(crate) fn import(args: &InstanceImportArgs) -> Result<()> {
     let id = if is_stream(&args.file) {
         store.import(io::stdin().lock(), name)?
     } else {
-        let file = File::open(&args.file).map_err(|error| refused("open", &args.file, error))?;
+        let file = File::open(&args.file).map_err(|error| io_error("open", &args.file, error))?;
         store.import(BufReader::new(file), name)?
     };
     output::print(&format!("Imported `{id}`.\n"))
@@ -42,6 +42,6 @@ fn is_stream(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-fn refused(doing: &str, file: &Path, error: io::Error) -> Error {
-    Error::new(ErrorCode::IO, format!("cannot {doing} {}", file.display())).caused_by(error)
+fn io_error(verb: &str, file: &Path, error: io::Error) -> Error {
+    Error::new(ErrorCode::IO, format!("cannot {verb} {}", file.display())).caused_by(error)
 }

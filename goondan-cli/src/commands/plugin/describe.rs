@@ -1,5 +1,5 @@
-//! Owns the child process that asks a library for its schemas: the library runs there, and whatever it does ends with that
-//! process.
+//! `goondan plugin describe`: the child process that loads a library and prints its schemas. If the library crashes
+//! or exits, only this process ends.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::PluginDescribeArgs;
 
-/// What the child writes to its standard output, as one JSON value.
+/// The output of the child process: one JSON value on standard output.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Answer {
+pub(super) enum DescribeReply {
     Schemas(Vec<ExtensionSchemas>),
-    /// The library cannot be loaded, or does not keep to the contract.
+    /// The library cannot be loaded, or violates the ABI.
     Failed {
         code: String,
         message: String,
@@ -23,26 +23,26 @@ pub(super) enum Answer {
     },
 }
 
-/// Loads the library, and answers.
+/// Loads the library and prints the reply.
 pub(crate) fn describe(args: &PluginDescribeArgs) -> Result<()> {
     let mut output = take_stdout()?;
     let schemas = Library::inspect(&args.file).and_then(|inspected| inspected.load()).map(|loaded| loaded.schemas());
-    let answer = match schemas {
-        Ok(schemas) => Answer::Schemas(schemas),
+    let reply = match schemas {
+        Ok(schemas) => DescribeReply::Schemas(schemas),
         Err(error) => failed(&error),
     };
-    Ok(output.write_all(&serde_json::to_vec(&answer)?)?)
+    Ok(output.write_all(&serde_json::to_vec(&reply)?)?)
 }
 
-/// What is written to standard output from now on goes to standard error: a library may say what it likes, and nobody takes
-/// it for the answer.
+/// Returns the original standard output and redirects standard output to standard error, so that output of the
+/// library is not mistaken for the reply.
 fn take_stdout() -> Result<File> {
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     nix::unistd::dup2_stdout(io::stderr())?;
     Ok(output.into())
 }
 
-fn failed(error: &Error) -> Answer {
+fn failed(error: &Error) -> DescribeReply {
     let (code, message) = (error.code().to_string(), error.message().into_owned());
-    Answer::Failed { code, message, suggestion: error.suggestion().map(str::to_owned) }
+    DescribeReply::Failed { code, message, suggestion: error.suggestion().map(str::to_owned) }
 }

@@ -1,20 +1,19 @@
-//! Owns `goondan plugin list`: the extensions that are linked into this program, and those in the libraries of a bundle, for
-//! people and for programs.
+//! `goondan plugin list`: the extensions that are linked into this program, and those in the libraries of a bundle.
 
 use std::fs;
 
 use goondan::bundle::{LibraryEntry, Plugins};
 use goondan::{Inspected, Result, linked};
 
-use super::inspect::plain_lines;
-use super::listed::{InLibrary, Listed};
+use super::inspect::strip_control_in_lines;
+use super::listed::{LibraryOrigin, ListedExtension};
 use crate::args::PluginListArgs;
 use crate::output;
 
 pub(crate) fn list(args: &PluginListArgs) -> Result<()> {
     let inspect = |entry: LibraryEntry| Plugins::new().inspect(&entry).map(|inspected| (entry, inspected));
     let libraries = args.bundle.libraries()?.into_iter().map(inspect).collect::<Result<Vec<_>>>()?;
-    let mut all: Vec<_> = linked().into_iter().map(Listed::from).collect();
+    let mut all: Vec<_> = linked().into_iter().map(ListedExtension::from).collect();
     for (entry, inspected) in &libraries {
         all.push(in_library(entry, inspected)?);
     }
@@ -23,13 +22,13 @@ pub(crate) fn list(args: &PluginListArgs) -> Result<()> {
     } else if all.is_empty() {
         "No extension is linked into this program.\n".to_owned()
     } else {
-        all.iter().map(|listed| plain_lines(&listed.to_string())).collect::<Vec<_>>().join("\n")
+        all.iter().map(|listed| strip_control_in_lines(&listed.to_string())).collect::<Vec<_>>().join("\n")
     };
     output::print(&text)
 }
 
-fn in_library<'a>(entry: &'a LibraryEntry, inspected: &'a Inspected) -> Result<Listed<'a>> {
+fn in_library<'a>(entry: &'a LibraryEntry, inspected: &'a Inspected) -> Result<ListedExtension<'a>> {
     let size = fs::metadata(inspected.path())?.len();
-    let library = InLibrary { entry: &entry.written, called: entry.name.as_str(), size };
-    Ok(Listed::from(inspected.extension(entry.name.as_str())?).of(library))
+    let library = LibraryOrigin { entry: &entry.written, called: entry.name.as_str(), size };
+    Ok(ListedExtension::from(inspected.extension(entry.name.as_str())?).in_library(library))
 }

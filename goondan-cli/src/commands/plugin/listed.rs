@@ -1,45 +1,45 @@
-//! Owns an extension as it is listed: for people and for programs, whether it is linked or in a library.
+//! An extension in the output of `list` and `inspect`: linked or in a library, for people and for programs.
 
 use std::fmt::{self, Display, Write as _};
 
 use goondan::{Effect, ExtensionDescriptor, ExtensionRecord, MiddlewareKind};
 use serde::Serialize;
 
-/// An extension as `--json` shows it.
+/// A linked extension or one in a library. `Serialize` is the output of `--json`, `Display` the one for people.
 #[derive(Serialize)]
-pub(super) struct Listed<'a> {
+pub(super) struct ListedExtension<'a> {
     name: &'a str,
     version: &'a str,
     package: &'a str,
     description: &'a str,
-    middlewares: Vec<Middleware<'a>>,
-    tools: Vec<Tool<'a>>,
+    middlewares: Vec<ListedMiddleware<'a>>,
+    tools: Vec<ListedTool<'a>>,
     subscriptions: Vec<&'a str>,
     requires: Vec<&'a str>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    library: Option<InLibrary<'a>>,
+    library: Option<LibraryOrigin<'a>>,
 }
 
-/// Where a bundle has an extension from.
+/// The library that contains an extension of a bundle.
 #[derive(Serialize)]
-pub(super) struct InLibrary<'a> {
-    /// The entry, as it is written.
+pub(super) struct LibraryOrigin<'a> {
+    /// The entry as it is written in the bundle.
     pub(super) entry: &'a str,
-    /// What the bundle calls the extension.
+    /// The name of the extension in the bundle.
     pub(super) called: &'a str,
-    /// The bytes of the file.
+    /// The size of the file in bytes.
     pub(super) size: u64,
 }
 
-impl<'a> Listed<'a> {
-    /// The same, out of a library of a bundle.
-    pub(super) fn of(self, library: InLibrary<'a>) -> Self {
+impl<'a> ListedExtension<'a> {
+    /// Adds the library that contains the extension.
+    pub(super) fn in_library(self, library: LibraryOrigin<'a>) -> Self {
         Self { library: Some(library), ..self }
     }
 }
 
 #[derive(Serialize)]
-struct Middleware<'a> {
+struct ListedMiddleware<'a> {
     kind: MiddlewareKind,
     function: &'a str,
     priority: i32,
@@ -48,22 +48,22 @@ struct Middleware<'a> {
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ListedTool<'a> {
     name: &'a str,
     description: &'a str,
     effect: Effect,
 }
 
-impl From<&'static ExtensionDescriptor> for Listed<'static> {
+impl From<&'static ExtensionDescriptor> for ListedExtension<'static> {
     fn from(descriptor: &'static ExtensionDescriptor) -> Self {
-        let middleware = |layer: &goondan::MiddlewareDescriptor| Middleware {
+        let middleware = |layer: &goondan::MiddlewareDescriptor| ListedMiddleware {
             kind: layer.kind,
             function: layer.function,
             priority: layer.priority,
             before: layer.before.to_vec(),
             after: layer.after.to_vec(),
         };
-        let tool = |tool: &goondan::ToolDescriptor| Tool {
+        let tool = |tool: &goondan::ToolDescriptor| ListedTool {
             name: tool.name,
             description: first_line(tool.description),
             effect: tool.effect,
@@ -82,16 +82,16 @@ impl From<&'static ExtensionDescriptor> for Listed<'static> {
     }
 }
 
-impl<'a> From<&'a ExtensionRecord> for Listed<'a> {
+impl<'a> From<&'a ExtensionRecord> for ListedExtension<'a> {
     fn from(record: &'a ExtensionRecord) -> Self {
-        let middleware = |layer: &'a goondan::MiddlewareRecord| Middleware {
+        let middleware = |layer: &'a goondan::MiddlewareRecord| ListedMiddleware {
             kind: layer.kind,
             function: &layer.function,
             priority: layer.priority,
             before: texts(&layer.before),
             after: texts(&layer.after),
         };
-        let tool = |tool: &'a goondan::ToolRecord| Tool {
+        let tool = |tool: &'a goondan::ToolRecord| ListedTool {
             name: &tool.name,
             description: first_line(&tool.description),
             effect: tool.effect,
@@ -114,11 +114,11 @@ fn texts(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
-/// One paragraph for each extension: its first line, and below it what it has, in columns.
-impl Display for Listed<'_> {
+/// Writes one paragraph: a first line with name, version and description, then a row for each part.
+impl Display for ListedExtension<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.name, self.version)?;
-        // Most crates are called like their extension.
+        // Most crates have the name of their extension.
         if self.package != self.name {
             write!(f, " (crate {})", self.package)?;
         }
@@ -126,19 +126,19 @@ impl Display for Listed<'_> {
             write!(f, ": {}", self.description)?;
         }
         f.write_char('\n')?;
-        for Middleware { kind, function, priority, before, after } in &self.middlewares {
+        for ListedMiddleware { kind, function, priority, before, after } in &self.middlewares {
             let neighbours = [("before", before), ("after", after)].into_iter().filter(|(_, names)| !names.is_empty());
             let neighbours: String = neighbours.map(|(word, names)| format!("  {word} {}", names.join(", "))).collect();
             // `toolCall` is the longest kind.
             row(f, "middleware", format_args!("{:<8}  {priority:>5}  {function}{neighbours}", kind.as_str()))?;
         }
         let longest = self.tools.iter().map(|tool| tool.name.len()).max().unwrap_or_default();
-        for Tool { name, description, .. } in &self.tools {
+        for ListedTool { name, description, .. } in &self.tools {
             row(f, "tool", format_args!("{name:<longest$}  {description}"))?;
         }
         self.subscriptions.iter().try_for_each(|pattern| row(f, "listens to", pattern))?;
         self.requires.iter().try_for_each(|capability| row(f, "requires", capability))?;
-        let Some(InLibrary { entry, called, size }) = &self.library else { return Ok(()) };
+        let Some(LibraryOrigin { entry, called, size }) = &self.library else { return Ok(()) };
         let called = if *called == self.name { String::new() } else { format!(", called {called}") };
         row(f, "entry", format_args!("{entry}{called}"))?;
         row(f, "size", format_args!("{size} bytes"))

@@ -1,4 +1,4 @@
-//! Owns `goondan plugin pack`: the schemas of a library, put into its file, so that nobody has to run it for them.
+//! `goondan plugin pack`: adds the schemas of a library to its file, so that reading them does not require running it.
 
 use goondan::{Library, Result};
 

@@ -1,7 +1,7 @@
-//! Owns `goondan run`: from the bundle to the instance, and from input events to printed answers.
+//! `goondan run`: holds a conversation with an agent of a bundle.
 
-mod lines;
-mod opened;
+mod batch;
+mod conversation;
 mod race;
 mod repl;
 mod signals;
@@ -13,47 +13,46 @@ use goondan::Result;
 
 use crate::args::RunArgs;
 use crate::outcome::Outcome;
-use lines::Lines;
-use opened::Opened;
-use repl::Repl;
-use repl::terminal::Terminal;
+use batch::Batch;
+use conversation::OpenConversation;
+use repl::{Repl, Terminal};
 use signals::Signals;
-use watch::Watch;
+use watch::FileWatcher;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
-    // One conversation needs one thread: turns are driven where their events are read.
+    // One conversation needs one thread: its turns run in the task that reads its input.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(converse(args));
-    // Whoever was cancelled is not waited for.
+    // A blocking tool of a cancelled turn may still run. Do not wait for it.
     runtime.shutdown_background();
     outcome
 }
 
 async fn converse(args: &RunArgs) -> Result<Outcome> {
-    let mut opened = match Opened::open(args).await {
-        Ok(opened) => opened,
-        Err(refusal) => return refusal.outcome(args.json),
+    let mut conversation = match OpenConversation::open(args).await {
+        Ok(conversation) => conversation,
+        Err(error) => return error.outcome(args.json),
     };
-    let watch = if args.watch { Watch::start(opened.files())? } else { Watch::nothing() };
+    let watcher = if args.watch { FileWatcher::start(conversation.files())? } else { FileWatcher::disabled() };
     let outcome = match &args.input {
-        Some(input) => Lines::new(&mut opened, args, Signals::watch(|| ())?, watch).one(input).await,
-        None if is_conversation(args) => {
+        Some(input) => Batch::new(&mut conversation, args, Signals::listen(|| ())?, watcher).run_one(input).await,
+        None if is_interactive(args) => {
             let terminal = Terminal::of_process();
-            let kept = terminal.clone();
-            let signals = Signals::watch(move || kept.restore())?;
-            let outcome = Repl::new(&mut opened, args, terminal.clone(), signals, watch)?.talk().await;
+            let shared = terminal.clone();
+            let signals = Signals::listen(move || shared.restore())?;
+            let outcome = Repl::new(&mut conversation, args, terminal.clone(), signals, watcher)?.run().await;
             terminal.restore();
             outcome
         }
-        None => Lines::new(&mut opened, args, Signals::watch(|| ())?, watch).all().await,
+        None => Batch::new(&mut conversation, args, Signals::listen(|| ())?, watcher).run_lines().await,
     };
-    // Also when a turn failed, or was cancelled: closing stores it.
-    let closed = opened.close().await;
+    // Also after an error or a cancelled turn: closing commits what the turn left.
+    let closed = conversation.close().await;
     let outcome = outcome?;
     closed.map(|()| outcome)
 }
 
-/// Whether somebody sits at both ends. JSON is for programs.
-fn is_conversation(args: &RunArgs) -> bool {
+/// Whether standard input and output are both terminals. `--json` is never interactive.
+fn is_interactive(args: &RunArgs) -> bool {
     !args.json && io::stdin().is_terminal() && io::stdout().is_terminal()
 }

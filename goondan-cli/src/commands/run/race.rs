@@ -1,23 +1,23 @@
-//! Owns waiting for whichever of two things comes first.
+//! Waits for the first of two futures.
 
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 
-/// What came first.
-pub(crate) enum First<A, B> {
-    One(A),
-    Other(B),
+/// The output of the future that completed first.
+pub(crate) enum Either<L, R> {
+    Left(L),
+    Right(R),
 }
 
-/// Waits for the first of two futures, and drops the other. When both are ready, `one` comes first.
-pub(crate) async fn first<A: Future, B: Future>(one: A, other: B) -> First<A::Output, B::Output> {
-    let (mut one, mut other) = (pin!(one), pin!(other));
+/// Waits for the first of two futures and drops the other. `left` is polled first: it wins if both are ready.
+pub(crate) async fn race<L: Future, R: Future>(left: L, right: R) -> Either<L::Output, R::Output> {
+    let (mut left, mut right) = (pin!(left), pin!(right));
     poll_fn(|cx| {
-        if let Poll::Ready(output) = one.as_mut().poll(cx) {
-            return Poll::Ready(First::One(output));
+        if let Poll::Ready(output) = left.as_mut().poll(cx) {
+            return Poll::Ready(Either::Left(output));
         }
-        other.as_mut().poll(cx).map(First::Other)
+        right.as_mut().poll(cx).map(Either::Right)
     })
     .await
 }

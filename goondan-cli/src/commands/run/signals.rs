@@ -1,4 +1,4 @@
-//! Owns the signals that end turns and conversations: who gets the first, and what the second does.
+//! The signals that end turns and conversations: what the first one does, and what the second one does.
 
 use std::io::{self, Write};
 use std::process;
@@ -9,96 +9,96 @@ use std::time::Duration;
 
 use goondan::{Error, ErrorCode, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals as Received;
+use signal_hook::iterator::Signals as SignalIterator;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::race::{First, first};
+use super::race::{Either, race};
 
-/// What somebody outside asks for.
+/// What a received signal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
-    /// Ctrl-C: stop what you are doing.
+    /// SIGINT, from Ctrl-C: cancel the running turn.
     Interrupt,
-    /// Finish what you are doing, and leave. A terminal that goes away asks for the same.
+    /// SIGTERM, or SIGHUP from a closed terminal: complete the running turn, then exit.
     Terminate,
 }
 
-/// The signals of this process, taken in by a thread of their own: a tool that blocks the thread of the conversation does
-/// not keep the second signal from ending the process.
+/// Receives the signals of this process. A separate thread waits for them, so that a second signal ends the process
+/// even if a tool blocks the thread of the conversation.
 pub(crate) struct Signals {
     received: UnboundedReceiver<Signal>,
-    /// Whether a signal was received and is not carried out yet.
+    /// Whether a signal was received that has not been handled yet. Shared with the thread.
     pending: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// Takes signals in from now on. While one is pending, another ends the process at once, after `farewell`.
-    pub(crate) fn watch(farewell: impl Fn() + Send + 'static) -> Result<Self> {
-        let signals = Received::new([SIGINT, SIGTERM, SIGHUP])
+    /// Starts the thread. While a signal is pending, another one ends the process, after `before_exit`.
+    pub(crate) fn listen(before_exit: impl Fn() + Send + 'static) -> Result<Self> {
+        let signals = SignalIterator::new([SIGINT, SIGTERM, SIGHUP])
             .map_err(|error| Error::new(ErrorCode::IO, "cannot listen to signals").caused_by(error))?;
         let (sender, received) = unbounded_channel();
         let pending = Arc::new(AtomicBool::new(false));
         let shared = Arc::clone(&pending);
         thread::Builder::new()
             .name("signals".to_owned())
-            .spawn(move || take_in(signals, &sender, &shared, farewell))?;
+            .spawn(move || forward(signals, &sender, &shared, before_exit))?;
         Ok(Self { received, pending })
     }
 
-    /// The next signal.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) -> Signal {
         match self.received.recv().await {
             Some(signal) => signal,
-            // The thread never ends.
+            // The thread holds the sender and never ends.
             None => std::future::pending().await,
         }
     }
 
-    /// Says that the last signal was carried out: the next one is a first one again.
-    pub(crate) fn carried_out(&self) {
+    /// Marks the last signal as handled: the next one does not end the process.
+    pub(crate) fn mark_handled(&self) {
         self.pending.store(false, Ordering::Release);
     }
 
-    /// Awaits `turn` while signals are heard. Ctrl-C cancels it. SIGTERM leaves it `grace` to end by itself.
-    pub(crate) async fn over<T>(&mut self, turn: impl Future<Output = T>, grace: Duration) -> Ended<T> {
+    /// Awaits `turn`. SIGINT cancels it; SIGTERM and SIGHUP leave it `grace` to complete.
+    pub(crate) async fn run_turn<T>(&mut self, turn: impl Future<Output = T>, grace: Duration) -> TurnEnd<T> {
         let mut turn = Box::pin(turn);
-        match first(turn.as_mut(), self.next()).await {
-            First::One(output) => Ended::ByItself(output),
-            First::Other(Signal::Interrupt) => Ended::Interrupted,
-            First::Other(Signal::Terminate) => {
+        match race(turn.as_mut(), self.next()).await {
+            Either::Left(output) => TurnEnd::Completed(output),
+            Either::Right(Signal::Interrupt) => TurnEnd::Interrupted,
+            Either::Right(Signal::Terminate) => {
                 let seconds = grace.as_secs();
-                // Where that cannot be said nobody wants to know.
+                // A closed standard error must not end the turn.
                 _ = writeln!(io::stderr(), "leaving when the running turn has ended, or in {seconds} s");
-                Ended::Drained(tokio::time::timeout(grace, turn).await.ok())
+                TurnEnd::Drained(tokio::time::timeout(grace, turn).await.ok())
             }
         }
     }
 }
 
-/// How a turn ended that signals may have shortened.
-pub(crate) enum Ended<T> {
-    ByItself(T),
-    /// Ctrl-C cancelled it.
+/// How a turn ended, given that signals may cut it short.
+pub(crate) enum TurnEnd<T> {
+    Completed(T),
+    /// Cancelled by Ctrl-C.
     Interrupted,
-    /// The process is to leave; `None` when the turn did not end within the grace period and was cancelled.
+    /// The process is to exit. `None` if the turn was cancelled at the end of the grace period.
     Drained(Option<T>),
 }
 
-fn take_in(
-    mut signals: Received,
+fn forward(
+    mut signals: SignalIterator,
     sender: &UnboundedSender<Signal>,
     pending: &AtomicBool,
-    farewell: impl Fn() + Send + 'static,
+    before_exit: impl Fn() + Send + 'static,
 ) {
     for number in signals.forever() {
         let first = !pending.swap(true, Ordering::AcqRel);
         if first {
             let signal = if number == SIGINT { Signal::Interrupt } else { Signal::Terminate };
-            // Nobody listens any more when the process is about to end anyway.
+            // The receiver is dropped only when the process is about to exit.
             _ = sender.send(signal);
         } else if number != SIGHUP {
-            // A terminal that goes away says so more than once, and supervisors say it after SIGTERM: that is no hurry.
-            farewell();
+            // SIGHUP is excluded: a closed terminal sends it more than once, and supervisors send it after SIGTERM.
+            before_exit();
             process::exit(128 + number);
         }
     }

@@ -1,6 +1,6 @@
-//! Owns watching: the files that a conversation is made of, looked at again and again by a thread of its own.
+//! Watches the files of a bundle by polling their metadata in a thread.
 //!
-//! Looking at a few files is cheaper than what it takes to be told of changes, and it works on every file system.
+//! For a few files, polling costs less than setting up change notifications, and it works on every file system.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,69 +13,69 @@ use std::time::Duration;
 use goondan::Result;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// How often the files are looked at.
-const PACE: Duration = Duration::from_millis(300);
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Watches files; without any it never tells of a change.
-pub(crate) struct Watch {
+/// Reports changes of files. Its thread ends after this is dropped.
+pub(crate) struct FileWatcher {
     files: Arc<Mutex<Vec<PathBuf>>>,
     changed: UnboundedReceiver<()>,
 }
 
-impl Watch {
-    /// Watches `files` from now on.
+impl FileWatcher {
+    /// Starts watching `files`.
     pub(crate) fn start(files: Vec<PathBuf>) -> Result<Self> {
         let (sender, changed) = unbounded_channel();
-        let known = looks(&files);
+        let known = fingerprints(&files);
         let files = Arc::new(Mutex::new(files));
         let shared = Arc::clone(&files);
-        thread::Builder::new().name("watch".to_owned()).spawn(move || look(&shared, known, &sender))?;
+        thread::Builder::new().name("watch".to_owned()).spawn(move || poll(&shared, known, &sender))?;
         Ok(Self { files, changed })
     }
 
-    /// Watches nothing.
-    pub(crate) fn nothing() -> Self {
-        // A channel whose other end is gone.
+    /// Returns a watcher without files, which never reports a change.
+    pub(crate) fn disabled() -> Self {
+        // The sender is dropped at once.
         Self { files: Arc::default(), changed: unbounded_channel().1 }
     }
 
-    /// Waits until files have changed.
+    /// Waits for a change.
     pub(crate) async fn changed(&mut self) {
         if self.changed.recv().await.is_none() {
             std::future::pending().await
         }
     }
 
-    /// Whether files have changed since the last time.
+    /// Returns whether a change was reported since the last call.
     pub(crate) fn has_changed(&mut self) -> bool {
         self.changed.try_recv().is_ok()
     }
 
-    /// Watches these from now on.
+    /// Replaces the watched files.
     pub(crate) fn watch(&self, files: Vec<PathBuf>) {
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files;
     }
 }
 
-/// What a file looks like without being opened; `None` when there is none.
-type Look = Option<(u64, u64, u64, i64, i64)>;
+/// Device, inode, size and modification time of a file; `None` if it does not exist.
+type Fingerprint = Option<(u64, u64, u64, i64, i64)>;
 
-fn looks(files: &[PathBuf]) -> BTreeMap<PathBuf, Look> {
-    let look = |path: &PathBuf| {
+fn fingerprints(files: &[PathBuf]) -> BTreeMap<PathBuf, Fingerprint> {
+    let fingerprint = |path: &PathBuf| {
         let file = fs::metadata(path).ok()?;
         Some((file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec()))
     };
-    files.iter().map(|path| (path.clone(), look(path))).collect()
+    files.iter().map(|path| (path.clone(), fingerprint(path))).collect()
 }
 
-/// Tells of changes until nobody listens. A file that is just being written looks different each time: it is waited for.
-fn look(files: &Mutex<Vec<PathBuf>>, mut known: BTreeMap<PathBuf, Look>, changed: &UnboundedSender<()>) {
+/// Sends a message for each change until the receiver is dropped. A file that is still being written differs from
+/// poll to poll, so the message is sent after the first poll without a difference.
+fn poll(files: &Mutex<Vec<PathBuf>>, mut known: BTreeMap<PathBuf, Fingerprint>, changed: &UnboundedSender<()>) {
     let mut unsettled = false;
     while !changed.is_closed() {
-        thread::sleep(PACE);
-        let now = looks(&files.lock().unwrap_or_else(PoisonError::into_inner));
-        // What is watched only now is no change.
-        let differs = now.iter().any(|(path, look)| known.get(path).is_some_and(|before| before != look));
+        thread::sleep(POLL_INTERVAL);
+        let now = fingerprints(&files.lock().unwrap_or_else(PoisonError::into_inner));
+        // A file that is newly watched is not a change.
+        let differs = now.iter().any(|(path, new)| known.get(path).is_some_and(|old| old != new));
         known = now;
         if differs {
             unsettled = true;

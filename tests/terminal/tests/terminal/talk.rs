@@ -7,7 +7,7 @@ use crate::screen::{BACKSPACE, CTRL_C, CTRL_D, CTRL_R, ENTER, LEFT, Screen, UP};
 use crate::support::{Place, kill};
 
 const BANNER: &str = "\
-main:default, kept in STATE/workspaces/test/instances/main:default
+main:default, stored in STATE/workspaces/test/instances/main:default
 /help lists the commands, Ctrl-D leaves
 ";
 

@@ -1,11 +1,13 @@
-//! Owns what can be typed: messages, and the commands that begin with a slash.
+//! The input of the REPL: messages, and commands that begin with a slash.
 
 use goondan::bundle::nearest;
 
-/// What the user wants.
+/// A parsed input.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Wish {
+pub(crate) enum Command {
+    /// A blank line.
     Nothing,
+    /// A message to the agent.
     Say(String),
     Help,
     Tools,
@@ -14,52 +16,52 @@ pub(crate) enum Wish {
     Order,
     Reload,
     Quit,
-    /// A command that there is not, and the one that is most like it.
+    /// A command that does not exist, and the nearest one that does.
     Unknown(String, Option<&'static str>),
 }
 
-/// The commands, and what they do.
+/// The commands with their descriptions.
 pub(crate) const COMMANDS: [(&str, &str); 8] = [
-    ("/help", "this list"),
-    ("/tools", "what the agent can do"),
-    ("/history", "what was said, in short"),
-    ("/state", "what the extensions remember"),
-    ("/order", "which extension wraps which, and why"),
-    ("/reload", "read the bundle again and go on with this conversation"),
-    ("/quit", "leave; the next run goes on from here"),
-    ("/exit", "the same"),
+    ("/help", "show this list"),
+    ("/tools", "list the tools of the agent"),
+    ("/history", "list the messages, shortened"),
+    ("/state", "show the state of the extensions"),
+    ("/order", "show which extension wraps which, and why"),
+    ("/reload", "read the bundle again and continue this conversation"),
+    ("/quit", "leave; the next run continues the conversation"),
+    ("/exit", "the same as /quit"),
 ];
 
-/// What is said below the list of commands.
+/// The end of the help page.
 const KEYS: &str = "\
-Everything else is said to the agent; `//` begins a message with a slash.
-A line that ends in a backslash goes on in the next one; several lines that are pasted at once are one message.
-Ctrl-C cancels a running turn or clears the line, twice leaves. Ctrl-D leaves. ↑ and Ctrl-R find what you typed earlier.
+All other input is a message to the agent; `//` begins a message with a slash.
+A line that ends in a backslash continues on the next line; several lines that are pasted together are one message.
+Ctrl-C cancels a running turn or clears the line; twice, it leaves. Ctrl-D leaves. ↑ and Ctrl-R find earlier input.
 ";
 
-/// What `input` asks for.
-pub(crate) fn parse(input: &str) -> Wish {
+pub(crate) fn parse(input: &str) -> Command {
     let command = input.trim();
     match command {
-        "" => Wish::Nothing,
-        _ if command.starts_with("//") => Wish::Say(command[1..].to_owned()),
-        _ if !command.starts_with('/') => Wish::Say(input.to_owned()),
-        "/help" => Wish::Help,
-        "/tools" => Wish::Tools,
-        "/history" => Wish::History,
-        "/state" => Wish::State,
-        "/order" => Wish::Order,
-        "/reload" => Wish::Reload,
-        "/quit" | "/exit" => Wish::Quit,
+        "" => Command::Nothing,
+        _ if command.starts_with("//") => Command::Say(command[1..].to_owned()),
+        _ if !command.starts_with('/') => Command::Say(input.to_owned()),
+        "/help" => Command::Help,
+        "/tools" => Command::Tools,
+        "/history" => Command::History,
+        "/state" => Command::State,
+        "/order" => Command::Order,
+        "/reload" => Command::Reload,
+        "/quit" | "/exit" => Command::Quit,
         unknown => {
             let word = unknown.split_whitespace().next().unwrap_or(unknown);
-            Wish::Unknown(word.to_owned(), nearest(word, COMMANDS.map(|(name, _)| name)))
+            Command::Unknown(word.to_owned(), nearest(word, COMMANDS.map(|(name, _)| name)))
         }
     }
 }
 
+/// Returns the page of `/help`.
 pub(crate) fn help() -> String {
-    let mut help: String = COMMANDS.iter().map(|(name, does)| format!("{name:<9} {does}\n")).collect();
+    let mut help: String = COMMANDS.iter().map(|(name, description)| format!("{name:<9} {description}\n")).collect();
     help.push_str(KEYS);
     help
 }
@@ -71,18 +73,19 @@ mod tests {
     #[test]
     fn every_command_is_understood() {
         for (name, _) in COMMANDS {
-            let wish = parse(name);
-            assert!(!matches!(wish, Wish::Nothing | Wish::Say(_) | Wish::Unknown(..)), "{name}: {wish:?}");
+            let command = parse(name);
+            let other = matches!(command, Command::Nothing | Command::Say(_) | Command::Unknown(..));
+            assert!(!other, "{name}: {command:?}");
         }
-        assert_eq!(parse("  /quit "), Wish::Quit);
+        assert_eq!(parse("  /quit "), Command::Quit);
     }
 
     #[test]
-    fn what_is_no_command_is_said_or_named() {
-        assert_eq!(parse(" \n"), Wish::Nothing);
-        assert_eq!(parse("what is /etc?"), Wish::Say("what is /etc?".to_owned()));
-        assert_eq!(parse("//etc is a path"), Wish::Say("/etc is a path".to_owned()));
-        assert_eq!(parse("/tolls now"), Wish::Unknown("/tolls".to_owned(), Some("/tools")));
-        assert_eq!(parse("/var/log"), Wish::Unknown("/var/log".to_owned(), None));
+    fn other_input_is_a_message_or_an_unknown_command() {
+        assert_eq!(parse(" \n"), Command::Nothing);
+        assert_eq!(parse("what is /etc?"), Command::Say("what is /etc?".to_owned()));
+        assert_eq!(parse("//etc is a path"), Command::Say("/etc is a path".to_owned()));
+        assert_eq!(parse("/tolls now"), Command::Unknown("/tolls".to_owned(), Some("/tools")));
+        assert_eq!(parse("/var/log"), Command::Unknown("/var/log".to_owned(), None));
     }
 }

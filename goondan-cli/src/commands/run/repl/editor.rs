@@ -1,4 +1,4 @@
-//! Owns the line editor: a thread of its own that reads one input whenever it is asked to.
+//! The line editor: a thread that reads one input for each request.
 
 use std::cell::Cell;
 use std::sync::mpsc;
@@ -15,115 +15,119 @@ use rustyline::{ColorMode, Config, Context, Helper};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::command::COMMANDS;
-use super::recall::{KEPT, Recall};
+use super::input_history::{InputHistory, MAX_INPUTS};
 use super::terminal::{Style, Terminal};
 use crate::output;
 
 const PROMPT: &str = "> ";
 
-/// What came of asking for an input.
-pub(crate) enum Typed {
+/// The result of one request for input.
+pub(crate) enum EditorEvent {
     Input(String),
-    /// Ctrl-C; what was typed is gone.
+    /// Ctrl-C; the line was discarded.
     Interrupted {
-        /// Whether nothing was typed.
+        /// Whether the line was empty.
         empty: bool,
     },
-    /// Ctrl-D, or the terminal went away.
+    /// Ctrl-D, or the terminal was closed.
     End,
 }
 
-/// The line editor. It asks the terminal only after [`Editor::ask`], so that a running turn has the terminal for itself.
-pub(crate) struct Editor {
-    ask: mpsc::Sender<()>,
-    typed: UnboundedReceiver<Result<Typed>>,
+/// The handle of the editor thread. The thread reads from the terminal only after [`EditorThread::request`], so that
+/// it does not interfere with a running turn. It ends when this is dropped.
+pub(crate) struct EditorThread {
+    requests: mpsc::Sender<()>,
+    events: UnboundedReceiver<Result<EditorEvent>>,
 }
 
-impl Editor {
-    pub(crate) fn start(terminal: &Terminal, recall: Recall) -> Result<Self> {
-        let (ask, asked) = mpsc::channel();
-        let (sender, typed) = unbounded_channel();
-        let mut lines = LineEditor::new(terminal, recall)?;
+impl EditorThread {
+    pub(crate) fn start(terminal: &Terminal, history: InputHistory) -> Result<Self> {
+        let (requests, requested) = mpsc::channel();
+        let (sender, events) = unbounded_channel();
+        let mut editor = LineEditor::new(terminal, history)?;
         thread::Builder::new().name("editor".to_owned()).spawn(move || {
-            while asked.recv().is_ok() {
-                // When nobody waits for it the process is about to end.
-                if sender.send(lines.read()).is_err() {
+            while requested.recv().is_ok() {
+                // The receiver is dropped only when the process is about to exit.
+                if sender.send(editor.read()).is_err() {
                     break;
                 }
             }
         })?;
-        Ok(Self { ask, typed })
+        Ok(Self { requests, events })
     }
 
-    /// Shows the prompt.
-    pub(crate) fn ask(&self) {
-        // A thread that is gone shows itself in `typed`.
-        _ = self.ask.send(());
+    /// Shows the prompt and requests one input.
+    pub(crate) fn request(&self) {
+        // If the thread has ended, `next` returns `End`.
+        _ = self.requests.send(());
     }
 
-    /// What was typed since it was asked for.
-    pub(crate) async fn typed(&mut self) -> Result<Typed> {
-        self.typed.recv().await.unwrap_or(Ok(Typed::End))
+    /// Waits for the result of the last request.
+    pub(crate) async fn next(&mut self) -> Result<EditorEvent> {
+        self.events.recv().await.unwrap_or(Ok(EditorEvent::End))
     }
 }
 
+/// The state of the editor thread.
 struct LineEditor {
-    editor: rustyline::Editor<Typing, MemHistory>,
+    editor: rustyline::Editor<LineHelper, MemHistory>,
     prompt: (&'static str, String),
-    recall: Recall,
+    history: InputHistory,
 }
 
 impl LineEditor {
-    fn new(terminal: &Terminal, recall: Recall) -> Result<Self> {
-        let colours = if terminal.colours { ColorMode::Enabled } else { ColorMode::Disabled };
-        let config = Config::builder().color_mode(colours).max_history_size(KEPT).map_err(unusable)?.build();
-        let history = MemHistory::with_config(&config);
-        let mut editor = rustyline::Editor::with_history(config, history).map_err(unusable)?;
-        editor.set_helper(Some(Typing::default()));
-        let mut lines = Self { editor, prompt: (PROMPT, terminal.paint(Style::Cyan, PROMPT)), recall };
-        lines.offer()?;
-        Ok(lines)
+    fn new(terminal: &Terminal, history: InputHistory) -> Result<Self> {
+        let colors = if terminal.colors { ColorMode::Enabled } else { ColorMode::Disabled };
+        let config = Config::builder().color_mode(colors).max_history_size(MAX_INPUTS).map_err(unusable)?.build();
+        let mem_history = MemHistory::with_config(&config);
+        let mut editor = rustyline::Editor::with_history(config, mem_history).map_err(unusable)?;
+        editor.set_helper(Some(LineHelper::default()));
+        let mut line_editor = Self { editor, prompt: (PROMPT, terminal.paint(Style::Cyan, PROMPT)), history };
+        line_editor.load_history()?;
+        Ok(line_editor)
     }
 
-    /// Lets the editor find what was typed earlier.
-    fn offer(&mut self) -> Result<()> {
+    /// Copies the input history into the editor.
+    fn load_history(&mut self) -> Result<()> {
         self.editor.clear_history().map_err(unusable)?;
-        for input in self.recall.inputs() {
+        for input in self.history.inputs() {
             self.editor.add_history_entry(input).map_err(unusable)?;
         }
         Ok(())
     }
 
-    fn read(&mut self) -> Result<Typed> {
+    fn read(&mut self) -> Result<EditorEvent> {
         loop {
-            if let Some(typing) = self.editor.helper() {
-                typing.empty.set(true);
+            if let Some(helper) = self.editor.helper() {
+                helper.empty.set(true);
             }
             match self.editor.readline(&self.prompt) {
-                Ok(input) => return self.typed(&input),
+                Ok(input) => return self.accept(&input),
                 Err(ReadlineError::Interrupted) => {
-                    let empty = self.editor.helper().is_none_or(|typing| typing.empty.get());
-                    return Ok(Typed::Interrupted { empty });
+                    let empty = self.editor.helper().is_none_or(|helper| helper.empty.get());
+                    return Ok(EditorEvent::Interrupted { empty });
                 }
-                // The window got another size before the first key.
+                // The window was resized before the first key.
                 Err(ReadlineError::Signal(_)) => {}
-                // A terminal that went away cannot be read.
-                Err(ReadlineError::Eof | ReadlineError::Io(_) | ReadlineError::Errno(_)) => return Ok(Typed::End),
+                // Reading from a closed terminal fails.
+                Err(ReadlineError::Eof | ReadlineError::Io(_) | ReadlineError::Errno(_)) => {
+                    return Ok(EditorEvent::End);
+                }
                 Err(error) => return Err(unusable(error)),
             }
         }
     }
 
-    fn typed(&mut self, input: &str) -> Result<Typed> {
+    fn accept(&mut self, input: &str) -> Result<EditorEvent> {
         let input = input.replace("\\\n", "\n");
         if !input.trim().is_empty() {
-            if let Err(error) = self.recall.add(&input) {
-                let error = Error::new(ErrorCode::IO, "what was typed cannot be kept for later").caused_by(error);
+            if let Err(error) = self.history.add(&input) {
+                let error = Error::new(ErrorCode::IO, "cannot store the input history").caused_by(error);
                 output::report(&error);
             }
-            self.offer()?;
+            self.load_history()?;
         }
-        Ok(Typed::Input(input))
+        Ok(EditorEvent::Input(input))
     }
 }
 
@@ -131,39 +135,40 @@ fn unusable(error: ReadlineError) -> Error {
     Error::new(ErrorCode::IO, "cannot edit lines on this terminal").suggest("try TERM=dumb").caused_by(error)
 }
 
-/// What is known of the line while it is typed.
+/// Continues lines that end in a backslash, completes commands, and records whether the line is empty.
 #[derive(Default)]
-struct Typing {
+struct LineHelper {
+    /// Set while the line is edited, since rustyline does not report the discarded line on Ctrl-C.
     empty: Cell<bool>,
 }
 
-impl Helper for Typing {}
+impl Helper for LineHelper {}
 
-impl Highlighter for Typing {}
+impl Highlighter for LineHelper {}
 
-impl Validator for Typing {
+impl Validator for LineHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let goes_on = context.input().ends_with('\\');
-        Ok(if goes_on { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
+        let continues = context.input().ends_with('\\');
+        Ok(if continues { ValidationResult::Incomplete } else { ValidationResult::Valid(None) })
     }
 }
 
-impl Hinter for Typing {
+impl Hinter for LineHelper {
     type Hint = String;
 
-    /// Hints at nothing: it is called for each change of the line.
+    /// Returns no hint. rustyline calls it on each change of the line, which makes it the place to look at the line.
     fn hint(&self, line: &str, _: usize, _: &Context<'_>) -> Option<String> {
         self.empty.set(line.is_empty());
         None
     }
 }
 
-impl Completer for Typing {
+impl Completer for LineHelper {
     type Candidate = String;
 
     fn complete(&self, line: &str, cursor: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let typed = &line[..cursor];
-        let fitting = COMMANDS.iter().filter(|(name, _)| typed.starts_with('/') && name.starts_with(typed));
-        Ok((0, fitting.map(|(name, _)| (*name).to_owned()).collect()))
+        let matching = COMMANDS.iter().filter(|(name, _)| typed.starts_with('/') && name.starts_with(typed));
+        Ok((0, matching.map(|(name, _)| (*name).to_owned()).collect()))
     }
 }

@@ -1,213 +1,213 @@
-//! Owns the conversation on a terminal: prompt, turn, prompt, until somebody leaves.
+//! The interactive conversation: reads an input, runs a turn or a command, and repeats until the user leaves.
 
 mod command;
 mod editor;
-mod page;
+mod input_history;
+mod pages;
 mod progress;
-mod recall;
-pub(crate) mod terminal;
-mod turn;
+mod terminal;
+mod turn_view;
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 use goondan::store::state_root;
 use goondan::{Error, ErrorCode, Result, TurnResult};
 use nix::errno::Errno;
 
-use super::opened::Opened;
-use super::race::{First, first};
-use super::signals::{Ended, Signal, Signals};
-use super::watch::Watch;
+pub(crate) use terminal::Terminal;
+
+use super::conversation::OpenConversation;
+use super::race::{Either, race};
+use super::signals::{Signal, Signals, TurnEnd};
+use super::watch::FileWatcher;
 use crate::args::RunArgs;
 use crate::commands::order;
 use crate::outcome::Outcome;
 use crate::output;
-use command::Wish;
-use editor::{Editor, Typed};
+use command::Command;
+use editor::{EditorEvent, EditorThread};
+use input_history::InputHistory;
 use progress::Progress;
-use recall::Recall;
-use terminal::{Style, Terminal};
-use turn::{Shown, print};
+use terminal::Style;
+use turn_view::{TurnView, print};
 
-/// The file below the state root that keeps what was typed.
-const RECALL: &str = "input-history.jsonl";
+/// The name of the file with the input history, in the state root.
+const INPUT_HISTORY: &str = "input-history.jsonl";
 
-/// A conversation on a terminal.
+/// An interactive conversation on a terminal.
 pub(crate) struct Repl<'a> {
-    opened: &'a mut Opened,
+    conversation: &'a mut OpenConversation,
     args: &'a RunArgs,
     terminal: Terminal,
     signals: Signals,
-    watch: Watch,
-    editor: Editor,
-    /// Whether Ctrl-C was the last thing that happened: another one leaves.
+    watcher: FileWatcher,
+    editor: EditorThread,
+    /// Whether the last event was Ctrl-C, so that another one leaves.
     interrupted: bool,
-}
-
-/// What the user does next.
-enum Next {
-    Wish(Wish),
-    Leave(Outcome),
 }
 
 impl<'a> Repl<'a> {
     pub(crate) fn new(
-        opened: &'a mut Opened,
+        conversation: &'a mut OpenConversation,
         args: &'a RunArgs,
         terminal: Terminal,
         signals: Signals,
-        watch: Watch,
+        watcher: FileWatcher,
     ) -> Result<Self> {
-        let path = state_root(args.state_root.as_deref())?.join(RECALL);
-        let recall = Recall::load(path.clone()).map_err(|error| {
+        let path = state_root(args.state_root.as_deref())?.join(INPUT_HISTORY);
+        let history = InputHistory::load(path.clone()).map_err(|error| {
             Error::new(ErrorCode::IO, format!("cannot read {}", path.display()))
-                .suggest("it keeps what was typed; delete it if it is damaged")
+                .suggest("it contains the input history; delete it if it is damaged")
                 .caused_by(error)
         })?;
-        let editor = Editor::start(&terminal, recall)?;
-        Ok(Self { opened, args, terminal, signals, watch, editor, interrupted: false })
+        let editor = EditorThread::start(&terminal, history)?;
+        Ok(Self { conversation, args, terminal, signals, watcher, editor, interrupted: false })
     }
 
-    /// Talks until the user leaves. A terminal that goes away has read enough.
-    pub(crate) async fn talk(mut self) -> Result<Outcome> {
-        match self.until_left().await {
+    /// Runs until the user leaves or the terminal is closed.
+    pub(crate) async fn run(mut self) -> Result<Outcome> {
+        match self.run_until_exit().await {
             Ok(outcome) => Ok(outcome),
-            Err(error) if is_gone(&error) => Ok(Outcome::Done),
+            Err(error) if is_closed(&error) => Ok(Outcome::Done),
             Err(error) => Err(error),
         }
     }
 
-    async fn until_left(&mut self) -> Result<Outcome> {
+    async fn run_until_exit(&mut self) -> Result<Outcome> {
         self.greet()?;
         loop {
-            let wish = match self.next().await? {
-                Next::Wish(wish) => wish,
-                Next::Leave(outcome) => return Ok(outcome),
+            let command = match self.next_command().await? {
+                ControlFlow::Continue(command) => command,
+                ControlFlow::Break(outcome) => return Ok(outcome),
             };
-            // Not while the user types: the line would be torn.
-            if self.watch.has_changed() {
+            // Not while the user types: the output would break the edited line.
+            if self.watcher.has_changed() {
                 self.reload().await;
             }
-            let leave = match wish {
-                Wish::Say(text) => self.turn(&text).await?,
-                Wish::Quit => Some(Outcome::Done),
+            let exit = match command {
+                Command::Say(text) => self.turn(&text).await?,
+                Command::Quit => Some(Outcome::Done),
                 command => {
-                    self.obey(command).await?;
+                    self.execute(command).await?;
                     None
                 }
             };
-            if let Some(outcome) = leave {
+            if let Some(outcome) = exit {
                 return Ok(outcome);
             }
         }
     }
 
     fn greet(&self) -> Result<()> {
-        let (id, directory) = (self.opened.id()?, self.opened.directory()?);
-        self.tell(&format!("{id}, kept in {}", directory.display()));
-        self.tell("/help lists the commands, Ctrl-D leaves");
+        let (id, directory) = (self.conversation.id()?, self.conversation.directory()?);
+        self.print_status(&format!("{id}, stored in {}", directory.display()));
+        self.print_status("/help lists the commands, Ctrl-D leaves");
         Ok(())
     }
 
-    /// Waits for what the user does next.
-    async fn next(&mut self) -> Result<Next> {
-        self.editor.ask();
+    /// Waits for the next input; breaks when the user leaves.
+    async fn next_command(&mut self) -> Result<ControlFlow<Outcome, Command>> {
+        self.editor.request();
         loop {
-            match first(self.editor.typed(), self.signals.next()).await {
-                First::One(typed) => match typed? {
-                    Typed::Input(input) => {
+            match race(self.editor.next(), self.signals.next()).await {
+                Either::Left(event) => match event? {
+                    EditorEvent::Input(input) => {
                         self.interrupted = false;
-                        return Ok(Next::Wish(command::parse(&input)));
+                        return Ok(ControlFlow::Continue(command::parse(&input)));
                     }
-                    Typed::Interrupted { empty: true } if self.interrupted => break,
-                    Typed::Interrupted { empty } => {
+                    EditorEvent::Interrupted { empty: true } if self.interrupted => break,
+                    EditorEvent::Interrupted { empty } => {
                         if empty {
-                            self.tell("Ctrl-C again leaves");
+                            self.print_status("Ctrl-C again leaves");
                         }
-                        self.editor.ask();
+                        self.editor.request();
                     }
-                    Typed::End => return Ok(Next::Leave(Outcome::Done)),
+                    EditorEvent::End => return Ok(ControlFlow::Break(Outcome::Done)),
                 },
-                First::Other(Signal::Terminate) => return Ok(Next::Leave(Outcome::Done)),
-                // From another process, or just before the editor took the terminal: the editor knows nothing of it.
-                First::Other(Signal::Interrupt) if self.interrupted => break,
-                First::Other(Signal::Interrupt) => self.signals.carried_out(),
+                Either::Right(Signal::Terminate) => return Ok(ControlFlow::Break(Outcome::Done)),
+                // SIGINT from another process, or before the editor put the terminal into raw mode: the editor does
+                // not see it.
+                Either::Right(Signal::Interrupt) if self.interrupted => break,
+                Either::Right(Signal::Interrupt) => self.signals.mark_handled(),
             }
             self.interrupted = true;
         }
-        Ok(Next::Leave(Outcome::Interrupted))
+        Ok(ControlFlow::Break(Outcome::Interrupted))
     }
 
-    /// Runs a turn. Gives an outcome when the conversation ends with it.
+    /// Runs a turn. Returns an outcome if the conversation ends with it.
     async fn turn(&mut self, input: &str) -> Result<Option<Outcome>> {
         let mut progress = Progress::new(self.terminal.clone());
-        let mut shown = Shown::new(&mut progress);
-        let turn = self.opened.instance().run_stream(input);
-        let ended = self.signals.over(shown.watch(turn), self.args.grace()).await;
-        match ended {
-            Ended::ByItself(outcome) => {
-                self.answered(outcome?);
+        let mut view = TurnView::new(&mut progress);
+        let turn = self.conversation.instance().run_stream(input);
+        let end = self.signals.run_turn(view.watch(turn), self.args.grace()).await;
+        match end {
+            TurnEnd::Completed(result) => {
+                report(result?);
                 Ok(None)
             }
-            Ended::Interrupted => {
-                shown.end()?;
-                self.tell("cancelled");
+            TurnEnd::Interrupted => {
+                view.finish()?;
+                self.print_status("cancelled");
                 self.interrupted = true;
-                self.signals.carried_out();
+                self.signals.mark_handled();
                 Ok(None)
             }
-            Ended::Drained(outcome) => {
-                match outcome {
-                    Some(outcome) => self.answered(outcome?),
-                    None => shown.end()?,
+            TurnEnd::Drained(result) => {
+                match result {
+                    Some(result) => report(result?),
+                    None => view.finish()?,
                 }
                 Ok(Some(Outcome::Done))
             }
         }
     }
 
-    fn answered(&self, outcome: Result<TurnResult>) {
-        if let Err(error) = outcome {
-            output::report(&error);
-        }
-    }
-
     async fn reload(&mut self) {
         let terminal = &self.terminal;
-        self.opened.reload_and_tell(|text| tell(terminal, text)).await;
-        self.watch.watch(self.opened.files());
+        self.conversation.reload_and_report(|status| print_status(terminal, status)).await;
+        self.watcher.watch(self.conversation.files());
     }
 
-    async fn obey(&mut self, command: Wish) -> Result<()> {
-        let instance = self.opened.instance();
+    async fn execute(&mut self, command: Command) -> Result<()> {
+        let instance = self.conversation.instance();
         match command {
-            Wish::Help => print(&command::help())?,
-            Wish::Tools => print(&page::tools(instance).await?)?,
-            Wish::History => print(&page::history(instance).await?)?,
-            Wish::State => print(&page::state(instance).await?)?,
-            Wish::Order => print(&order::onion(instance).await?)?,
-            Wish::Reload => self.reload().await,
-            Wish::Unknown(word, nearest) => {
-                let meant = nearest.map(|name| format!(" Did you mean {name}?")).unwrap_or_default();
-                self.tell(&format!("There is no command {word}.{meant} /help lists them; `//` begins a message."));
+            Command::Help => print(&command::help())?,
+            Command::Tools => print(&pages::tools(instance).await?)?,
+            Command::History => print(&pages::history(instance).await?)?,
+            Command::State => print(&pages::state(instance).await?)?,
+            Command::Order => print(&order::page(instance).await?)?,
+            Command::Reload => self.reload().await,
+            Command::Unknown(word, nearest) => {
+                let nearest = nearest.map(|name| format!(" Did you mean {name}?")).unwrap_or_default();
+                self.print_status(&format!(
+                    "There is no command {word}.{nearest} /help lists them; `//` begins a message."
+                ));
             }
-            Wish::Nothing | Wish::Say(_) | Wish::Quit => {}
+            Command::Nothing | Command::Say(_) | Command::Quit => {}
         }
         Ok(())
     }
 
-    /// Says something that is no answer. What cannot be said there is not worth to fail.
-    fn tell(&self, text: &str) {
-        tell(&self.terminal, text);
+    fn print_status(&self, status: &str) {
+        print_status(&self.terminal, status);
     }
 }
 
-fn tell(terminal: &Terminal, text: &str) {
-    _ = writeln!(io::stderr(), "{}", terminal.paint(Style::Dim, text));
+fn report(result: Result<TurnResult>) {
+    if let Err(error) = result {
+        output::report(&error);
+    }
 }
 
-/// Whether this says that nobody reads any more.
-fn is_gone(error: &Error) -> bool {
+/// Prints a line that is not part of an answer to standard error. Write errors are ignored.
+fn print_status(terminal: &Terminal, status: &str) {
+    _ = writeln!(io::stderr(), "{}", terminal.paint(Style::Dim, status));
+}
+
+/// Whether `error` means that the terminal was closed.
+fn is_closed(error: &Error) -> bool {
     let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     io.is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe || io.raw_os_error() == Some(Errno::EIO as i32))
 }

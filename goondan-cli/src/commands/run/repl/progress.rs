@@ -1,30 +1,33 @@
-//! Owns what standard error shows while a turn runs: what is waited for, since when, and how each tool call ended.
+//! The progress of a turn on standard error: what the turn is waiting for, how long, and how each tool call ended.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use goondan::{RuntimeEvent, ToolCallId, ToolCallStatus};
 
-use super::terminal::{Style, Terminal, harmless};
+use super::terminal::{Style, Terminal, sanitize};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// How much of a tool's name is shown: models call tools as they like, and a line that wraps cannot be drawn over.
-const LONGEST_NAME: usize = 60;
-/// How much of a message is shown beside a tool call.
-const LONGEST_MESSAGE: usize = 200;
+/// The number of characters of a tool name that are shown. Models may call tools by any name, and a line that wraps
+/// cannot be redrawn.
+const MAX_NAME: usize = 60;
+/// The number of characters of an error message that are shown.
+const MAX_MESSAGE: usize = 200;
 
-/// The progress of one turn. On anything but a terminal it shows nothing.
+/// The progress of one turn. Nothing is shown unless standard error is a terminal.
 pub(crate) struct Progress {
     terminal: Terminal,
+    /// Since when the model is being waited for.
     waiting: Option<Instant>,
-    calls: Vec<Call>,
+    calls: Vec<RunningCall>,
+    /// Index into [`FRAMES`].
     frame: usize,
+    /// Whether the line with the cursor shows progress.
     drawn: bool,
 }
 
-/// A tool call that runs.
-struct Call {
+struct RunningCall {
     id: ToolCallId,
     name: String,
     since: Instant,
@@ -35,20 +38,20 @@ impl Progress {
         Self { terminal, waiting: None, calls: Vec::new(), frame: 0, drawn: false }
     }
 
-    /// How long until the next [`Progress::tick`] shows something else; `None` when nothing moves.
-    pub(crate) fn pace(&self) -> Option<Duration> {
-        let moves = self.terminal.shows_progress && self.terminal.moves;
-        (moves && (self.waiting.is_some() || !self.calls.is_empty())).then_some(Duration::from_millis(100))
+    /// Returns the time until the next [`Progress::redraw`]; `None` if nothing is animated.
+    pub(crate) fn interval(&self) -> Option<Duration> {
+        let animated = self.terminal.shows_progress && self.terminal.moves_cursor;
+        (animated && (self.waiting.is_some() || !self.calls.is_empty())).then_some(Duration::from_millis(100))
     }
 
-    /// Takes in what happened.
-    pub(crate) fn tell(&mut self, event: &RuntimeEvent) {
+    /// Updates the display for `event`.
+    pub(crate) fn update(&mut self, event: &RuntimeEvent) {
         match event {
             RuntimeEvent::StepStarted { .. } => self.waiting = Some(Instant::now()),
             RuntimeEvent::ToolCalled { call, .. } => {
                 self.waiting = None;
-                let name = beginning(&call.tool_name, LONGEST_NAME);
-                self.calls.push(Call { id: call.tool_call_id.clone(), name, since: Instant::now() });
+                let name = first_line(&call.tool_name, MAX_NAME);
+                self.calls.push(RunningCall { id: call.tool_call_id.clone(), name, since: Instant::now() });
             }
             RuntimeEvent::ToolCompleted { call, status, duration, error_message, .. } => match status {
                 ToolCallStatus::Ok => self.done(&call.tool_call_id, &call.tool_name, *duration),
@@ -61,24 +64,24 @@ impl Progress {
             }
             _ => self.waiting = None,
         }
-        self.tick();
+        self.redraw();
     }
 
-    /// The model began to answer.
-    pub(crate) fn answers(&mut self) {
+    /// Clears the display because the model started to answer.
+    pub(crate) fn model_answers(&mut self) {
         self.waiting = None;
         self.clear();
     }
 
-    fn done(&mut self, id: &ToolCallId, name: &str, took: Duration) {
+    fn done(&mut self, id: &ToolCallId, name: &str, duration: Duration) {
         let mark = self.terminal.paint(Style::Green, "✓");
-        let took = self.terminal.paint(Style::Dim, &seconds(took));
-        self.ended(id, &format!("{mark} {} {took}", beginning(name, LONGEST_NAME)));
+        let duration = self.terminal.paint(Style::Dim, &seconds(duration));
+        self.ended(id, &format!("{mark} {} {duration}", first_line(name, MAX_NAME)));
     }
 
     fn failed(&mut self, id: &ToolCallId, name: &str, message: &str) {
         let mark = self.terminal.paint(Style::Red, "✗");
-        let (name, message) = (beginning(name, LONGEST_NAME), beginning(message, LONGEST_MESSAGE));
+        let (name, message) = (first_line(name, MAX_NAME), first_line(message, MAX_MESSAGE));
         self.ended(id, &format!("{mark} {name}: {message}"));
     }
 
@@ -90,10 +93,10 @@ impl Progress {
         }
     }
 
-    /// Shows what is waited for now. The cursor is left at the beginning of the line, so that a line of the log takes its
-    /// place.
-    pub(crate) fn tick(&mut self) {
-        if self.pace().is_none() {
+    /// Shows what the turn is waiting for. The cursor is left at the start of the line, so that a line of the log
+    /// overwrites it.
+    pub(crate) fn redraw(&mut self) {
+        if self.interval().is_none() {
             return self.clear();
         }
         let (what, since) = match (self.calls.as_slice(), self.waiting) {
@@ -108,7 +111,7 @@ impl Progress {
         self.drawn = true;
     }
 
-    /// Takes away what [`Progress::tick`] shows.
+    /// Removes the line that [`Progress::redraw`] drew.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
             write("\r\x1b[K");
@@ -116,16 +119,16 @@ impl Progress {
     }
 }
 
-/// The first line of `text`, cut to `limit` characters.
-fn beginning(text: &str, limit: usize) -> String {
-    harmless(text.lines().next().unwrap_or_default()).chars().take(limit).collect()
+/// Returns the first line of `text`, sanitized and cut to `limit` characters.
+fn first_line(text: &str, limit: usize) -> String {
+    sanitize(text.lines().next().unwrap_or_default()).chars().take(limit).collect()
 }
 
 fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
 
-/// Progress that cannot be shown is no reason to fail.
+/// Writes to standard error. Errors are ignored: progress is not essential.
 fn write(text: &str) {
     let mut out = io::stderr().lock();
     _ = out.write_all(text.as_bytes());
@@ -143,8 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn what_models_and_tools_say_stays_on_its_line() {
-        assert_eq!(beginning("a\x1b[Ab\nc", 60), "a[Ab");
-        assert_eq!(beginning(&"ä".repeat(100), 60), "ä".repeat(60));
+    fn texts_of_models_and_tools_stay_on_one_line() {
+        assert_eq!(first_line("a\x1b[Ab\nc", 60), "a[Ab");
+        assert_eq!(first_line(&"ä".repeat(100), 60), "ä".repeat(60));
     }
 }

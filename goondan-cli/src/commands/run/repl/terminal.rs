@@ -1,4 +1,4 @@
-//! Owns what is known of the terminal: how it was found, and what may be shown on it.
+//! The terminal: its original settings, what it can display, and styled text.
 
 use std::borrow::Cow;
 use std::env;
@@ -7,48 +7,49 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
 
-/// The terminal that the process was started on. Clones are the same terminal.
+/// The controlling terminal of the process. Clones share the saved settings.
 #[derive(Clone)]
 pub(crate) struct Terminal {
-    /// The settings before anyone changed them: the line editor may be left in the middle of a line.
-    found: Arc<Mutex<Option<Termios>>>,
-    /// Whether standard error is a terminal too, so that progress is seen by somebody.
+    /// The settings at the start, to be restored at the end: the line editor may be interrupted while it has changed
+    /// them.
+    original: Arc<Mutex<Option<Termios>>>,
+    /// Whether standard error is a terminal too, so that progress is visible.
     pub(crate) shows_progress: bool,
-    /// Whether lines can be drawn over.
-    pub(crate) moves: bool,
-    pub(crate) colours: bool,
+    /// Whether the cursor can be moved, so that lines can be redrawn.
+    pub(crate) moves_cursor: bool,
+    pub(crate) colors: bool,
 }
 
 impl Terminal {
     pub(crate) fn of_process() -> Self {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let moves = env::var_os("TERM").is_some_and(|term| term != "dumb");
+        let moves_cursor = env::var_os("TERM").is_some_and(|term| term != "dumb");
         Self {
-            found: Arc::new(Mutex::new(tcgetattr(io::stdin()).ok())),
+            original: Arc::new(Mutex::new(tcgetattr(io::stdin()).ok())),
             shows_progress: io::stderr().is_terminal(),
-            moves,
-            colours: moves && !is_set("NO_COLOR"),
+            moves_cursor,
+            colors: moves_cursor && !is_set("NO_COLOR"),
         }
     }
 
-    /// Gives the terminal back as it was found. A terminal that went away needs that no more.
+    /// Restores the original settings. Errors are ignored: a closed terminal needs no restoring.
     pub(crate) fn restore(&self) {
-        if let Some(found) = &*self.found.lock().unwrap_or_else(PoisonError::into_inner) {
-            _ = tcsetattr(io::stdin(), SetArg::TCSANOW, found);
-            if self.moves {
-                // Pasted text comes unmarked again.
+        if let Some(original) = &*self.original.lock().unwrap_or_else(PoisonError::into_inner) {
+            _ = tcsetattr(io::stdin(), SetArg::TCSANOW, original);
+            if self.moves_cursor {
+                // Turns off bracketed paste.
                 _ = io::stdout().write_all(b"\x1b[?2004l");
             }
         }
     }
 
-    /// `text` in a style, if there are colours.
+    /// Returns `text` in `style` if colours are enabled, otherwise unchanged.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
-        if self.colours { format!("\x1b[{}m{text}\x1b[0m", style as u8) } else { text.to_owned() }
+        if self.colors { format!("\x1b[{}m{text}\x1b[0m", style as u8) } else { text.to_owned() }
     }
 }
 
-/// How a text looks, as the number that terminals know it by.
+/// A text style; the value is the parameter of the SGR escape sequence.
 #[derive(Clone, Copy)]
 pub(crate) enum Style {
     Dim = 2,
@@ -57,11 +58,11 @@ pub(crate) enum Style {
     Cyan = 36,
 }
 
-/// `text` without what would move the cursor, change settings of the terminal, or forge its title: models and tools say
-/// anything.
-pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    let harmful = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
-    if text.contains(harmful) { text.replace(harmful, "").into() } else { text.into() }
+/// Removes control characters except line breaks and tabs. Models and tools produce arbitrary text, which could
+/// otherwise move the cursor, change terminal settings or set the title.
+pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
+    let is_unsafe = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    if text.contains(is_unsafe) { text.replace(is_unsafe, "").into() } else { text.into() }
 }
 
 #[cfg(test)]
@@ -69,8 +70,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_cannot_command_the_terminal() {
-        assert_eq!(harmless("a\tb\nä\r\n"), "a\tb\nä\n");
-        assert_eq!(harmless("\x1b]0;title\x07\x1b[2Jx\u{9b}31m"), "]0;title[2Jx31m");
+    fn control_characters_are_removed() {
+        assert_eq!(sanitize("a\tb\nä\r\n"), "a\tb\nä\n");
+        assert_eq!(sanitize("\x1b]0;title\x07\x1b[2Jx\u{9b}31m"), "]0;title[2Jx31m");
     }
 }

@@ -1,4 +1,4 @@
-//! Owns the opened conversation of `goondan run`: from the bundle to the instance, and back again.
+//! The open conversation of `goondan run`: from the bundle to the instance, reloading, and closing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use goondan::{
 use crate::args::{FsyncArg, RunArgs};
 use crate::commands::bundle;
 use crate::output;
-use crate::output::diagnostics::Refusal;
+use crate::output::diagnostics::LoadError;
 
-/// A conversation with all that it needs.
-pub(crate) struct Opened {
-    /// What the bundle is read from again.
+/// An open instance with the agents, the store and the libraries that it uses. Call [`OpenConversation::close`] at
+/// the end.
+pub(crate) struct OpenConversation {
+    /// Names the bundle, which is read again for a reload.
     args: RunArgs,
     plugins: Plugins,
     store: Arc<FileStore>,
@@ -26,8 +27,8 @@ pub(crate) struct Opened {
     files: Vec<PathBuf>,
 }
 
-impl Opened {
-    pub(crate) async fn open(args: &RunArgs) -> Result<Self, Refusal> {
+impl OpenConversation {
+    pub(crate) async fn open(args: &RunArgs) -> Result<Self, LoadError> {
         let plugins = Plugins::new();
         let bundle = bundle::read(&args.bundle, &plugins)?;
         bundle.check_values()?;
@@ -48,20 +49,24 @@ impl Opened {
         Ok(InstanceId { agent: self.agent.clone(), key: InstanceKey::new(&self.args.instance)? })
     }
 
-    /// Where the conversation is kept.
-    pub(crate) fn directory(&self) -> Result<std::path::PathBuf> {
+    /// Returns the directory in which the conversation is stored.
+    pub(crate) fn directory(&self) -> Result<PathBuf> {
         Ok(self.store.instance_dir(&self.id()?))
     }
 
-    /// The files that it is made of: those of the bundle, the scripts of its models, its libraries.
+    /// Returns the files to watch: those of the bundle, the scripts of its models, and its libraries.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         self.files.clone()
     }
 
-    /// Reads the bundle again, and goes on with the same conversation as it is described now. Everything stays as it is
-    /// when the bundle has faults. An agent whose extensions cannot be initialized stays what it was, and is told of; it is
-    /// an error when it is the one of this conversation.
-    pub(crate) async fn reload(&mut self) -> Result<Vec<ExtensionChange>, Refusal> {
+    /// Reads the bundle again and continues the conversation with it.
+    ///
+    /// An agent whose extensions cannot be initialized is left unchanged. If it is another agent than the one of this
+    /// conversation, the error is printed and the reload succeeds.
+    ///
+    /// # Errors
+    /// The bundle has errors, and nothing was changed; or the agent of this conversation could not be reloaded.
+    async fn reload(&mut self) -> Result<Vec<ExtensionChange>, LoadError> {
         let bundle = bundle::read(&self.args.bundle, &self.plugins)?;
         bundle.check_values()?;
         bundle.agent(self.agent.as_str())?;
@@ -84,22 +89,22 @@ impl Opened {
         Ok(own.map(|()| changes)?)
     }
 
-    /// Reloads, and says what came of it in words.
-    pub(crate) async fn reload_and_tell(&mut self, tell: impl Fn(&str)) {
+    /// Reloads, prints errors to standard error, and passes the result in words to `print_status`.
+    pub(crate) async fn reload_and_report(&mut self, print_status: impl Fn(&str)) {
         match self.reload().await {
-            Ok(changes) if changes.is_empty() => tell("reloaded"),
+            Ok(changes) if changes.is_empty() => print_status("reloaded"),
             Ok(changes) => {
                 let changes: Vec<_> = changes.iter().map(ToString::to_string).collect();
-                tell(&format!("reloaded: {}", changes.join(", ")));
+                print_status(&format!("reloaded: {}", changes.join(", ")));
             }
-            Err(refusal) => {
-                refusal.tell();
-                tell("not reloaded; the conversation goes on as it was");
+            Err(error) => {
+                error.report();
+                print_status("not reloaded; the conversation goes on as it was");
             }
         }
     }
 
-    /// LOAD-11: extensions let go of what they hold.
+    /// Closes the instance and the agents; the extensions clean up (LOAD-11).
     pub(crate) async fn close(&self) -> Result<()> {
         self.instance.close().await.and(self.agents.close().await)
     }

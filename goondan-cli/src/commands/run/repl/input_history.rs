@@ -1,59 +1,60 @@
-//! Owns what was typed earlier: a file for each state root, which only its owner can read.
+//! The input history: one file for each state root, readable by its owner only.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// How many inputs are kept.
-pub(crate) const KEPT: usize = 1000;
+/// The number of inputs in the history.
+pub(crate) const MAX_INPUTS: usize = 1000;
 
-/// What was typed earlier, oldest first, each text once. In the file, an input is a line: a JSON string.
-pub(crate) struct Recall {
+/// Earlier inputs, oldest first, without duplicates. In the file, each input is a line with a JSON string.
+pub(crate) struct InputHistory {
     path: PathBuf,
     inputs: Vec<String>,
 }
 
-impl Recall {
-    /// Reads what `path` has. Lines that are none of ours are left out, and so are older ones that say the same.
+impl InputHistory {
+    /// Reads the history from `path`. Invalid lines and older duplicates are dropped; the file is rewritten if there
+    /// were any.
     pub(crate) fn load(path: PathBuf) -> io::Result<Self> {
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error),
         };
-        let mut recall = Self { path, inputs: Vec::new() };
+        let mut history = Self { path, inputs: Vec::new() };
         let mut lines = 0;
         for line in text.lines() {
             lines += 1;
             if let Ok(input) = serde_json::from_str(line) {
-                recall.remember(input);
+                history.push(input);
             }
         }
-        if lines > recall.inputs.len() {
-            recall.rewrite()?;
+        if lines > history.inputs.len() {
+            history.rewrite()?;
         }
-        Ok(recall)
+        Ok(history)
     }
 
     pub(crate) fn inputs(&self) -> &[String] {
         &self.inputs
     }
 
-    /// Adds an input, in memory and in the file.
+    /// Adds an input in memory and to the file.
     pub(crate) fn add(&mut self, input: &str) -> io::Result<()> {
-        self.remember(input.to_owned());
+        self.push(input.to_owned());
         if let Some(parent) = self.path.parent() {
             fs::create_dir_all(parent)?;
         }
-        // One write, so that lines of two processes do not mix.
+        // One write, so that lines of two processes are not interleaved.
         private(&self.path, OpenOptions::new().append(true))?.write_all(line(input).as_bytes())
     }
 
-    fn remember(&mut self, input: String) {
+    fn push(&mut self, input: String) {
         self.inputs.retain(|older| *older != input);
         self.inputs.push(input);
-        let excess = self.inputs.len().saturating_sub(KEPT);
+        let excess = self.inputs.len().saturating_sub(MAX_INPUTS);
         self.inputs.drain(..excess);
     }
 
@@ -69,6 +70,7 @@ fn line(input: &str) -> String {
     serde_json::Value::from(input).to_string() + "\n"
 }
 
+/// Opens or creates a file that only its owner can read.
 fn private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     options.create(true).mode(0o600).open(path)
 }
@@ -80,28 +82,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_input_is_kept_once_for_its_owner_alone() {
+    fn each_input_is_stored_once_and_readable_by_its_owner_only() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("state/input-history.jsonl");
-        let mut recall = Recall::load(path.clone()).unwrap();
+        let mut history = InputHistory::load(path.clone()).unwrap();
         for input in ["one", "two\nlines", "three", "one"] {
-            recall.add(input).unwrap();
+            history.add(input).unwrap();
         }
-        assert_eq!(recall.inputs(), ["two\nlines", "three", "one"]);
+        assert_eq!(history.inputs(), ["two\nlines", "three", "one"]);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         fs::write(&path, fs::read_to_string(&path).unwrap() + "torn\n\"thr").unwrap();
-        assert_eq!(Recall::load(path.clone()).unwrap().inputs(), ["two\nlines", "three", "one"]);
+        assert_eq!(InputHistory::load(path.clone()).unwrap().inputs(), ["two\nlines", "three", "one"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), "\"two\\nlines\"\n\"three\"\n\"one\"\n");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]
-    fn the_oldest_are_forgotten() {
+    fn the_oldest_inputs_are_dropped() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("input-history.jsonl");
-        let lines: String = (0..KEPT + 5).map(|number| line(&number.to_string())).collect();
+        let lines: String = (0..MAX_INPUTS + 5).map(|number| line(&number.to_string())).collect();
         fs::write(&path, lines).unwrap();
-        let recall = Recall::load(path).unwrap();
-        assert_eq!((recall.inputs().len(), recall.inputs()[0].as_str()), (KEPT, "5"));
+        let history = InputHistory::load(path).unwrap();
+        assert_eq!((history.inputs().len(), history.inputs()[0].as_str()), (MAX_INPUTS, "5"));
     }
 }

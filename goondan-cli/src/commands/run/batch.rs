@@ -1,0 +1,140 @@
+//! Non-interactive conversation: input events from `--input` or the lines of standard input, answers on standard
+//! output.
+
+use std::io::{self, BufRead, Write};
+use std::thread;
+
+use goondan::{Error, ErrorCode, Result, TurnResult};
+use tokio::sync::mpsc::{Receiver, channel};
+
+use super::conversation::OpenConversation;
+use super::race::{Either, race};
+use super::signals::{Signal, Signals, TurnEnd};
+use super::watch::FileWatcher;
+use crate::args::RunArgs;
+use crate::outcome::Outcome;
+use crate::output;
+use crate::output::answer::{self, AnswerFormat};
+
+/// A conversation without a terminal.
+pub(crate) struct Batch<'a> {
+    conversation: &'a mut OpenConversation,
+    args: &'a RunArgs,
+    signals: Signals,
+    watcher: FileWatcher,
+    /// Whether a turn failed or an input was not valid.
+    failed: bool,
+}
+
+/// What to do after a turn.
+enum Flow {
+    Continue,
+    /// Standard output was closed.
+    Stop,
+    Exit(Outcome),
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(
+        conversation: &'a mut OpenConversation,
+        args: &'a RunArgs,
+        signals: Signals,
+        watcher: FileWatcher,
+    ) -> Self {
+        Self { conversation, args, signals, watcher, failed: false }
+    }
+
+    /// Runs one turn with `input`.
+    pub(crate) async fn run_one(mut self, input: &str) -> Result<Outcome> {
+        match self.turn(input).await? {
+            Flow::Exit(outcome) => Ok(outcome),
+            Flow::Continue | Flow::Stop => Ok(self.outcome()),
+        }
+    }
+
+    /// Runs one turn for each line of standard input that is not blank.
+    pub(crate) async fn run_lines(mut self) -> Result<Outcome> {
+        let mut lines = read_lines()?;
+        for number in 1.. {
+            // A change of files is handled before a line that is ready, which is the input of the next turn.
+            let line = loop {
+                match race(self.signals.next(), race(self.watcher.changed(), lines.recv())).await {
+                    Either::Left(Signal::Interrupt) => return Ok(Outcome::Interrupted),
+                    Either::Left(Signal::Terminate) => return Ok(Outcome::Done),
+                    Either::Right(Either::Left(())) => self.reload().await,
+                    Either::Right(Either::Right(line)) => break line,
+                }
+            };
+            let Some(line) = line.transpose()? else { break };
+            match std::str::from_utf8(&line) {
+                Ok(text) if text.trim().is_empty() => {}
+                Ok(text) => match self.turn(text.trim_end_matches(['\n', '\r'])).await? {
+                    Flow::Continue => {}
+                    Flow::Stop => break,
+                    Flow::Exit(outcome) => return Ok(outcome),
+                },
+                Err(error) => {
+                    self.failed = true;
+                    let message = format!("line {number} of standard input is not UTF-8 text");
+                    output::report(
+                        &Error::new(ErrorCode::INPUT, message).suggest("convert the input to UTF-8").caused_by(error),
+                    );
+                }
+            }
+        }
+        Ok(self.outcome())
+    }
+
+    async fn reload(&mut self) {
+        // A closed standard error must not end the conversation.
+        self.conversation.reload_and_report(|status| _ = writeln!(io::stderr(), "{status}")).await;
+        self.watcher.watch(self.conversation.files());
+    }
+
+    async fn turn(&mut self, input: &str) -> Result<Flow> {
+        let turn = self.conversation.instance().run(input);
+        match self.signals.run_turn(turn, self.args.grace()).await {
+            TurnEnd::Completed(result) => self.print(&result),
+            TurnEnd::Interrupted => Ok(Flow::Exit(Outcome::Interrupted)),
+            TurnEnd::Drained(result) => {
+                if let Some(result) = result {
+                    self.print(&result)?;
+                }
+                Ok(Flow::Exit(Outcome::Done))
+            }
+        }
+    }
+
+    fn print(&mut self, result: &Result<TurnResult>) -> Result<Flow> {
+        if let Err(error) = result {
+            self.failed = true;
+            output::report(error);
+        }
+        let format = if self.args.json { AnswerFormat::Json } else { AnswerFormat::Text };
+        match answer::print(result, format) {
+            Ok(()) => Ok(Flow::Continue),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Flow::Stop),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        if self.failed { Outcome::SomeFailed } else { Outcome::Done }
+    }
+}
+
+/// Reads the lines of standard input in a thread, since a blocking read would keep the runtime from serving timers and
+/// signals. The channel holds one line, so the thread is at most one line ahead.
+fn read_lines() -> Result<Receiver<io::Result<Vec<u8>>>> {
+    let (sender, lines) = channel(1);
+    thread::Builder::new().name("stdin".to_owned()).spawn(move || {
+        for line in io::stdin().lock().split(b'\n') {
+            let failed = line.is_err();
+            // The receiver is dropped only when the process is about to exit.
+            if sender.blocking_send(line).is_err() || failed {
+                break;
+            }
+        }
+    })?;
+    Ok(lines)
+}

@@ -1,0 +1,98 @@
+//! Prints one turn on the terminal while it runs: the answer as it is streamed, with progress in between.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use goondan::{Result, RuntimeEvent, TurnResult, TurnStream, TurnUpdate};
+use tokio::time::sleep;
+
+use super::progress::Progress;
+use super::terminal::sanitize;
+use crate::commands::run::race::{Either, race};
+
+/// A turn that is being printed.
+pub(crate) struct TurnView<'a> {
+    progress: &'a mut Progress,
+    /// The text of the current step so far, as the model sent it.
+    streamed: String,
+    /// Whether the cursor is behind the answer in a line that has not ended.
+    in_line: bool,
+}
+
+impl<'a> TurnView<'a> {
+    pub(crate) fn new(progress: &'a mut Progress) -> Self {
+        Self { progress, streamed: String::new(), in_line: false }
+    }
+
+    /// Prints the turn to its end. Dropping the future cancels the turn; then [`TurnView::finish`] must be called.
+    pub(crate) async fn watch(&mut self, mut turn: TurnStream) -> Result<Result<TurnResult>> {
+        loop {
+            let interval = self.progress.interval();
+            match race(turn.next(), tick(interval)).await {
+                Either::Left(Some(TurnUpdate::Text(piece))) => self.text(&piece)?,
+                Either::Left(Some(TurnUpdate::Event(event))) => self.event(&event)?,
+                Either::Left(Some(_)) => {}
+                Either::Left(None) => break,
+                Either::Right(()) => self.progress.redraw(),
+            }
+        }
+        let result = turn.finish().await;
+        if let Ok(result) = &result {
+            self.final_text(result)?;
+        }
+        self.finish()?;
+        Ok(result)
+    }
+
+    /// Clears the progress and moves the cursor to the start of a line.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.progress.model_answers();
+        if std::mem::take(&mut self.in_line) {
+            print("\n")?;
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, piece: &str) -> io::Result<()> {
+        self.streamed.push_str(piece);
+        self.progress.model_answers();
+        let piece = sanitize(piece);
+        if !piece.is_empty() {
+            self.in_line = !piece.ends_with('\n');
+            print(&piece)?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &RuntimeEvent) -> io::Result<()> {
+        if matches!(event, RuntimeEvent::StepStarted { .. }) {
+            self.streamed.clear();
+        }
+        // Progress is drawn from the start of a line.
+        if std::mem::take(&mut self.in_line) {
+            print("\n")?;
+        }
+        self.progress.update(event);
+        Ok(())
+    }
+
+    /// Prints the answer if it differs from the streamed text: a middleware may have changed it.
+    fn final_text(&mut self, result: &TurnResult) -> io::Result<()> {
+        let whole = result.text();
+        if *whole != self.streamed { self.text(&whole) } else { Ok(()) }
+    }
+}
+
+async fn tick(interval: Option<Duration>) {
+    match interval {
+        Some(interval) => sleep(interval).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Prints part of an answer to standard output.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
