@@ -1,4 +1,4 @@
-//! A program around an agent, whose answer is printed as it comes: `cargo run --example embed_minimal`.
+//! A program with an agent, whose answer is printed as it is streamed: `cargo run --example embed_minimal`.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use message_window::MessageWindow;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let agent = Agent::builder("assistant")
-        .model(ScriptedModel::new([ScriptItem::say("Hello! Put a real model here: implement `goondan::Model`.")]))
+        .model(ScriptedModel::new([ScriptItem::say("Hello! To use a real model, implement `goondan::Model`.")]))
         .extension::<MessageWindow>(json!({ "maxMessages": 20 }))
         .store(MemoryStore::new())
         .build()

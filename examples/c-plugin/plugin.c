@@ -1,4 +1,4 @@
-/* Owns an extension in C: a tool that tells how long its arguments are, and a middleware that numbers tool calls. */
+/* An extension in C: a tool that returns the length of its arguments, and a middleware that numbers tool calls. */
 #include "goondan.h"
 
 #include <stdatomic.h>
@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What the file tells before anything of it runs ------------------------------------------------------------ */
+/* ---- The record, which is read without running the library ----------------------------------------------------- */
 
-#define TOOL "{\"name\":\"c__length\",\"description\":\"Tells how long its arguments are.\",\"effect\":\"read\""
+#define TOOL "{\"name\":\"c__length\",\"description\":\"Returns the length of its arguments.\",\"effect\":\"read\""
 #define RECORD                                                                                                        \
     "{\"apiVersion\":\"goondan.ai/v1\",\"package\":\"c-plugin\",\"version\":\"1.0.0\",\"name\":\"c-plugin\","         \
     "\"description\":\"An extension in C.\","                                                                         \
@@ -28,12 +28,12 @@ static goondan_text text(const char *literal) {
     return (goondan_text){(const uint8_t *)literal, strlen(literal)};
 }
 
-/* Bytes that need no freeing. */
+/* A buffer over static bytes, which are never freed. */
 static goondan_buffer fixed(const char *literal) {
     return (goondan_buffer){(void *)literal, strlen(literal), 0, NULL};
 }
 
-static void give_back(goondan_buffer buffer) {
+static void free_buffer(goondan_buffer buffer) {
     if (buffer.free != NULL) {
         buffer.free(buffer.data, buffer.len, buffer.extra);
     }
@@ -47,44 +47,44 @@ static void free_bytes(void *data, size_t len, size_t extra) {
 
 static const char NO_MEMORY[] = "{\"code\":\"E_EXT_RUNTIME\",\"message\":\"there is no memory left\"}";
 
-/* ---- Futures that are ready ------------------------------------------------------------------------------------ */
+/* ---- A future that is ready ------------------------------------------------------------------------------------ */
 
 typedef struct {
     int32_t status;
     goondan_buffer buffer;
-} answer;
+} ready_result;
 
-/* Without data there was no memory for it. */
-static int32_t answer_poll(void *data, const goondan_waker *waker, goondan_buffer *output) {
+/* `data` is null if there was no memory for it. */
+static int32_t ready_poll(void *data, const goondan_waker *waker, goondan_buffer *output) {
     (void)waker;
-    answer *given = data;
-    if (given == NULL) {
+    ready_result *result = data;
+    if (result == NULL) {
         *output = fixed(NO_MEMORY);
         return GOONDAN_FAILED;
     }
-    *output = given->buffer;
-    given->buffer = fixed(""); /* It is the host's now. */
-    return given->status;
+    *output = result->buffer;
+    result->buffer = fixed(""); /* The host owns the buffer now. */
+    return result->status;
 }
 
-static void answer_drop(void *data) {
-    answer *given = data;
-    if (given != NULL) {
-        give_back(given->buffer);
-        free(given);
+static void ready_drop(void *data) {
+    ready_result *result = data;
+    if (result != NULL) {
+        free_buffer(result->buffer);
+        free(result);
     }
 }
 
-static const goondan_future_table ANSWER = {sizeof ANSWER, answer_poll, answer_drop};
+static const goondan_future_table READY = {sizeof READY, ready_poll, ready_drop};
 
 static goondan_future ready(int32_t status, goondan_buffer buffer) {
-    answer *given = malloc(sizeof *given);
-    if (given == NULL) {
-        give_back(buffer);
+    ready_result *result = malloc(sizeof *result);
+    if (result == NULL) {
+        free_buffer(buffer);
     } else {
-        *given = (answer){status, buffer};
+        *result = (ready_result){status, buffer};
     }
-    return (goondan_future){given, &ANSWER};
+    return (goondan_future){result, &READY};
 }
 
 /* ---- The tool -------------------------------------------------------------------------------------------------- */
@@ -108,13 +108,13 @@ static const goondan_object_table LENGTH_TOOL = {sizeof LENGTH_TOOL, length_call
 
 /* ---- The middleware -------------------------------------------------------------------------------------------- */
 
-/* One run: it waits for the rest of the onion, and then changes its result. */
+/* The future of one run: it awaits the rest of the chain, then changes its result. */
 typedef struct {
     goondan_future next;
     atomic_uint *calls;
 } number_run;
 
-/* Puts `{"output": {"call": …, "was": …}}` in the place of the outcome. */
+/* Replaces the outcome by `{"output": {"call": <number>, "was": <outcome>}}`. */
 static int32_t number_outcome(number_run *run, goondan_buffer handle, goondan_buffer *error) {
     goondan_buffer was = fixed("");
     int32_t status = host->result_read((uint32_t)handle.len, handle.data, text("outcome"), &was);
@@ -122,25 +122,26 @@ static int32_t number_outcome(number_run *run, goondan_buffer handle, goondan_bu
         *error = was;
         return status;
     }
-    size_t room = was.len + 64;
-    char *json = malloc(room);
+    size_t capacity = was.len + 64;
+    char *json = malloc(capacity);
     if (json == NULL) {
         *error = fixed(NO_MEMORY);
         status = GOONDAN_FAILED;
     } else {
         unsigned call = atomic_fetch_add(run->calls, 1) + 1;
-        int written = snprintf(json, room, "{\"output\":{\"call\":%u,\"was\":%.*s}}", call, (int)was.len, (char *)was.data);
+        int written =
+            snprintf(json, capacity, "{\"output\":{\"call\":%u,\"was\":%.*s}}", call, (int)was.len, (char *)was.data);
         goondan_text outcome = {(uint8_t *)json, (size_t)written};
         status = host->result_write((uint32_t)handle.len, handle.data, text("outcome"), outcome, error);
         free(json);
     }
-    give_back(was);
+    free_buffer(was);
     return status;
 }
 
 static int32_t number_poll(void *data, const goondan_waker *waker, goondan_buffer *output) {
     number_run *run = data;
-    /* The waker is passed on: what is pending is the rest of the onion. */
+    /* The waker is passed on: if the rest of the chain is pending, it wakes the host. */
     int32_t status = run->next.table->poll(run->next.data, waker, output);
     if (status != GOONDAN_OK) {
         return status;
@@ -149,8 +150,8 @@ static int32_t number_poll(void *data, const goondan_waker *waker, goondan_buffe
     goondan_buffer error = fixed("");
     status = number_outcome(run, handle, &error);
     if (status == GOONDAN_OK) {
-        give_back(error);
-        return GOONDAN_OK; /* The output is still the handle. */
+        free_buffer(error);
+        return GOONDAN_OK; /* `output` still holds the handle. */
     }
     host->result_release((uint32_t)handle.len, handle.data);
     *output = error;
@@ -171,7 +172,7 @@ static goondan_future number_call(void *data, const void *call, goondan_text inp
     if (run == NULL) {
         return ready(GOONDAN_FAILED, fixed(NO_MEMORY));
     }
-    /* The rest may be started at once: it runs when it is polled. */
+    /* The future of the rest does nothing until it is polled. */
     *run = (number_run){host->run_next(call), data};
     return (goondan_future){run, &NUMBER_RUN};
 }
@@ -180,11 +181,11 @@ static const goondan_object_table NUMBER = {sizeof NUMBER, number_call, free};
 
 /* ---- The extension --------------------------------------------------------------------------------------------- */
 
-static int32_t note(const void *handle, uint32_t kind, const char *what, goondan_object object, goondan_buffer *error) {
+static int32_t add(const void *handle, uint32_t kind, const char *what, goondan_object object, goondan_buffer *error) {
     goondan_registration registration = {sizeof registration, kind, 0, text(what), object};
     int32_t status = host->extension_register(handle, &registration, error);
     if (status == GOONDAN_OK) {
-        give_back(*error);
+        free_buffer(*error);
         *error = fixed("");
     }
     return status;
@@ -195,15 +196,15 @@ static goondan_future register_extension(size_t extension, const void *handle, g
     (void)name;
     (void)config;
     goondan_buffer error = fixed("");
-    int32_t status = note(handle, GOONDAN_TOOL, TOOL "}", (goondan_object){NULL, &LENGTH_TOOL}, &error);
+    int32_t status = add(handle, GOONDAN_TOOL, TOOL "}", (goondan_object){NULL, &LENGTH_TOOL}, &error);
     atomic_uint *calls = calloc(1, sizeof *calls);
     if (status == GOONDAN_OK && calls == NULL) {
         error = fixed(NO_MEMORY);
         status = GOONDAN_FAILED;
     }
     if (status == GOONDAN_OK) {
-        /* The host takes the object, whatever the answer. */
-        status = note(handle, GOONDAN_TOOL_CALL, "{\"name\":\"number\"}", (goondan_object){calls, &NUMBER}, &error);
+        /* The host owns the object even if the call fails. */
+        status = add(handle, GOONDAN_TOOL_CALL, "{\"name\":\"number\"}", (goondan_object){calls, &NUMBER}, &error);
     } else {
         free(calls);
     }
@@ -235,14 +236,14 @@ static int32_t entry(const goondan_host_table *table, const goondan_plugin_table
     return GOONDAN_OK;
 }
 
-/* The one symbol that the library exports. */
+/* The only symbol that the library exports. */
 __attribute__((visibility("default"))) const goondan_declaration goondan_extension_decl_v1 = {
     .magic = GOONDAN_MAGIC,
     .size = sizeof(goondan_declaration),
     .abi_major = GOONDAN_ABI_MAJOR,
     .abi_minor = GOONDAN_ABI_MINOR,
     .pointer_width = sizeof(void *) * 8,
-    .panic_unwind = 1, /* Nothing in C ends the process by panicking. */
+    .panic_unwind = 1, /* C code does not panic, so it never aborts by a panic. */
     .host_table_size = sizeof(goondan_host_table),
     .plugin_table_size = sizeof(goondan_plugin_table),
     .api_version = GOONDAN_API_VERSION,

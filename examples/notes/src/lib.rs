@@ -1,8 +1,8 @@
-//! A notebook for each conversation: the model writes into it and reads it, and so do other extensions.
+//! A notebook for each conversation, which the model and other extensions write to.
 
 use goondan::prelude::*;
 
-/// What the extension keeps. It is stored with each turn, and there again when the conversation goes on.
+/// The state of the extension. It is stored with each turn, and loaded when the conversation is continued.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Notebook {
     notes: Vec<Note>,
@@ -18,14 +18,14 @@ pub struct Note {
     topic: Option<String>,
 }
 
-/// Which notes to list.
+/// The arguments of `notes__list`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Filter {
-    /// Only notes about this.
+    /// Only list notes about this topic.
     topic: Option<String>,
 }
 
-/// The extension.
+/// The extension. Each conversation has its own value.
 #[derive(Debug)]
 pub struct Notes {
     api: ExtensionApi,
@@ -33,7 +33,7 @@ pub struct Notes {
 
 /// Keeps notes, one notebook for each conversation.
 ///
-/// Other extensions leave a note by the event `notes.leave`, with a note as its payload.
+/// Other extensions add a note by emitting the event `notes.leave` with a note as its payload.
 #[goondan::extension(name = "notes")]
 impl Notes {
     #[init]
@@ -41,7 +41,7 @@ impl Notes {
         Self { api }
     }
 
-    /// Writes a note, to be found again by `notes__list`.
+    /// Adds a note, which `notes__list` returns later.
     #[tool]
     async fn add(&self, note: Note) -> Result<String> {
         let count = self.write(note)?;
@@ -56,8 +56,8 @@ impl Notes {
         Ok(notes)
     }
 
-    /// Tells the model how many notes there are, where it looks before it calls: in the description of the tool. A message
-    /// would stay in the conversation and be wrong after the next note.
+    /// Tells the model the number of notes, in the description of the tool that lists them. A message would stay in the
+    /// conversation and be wrong after the next note.
     #[middleware(step)]
     async fn tell_count(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let count = self.read()?.notes.len();
@@ -67,11 +67,11 @@ impl Notes {
         next.run(ctx).await
     }
 
-    /// Runs beside the turn whenever another extension emits the event.
+    /// Runs concurrently with the turn when another extension emits the event.
     #[on("notes.leave")]
     async fn leave(&self, event: &Event) -> Result<()> {
         let count = self.write(event.payload()?)?;
-        self.api.logger().with("count", count).debug("another extension left a note");
+        self.api.logger().with("count", count).debug("another extension added a note");
         Ok(())
     }
 }
@@ -81,7 +81,7 @@ impl Notes {
         Ok(self.api.state().get()?.unwrap_or_default())
     }
 
-    /// Adds a note, and tells how many there are now. Nobody comes between reading and writing.
+    /// Adds a note and returns the number of notes. `update` is atomic, so no note is lost.
     fn write(&self, note: Note) -> Result<usize> {
         self.api.state().update(|notebook: &mut Notebook| {
             notebook.notes.push(note);

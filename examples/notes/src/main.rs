@@ -1,4 +1,4 @@
-//! The `goondan` command with the extension `notes` in it.
+//! The `goondan` command with the extension `notes` linked into it.
 
 use notes as _;
 

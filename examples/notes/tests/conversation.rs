@@ -1,4 +1,4 @@
-//! The notebook in conversations.
+//! Runs the extension in conversations.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use notes::Notes;
 
 struct Visitor(ExtensionApi);
 
-/// Leaves a note at the end of each turn.
+/// Adds a note at the end of each turn.
 #[goondan::extension(name = "visitor")]
 impl Visitor {
     #[init]
@@ -27,14 +27,14 @@ impl Visitor {
     }
 }
 
-/// What each step told the model about `notes__list`.
-fn told(chat: &Chat) -> Vec<String> {
+/// The description of `notes__list` in each request to the model.
+fn descriptions(chat: &Chat) -> Vec<String> {
     let list = |tools: Vec<ToolItem>| tools.into_iter().find(|tool| tool.name == "notes__list").unwrap();
     chat.requests().into_iter().map(|request| list(request.tools).description.unwrap()).collect()
 }
 
 #[tokio::test]
-async fn what_was_noted_can_be_listed() {
+async fn added_notes_are_listed() {
     let script = [
         ScriptItem::call("notes__add", json!({ "text": "Buy milk.", "topic": "groceries" })),
         ScriptItem::call("notes__add", json!({ "text": "Call Ada." })),
@@ -53,15 +53,15 @@ async fn what_was_noted_can_be_listed() {
 async fn the_model_is_told_how_many_notes_there_are() {
     let mut chat = Chat::with::<Notes>(json!({})).start().await.unwrap();
     chat.call("notes__add", json!({ "text": "Buy milk." })).await.unwrap();
-    assert_eq!(told(&chat), [0, 1].map(|count| format!("Lists the notes, oldest first. There are {count}.")));
+    assert_eq!(descriptions(&chat), [0, 1].map(|count| format!("Lists the notes, oldest first. There are {count}.")));
 }
 
 #[tokio::test]
-async fn notes_that_others_leave_are_kept_like_all_others() {
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("notes-that-others-leave");
-    let _ = std::fs::remove_dir_all(&place);
+async fn notes_of_other_extensions_are_stored() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("notes-of-other-extensions");
+    let _ = std::fs::remove_dir_all(&directory);
     let open = async || {
-        let store = FileStore::open(&place).unwrap();
+        let store = FileStore::open(&directory).unwrap();
         let chat = Chat::with::<Notes>(json!({})).with::<Visitor>(json!({})).agent(|agent| agent.store(store));
         chat.start().await.unwrap()
     };
@@ -70,6 +70,6 @@ async fn notes_that_others_leave_are_kept_like_all_others() {
     chat.close().await.unwrap();
     let mut chat = open().await;
     chat.call("notes__list", json!({})).await.unwrap();
-    assert!(told(&chat)[0].ends_with("There are 1."), "{:?}", told(&chat));
+    assert!(descriptions(&chat)[0].ends_with("There are 1."), "{:?}", descriptions(&chat));
     assert_eq!(chat.last_request().transcript().last().unwrap(), r#"tool: [{"text":"I was here."}]"#);
 }

@@ -1,12 +1,12 @@
-//! The goondan extension `{{name}}`: a tool that greets, and a middleware that says when it is enough.
+//! The goondan extension `{{name}}`: a tool that greets people, and a middleware that limits how often.
 
 use goondan::prelude::*;
 
-/// The config of the extension, in a bundle below `spec.config`.
+/// The config of the extension: `spec.config` in a bundle.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// How many greetings a conversation may have.
+    /// The number of greetings that a conversation may have.
     pub max_greetings: u32,
 }
 
@@ -16,21 +16,21 @@ impl Default for Config {
     }
 }
 
-/// What the model says when it calls the tool; it reads these comments.
+/// The arguments of the tool `greet`. The model reads these comments in the schema of the tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Greet {
-    /// Who is greeted.
+    /// The name of the person to greet.
     name: String,
 }
 
-/// The extension: one value for each conversation.
+/// The extension. Each conversation creates its own value.
 #[derive(Debug)]
 pub struct {{type}} {
     api: ExtensionApi,
     config: Config,
 }
 
-/// Greets people, a few times in each conversation.
+/// Greets people, a limited number of times in each conversation.
 #[goondan::extension(name = "{{name}}")]
 impl {{type}} {
     #[init]
@@ -38,15 +38,16 @@ impl {{type}} {
         Self { api, config }
     }
 
-    /// Greets somebody by name.
+    /// Greets a person by name.
     #[tool]
     async fn greet(&self, input: Greet) -> Result<String> {
         let state = self.api.state();
+        // Stored with the turn, and available again when the conversation is continued.
         state.update(|greetings: &mut u32| *greetings += 1)?;
         Ok(format!("Hello, {}!", input.name))
     }
 
-    /// Runs around every model call: what is done before `next`, the model sees.
+    /// Wraps every step. Before `next`, which calls the model, it hides the tool at the limit.
     #[middleware(step)]
     async fn limit(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let greetings: u32 = self.api.state().get()?.unwrap_or_default();

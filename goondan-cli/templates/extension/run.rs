@@ -1,17 +1,18 @@
-//! Try the extension: `cargo run --example run`, then type a line. The model plays a script; put a
-//! real one in its place by implementing `goondan::Model`.
+//! A program to try the extension: run `cargo run --example run` and type a line.
+//!
+//! Its model is scripted. To use a real model, implement `goondan::Model`.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use goondan::{Agent, ScriptItem, ScriptedModel, json};
 use {{crate}}::{{type}};
 
-/// Calls the tool for every input, and says whether it answered.
+/// Returns a model that calls the tool for every input and reports whether the call succeeded.
 fn script() -> goondan::Result<ScriptedModel> {
     let greeted = ScriptItem::say("I greeted you.").when("^Hello, ")?;
-    let refused = ScriptItem::say("I may not greet you again.").when("E_TOOL_")?;
+    let rejected = ScriptItem::say("I may not greet you again.").when("E_TOOL_")?;
     let greet = ScriptItem::call("{{name}}__greet", json!({ "name": "you" }));
-    let script = [greeted, refused, greet];
+    let script = [greeted, rejected, greet];
     Ok(ScriptedModel::new(script.map(ScriptItem::repeat)))
 }
 
