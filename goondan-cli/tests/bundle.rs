@@ -1,4 +1,4 @@
-//! Bundles as an operator meets them: what is refused and how, and what a right one does.
+//! Bundles on the command line: which are rejected and how, and what valid ones do.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -28,17 +28,17 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 fn bundle(files: &[(&str, String)]) -> TempDir {
-    let place = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     for (file, content) in files {
-        fs::write(place.path().join(file), content).unwrap();
+        fs::write(dir.path().join(file), content).unwrap();
     }
-    place
+    dir
 }
 
 #[test]
 #[covers("RULE-02", "SCHEMA-01")]
-fn six_faults_of_five_documents_are_six_lines() {
-    let place = bundle(&[
+fn six_mistakes_in_five_documents_are_six_lines() {
+    let dir = bundle(&[
         (
             "goondan.yaml",
             [
@@ -56,13 +56,13 @@ fn six_faults_of_five_documents_are_six_lines() {
         ),
         ("script.yaml", "- say: hi\n".to_owned()),
     ]);
-    let output = goondan(place.path(), "check", &[]).output().unwrap();
+    let output = goondan(dir.path(), "check", &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let root = format!("{}/", place.path().display());
+    let root = format!("{}/", dir.path().display());
     let lines: Vec<_> = text(&output.stdout).lines().filter_map(|line| line.strip_prefix(&root)).collect();
-    let told: Vec<_> = lines.iter().map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(" ")).collect();
+    let errors: Vec<_> = lines.iter().map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(
-        told,
+        errors,
         [
             "goondan.yaml:6:3 error[E_CONFIG_SCHEMA_INVALID]",
             "goondan.yaml:7:30 error[E_CONFIG_SCHEMA_INVALID]",
@@ -75,22 +75,22 @@ fn six_faults_of_five_documents_are_six_lines() {
         text(&output.stdout)
     );
     assert!(text(&output.stdout).ends_with("6 faults\n"));
-    // Whoever needs the bundle says the same.
+    // The commands that run the bundle print the same.
     for command in ["run", "order"] {
-        let other = goondan(place.path(), command, &[]).output().unwrap();
+        let other = goondan(dir.path(), command, &[]).output().unwrap();
         assert_eq!(other.status.code(), Some(2), "{command}");
         assert_eq!((text(&other.stdout), text(&other.stderr)), ("", text(&output.stdout)), "{command}");
     }
-    let output = goondan(place.path(), "check", &["--json"]).output().unwrap();
+    let output = goondan(dir.path(), "check", &["--json"]).output().unwrap();
     for command in ["run", "order"] {
-        let other = goondan(place.path(), command, &["--json"]).output().unwrap();
+        let other = goondan(dir.path(), command, &["--json"]).output().unwrap();
         assert_eq!(other.status.code(), Some(2), "{command}");
         assert_eq!((text(&other.stdout), text(&other.stderr)), (text(&output.stdout), ""), "{command}");
     }
 }
 
 #[test]
-fn what_is_no_bundle_is_an_error_that_says_why() {
+fn a_file_that_is_not_a_bundle_is_an_error_that_says_why() {
     let level = |i: usize| format!("a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 9].join(", "));
     let bomb = format!("a0: &a0 [x]\n{}", (1..30).map(level).collect::<String>());
     let deep = format!("a: {}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -102,12 +102,12 @@ fn what_is_no_bundle_is_an_error_that_says_why() {
         (deep.into_bytes(), "nested more than 64 levels"),
         (bomb.into_bytes(), "aliases repeat too much"),
     ] {
-        let place = TempDir::new().unwrap();
-        fs::write(place.path().join("goondan.yaml"), content).unwrap();
-        for output in [goondan(place.path(), "check", &[]).output().unwrap(), run(place.path(), &["--input", "x"])] {
+        let dir = TempDir::new().unwrap();
+        fs::write(dir.path().join("goondan.yaml"), content).unwrap();
+        for output in [goondan(dir.path(), "check", &[]).output().unwrap(), run(dir.path(), &["--input", "x"])] {
             assert_eq!(output.status.code(), Some(2), "{why}");
-            let told = [text(&output.stdout), text(&output.stderr)].concat();
-            assert!(told.contains("goondan.yaml") && told.contains(why), "{why}: {told}");
+            let printed = [text(&output.stdout), text(&output.stderr)].concat();
+            assert!(printed.contains("goondan.yaml") && printed.contains(why), "{why}: {printed}");
         }
     }
     let output = goondan(Path::new("no/such/directory"), "check", &[]).output().unwrap();
@@ -126,14 +126,14 @@ fn fields_and_versions_that_do_not_exist_are_answered_with_those_that_do() {
             ["unsupported version `goondan.ai/v0`", "apiVersion: goondan.ai/v1"],
         ),
     ] {
-        let place = bundle(&[("goondan.yaml", document)]);
-        let output = goondan(place.path(), "check", &[]).output().unwrap();
+        let dir = bundle(&[("goondan.yaml", document)]);
+        let output = goondan(dir.path(), "check", &[]).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         assert!(forms.iter().all(|form| text(&output.stdout).contains(form)), "{}", text(&output.stdout));
     }
 }
 
-/// Two agents, of which `brief` has a policy and a window of its own; `more` goes into the swarm.
+/// A bundle with two agents, of which `brief` has its own policy and window. `more` is added to the spec of the swarm.
 fn two_agents(more: &str) -> TempDir {
     let script = "- { call: { tool: no__tool }, when: \"call|E_TOOL\", repeat: true }\n- { say: fine, repeat: true }\n";
     let documents = [
@@ -149,31 +149,31 @@ fn two_agents(more: &str) -> TempDir {
     bundle(&[("goondan.yaml", documents.join("---\n")), ("script.yaml", script.to_owned())])
 }
 
-fn requests(place: &Path) -> Vec<usize> {
-    let file = BufReader::new(File::open(place.join("requests.jsonl")).unwrap());
+fn requests(dir: &Path) -> Vec<usize> {
+    let file = BufReader::new(File::open(dir.join("requests.jsonl")).unwrap());
     let request = |line: std::io::Result<String>| serde_json::from_str::<Value>(&line.unwrap()).unwrap();
     file.lines().map(|line| request(line)["messages"].as_array().unwrap().len()).collect()
 }
 
 #[test]
-fn an_agent_is_named_on_the_command_line_and_its_settings_go_before_those_of_the_extension() {
-    let place = two_agents("");
+fn the_config_of_an_agent_overrides_that_of_the_extension() {
+    let dir = two_agents("");
     for _ in 0..3 {
-        assert!(run(place.path(), &["--input", "one"]).status.success());
+        assert!(run(dir.path(), &["--input", "one"]).status.success());
     }
-    assert_eq!(requests(place.path()), [1, 3, 5], "the entry agent, whose window has 7 messages");
-    fs::remove_file(place.path().join("requests.jsonl")).unwrap();
+    assert_eq!(requests(dir.path()), [1, 3, 5], "the entry agent, whose window has 7 messages");
+    fs::remove_file(dir.path().join("requests.jsonl")).unwrap();
     for _ in 0..3 {
-        assert!(run(place.path(), &["--agent", "brief", "--input", "one"]).status.success());
+        assert!(run(dir.path(), &["--agent", "brief", "--input", "one"]).status.success());
     }
-    assert_eq!(requests(place.path()), [1, 1, 1], "the other one, whose window has 1");
+    assert_eq!(requests(dir.path()), [1, 1, 1], "the other one, whose window has 1");
 }
 
 #[test]
-fn the_policy_of_the_swarm_is_for_agents_that_have_none() {
-    let place = two_agents(", policy: { maxStepsPerTurn: 2 }");
+fn the_policy_of_the_swarm_is_the_default_of_its_agents() {
+    let dir = two_agents(", policy: { maxStepsPerTurn: 2 }");
     for (agent, steps) in [("long", 2), ("brief", 4)] {
-        let output = run(place.path(), &["--agent", agent, "--json", "--input", "call"]);
+        let output = run(dir.path(), &["--agent", agent, "--json", "--input", "call"]);
         let turn: Value = serde_json::from_str(text(&output.stdout)).unwrap();
         assert_eq!((&turn["finishReason"], &turn["steps"]), (&"max_steps".into(), &steps.into()), "{agent}: {turn}");
     }
@@ -181,15 +181,15 @@ fn the_policy_of_the_swarm_is_for_agents_that_have_none() {
 
 #[test]
 fn two_instances_do_not_wait_for_each_other() {
-    let place = two_agents("");
+    let dir = two_agents("");
     let open = |key| {
-        let mut command = goondan(place.path(), "run", &["--instance", key]);
-        command.arg("--state-root").arg(place.path().join(".state"));
+        let mut command = goondan(dir.path(), "run", &["--instance", key]);
+        command.arg("--state-root").arg(dir.path().join(".state"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let (mut one, mut two) = (open("one"), open("two"));
     let mut answers = [&mut one, &mut two].map(|child| BufReader::new(child.stdout.take().unwrap()));
-    // Each is in the middle of its conversation when the other is asked.
+    // Each conversation is open while the other one answers.
     for turn in 0..3 {
         for (child, answer) in [&mut one, &mut two].into_iter().zip(&mut answers) {
             writeln!(child.stdin.as_mut().unwrap(), "event {turn}").unwrap();
@@ -198,8 +198,8 @@ fn two_instances_do_not_wait_for_each_other() {
             assert_eq!(line, "fine\n");
         }
     }
-    // The same instance is for one at a time.
-    let third = run(place.path(), &["--instance", "one", "--input", "x"]);
+    // An instance can be open in one process only.
+    let third = run(dir.path(), &["--instance", "one", "--input", "x"]);
     assert!(third.status.code() == Some(1) && text(&third.stderr).contains("E_STORE_LOCKED"), "{third:?}");
     assert!(text(&third.stderr).contains(&format!("process {}", one.id())), "{third:?}");
     for mut child in [one, two] {

@@ -21,7 +21,7 @@ fn stdout(output: &Output) -> &str {
 }
 
 #[test]
-fn a_right_bundle_has_no_faults() {
+fn a_valid_bundle_has_no_errors() {
     let output = goondan(&["check", "examples/quickstart"]);
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
     assert!(stdout(&output).ends_with("no faults: Agents 1, Extensions 2, Models 1\n"), "{}", stdout(&output));
@@ -29,7 +29,7 @@ fn a_right_bundle_has_no_faults() {
 
 #[test]
 #[covers("RULE-02")]
-fn all_faults_are_told_at_once_with_their_places() {
+fn all_errors_are_printed_with_their_positions() {
     let bundle = TempDir::new().unwrap();
     fs::write(
         bundle.path().join("goondan.yaml"),
@@ -79,21 +79,21 @@ fn the_schema_knows_the_configs_of_linked_extensions() {
     assert!(stdout(&output).contains("maxMessages"), "the config of message-window is part of it");
 }
 
-/// What a terminal gets to see, and the exit code.
-fn on_a_terminal(arguments: &[&str], no_colour: Option<&str>) -> (String, Option<i32>) {
-    let (mut terminal, other_side) = pty_process::blocking::open().unwrap();
+/// Runs the command on a terminal. Returns its output and its exit code.
+fn on_a_terminal(arguments: &[&str], no_color: Option<&str>) -> (String, Option<i32>) {
+    let (mut terminal, pts) = pty_process::blocking::open().unwrap();
     terminal.resize(pty_process::Size::new(24, 80)).unwrap();
     let command = pty_process::blocking::Command::new(env!("CARGO_BIN_EXE_goondan")).args(arguments);
-    let command = command.env_remove("NO_COLOR").envs(no_colour.map(|value| ("NO_COLOR", value)));
-    let mut child = command.spawn(other_side).unwrap();
-    let mut shown = Vec::new();
-    // The end of the program is an error to some terminals.
-    _ = terminal.read_to_end(&mut shown);
-    (String::from_utf8(shown).unwrap().replace("\r\n", "\n"), child.wait().unwrap().code())
+    let command = command.env_remove("NO_COLOR").envs(no_color.map(|value| ("NO_COLOR", value)));
+    let mut child = command.spawn(pts).unwrap();
+    let mut output = Vec::new();
+    // On some systems, reading fails when the other side is closed.
+    _ = terminal.read_to_end(&mut output);
+    (String::from_utf8(output).unwrap().replace("\r\n", "\n"), child.wait().unwrap().code())
 }
 
 #[test]
-fn people_see_the_lines_that_are_meant() {
+fn a_terminal_shows_excerpts() {
     let bundle = TempDir::new().unwrap();
     let file = bundle.path().join("goondan.yaml");
     let text = "apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: { name: größe }\nspec:\n  modle: x\n";
@@ -114,9 +114,9 @@ fn people_see_the_lines_that_are_meant() {
     ] {
         assert!(page.contains(part), "{part}\nis not in\n{page}");
     }
-    let (coloured, _) = on_a_terminal(&["check", path], None);
-    assert!(coloured.contains("\x1b[31mE_CONFIG_INVALID_NAME\x1b[0m"), "{coloured}");
-    // A file cannot steer the terminal.
+    let (colored, _) = on_a_terminal(&["check", path], None);
+    assert!(colored.contains("\x1b[31mE_CONFIG_INVALID_NAME\x1b[0m"), "{colored}");
+    // Escape sequences in a file do not reach the terminal.
     fs::write(&file, text.replace("modle: x", "modle: \x1b[41m")).unwrap();
     assert!(!on_a_terminal(&["check", path], Some("1")).0.contains('\x1b'));
     fs::write(&file, text).unwrap();
@@ -125,6 +125,6 @@ fn people_see_the_lines_that_are_meant() {
         code == Some(2) && missing.contains("no such file or directory") && missing.contains("nowhere"),
         "{missing}"
     );
-    // Programs read a line a fault.
+    // Without a terminal, each error is one line.
     assert!(stdout(&goondan(&["check", path])).starts_with(&format!("{path}:3:19: error[E_CONFIG_INVALID_NAME]: ")));
 }

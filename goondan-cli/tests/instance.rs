@@ -1,4 +1,4 @@
-//! `goondan instance`: what is stored, seen and deleted from outside.
+//! `goondan instance`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -25,7 +25,7 @@ fn refused(state: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// A state root in which two conversations were held.
+/// Returns a state root with two conversations.
 fn two_conversations() -> TempDir {
     let state = TempDir::new().unwrap();
     for (key, input) in [("user:1", "hello"), ("user/2", "where is this stored?")] {
@@ -48,7 +48,7 @@ fn conversations_are_listed_by_workspace_agent_and_key() {
 }
 
 #[test]
-fn a_conversation_is_shown_as_it_was_said() {
+fn a_conversation_is_shown_message_by_message() {
     let state = two_conversations();
     let page = done(state.path(), &["instance", "show", "guide:user:1"]);
     let lines: Vec<_> = page.lines().collect();
@@ -58,13 +58,13 @@ fn a_conversation_is_shown_as_it_was_said() {
     let json = done(state.path(), &["instance", "show", "guide:user:1", "--json"]);
     let first: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!(first["data"]["content"], "hello");
-    let (code, error) = refused(state.path(), &["instance", "show", "guide:nobody"]);
+    let (code, error) = refused(state.path(), &["instance", "show", "guide:missing"]);
     assert!(code == Some(1) && error.contains("E_STORE_NOT_FOUND"), "{error}");
     assert_eq!(refused(state.path(), &["instance", "show", "guide"]).0, Some(2));
 }
 
 #[test]
-fn a_conversation_is_deleted_when_that_is_said_twice() {
+fn deleting_a_conversation_needs_confirmation() {
     let state = two_conversations();
     let (code, error) = refused(state.path(), &["instance", "delete", "guide:user:1"]);
     assert!(code == Some(2) && error.contains("--yes"), "{error}");
@@ -73,9 +73,9 @@ fn a_conversation_is_deleted_when_that_is_said_twice() {
     assert_eq!(refused(state.path(), &["instance", "delete", "guide:user:1", "--yes"]).0, Some(1));
 }
 
-/// Holds three turns: one that calls a tool, one that fails, and one that is answered.
+/// Runs three turns: one that calls a tool, one that fails, and one that is answered.
 fn three_turns() -> (TempDir, std::path::PathBuf) {
-    let place = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let bundle = r#"
 apiVersion: goondan.ai/v1
 kind: Model
@@ -89,18 +89,18 @@ spec: { model: Model/main }
 "#;
     let script = "- { call: { tool: no__tool }, when: call }\n- { say: called, when: E_TOOL }\n\
                   - { fail: { message: overloaded }, when: fail }\n- { say: fine, when: fine }\n";
-    std::fs::write(place.path().join("goondan.yaml"), bundle).unwrap();
-    std::fs::write(place.path().join("script.yaml"), script).unwrap();
-    let state = place.path().join("state");
+    std::fs::write(dir.path().join("goondan.yaml"), bundle).unwrap();
+    std::fs::write(dir.path().join("script.yaml"), script).unwrap();
+    let state = dir.path().join("state");
     for input in ["call", "fail", "fine"] {
-        goondan(&state, &["run", place.path().to_str().unwrap(), "--input", input]);
+        goondan(&state, &["run", dir.path().to_str().unwrap(), "--input", input]);
     }
-    (place, state)
+    (dir, state)
 }
 
 #[test]
-fn what_each_turn_cost_stands_after_its_last_message() {
-    let (_place, state) = three_turns();
+fn the_cost_of_a_turn_is_shown_after_its_last_message() {
+    let (_dir, state) = three_turns();
     let lines = done(&state, &["instance", "show", "main:default", "--json"]);
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let shape: Vec<_> = lines.iter().map(|line| line["data"]["role"].as_str().unwrap_or("turn")).collect();
@@ -121,10 +121,10 @@ fn what_each_turn_cost_stands_after_its_last_message() {
 
 #[test]
 fn without_runtime_events_the_costs_are_left_out() {
-    let (_place, state) = three_turns();
+    let (_dir, state) = three_turns();
     let messages = state.join("workspaces/main/instances/main:default/messages");
     let whole = std::fs::read(messages.join("runtime-events.jsonl")).unwrap();
-    // Only the end of the second turn and the third turn are left, and something that a crash tore.
+    // Keep only the end of the second turn and the third turn, followed by a torn line.
     let ends: Vec<_> = (0..whole.len()).filter(|at| whole[*at] == b'\n').collect();
     let failed = whole.windows(11).position(|bytes| bytes == b"turn.failed").unwrap();
     let start = ends.iter().rfind(|end| **end < failed).unwrap() + 1;
@@ -154,7 +154,7 @@ fn a_conversation_is_exported_and_imported() {
     assert!(code == Some(1) && error.contains("E_STORE_EXISTS"), "{error}");
     let imported = ["instance", "import", path, "--workspace", "quickstart", "--as", "guide:copy"];
     assert_eq!(done(state.path(), &imported), "Imported `guide:copy`.\n");
-    // What turns cost is in the runtime events, which stay behind.
+    // The costs of turns come from runtime events, which are not exported.
     let show = |name| done(state.path(), &["instance", "show", name, "--json"]);
     let messages = |name| show(name).lines().filter(|line| !line.starts_with("{\"turn\"")).map(str::to_owned).collect();
     let (copy, original): (Vec<_>, Vec<_>) = (messages("guide:copy"), messages("guide:user:1"));
@@ -163,7 +163,7 @@ fn a_conversation_is_exported_and_imported() {
 }
 
 #[test]
-fn repair_says_what_it_would_do_and_does_it_when_told() {
+fn repair_prints_a_plan_and_carries_it_out_with_yes() {
     let state = two_conversations();
     let base = state.path().join("workspaces/quickstart/instances/guide:user:1/messages/base.jsonl");
     let text = std::fs::read_to_string(&base).unwrap();

@@ -1,4 +1,4 @@
-//! Bundles whose extensions are in libraries, and the commands that look into libraries.
+//! Bundles whose extensions are in libraries, and the commands that read libraries.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,9 +25,9 @@ fn fixture() -> &'static Path {
     BUILT.get_or_init(|| Build::new("abi-fixture").profile("dev").run(DIRECTORY))
 }
 
-fn goondan(place: &Path, arguments: &[&str]) -> Output {
+fn goondan(dir: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
-    command.args(arguments).current_dir(place).env_remove("RUST_LOG").output().unwrap()
+    command.args(arguments).current_dir(dir).env_remove("RUST_LOG").output().unwrap()
 }
 
 fn stdout(output: &Output) -> &str {
@@ -38,14 +38,14 @@ fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-/// The file that `./plugins/<name>` means.
+/// The file of the entry `./plugins/<name>`.
 fn plugin(name: &str) -> String {
     format!("plugins/{DLL_PREFIX}{name}{DLL_SUFFIX}")
 }
 
-/// A bundle with the extension `name`, whose spec is `spec`, and with `library` as its only plugin.
+/// A bundle with the extension `name`, whose spec is `spec`, and with a copy of `library` as its only library.
 fn bundle(name: &str, spec: &str, library: &Path) -> TempDir {
-    let place = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let text = format!(
         "apiVersion: goondan.ai/v1
 kind: Model
@@ -63,41 +63,41 @@ metadata: {{ name: main }}
 spec: {{ model: Model/main, extensions: [ {{ ref: Extension/{name} }} ] }}
 "
     );
-    fs::create_dir(place.path().join("plugins")).unwrap();
-    fs::write(place.path().join("goondan.yaml"), text).unwrap();
-    fs::write(place.path().join("script.yaml"), "- { say: fine, repeat: true }\n").unwrap();
-    fs::copy(library, place.path().join(plugin("it"))).unwrap();
-    place
+    fs::create_dir(dir.path().join("plugins")).unwrap();
+    fs::write(dir.path().join("goondan.yaml"), text).unwrap();
+    fs::write(dir.path().join("script.yaml"), "- { say: fine, repeat: true }\n").unwrap();
+    fs::copy(library, dir.path().join(plugin("it"))).unwrap();
+    dir
 }
 
 const WINDOW: &str = "entry: ./plugins/it, config: { maxMessages: 2 }";
 
 #[test]
 #[covers("LOAD-04")]
-fn a_bundle_runs_an_extension_out_of_a_library() {
-    let place = bundle("message-window", WINDOW, message_window());
+fn a_bundle_runs_an_extension_from_a_library() {
+    let dir = bundle("message-window", WINDOW, message_window());
     for input in ["one", "two", "three"] {
-        // Not from the directory of the bundle: paths in it are its own.
-        let path = place.path().to_str().unwrap();
-        let state = place.path().join("state");
+        // From another directory: paths in a bundle are relative to the bundle.
+        let path = dir.path().to_str().unwrap();
+        let state = dir.path().join("state");
         let output = goondan(Path::new("/"), &["run", path, "--input", input, "--state-root", state.to_str().unwrap()]);
         assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
     }
-    let requests = fs::read_to_string(place.path().join("requests.jsonl")).unwrap();
+    let requests = fs::read_to_string(dir.path().join("requests.jsonl")).unwrap();
     let last: Value = serde_json::from_str(requests.lines().last().unwrap()).unwrap();
     assert_eq!(last["messages"].as_array().unwrap().len(), 2, "the window of the library is around the turns: {last}");
-    let order = goondan(place.path(), &["order"]);
+    let order = goondan(dir.path(), &["order"]);
     assert!(stdout(&order).contains("message-window  trim      0"), "{}{}", stdout(&order), stderr(&order));
 }
 
 #[test]
 fn one_of_several_extensions_is_chosen_by_the_name_in_the_bundle() {
-    let place = bundle("noop", "entry: ./plugins/it", fixture());
-    let output = goondan(place.path(), &["run", "--input", "hi", "--state-root", "state"]);
+    let dir = bundle("noop", "entry: ./plugins/it", fixture());
+    let output = goondan(dir.path(), &["run", "--input", "hi", "--state-root", "state"]);
     assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
-    let place = bundle("nope", "entry: ./plugins/it", fixture());
+    let dir = bundle("nope", "entry: ./plugins/it", fixture());
     for command in [&["check"][..], &["run", "--input", "hi", "--state-root", "state"]] {
-        let output = goondan(place.path(), command);
+        let output = goondan(dir.path(), command);
         let said = format!("{}{}", stdout(&output), stderr(&output));
         assert_eq!(output.status.code(), Some(2), "{said}");
         for part in ["goondan.yaml:9:16: ", "E_EXT_LOAD", "none is called `nope`", "everything"] {
@@ -107,26 +107,26 @@ fn one_of_several_extensions_is_chosen_by_the_name_in_the_bundle() {
 }
 
 #[test]
-fn an_absolute_entry_needs_the_operator() {
-    let place = bundle("window", WINDOW, message_window());
-    let file = place.path().join(plugin("it"));
-    let text = fs::read_to_string(place.path().join("goondan.yaml")).unwrap();
-    fs::write(place.path().join("goondan.yaml"), text.replace("./plugins/it", file.to_str().unwrap())).unwrap();
+fn an_absolute_entry_needs_an_option() {
+    let dir = bundle("window", WINDOW, message_window());
+    let file = dir.path().join(plugin("it"));
+    let text = fs::read_to_string(dir.path().join("goondan.yaml")).unwrap();
+    fs::write(dir.path().join("goondan.yaml"), text.replace("./plugins/it", file.to_str().unwrap())).unwrap();
     for command in [&["check"][..], &["order"], &["run", "--input", "hi", "--state-root", "state"]] {
-        let refused = goondan(place.path(), command);
+        let refused = goondan(dir.path(), command);
         assert_eq!(refused.status.code(), Some(2));
         let said = format!("{}{}", stdout(&refused), stderr(&refused));
         assert!(said.contains("--allow-absolute-plugins"), "{said}");
-        let allowed = goondan(place.path(), &[command, &["--allow-absolute-plugins"]].concat());
+        let allowed = goondan(dir.path(), &[command, &["--allow-absolute-plugins"]].concat());
         assert_eq!(allowed.status.code(), Some(0), "{}{}", stdout(&allowed), stderr(&allowed));
     }
 }
 
 #[test]
 #[covers("ERR-02", "ERR-05")]
-fn a_library_that_cannot_be_loaded_is_told_with_its_place_and_the_remedy() {
-    let place = bundle("message-window", WINDOW, message_window());
-    let file = place.path().join(plugin("it"));
+fn a_library_that_cannot_be_loaded_is_an_error_with_position_and_remedy() {
+    let dir = bundle("message-window", WINDOW, message_window());
+    let file = dir.path().join(plugin("it"));
     let whole = fs::read(&file).unwrap();
     let mut foreign = whole.clone();
     let declaration = foreign.windows(16).position(|bytes| bytes == b"GOONDAN-EXT-ABI\0").unwrap();
@@ -137,7 +137,7 @@ fn a_library_that_cannot_be_loaded_is_told_with_its_place_and_the_remedy() {
     ] {
         fs::write(&file, bytes).unwrap();
         for command in [&["check"][..], &["run", "--input", "hi", "--state-root", "state"], &["order"]] {
-            let output = goondan(place.path(), command);
+            let output = goondan(dir.path(), command);
             assert_eq!(output.status.code(), Some(2));
             let said = format!("{}{}", stdout(&output), stderr(&output));
             for part in parts.iter().chain(&["goondan.yaml:9:16: ", "help: ", "\n1 fault\n"]) {
@@ -146,25 +146,25 @@ fn a_library_that_cannot_be_loaded_is_told_with_its_place_and_the_remedy() {
         }
     }
     fs::remove_file(&file).unwrap();
-    let output = goondan(place.path(), &["check"]);
+    let output = goondan(dir.path(), &["check"]);
     assert!(stdout(&output).contains("names a library that does not exist"), "{}", stdout(&output));
 }
 
 #[test]
 fn a_digest_pins_the_content_of_a_library() {
-    let place = bundle("message-window", WINDOW, message_window());
-    let inspected = goondan(place.path(), &["plugin", "inspect", &plugin("it"), "--json"]);
+    let dir = bundle("message-window", WINDOW, message_window());
+    let inspected = goondan(dir.path(), &["plugin", "inspect", &plugin("it"), "--json"]);
     let inspected: Value = serde_json::from_slice(&inspected.stdout).unwrap();
     let digest = inspected["sha256"].as_str().unwrap();
-    let text = fs::read_to_string(place.path().join("goondan.yaml")).unwrap();
+    let text = fs::read_to_string(dir.path().join("goondan.yaml")).unwrap();
     let pinned = text.replace("entry: ./plugins/it", &format!("entry: ./plugins/it, sha256: {digest}"));
-    fs::write(place.path().join("goondan.yaml"), pinned).unwrap();
+    fs::write(dir.path().join("goondan.yaml"), pinned).unwrap();
     let run = ["run", "--input", "hi", "--state-root", "state"];
-    assert_eq!(stdout(&goondan(place.path(), &run)), "fine\n");
-    let packed = goondan(place.path(), &["plugin", "pack", &plugin("it")]);
+    assert_eq!(stdout(&goondan(dir.path(), &run)), "fine\n");
+    let packed = goondan(dir.path(), &["plugin", "pack", &plugin("it")]);
     assert_eq!(packed.status.code(), Some(0), "{}", stderr(&packed));
     for command in [&["check"][..], &run] {
-        let output = goondan(place.path(), command);
+        let output = goondan(dir.path(), command);
         let said = format!("{}{}", stdout(&output), stderr(&output));
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(&format!("the bundle pins {digest}")) && said.contains("goondan.yaml:9:"), "{said}");
@@ -202,39 +202,39 @@ fn inspecting_shows_what_a_library_holds_and_runs_nothing() {
 
 #[test]
 fn packed_schemas_are_shown_and_checked_without_running_the_library() {
-    let place = bundle("message-window", "entry: ./plugins/it, config: { maxMessages: 0 }", message_window());
-    let checked = goondan(place.path(), &["check"]);
+    let dir = bundle("message-window", "entry: ./plugins/it, config: { maxMessages: 0 }", message_window());
+    let checked = goondan(dir.path(), &["check"]);
     assert_eq!(checked.status.code(), Some(0), "{}", stdout(&checked));
     for part in ["goondan.yaml:8:19: hint: ", "was not checked", "plugin pack ", "check --describe"] {
         assert!(stdout(&checked).contains(part), "{part} in {}", stdout(&checked));
     }
-    let refused = goondan(place.path(), &["check", "--describe"]);
+    let refused = goondan(dir.path(), &["check", "--describe"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
     assert!(stdout(&refused).contains("E_EXT_CONFIG"), "{}", stdout(&refused));
 
-    let described = goondan(place.path(), &["plugin", "inspect", &plugin("it"), "--describe"]);
+    let described = goondan(dir.path(), &["plugin", "inspect", &plugin("it"), "--describe"]);
     for part in ["schemas     not packed; the library was run for them\n", "  config      {", "maxMessages"] {
         assert!(stdout(&described).contains(part), "{part} in {}", stdout(&described));
     }
-    let before = fs::read(place.path().join(plugin("it"))).unwrap();
-    let packed = goondan(place.path(), &["plugin", "pack", &plugin("it")]);
+    let before = fs::read(dir.path().join(plugin("it"))).unwrap();
+    let packed = goondan(dir.path(), &["plugin", "pack", &plugin("it")]);
     assert_eq!(stdout(&packed), "packed the schemas of the extension message-window\n", "{}", stderr(&packed));
-    let once = fs::read(place.path().join(plugin("it"))).unwrap();
-    goondan(place.path(), &["plugin", "pack", &plugin("it")]);
-    assert!(once.starts_with(&before) && fs::read(place.path().join(plugin("it"))).unwrap() == once);
+    let once = fs::read(dir.path().join(plugin("it"))).unwrap();
+    goondan(dir.path(), &["plugin", "pack", &plugin("it")]);
+    assert!(once.starts_with(&before) && fs::read(dir.path().join(plugin("it"))).unwrap() == once);
 
-    let refused = goondan(place.path(), &["check"]);
+    let refused = goondan(dir.path(), &["check"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stdout(&refused));
     assert!(stdout(&refused).contains("goondan.yaml:9:") && stdout(&refused).contains("E_EXT_CONFIG"));
-    let shown = goondan(place.path(), &["plugin", "inspect", &plugin("it")]);
+    let shown = goondan(dir.path(), &["plugin", "inspect", &plugin("it")]);
     assert!(stdout(&shown).contains("  schemas     packed\n"), "{}", stdout(&shown));
-    let text = fs::read_to_string(place.path().join("goondan.yaml")).unwrap();
-    fs::write(place.path().join("goondan.yaml"), text.replace("maxMessages: 0", "maxMessages: 9")).unwrap();
-    assert_eq!(stdout(&goondan(place.path(), &["run", "--input", "hi", "--state-root", "state"])), "fine\n");
+    let text = fs::read_to_string(dir.path().join("goondan.yaml")).unwrap();
+    fs::write(dir.path().join("goondan.yaml"), text.replace("maxMessages: 0", "maxMessages: 9")).unwrap();
+    assert_eq!(stdout(&goondan(dir.path(), &["run", "--input", "hi", "--state-root", "state"])), "fine\n");
 }
 
 #[test]
-fn a_library_that_does_not_survive_its_description_is_told() {
+fn a_library_that_crashes_while_it_is_described_is_an_error() {
     let directory = TempDir::new().unwrap();
     let ask = |cfg: &str, arguments: &[&str]| {
         let file = by_hand(DIRECTORY, cfg);
@@ -250,15 +250,15 @@ fn a_library_that_does_not_survive_its_description_is_told() {
         assert!(crashed.contains("SIGABRT") && crashed.contains("about to crash"), "{crashed}");
         assert!(ask("hangs", &[command, &["--deadline", "1"]].concat()).contains("was not described within 1 s"));
     }
-    let place = bundle("frozen", "entry: ./plugins/it", &by_hand(DIRECTORY, "exits"));
-    let output = goondan(place.path(), &["check", "--describe"]);
+    let dir = bundle("frozen", "entry: ./plugins/it", &by_hand(DIRECTORY, "exits"));
+    let output = goondan(dir.path(), &["check", "--describe"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stdout(&output).contains("goondan.yaml:9:16: ") && stdout(&output).contains("exit status: 3"));
-    assert_eq!(goondan(place.path(), &["check"]).status.code(), Some(0), "checking alone runs nothing");
+    assert_eq!(goondan(dir.path(), &["check"]).status.code(), Some(0), "checking alone runs nothing");
 }
 
 #[test]
-fn what_a_library_writes_is_not_taken_for_its_schemas() {
+fn output_of_a_library_is_not_mistaken_for_its_schemas() {
     let directory = TempDir::new().unwrap();
     let talks = by_hand(DIRECTORY, "talks");
     let output = goondan(directory.path(), &["plugin", "inspect", "--describe", "--json", talks.to_str().unwrap()]);
@@ -268,9 +268,9 @@ fn what_a_library_writes_is_not_taken_for_its_schemas() {
 
 #[test]
 fn the_schema_and_the_list_of_a_bundle_have_the_extensions_of_its_libraries() {
-    let place = bundle("window", WINDOW, message_window());
+    let dir = bundle("window", WINDOW, message_window());
     let settings = |arguments: &[&str]| {
-        let output = goondan(place.path(), arguments);
+        let output = goondan(dir.path(), arguments);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
         (schema["$defs"]["library:window"]["properties"]["maxMessages"].is_object(), stderr(&output).to_owned())
@@ -282,14 +282,14 @@ fn the_schema_and_the_list_of_a_bundle_have_the_extensions_of_its_libraries() {
         "{hint}"
     );
     assert_eq!(settings(&["schema", ".", "--describe"]), (true, String::new()));
-    goondan(place.path(), &["plugin", "pack", &plugin("it")]);
+    goondan(dir.path(), &["plugin", "pack", &plugin("it")]);
     assert_eq!(settings(&["schema", "."]), (true, String::new()));
 
-    let size = fs::metadata(place.path().join(plugin("it"))).unwrap().len();
-    let page = goondan(place.path(), &["plugin", "list", "."]);
+    let size = fs::metadata(dir.path().join(plugin("it"))).unwrap().len();
+    let page = goondan(dir.path(), &["plugin", "list", "."]);
     let paragraph = format!("  entry       ./plugins/it, called window\n  size        {size} bytes\n");
     assert!(stdout(&page).ends_with(&paragraph), "{}", stdout(&page));
-    let list = goondan(place.path(), &["plugin", "list", ".", "--json"]);
+    let list = goondan(dir.path(), &["plugin", "list", ".", "--json"]);
     let list: Vec<Value> = serde_json::from_slice(&list.stdout).unwrap();
     let (library, linked) = list.split_last().unwrap();
     let found = ["name", "entry", "called", "size"].map(|key| library[key].clone());
@@ -298,12 +298,12 @@ fn the_schema_and_the_list_of_a_bundle_have_the_extensions_of_its_libraries() {
 }
 
 #[test]
-fn looking_for_schemas_and_extensions_runs_no_library_unless_it_is_asked_for() {
-    let place = bundle("frozen", "entry: ./plugins/it", &by_hand(DIRECTORY, "exits"));
+fn schema_and_list_run_no_library_without_describe() {
+    let dir = bundle("frozen", "entry: ./plugins/it", &by_hand(DIRECTORY, "exits"));
     for command in [&["schema", "."][..], &["plugin", "list", "."]] {
-        assert_eq!(goondan(place.path(), command).status.code(), Some(0), "{command:?}");
+        assert_eq!(goondan(dir.path(), command).status.code(), Some(0), "{command:?}");
     }
-    let described = goondan(place.path(), &["schema", ".", "--describe"]);
+    let described = goondan(dir.path(), &["schema", ".", "--describe"]);
     assert_eq!(described.status.code(), Some(2));
     assert!(stderr(&described).contains("exit status: 3"), "{}", stderr(&described));
 }

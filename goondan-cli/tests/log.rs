@@ -1,4 +1,4 @@
-//! The log: which lines of it are written, and in which form.
+//! The log on standard error: its filters and its formats.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -25,13 +25,13 @@ metadata: { name: main }
 spec: { model: Model/main, extensions: [ { ref: Extension/logging } ] }
 "#;
 
-/// One turn with the extension `logging`.
+/// Runs one turn with the extension `logging`.
 fn run(arguments: &[&str], log: Option<&str>) -> Output {
-    let place = TempDir::new().unwrap();
-    fs::write(place.path().join("goondan.yaml"), BUNDLE).unwrap();
-    fs::write(place.path().join("script.yaml"), "- say: Hello!\n").unwrap();
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("goondan.yaml"), BUNDLE).unwrap();
+    fs::write(dir.path().join("script.yaml"), "- say: Hello!\n").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
-    command.current_dir(place.path()).arg("run").args(arguments).args(["--input", "hello", "--state-root", "state"]);
+    command.current_dir(dir.path()).arg("run").args(arguments).args(["--input", "hello", "--state-root", "state"]);
     command.env_remove("RUST_LOG").envs(log.map(|log| ("RUST_LOG", log))).output().unwrap()
 }
 
@@ -42,18 +42,18 @@ fn log(output: &Output) -> &str {
 }
 
 #[test]
-fn the_option_goes_before_the_variable_and_that_before_the_default() {
+fn the_option_overrides_the_variable_and_the_variable_the_default() {
     assert!(log(&run(&[], None)).contains("turn completed"));
     assert_eq!(log(&run(&[], Some("warn"))), "");
-    assert!(log(&run(&[], Some(""))).contains("turn completed"), "an empty variable is none");
+    assert!(log(&run(&[], Some(""))).contains("turn completed"), "an empty variable counts as unset");
     assert!(log(&run(&["--log-level", "info"], Some("warn"))).contains("turn completed"));
     assert_eq!(log(&run(&["--log-level", "off"], Some("trace"))), "");
-    assert_eq!(log(&run(&["--log-level", "error"], Some("no filter=at=all"))), "", "the variable is not looked at");
+    assert_eq!(log(&run(&["--log-level", "error"], Some("no filter=at=all"))), "", "the variable is ignored");
     assert_eq!(run(&["--log-level", "loud"], None).status.code(), Some(2));
 }
 
 #[test]
-fn json_is_one_object_a_line() {
+fn json_is_one_object_per_line() {
     let output = run(&["--log-format", "json"], None);
     let lines: Vec<Value> = log(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let completed = lines.iter().find(|line| line["message"] == "turn completed").unwrap();
@@ -63,7 +63,7 @@ fn json_is_one_object_a_line() {
     assert!(completed["timestamp"].as_str().unwrap().ends_with('Z'), "{completed}");
     assert_eq!(completed["fields"]["extension"], "logging");
     assert!(completed["spans"].is_array());
-    // Turns and steps are spans of the level `info`, which the default leaves out.
+    // The spans of turns and steps have the level `info`, which the default filter excludes.
     let output = run(&["--log-format", "json", "--log-level", "info"], None);
     let in_turn = |line: &str| serde_json::from_str::<Value>(line).unwrap()["spans"][0]["name"] == "turn";
     assert!(log(&output).lines().any(in_turn), "{output:?}");

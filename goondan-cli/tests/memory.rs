@@ -1,5 +1,6 @@
-//! How much memory `goondan run` takes over a long history. A test program of its own, because the system counts the most
-//! memory over all children of a process.
+//! The memory that `goondan run` uses for a long history.
+//!
+//! A separate test program, because the system reports the maximum over all children of a process.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -10,10 +11,10 @@ use goondan::store::FileStore;
 use goondan::{AgentName, InstanceId, InstanceKey, Message};
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// Its agent lets all but twenty messages go.
+/// Its agent removes all but the newest twenty messages.
 const QUICKSTART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
-/// Its agent keeps them.
-const KEEPS: &str = "
+/// Its agent removes no messages.
+const UNLIMITED: &str = "
 apiVersion: goondan.ai/v1
 kind: Model
 metadata: { name: main }
@@ -26,8 +27,8 @@ spec: { model: Model/main }
 ";
 const MESSAGES: usize = 10_000;
 
-/// The most memory, in bytes, that a child of this process took until now.
-fn most() -> u64 {
+/// The maximum memory, in bytes, of any child of this process so far.
+fn max_rss() -> u64 {
     let kilobytes = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss();
     u64::try_from(kilobytes).unwrap() * 1024
 }
@@ -38,7 +39,7 @@ fn run(bundle: &Path, state: &Path, instance: &str) {
     assert!(goondan.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap().success());
 }
 
-/// Stores the conversation `long`, and says how large it is.
+/// Stores the conversation `long`. Returns its size on the disk.
 fn store(state: &Path, workspace: &str) -> u64 {
     let store = FileStore::in_workspace(state, workspace).unwrap();
     let id = InstanceId { agent: AgentName::new("guide").unwrap(), key: InstanceKey::new("long").unwrap() };
@@ -54,19 +55,19 @@ fn store(state: &Path, workspace: &str) -> u64 {
 
 #[test]
 fn a_long_history_takes_less_than_three_times_its_size_in_memory() {
-    let place = tempfile::tempdir().unwrap();
-    let (keeps, state) = (place.path().join("keeps"), place.path().join("state"));
-    fs::create_dir(&keeps).unwrap();
-    fs::write(keeps.join("goondan.yaml"), KEEPS).unwrap();
-    fs::write(keeps.join("script.yaml"), "- { say: fine }").unwrap();
-    let bundles = [(keeps.as_path(), "guide"), (Path::new(QUICKSTART), "quickstart")];
+    let dir = tempfile::tempdir().unwrap();
+    let (unlimited, state) = (dir.path().join("unlimited"), dir.path().join("state"));
+    fs::create_dir(&unlimited).unwrap();
+    fs::write(unlimited.join("goondan.yaml"), UNLIMITED).unwrap();
+    fs::write(unlimited.join("script.yaml"), "- { say: fine }").unwrap();
+    let bundles = [(unlimited.as_path(), "guide"), (Path::new(QUICKSTART), "quickstart")];
     bundles.iter().for_each(|(bundle, _)| run(bundle, &state, "short"));
-    let short = most();
+    let short = max_rss();
     for (bundle, workspace) in bundles {
         let size = store(&state, workspace);
         run(bundle, &state, "long");
-        let long = most() - short;
-        println!("{workspace}: {long} bytes of memory more than over no messages, {size} on the disk");
+        let long = max_rss() - short;
+        println!("{workspace}: {long} more bytes of memory than without messages, {size} on the disk");
         assert!(long <= 3 * size, "{workspace}: {long} bytes of memory for {size} on the disk");
     }
 }

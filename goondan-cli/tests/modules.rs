@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The modules that each module names, by their names.
+/// For each module, the modules that it imports.
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// Adds the imports between the children of the module `scope` that the files below `directory` contain.
@@ -31,13 +31,13 @@ fn collect(directory: &Path, module: &[String], scope: &[&str], imports: &mut Im
     }
 }
 
-/// The child of `scope` that `module` is or is in.
+/// Returns the child of `scope` that is or contains `module`.
 fn child_of(scope: &[&str], module: &[String]) -> Option<String> {
     module.get(..scope.len()).filter(|parent| *parent == scope)?;
     module.get(scope.len()).cloned()
 }
 
-/// The paths from the crate root that a line of the module `module` contains.
+/// Returns the paths that a line of `module` contains, from the crate root.
 fn paths(line: &str, module: &[String]) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for (at, _) in line.match_indices("crate::").chain(line.match_indices("super::")) {
@@ -62,7 +62,7 @@ fn paths(line: &str, module: &[String]) -> Vec<Vec<String>> {
     found
 }
 
-/// A module that imports itself through others, if any.
+/// Returns a module that imports itself through others, if any.
 fn cycle(imports: &Imports) -> Option<&String> {
     imports.keys().find(|start| {
         let (mut seen, mut next) = (BTreeSet::new(), vec![*start]);

@@ -1,4 +1,4 @@
-//! `goondan order`, and its page in the README.
+//! `goondan order`, and its output in the README.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -44,7 +44,7 @@ fn the_list_has_every_extension_of_the_command_with_what_it_declares() {
 }
 
 #[test]
-fn people_get_a_paragraph_for_each_extension() {
+fn without_json_each_extension_is_a_paragraph() {
     let output = goondan(&["plugin", "list"]).output().unwrap();
     let version = env!("CARGO_PKG_VERSION");
     let expected = format!(
@@ -56,7 +56,7 @@ fn people_get_a_paragraph_for_each_extension() {
 
 /// Runs one turn with the extension `logging`.
 fn run(log: Option<&str>) -> Output {
-    let place = TempDir::new().unwrap();
+    let dir = TempDir::new().unwrap();
     let bundle = r#"
 apiVersion: goondan.ai/v1
 kind: Model
@@ -73,11 +73,11 @@ kind: Agent
 metadata: { name: main }
 spec: { model: Model/main, extensions: [ { ref: Extension/logging } ] }
 "#;
-    fs::write(place.path().join("goondan.yaml"), bundle).unwrap();
+    fs::write(dir.path().join("goondan.yaml"), bundle).unwrap();
     let script = "- { call: { tool: no__tool }, when: hello }\n- { say: fine }\n";
-    fs::write(place.path().join("script.yaml"), script).unwrap();
+    fs::write(dir.path().join("script.yaml"), script).unwrap();
     let mut command = goondan(&["run", "--input", "hello", "--state-root"]);
-    command.arg(place.path().join("state")).current_dir(place.path()).envs(log.map(|log| ("RUST_LOG", log)));
+    command.arg(dir.path().join("state")).current_dir(dir.path()).envs(log.map(|log| ("RUST_LOG", log)));
     command.output().unwrap()
 }
 
@@ -94,7 +94,7 @@ fn what_extensions_log_goes_to_standard_error_without_colours() {
 }
 
 #[test]
-fn the_environment_says_which_lines_are_written() {
+fn the_environment_selects_the_lines_of_the_log() {
     assert_eq!(text(&run(Some("off")).stderr), "");
     let output = run(Some("goondan::extension=debug"));
     assert!(text(&output.stderr).contains("DEBUG") && text(&output.stderr).contains("no__tool"), "{output:?}");

@@ -1,4 +1,4 @@
-//! `goondan run` as an operator uses it: real processes, real files, real signals.
+//! `goondan run` with real processes, files and signals.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -12,18 +12,18 @@ use goondan_covers::covers;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A bundle and a state root in a directory that goes away with the test.
-struct Place {
+/// A bundle and a state root in a temporary directory.
+struct Fixture {
     root: TempDir,
 }
 
 const SCRIPT: &str = "- { say: fine, repeat: true }\n";
 
-impl Place {
-    /// A bundle whose agent has a window of `max_messages` and whose model plays `script`.
+impl Fixture {
+    /// Creates a bundle whose agent has a window of `max_messages` and whose model plays `script`.
     fn new(script: &str, max_messages: u32) -> Self {
-        let place = Self { root: TempDir::new().unwrap() };
-        fs::create_dir(place.bundle()).unwrap();
+        let fixture = Self { root: TempDir::new().unwrap() };
+        fs::create_dir(fixture.bundle()).unwrap();
         let bundle = format!(
             r#"
 apiVersion: goondan.ai/v1
@@ -47,9 +47,9 @@ metadata: {{ name: test-swarm }}
 spec: {{ agents: [ {{ ref: Agent/main }} ], entryAgent: Agent/main }}
 "#
         );
-        fs::write(place.bundle().join("goondan.yaml"), bundle).unwrap();
-        fs::write(place.bundle().join("script.yaml"), script).unwrap();
-        place
+        fs::write(fixture.bundle().join("goondan.yaml"), bundle).unwrap();
+        fs::write(fixture.bundle().join("script.yaml"), script).unwrap();
+        fixture
     }
 
     fn bundle(&self) -> PathBuf {
@@ -87,7 +87,7 @@ spec: {{ agents: [ {{ ref: Agent/main }} ], entryAgent: Agent/main }}
         child.wait_with_output().unwrap()
     }
 
-    /// The requests that the model got.
+    /// Returns the requests to the model.
     fn requests(&self) -> Vec<Value> {
         json_lines(&self.record())
     }
@@ -112,103 +112,104 @@ fn stderr(output: &Output) -> &str {
 }
 
 #[test]
-fn the_next_run_goes_on_where_the_last_one_ended() {
-    let place = Place::new(SCRIPT, 40);
-    let first = place.run(&["--instance", "user:1", "--input", "one"]);
+fn the_next_run_continues_the_conversation() {
+    let fixture = Fixture::new(SCRIPT, 40);
+    let first = fixture.run(&["--instance", "user:1", "--input", "one"]);
     assert_eq!((first.status.code(), stdout(&first)), (Some(0), "fine\n"), "{}", stderr(&first));
-    let second = place.run(&["--instance", "user:1", "--input", "two"]);
+    let second = fixture.run(&["--instance", "user:1", "--input", "two"]);
     assert_eq!(second.status.code(), Some(0));
-    let other = place.run(&["--instance", "user:2", "--input", "three"]);
+    let other = fixture.run(&["--instance", "user:2", "--input", "three"]);
     assert_eq!(other.status.code(), Some(0));
-    let requests = place.requests();
+    let requests = fixture.requests();
     assert_eq!(texts(&requests[0]), ["one"]);
     assert_eq!(texts(&requests[1]), ["one", "fine", "two"]);
-    assert_eq!(texts(&requests[2]), ["three"], "another instance knows nothing of the first");
-    assert!(place.instance("main:user:1").join("messages/base.jsonl").is_file());
+    assert_eq!(texts(&requests[2]), ["three"], "another instance does not share the history");
+    assert!(fixture.instance("main:user:1").join("messages/base.jsonl").is_file());
 }
 
 #[test]
 #[covers("PATTERN-WINDOW-01", "PATTERN-WINDOW-02", "PATTERN-WINDOW-03", "POLICY-01", "POLICY-02")]
 fn over_fifty_events_the_window_keeps_five_messages_and_the_input_is_the_newest() {
-    let place = Place::new(SCRIPT, 5);
+    let fixture = Fixture::new(SCRIPT, 5);
     let lines: String = (0..50).map(|number| format!("event {number}\n")).collect();
-    let output = place.pipe(&[], lines.as_bytes());
+    let output = fixture.pipe(&[], lines.as_bytes());
     assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n".repeat(50).as_str()));
-    let requests = place.requests();
+    let requests = fixture.requests();
     assert_eq!(requests.len(), 50);
     for (number, request) in requests.iter().enumerate() {
         let texts = texts(request);
         assert_eq!(texts.len(), 5.min(2 * number + 1), "{texts:?}");
         assert_eq!(texts.last().unwrap(), &format!("event {number}"));
     }
-    assert_eq!(json_lines(&place.instance("main:default").join("messages/base.jsonl")).len(), 6);
+    assert_eq!(json_lines(&fixture.instance("main:default").join("messages/base.jsonl")).len(), 6);
 }
 
 #[test]
 #[covers("POLICY-05")]
 fn without_a_policy_the_history_grows() {
-    let place = Place::new(SCRIPT, 5);
-    let bundle = fs::read_to_string(place.bundle().join("goondan.yaml")).unwrap();
+    let fixture = Fixture::new(SCRIPT, 5);
+    let bundle = fs::read_to_string(fixture.bundle().join("goondan.yaml")).unwrap();
     let bundle = bundle.replace(", extensions: [ { ref: Extension/message-window } ]", "");
-    fs::write(place.bundle().join("goondan.yaml"), bundle).unwrap();
+    fs::write(fixture.bundle().join("goondan.yaml"), bundle).unwrap();
     let lines: String = (0..30).map(|number| format!("event {number}\n")).collect();
-    assert!(place.pipe(&[], lines.as_bytes()).status.success());
-    let sizes: Vec<_> = place.requests().iter().map(|request| texts(request).len()).collect();
+    assert!(fixture.pipe(&[], lines.as_bytes()).status.success());
+    let sizes: Vec<_> = fixture.requests().iter().map(|request| texts(request).len()).collect();
     assert_eq!(sizes, (0..30).map(|number| 2 * number + 1).collect::<Vec<_>>());
 }
 
 #[test]
 fn kill_9_during_a_turn_loses_no_committed_turn_and_the_instance_opens() {
-    let place = Place::new(SCRIPT, 40);
+    let fixture = Fixture::new(SCRIPT, 40);
     for text in ["one", "two"] {
-        assert!(place.run(&["--input", text]).status.success());
+        assert!(fixture.run(&["--input", text]).status.success());
     }
-    // The third turn writes its request into a pipe that nobody empties: it hangs inside of the model call.
-    fs::remove_file(place.record()).unwrap();
-    assert!(Command::new("mkfifo").arg(place.record()).status().unwrap().success());
+    // The third turn writes its request to a pipe that is not read, so it blocks in the model call.
+    fs::remove_file(fixture.record()).unwrap();
+    assert!(Command::new("mkfifo").arg(fixture.record()).status().unwrap().success());
     let long = "three ".repeat(50_000);
-    let mut child = place.command(&["--json"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = fixture.command(&["--json"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(long.as_bytes()).unwrap();
-    let reader = File::open(place.record()).unwrap();
+    let reader = File::open(fixture.record()).unwrap();
     child.kill().unwrap();
     let killed = child.wait_with_output().unwrap();
-    assert_eq!((killed.status.code(), stdout(&killed)), (None, ""), "the turn was not acknowledged");
+    assert_eq!((killed.status.code(), stdout(&killed)), (None, ""), "the turn was not answered");
     drop(reader);
-    fs::remove_file(place.record()).unwrap();
+    fs::remove_file(fixture.record()).unwrap();
 
-    let output = place.run(&["--input", "four"]);
+    let output = fixture.run(&["--input", "four"]);
     assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
-    assert_eq!(texts(&place.requests()[0]), ["one", "fine", "two", "fine", long.trim_end_matches('\n'), "four"]);
-    let base = json_lines(&place.instance("main:default").join("messages/base.jsonl"));
+    assert_eq!(texts(&fixture.requests()[0]), ["one", "fine", "two", "fine", long.trim_end_matches('\n'), "four"]);
+    let base = json_lines(&fixture.instance("main:default").join("messages/base.jsonl"));
     let ids: BTreeSet<_> = base.iter().map(|message| message["id"].as_str().unwrap()).collect();
-    assert_eq!((base.len(), ids.len()), (7, 7), "every message is there once");
-    assert_eq!(fs::read(place.instance("main:default").join("messages/events.jsonl")).unwrap(), b"");
+    assert_eq!((base.len(), ids.len()), (7, 7), "every message is stored once");
+    assert_eq!(fs::read(fixture.instance("main:default").join("messages/events.jsonl")).unwrap(), b"");
 }
 
 #[test]
 fn different_instance_keys_never_share_a_directory_and_nothing_leaves_the_state_root() {
-    let place = Place::new(SCRIPT, 40);
-    let before = files_below(place.root.path());
+    let fixture = Fixture::new(SCRIPT, 40);
+    let before = files_below(fixture.root.path());
     let keys = ["a/b", "a-b", "a%2Fb", "..", "../x", "A/b", "user:1"];
     for key in keys {
-        let output = place.run(&["--instance", key, "--input", key]);
+        let output = fixture.run(&["--instance", key, "--input", key]);
         assert!(output.status.success(), "{key}: {}", stderr(&output));
     }
-    let instances: BTreeSet<_> = fs::read_dir(place.instance("")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let instances: BTreeSet<_> =
+        fs::read_dir(fixture.instance("")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(instances.len(), keys.len(), "{instances:?}");
-    for request in place.requests() {
+    for request in fixture.requests() {
         assert_eq!(texts(&request).len(), 1, "no conversation was shared");
     }
-    let outside: Vec<_> = files_below(place.root.path())
+    let outside: Vec<_> = files_below(fixture.root.path())
         .into_iter()
-        .filter(|file| !before.contains(file) && !file.starts_with(place.state()) && *file != place.record())
+        .filter(|file| !before.contains(file) && !file.starts_with(fixture.state()) && *file != fixture.record())
         .collect();
     assert_eq!(outside, [] as [PathBuf; 0]);
 }
 
-fn files_below(place: &Path) -> BTreeSet<PathBuf> {
+fn files_below(fixture: &Path) -> BTreeSet<PathBuf> {
     let mut files = BTreeSet::new();
-    for entry in fs::read_dir(place).unwrap() {
+    for entry in fs::read_dir(fixture).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             files.append(&mut files_below(&path));
@@ -221,9 +222,9 @@ fn files_below(place: &Path) -> BTreeSet<PathBuf> {
 
 #[test]
 fn the_page_for_operators_lists_the_files_of_an_instance() {
-    let place = Place::new(SCRIPT, 40);
-    assert!(place.run(&["--input", "one"]).status.success());
-    let instance = place.instance("main:default");
+    let fixture = Fixture::new(SCRIPT, 40);
+    assert!(fixture.run(&["--input", "one"]).status.success());
+    let instance = fixture.instance("main:default");
     let files = files_below(&instance);
     let files: BTreeSet<_> = files.iter().map(|file| file.strip_prefix(&instance).unwrap().to_str().unwrap()).collect();
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operating.md")).unwrap();
@@ -233,14 +234,14 @@ fn the_page_for_operators_lists_the_files_of_an_instance() {
 }
 
 #[test]
-fn json_tells_everything_about_a_turn() {
+fn json_contains_everything_about_a_turn() {
     let script = "- { call: { tool: no__tool, args: { a: 1 } }, when: call }\n- { say: called, when: E_TOOL }\n\
                   - { fail: { message: overloaded }, when: fail }\n";
-    let place = Place::new(script, 40);
-    let output = place.pipe(&["--json"], b"call\n\n  \nfail\n");
+    let fixture = Fixture::new(script, 40);
+    let output = fixture.pipe(&["--json"], b"call\n\n  \nfail\n");
     assert_eq!(output.status.code(), Some(1), "one turn failed");
     let lines: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 2, "blank lines are no events");
+    assert_eq!(lines.len(), 2, "blank lines are not events");
     let [done, failed] = &lines[..] else { panic!("two lines") };
     assert!(done["turnId"].as_str().unwrap().starts_with("turn-"));
     assert_eq!(done["finishReason"], "text_response");
@@ -254,18 +255,18 @@ fn json_tells_everything_about_a_turn() {
 }
 
 #[test]
-fn a_line_that_is_not_utf_8_is_named_and_the_others_are_handled() {
-    let place = Place::new(SCRIPT, 40);
-    let output = place.pipe(&[], b"one\n\xff\xfe\nthree\r\nlast line without end");
+fn a_line_that_is_not_utf_8_is_reported_and_the_others_are_handled() {
+    let fixture = Fixture::new(SCRIPT, 40);
+    let output = fixture.pipe(&[], b"one\n\xff\xfe\nthree\r\nlast line without end");
     assert_eq!((output.status.code(), stdout(&output)), (Some(1), "fine\nfine\nfine\n"));
     assert!(stderr(&output).contains("line 2 of standard input is not UTF-8"), "{}", stderr(&output));
-    assert_eq!(texts(&place.requests()[2])[2..], ["three", "fine", "last line without end"]);
+    assert_eq!(texts(&fixture.requests()[2])[2..], ["three", "fine", "last line without end"]);
 }
 
 #[test]
-fn wrong_bundles_exit_with_2_and_name_the_place() {
-    let place = Place::new(SCRIPT, 40);
-    let manifest = place.bundle().join("goondan.yaml");
+fn wrong_bundles_exit_with_2_and_name_the_position() {
+    let fixture = Fixture::new(SCRIPT, 40);
+    let manifest = fixture.bundle().join("goondan.yaml");
     let good = fs::read_to_string(&manifest).unwrap();
     for (from, to, expected) in [
         ("provider: scripted", "provider: scripted, provder: x", "goondan.yaml:5:"),
@@ -276,31 +277,31 @@ fn wrong_bundles_exit_with_2_and_name_the_place() {
         ("entryAgent: Agent/main", "entryAgent: Agent/man", "E_CONFIG_REF_NOT_FOUND"),
     ] {
         fs::write(&manifest, good.replace(from, to)).unwrap();
-        let output = place.run(&["--input", "one"]);
+        let output = fixture.run(&["--input", "one"]);
         assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{to}");
         assert!(stderr(&output).contains(expected), "{to}: {}", stderr(&output));
     }
-    assert!(!place.state().exists(), "nothing was made for a bundle that is wrong");
+    assert!(!fixture.state().exists(), "nothing was created for an invalid bundle");
     fs::write(&manifest, good).unwrap();
-    fs::write(place.bundle().join("script.yaml"), "- { say: a, call: { tool: b__c } }\n").unwrap();
-    let output = place.run(&["--input", "one"]);
+    fs::write(fixture.bundle().join("script.yaml"), "- { say: a, call: { tool: b__c } }\n").unwrap();
+    let output = fixture.run(&["--input", "one"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("exactly one of `say`"), "{}", stderr(&output));
 }
 
 #[test]
 fn a_wrong_command_line_exits_with_2() {
-    let place = Place::new(SCRIPT, 40);
-    assert_eq!(place.run(&["--inptu", "one"]).status.code(), Some(2));
-    assert_eq!(place.run(&["--agent", "nobody", "--input", "one"]).status.code(), Some(2));
-    assert_eq!(place.run(&["--instance", "", "--input", "one"]).status.code(), Some(2));
+    let fixture = Fixture::new(SCRIPT, 40);
+    assert_eq!(fixture.run(&["--inptu", "one"]).status.code(), Some(2));
+    assert_eq!(fixture.run(&["--agent", "missing", "--input", "one"]).status.code(), Some(2));
+    assert_eq!(fixture.run(&["--instance", "", "--input", "one"]).status.code(), Some(2));
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_the_run_quietly() {
-    let place = Place::new(SCRIPT, 40);
+fn closing_standard_output_ends_the_run_without_an_error() {
+    let fixture = Fixture::new(SCRIPT, 40);
     let mut child =
-        place.command(&[]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        fixture.command(&[]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
     let output = child.wait_with_output().unwrap();
@@ -308,40 +309,40 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
 }
 
 #[test]
-fn conversations_are_synced_as_the_swarm_or_the_command_line_says() {
-    let place = Place::new(SCRIPT, 40);
+fn fsync_is_set_by_the_swarm_or_the_command_line() {
+    let fixture = Fixture::new(SCRIPT, 40);
     for level in ["turn", "always", "never"] {
-        let output = place.run(&["--fsync", level, "--input", level]);
+        let output = fixture.run(&["--fsync", level, "--input", level]);
         assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
     }
-    let requests = place.requests();
-    assert_eq!(texts(&requests[2]), ["turn", "fine", "always", "fine", "never"], "each went on from the last");
-    let output = place.run(&["--fsync", "sometimes", "--input", "x"]);
+    let requests = fixture.requests();
+    assert_eq!(texts(&requests[2]), ["turn", "fine", "always", "fine", "never"], "each run continued the last one");
+    let output = fixture.run(&["--fsync", "sometimes", "--input", "x"]);
     assert_eq!(output.status.code(), Some(2));
     for part in ["sometimes", "--fsync", "turn, always, never"] {
         assert!(stderr(&output).contains(part), "{part}: {}", stderr(&output));
     }
-    let manifest = place.bundle().join("goondan.yaml");
+    let manifest = fixture.bundle().join("goondan.yaml");
     let bundle = fs::read_to_string(&manifest).unwrap();
     let with = |level| bundle.replace("entryAgent: Agent/main", &format!("entryAgent: Agent/main, fsync: {level}"));
     fs::write(&manifest, with("always")).unwrap();
-    assert_eq!(place.run(&["--input", "x"]).status.code(), Some(0));
+    assert_eq!(fixture.run(&["--input", "x"]).status.code(), Some(0));
     fs::write(&manifest, with("sometimes")).unwrap();
-    let output = place.run(&["--fsync", "never", "--input", "x"]);
+    let output = fixture.run(&["--fsync", "never", "--input", "x"]);
     assert_eq!(output.status.code(), Some(2));
     let fault = "`spec.fsync` must be `turn`, `always` or `never`, but is `sometimes`";
     assert!(stderr(&output).contains(fault), "{}", stderr(&output));
-    assert_eq!(place.requests().len(), 4, "what is refused asks no model");
+    assert_eq!(fixture.requests().len(), 4, "a rejected bundle calls no model");
 }
 
 #[test]
-fn a_reader_of_standard_error_that_goes_away_is_no_failure() {
-    let place = Place::new("- { say: fine, when: hello, repeat: true }\n", 40);
-    // Log lines and the error of a turn that nobody hears, then an answer.
-    let (reader, nobody) = std::io::pipe().unwrap();
+fn closing_standard_error_is_not_a_failure() {
+    let fixture = Fixture::new("- { say: fine, when: hello, repeat: true }\n", 40);
+    // Log lines and the error of a turn cannot be written; then a turn is answered.
+    let (reader, closed) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = place.command(&["--log-level", "trace"]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(nobody).spawn().unwrap();
+    let mut command = fixture.command(&["--log-level", "trace"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(closed).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"unknown\nhello\n").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), stdout(&output)), (Some(1), "fine\n"));

@@ -1,4 +1,4 @@
-//! `goondan completions` and `goondan man`, as shells and pagers take them.
+//! `goondan completions` and `goondan man`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ fn goondan(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_goondan")).args(arguments).output().unwrap()
 }
 
-/// What bash offers for a line that ends in `words`.
+/// Returns the completions that bash offers for a line that ends in `words`.
 fn completed(script: &Path, words: &[&str]) -> Vec<String> {
     let line = r#"source "$1"; shift; COMP_WORDS=(goondan "$@"); COMP_CWORD=$#
         _goondan goondan "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"; echo "${COMPREPLY[@]}""#;
@@ -23,8 +23,8 @@ fn completed(script: &Path, words: &[&str]) -> Vec<String> {
 
 #[test]
 fn bash_completes_commands_options_and_values() {
-    let place = TempDir::new().unwrap();
-    let script = place.path().join("goondan.bash");
+    let dir = TempDir::new().unwrap();
+    let script = dir.path().join("goondan.bash");
     fs::write(&script, goondan(&["completions", "bash"]).stdout).unwrap();
     assert!(Command::new("bash").arg("-n").arg(&script).status().unwrap().success());
     assert_eq!(completed(&script, &["instance", "sh"]), ["show"]);
@@ -48,8 +48,8 @@ fn every_shell_has_a_script_that_knows_the_commands() {
 
 #[test]
 fn each_command_has_a_page() {
-    let place = TempDir::new().unwrap();
-    let directory = place.path().join("share/man1");
+    let dir = TempDir::new().unwrap();
+    let directory = dir.path().join("share/man1");
     let output = goondan(&["man", directory.to_str().unwrap()]);
     assert!(output.status.success(), "{output:?}");
     for page in ["goondan", "goondan-run", "goondan-check", "goondan-instance", "goondan-instance-show"] {
@@ -58,7 +58,7 @@ fn each_command_has_a_page() {
         for part in [".TH", ".SH NAME", ".SH SYNOPSIS", "log\\-level"] {
             assert!(text.contains(part), "{part} in {page}: {text}");
         }
-        // Warnings are mistakes in the page. Where there is no groff, the structure must do.
+        // Warnings of groff are mistakes in the page. Without groff, only the structure is checked.
         if let Ok(formatted) = Command::new("groff").args(["-man", "-ww", "-Tutf8"]).arg(&file).output() {
             assert!(formatted.status.success() && formatted.stderr.is_empty(), "{page}: {formatted:?}");
             assert!(!formatted.stdout.is_empty());
@@ -67,7 +67,7 @@ fn each_command_has_a_page() {
     let run = fs::read_to_string(directory.join("goondan-run.1")).unwrap();
     assert!(run.contains("Exit status"), "{run}");
 
-    fs::write(place.path().join("file"), "").unwrap();
-    let refused = goondan(&["man", place.path().join("file").to_str().unwrap()]);
+    fs::write(dir.path().join("file"), "").unwrap();
+    let refused = goondan(&["man", dir.path().join("file").to_str().unwrap()]);
     assert!(refused.status.code() == Some(1) && String::from_utf8_lossy(&refused.stderr).contains("E_IO"));
 }

@@ -1,4 +1,4 @@
-//! `goondan run --watch`: what changes takes effect between two turns, and nothing is lost.
+//! `goondan run --watch`: changes are applied between two turns, and no turn or state is lost.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -20,38 +20,38 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A test that waits longer has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The library of the fixture as it is built: version 0.1.0, `build one`.
+/// Returns the library of the package `abi-fixture` as it is built: version 0.1.0, `build one`.
 fn first() -> Vec<u8> {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     fs::read(BUILT.get_or_init(|| Build::new("abi-fixture").profile("dev").run(env!("CARGO_TARGET_TMPDIR")))).unwrap()
 }
 
-/// The same with another version and another text in it.
+/// Returns the same library with another version and another text.
 fn second() -> Vec<u8> {
     let mut bytes = first();
-    put(&mut bytes, br#""version":"0.1.0""#, br#""version":"0.1.1""#);
-    put(&mut bytes, b"the code of build one", b"the code of build two");
+    replace(&mut bytes, br#""version":"0.1.0""#, br#""version":"0.1.1""#);
+    replace(&mut bytes, b"the code of build one", b"the code of build two");
     bytes
 }
 
-fn put(bytes: &mut [u8], old: &[u8], new: &[u8]) {
-    let places: Vec<_> = (0..bytes.len() - old.len()).filter(|place| bytes[*place..].starts_with(old)).collect();
-    assert!(!places.is_empty() && old.len() == new.len());
-    for place in places {
-        bytes[place..place + new.len()].copy_from_slice(new);
+fn replace(bytes: &mut [u8], old: &[u8], new: &[u8]) {
+    let positions: Vec<_> = (0..bytes.len() - old.len()).filter(|at| bytes[*at..].starts_with(old)).collect();
+    assert!(!positions.is_empty() && old.len() == new.len());
+    for at in positions {
+        bytes[at..at + new.len()].copy_from_slice(new);
     }
 }
 
-/// A bundle with the extension `counting` in a library, and the conversation that is held with it.
-struct Place {
+/// A bundle with the extension `counting` in a library, and a state root, in a temporary directory.
+struct Fixture {
     root: TempDir,
 }
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
-        let place = Self { root: TempDir::new().unwrap() };
+        let fixture = Self { root: TempDir::new().unwrap() };
         let bundle = "apiVersion: goondan.ai/v1
 kind: Model
 metadata: { name: main }
@@ -68,12 +68,12 @@ metadata: { name: main }
 spec: { model: Model/main, extensions: [ { ref: Extension/counting } ] }
 ";
         for directory in ["plugins", "tmp"] {
-            fs::create_dir(place.path(directory)).unwrap();
+            fs::create_dir(fixture.path(directory)).unwrap();
         }
-        fs::write(place.path("goondan.yaml"), bundle).unwrap();
-        fs::write(place.path("script.yaml"), "- { say: fine, repeat: true }\n").unwrap();
-        fs::write(place.library(), first()).unwrap();
-        place
+        fs::write(fixture.path("goondan.yaml"), bundle).unwrap();
+        fs::write(fixture.path("script.yaml"), "- { say: fine, repeat: true }\n").unwrap();
+        fs::write(fixture.library(), first()).unwrap();
+        fixture
     }
 
     fn path(&self, name: impl AsRef<Path>) -> PathBuf {
@@ -84,52 +84,53 @@ spec: { model: Model/main, extensions: [ { ref: Extension/counting } ] }
         self.path(format!("plugins/{DLL_PREFIX}it{DLL_SUFFIX}"))
     }
 
-    fn run(&self) -> Talk {
+    fn run(&self) -> Conversation {
         self.run_with(&self.path("tmp"))
     }
 
-    fn run_with(&self, tmp: &Path) -> Talk {
+    fn run_with(&self, tmp: &Path) -> Conversation {
         let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
         command.arg("run").arg(self.root.path()).arg("--watch").arg("--state-root").arg(self.path("state"));
         command.env("TMPDIR", tmp).env_remove("RUST_LOG");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
-        let (told, tell) = mpsc::channel();
-        thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| told.send(line)));
+        let (sender, status) = mpsc::channel();
+        thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         let stdin = child.stdin.take().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
-        Talk { child, stdin, stdout, tell, turns: 0 }
+        Conversation { child, stdin, stdout, status, turns: 0 }
     }
 }
 
-struct Talk {
+/// A running `goondan run`.
+struct Conversation {
     child: Child,
     stdin: ChildStdin,
     stdout: Lines<BufReader<ChildStdout>>,
     /// The lines of standard error.
-    tell: Receiver<String>,
+    status: Receiver<String>,
     turns: usize,
 }
 
-impl Talk {
-    /// One turn; gives the code that answered it.
+impl Conversation {
+    /// Runs one turn. Returns the text in the code that answered it.
     fn turn(&mut self) -> String {
         self.turns += 1;
         writeln!(self.stdin, "event {}", self.turns).unwrap();
         let answer = self.stdout.next().unwrap().unwrap();
         let (count, code) = answer.split_once(" by ").unwrap();
-        assert_eq!(count, self.turns.to_string(), "the state goes on");
+        assert_eq!(count, self.turns.to_string(), "the state is kept");
         code.to_owned()
     }
 
-    /// The next line of standard error that begins with `start`.
-    fn told(&self, start: &str) -> String {
+    /// Waits for a line of standard error that begins with `start`, and returns it.
+    fn wait_for(&self, start: &str) -> String {
         self.line(start, |line| line.starts_with(start))
     }
 
     fn line(&self, what: &str, fits: impl Fn(&str) -> bool) -> String {
         loop {
-            let line = self.tell.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("never said: {what}"));
+            let line = self.status.recv_timeout(TIMEOUT).unwrap_or_else(|_| panic!("never printed: {what}"));
             if fits(&line) {
                 return line;
             }
@@ -145,28 +146,28 @@ impl Talk {
 #[test]
 #[covers("LINK-05")]
 fn a_library_that_is_replaced_during_two_hundred_turns_loses_no_turn_and_no_state() {
-    let place = Place::new();
-    let mut talk = place.run();
+    let fixture = Fixture::new();
+    let mut conversation = fixture.run();
     for _ in 0..50 {
-        assert_eq!(talk.turn(), "the code of build one");
+        assert_eq!(conversation.turn(), "the code of build one");
     }
-    // The very file is written, as `cp` does, while turns go on.
-    let path = place.library();
+    // The file is overwritten in place, as `cp` does, while turns run.
+    let path = fixture.library();
     let writer = thread::spawn(move || fs::write(path, second()).unwrap());
     let said = loop {
-        match talk.tell.try_recv() {
+        match conversation.status.try_recv() {
             Ok(line) if line.starts_with("reloaded") => break line,
-            _ => talk.turn(),
+            _ => conversation.turn(),
         };
     };
     writer.join().unwrap();
     assert_eq!(said, "reloaded: counting 0.1.0 → 0.1.1");
-    while talk.turns < 200 || talk.turn() != "the code of build two" {
-        talk.turn();
+    while conversation.turns < 200 || conversation.turn() != "the code of build two" {
+        conversation.turn();
     }
-    let turns = talk.turns;
-    talk.end();
-    let base = place.path("state/workspaces/main/instances/main:default/messages/base.jsonl");
+    let turns = conversation.turns;
+    conversation.end();
+    let base = fixture.path("state/workspaces/main/instances/main:default/messages/base.jsonl");
     let base = fs::read_to_string(base).unwrap();
     let inputs: Vec<_> = base
         .lines()
@@ -175,32 +176,32 @@ fn a_library_that_is_replaced_during_two_hundred_turns_loses_no_turn_and_no_stat
         .map(|message| message["data"]["content"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(inputs, (1..=turns).map(|number| format!("event {number}")).collect::<Vec<_>>());
-    assert_eq!(fs::read_dir(place.path("tmp")).unwrap().count(), 0, "the copies are gone");
+    assert_eq!(fs::read_dir(fixture.path("tmp")).unwrap().count(), 0, "the copies are deleted");
 }
 
 #[test]
-fn a_broken_library_leaves_the_old_one_working_and_says_why() {
-    let place = Place::new();
-    let mut talk = place.run();
-    assert_eq!(talk.turn(), "the code of build one");
+fn a_broken_library_is_reported_and_the_old_one_stays_in_use() {
+    let fixture = Fixture::new();
+    let mut conversation = fixture.run();
+    assert_eq!(conversation.turn(), "the code of build one");
     let new = second();
-    fs::write(place.library(), &new[..new.len() / 2]).unwrap();
-    let why = talk.line("why", |line| line.contains("error[E_EXT_LOAD]: "));
+    fs::write(fixture.library(), &new[..new.len() / 2]).unwrap();
+    let why = conversation.line("why", |line| line.contains("error[E_EXT_LOAD]: "));
     assert!(why.contains("damaged or incomplete"), "{why}");
-    assert_eq!(talk.told("not reloaded"), "not reloaded; the conversation goes on as it was");
-    assert_eq!(talk.turn(), "the code of build one");
-    fs::write(place.library(), new).unwrap();
-    assert_eq!(talk.told("reloaded"), "reloaded: counting 0.1.0 → 0.1.1");
-    assert_eq!(talk.turn(), "the code of build two");
-    talk.end();
+    assert_eq!(conversation.wait_for("not reloaded"), "not reloaded; the conversation goes on as it was");
+    assert_eq!(conversation.turn(), "the code of build one");
+    fs::write(fixture.library(), new).unwrap();
+    assert_eq!(conversation.wait_for("reloaded"), "reloaded: counting 0.1.0 → 0.1.1");
+    assert_eq!(conversation.turn(), "the code of build two");
+    conversation.end();
 }
 
 #[test]
 fn a_bundle_that_changes_is_read_again() {
-    let place = Place::new();
-    let mut talk = place.run();
-    talk.turn();
-    let bundle = fs::read_to_string(place.path("goondan.yaml")).unwrap();
+    let fixture = Fixture::new();
+    let mut conversation = fixture.run();
+    conversation.turn();
+    let bundle = fs::read_to_string(fixture.path("goondan.yaml")).unwrap();
     let with_window = bundle
         .replace("extensions: [ ", "extensions: [ { ref: Extension/message-window, config: { maxMessages: 4 } }, ")
         + "---
@@ -209,14 +210,14 @@ kind: Extension
 metadata: { name: message-window }
 spec: { entry: \"linked:message-window\" }
 ";
-    fs::write(place.path("goondan.yaml"), with_window).unwrap();
+    fs::write(fixture.path("goondan.yaml"), with_window).unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    assert_eq!(talk.told("reloaded"), format!("reloaded: message-window {version} is new"));
-    talk.turn();
-    fs::write(place.path("goondan.yaml"), bundle).unwrap();
-    assert_eq!(talk.told("reloaded"), format!("reloaded: message-window {version} is gone"));
-    talk.turn();
-    talk.end();
+    assert_eq!(conversation.wait_for("reloaded"), format!("reloaded: message-window {version} is new"));
+    conversation.turn();
+    fs::write(fixture.path("goondan.yaml"), bundle).unwrap();
+    assert_eq!(conversation.wait_for("reloaded"), format!("reloaded: message-window {version} is gone"));
+    conversation.turn();
+    conversation.end();
 }
 
 fn names(directory: &Path) -> BTreeSet<OsString> {
@@ -224,8 +225,8 @@ fn names(directory: &Path) -> BTreeSet<OsString> {
 }
 
 #[test]
-fn the_copies_of_a_killed_process_go_when_another_one_loads_a_library_and_those_of_a_living_one_stay() {
-    let (one, other) = (Place::new(), Place::new());
+fn the_copies_of_a_killed_process_are_deleted_by_the_next_one_that_loads_a_library() {
+    let (one, other) = (Fixture::new(), Fixture::new());
     let tmp = one.path("tmp");
     let mut alive = one.run_with(&tmp);
     alive.turn();
