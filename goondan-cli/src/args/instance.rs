@@ -91,7 +91,7 @@ pub(crate) struct InstanceDeleteArgs {
 /// Find damage in the files of a conversation that cannot be opened, and repair it.
 ///
 /// Without --yes, the damage and the planned repairs are printed, and nothing is changed. Nothing
-/// is deleted: damaged lines and files are moved to <file>.corrupt-<n> beside the original.
+/// is deleted: damaged lines and files are moved to `<file>.corrupt-<n>` beside the original.
 ///
 /// Exit status: 0 nothing is damaged, or everything is repaired; 1 something is damaged.
 #[derive(Debug, clap::Args)]

@@ -39,7 +39,7 @@ struct StepTotals {
 }
 
 /// Returns the costs of the turns of an instance, oldest first. Turns whose events are missing or incomplete are left
-/// out: the files are diagnostic only and are never repaired.
+/// out: nothing else depends on these files, and they are never repaired.
 pub(crate) fn of_turns(instance_dir: &Path) -> Vec<TurnCost> {
     let mut running = HashMap::new();
     let files = FILES.into_iter().filter_map(|file| File::open(instance_dir.join(file)).ok());

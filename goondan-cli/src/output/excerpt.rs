@@ -11,8 +11,8 @@ use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, Na
 const WIDTH: usize = 80;
 
 /// Renders all diagnostics, each with an excerpt of its file.
-pub(crate) fn page(diagnostics: &Diagnostics, in_colour: bool) -> String {
-    let theme = if in_colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+pub(crate) fn page(diagnostics: &Diagnostics, color: bool) -> String {
+    let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_links(false);
     let mut page = String::new();
     for diagnostic in diagnostics.iter() {
@@ -77,8 +77,8 @@ impl Diagnostic for Excerpt<'_> {
     }
 }
 
-/// Replaces control characters, which could change the state of the terminal, with spaces, so that columns stay the
-/// same.
+/// Drops a leading byte order mark, and replaces control characters, which could change the state of the terminal, with
+/// spaces, so that columns stay the same.
 fn printable(text: &str) -> String {
     let show = |letter: char| if letter.is_control() && letter != '\n' { ' ' } else { letter };
     text.strip_prefix('\u{feff}').unwrap_or(text).chars().map(show).collect()
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_at_a_place_is_marked() {
+    fn the_word_at_a_position_is_marked() {
         let text = "a: größe\n  \"b c\": { d: é }\n";
         let at = |line, column| token(text, Place { line, column }).map(|range| &text[range]);
         assert_eq!(at(1, 4), Some("größe"));
