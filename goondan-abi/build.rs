@@ -1,4 +1,4 @@
-//! Tells the crate which compiler and target it is built with, for the declaration of libraries.
+//! Passes the version of the compiler and the target to the crate, for the declaration of libraries.
 
 use std::process::Command;
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Looks for misuse of memory in goondan-abi with the tools that are there, and says which those are:
-#  - Miri runs the unit tests, which are few: most of what is unsafe needs another binary, and Miri loads none.
-#  - Valgrind runs the tests that load, run, cancel, panic, reload, in Rust and in C. It reports nothing today, so there are no
-#    suppressions. Leaks are not looked for: libraries and what describes them stay for as long as the process, on purpose.
+# Looks for misuse of memory in goondan-abi with the tools that are installed, and prints which those are:
+#  - Miri runs the unit tests. They are few, because most unsafe code needs a second binary, which Miri cannot load.
+#  - Valgrind runs the tests that load, run, cancel, panic and reload, in Rust and in C. It reports nothing at present, so
+#    there are no suppressions. It does not look for leaks: libraries and their descriptors are never freed, on purpose.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,4 +19,4 @@ if valgrind --version >/dev/null 2>&1; then
     --test-threads=1 frozen:: runtime:: failures:: c:: reload::
   ran+=(Valgrind)
 fi
-echo "memory of goondan-abi: checked with ${ran[*]:-nothing, for neither Miri nor Valgrind is there}"
+echo "memory of goondan-abi: checked with ${ran[*]:-nothing, because neither Miri nor Valgrind is installed}"

@@ -1,26 +1,26 @@
-/* The ABI of goondan, version 1: goondan-abi/src/table.rs in C. Each entry is documented there and in docs/abi.md.
- * A test of goondan compares the layouts. */
+/* The binary contract of goondan, version 1: goondan-abi/src/table.rs in C. That file and docs/abi.md describe each
+ * entry. A test of goondan compares the layouts. */
 #ifndef GOONDAN_H
 #define GOONDAN_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define GOONDAN_MAGIC "GOONDAN-EXT-ABI" /* 16 bytes with the terminating zero */
+#define GOONDAN_MAGIC "GOONDAN-EXT-ABI" /* and the zero byte that C adds */
 #define GOONDAN_ABI_MAJOR 1u
 #define GOONDAN_ABI_MINOR 0u
 #define GOONDAN_API_VERSION "goondan.ai/v1"
 
-/* Status codes. */
+/* The status of a function. */
 enum { GOONDAN_OK = 0, GOONDAN_FAILED = 1, GOONDAN_PANICKED = 2, GOONDAN_NONE = 3, GOONDAN_PENDING = 4 };
-/* Kinds of registrations. The first three are also the kinds of results. */
+/* Kinds of registrations; the first three are also the kinds of results. */
 enum {
     GOONDAN_TURN = 1, GOONDAN_STEP = 2, GOONDAN_TOOL_CALL = 3,
     GOONDAN_TOOL = 4, GOONDAN_SUBSCRIPTION = 5, GOONDAN_CLEANUP = 6
 };
 /* Snapshots of the conversation. */
 enum { GOONDAN_BASE = 0, GOONDAN_NOW = 1 };
-/* `extra` of a buffer that is a handle of a result. */
+/* `extra` of a buffer that is a handle to a result. */
 #define GOONDAN_HANDLE SIZE_MAX
 
 typedef struct { const uint8_t *data; size_t len; } goondan_text;

@@ -1,4 +1,4 @@
-//! Owns bytes on their way: borrowed text and owned buffers.
+//! Borrowed text and owned buffers across the ABI.
 
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
@@ -8,7 +8,7 @@ use goondan_core::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::panic::caught;
+use crate::panic::catch;
 use crate::table::{Buffer, FAILED, HANDLE, NONE, OK, PANICKED, Text};
 
 impl Text {
@@ -19,39 +19,40 @@ impl Text {
         Self { data: text.as_ptr(), len: text.len() }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     ///
     /// # Safety
-    /// `data` and `len` must be those of memory that stays as it is for `'a`.
+    /// `data` and `len` must describe memory that is readable and unchanged for `'a`.
     pub(crate) unsafe fn bytes<'a>(self) -> &'a [u8] {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: The caller guarantees readable, unchanging memory for `'a`; `len` is not 0, so `data` is not null.
+        // SAFETY: The caller guarantees readable, unchanged memory for `'a`; `len` is not 0, so `data` is not null.
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
 
-    /// The text; empty when it is none.
+    /// Returns the text, or the empty text if the bytes are not UTF-8.
     ///
     /// # Safety
     /// As for [`Text::bytes`].
     pub(crate) unsafe fn str<'a>(self) -> &'a str {
-        // SAFETY: The caller guarantees what `bytes` asks for.
+        // SAFETY: The caller guarantees the requirements of `bytes`.
         let bytes = unsafe { self.bytes() };
         if bytes.is_ascii() {
-            // Names of fields, mostly: this is faster for them than the check below.
+            // Most texts are names of fields, for which this check is faster than the one below.
             // SAFETY: ASCII is UTF-8.
             return unsafe { std::str::from_utf8_unchecked(bytes) };
         }
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// The text, if it comes from a host of this project. What libraries give is looked at first, by [`Text::str`].
+    /// Returns the text without checking that it is UTF-8. Only for text of the host, which keeps to the contract;
+    /// text of a library is checked by [`Text::str`].
     ///
     /// # Safety
-    /// As for [`Text::bytes`], and they must be UTF-8.
-    pub(crate) unsafe fn lent<'a>(self) -> &'a str {
-        // SAFETY: The caller guarantees what `bytes` asks for.
+    /// As for [`Text::bytes`], and the bytes must be UTF-8.
+    pub(crate) unsafe fn str_unchecked<'a>(self) -> &'a str {
+        // SAFETY: The caller guarantees the requirements of `bytes`.
         let bytes = unsafe { self.bytes() };
         // SAFETY: The caller guarantees UTF-8.
         unsafe { std::str::from_utf8_unchecked(bytes) }
@@ -59,33 +60,34 @@ impl Text {
 }
 
 impl Buffer {
-    /// Nothing, to be written to.
+    /// An empty buffer, which owns nothing.
     pub(crate) const EMPTY: Self = Self { data: std::ptr::null_mut(), len: 0, extra: 0, free: None };
 
-    /// Hands bytes to the other side.
+    /// Passes the ownership of bytes to the other binary.
     pub(crate) fn bytes(bytes: Vec<u8>) -> Self {
         unsafe extern "C" fn free(data: *mut c_void, len: usize, capacity: usize) {
-            // SAFETY: The three are those of the vector below, and the contract lets this run once.
+            // SAFETY: The contract requires the owner to pass the fields of the buffer, which are those of the vector
+            // below, and to call this once.
             drop(unsafe { Vec::from_raw_parts(data.cast::<u8>(), len, capacity) });
         }
         let mut bytes = ManuallyDrop::new(bytes);
         Self { data: bytes.as_mut_ptr().cast(), len: bytes.len(), extra: bytes.capacity(), free: Some(free) }
     }
 
-    /// Hands JSON to the other side.
+    /// Passes the ownership of JSON to the other binary.
     pub(crate) fn json(value: &(impl Serialize + ?Sized)) -> Result<Self> {
         Ok(Self::bytes(serde_json::to_vec(value)?))
     }
 }
 
-/// A buffer of the other side; dropping it gives it back.
+/// A buffer that the other binary allocated and this one owns. Dropping it frees it there.
 #[derive(Debug)]
-pub(crate) struct Owned(Buffer);
+pub(crate) struct OwnedBuffer(Buffer);
 
-// SAFETY: A buffer is bytes that nobody changes, or a handle; the contract lets both be read and freed on any thread.
-unsafe impl Send for Owned {}
+// SAFETY: A buffer is immutable bytes or a handle; the contract allows reading and freeing both on any thread.
+unsafe impl Send for OwnedBuffer {}
 // SAFETY: As above.
-unsafe impl Sync for Owned {}
+unsafe impl Sync for OwnedBuffer {}
 
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -93,9 +95,9 @@ impl std::fmt::Debug for Buffer {
     }
 }
 
-impl Owned {
+impl OwnedBuffer {
     /// # Safety
-    /// `buffer` must come from the other side, and nobody else may free it.
+    /// `buffer` must be empty or written by the other binary, and must have no other owner.
     pub(crate) unsafe fn new(buffer: Buffer) -> Self {
         Self(buffer)
     }
@@ -104,18 +106,21 @@ impl Owned {
         self.0.extra == HANDLE
     }
 
-    /// The bytes; none of a handle.
+    /// Returns the bytes; a handle has none.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: The other side wrote the buffer, and the contract makes its bytes readable until it is freed, which
+        if self.is_handle() {
+            return &[];
+        }
+        // SAFETY: The other binary wrote the buffer. By the contract its bytes are readable until it is freed, which
         // only dropping `self` does.
         unsafe { Text { data: self.0.data.cast(), len: self.0.len }.bytes() }
     }
 
-    /// The text, if it comes from a host of this project, as [`Text::lent`] does.
+    /// Returns the text without checking that it is UTF-8, as [`Text::str_unchecked`] does.
     ///
     /// # Safety
     /// The bytes must be UTF-8.
-    pub(crate) unsafe fn lent(&self) -> &str {
+    pub(crate) unsafe fn str_unchecked(&self) -> &str {
         // SAFETY: The caller guarantees UTF-8.
         unsafe { std::str::from_utf8_unchecked(self.bytes()) }
     }
@@ -128,7 +133,7 @@ impl Owned {
         String::from_utf8_lossy(self.bytes()).into_owned()
     }
 
-    /// The error that the bytes are.
+    /// Returns the error that the bytes represent.
     pub(crate) fn into_error(self) -> Error {
         match serde_json::from_slice::<WireError>(self.bytes()) {
             Ok(WireError(error)) => error,
@@ -136,56 +141,56 @@ impl Owned {
         }
     }
 
-    /// Hands the buffer back as it is.
+    /// Returns the buffer together with its ownership.
     pub(crate) fn into_raw(self) -> Buffer {
         let this = ManuallyDrop::new(self);
         Buffer { data: this.0.data, len: this.0.len, extra: this.0.extra, free: this.0.free }
     }
 }
 
-impl Drop for Owned {
+impl Drop for OwnedBuffer {
     fn drop(&mut self) {
         if let Some(free) = self.0.free {
-            // SAFETY: The three are what came with `free`, and `self` is the one holder.
+            // SAFETY: The other binary wrote all four fields, and `self` is the only owner.
             unsafe { free(self.0.data, self.0.len, self.0.extra) };
         }
     }
 }
 
-/// The body of a function of a table that gives bytes or an error: does `work` behind the border of panics, and writes its
-/// outcome to `output`.
+/// The body of a table function that writes bytes or an error: runs `work`, catches its panic, writes the outcome to
+/// `output` and returns the status.
 ///
 /// # Safety
 /// `output` must be null or writable.
 pub(crate) unsafe fn answer(output: *mut Buffer, work: impl FnOnce() -> Result<Option<Buffer>>) -> i32 {
-    let (status, buffer) = match caught(work) {
+    let (status, buffer) = match catch(work) {
         Ok(Ok(Some(buffer))) => (OK, buffer),
         Ok(Ok(None)) => return NONE,
         Ok(Err(error)) => (FAILED, error_buffer(error)),
         Err(text) => (PANICKED, Buffer::bytes(text.into_bytes())),
     };
     if !output.is_null() {
-        // SAFETY: The caller guarantees that `output` is writable when it is not null.
+        // SAFETY: The caller guarantees that `output` is writable if it is not null.
         unsafe { output.write(buffer) };
     }
     status
 }
 
-/// An error for the other side.
+/// Passes an error to the other binary.
 pub(crate) fn error_buffer(error: Error) -> Buffer {
-    // An error is text, numbers and names, all of which can be written.
+    // An error consists of text, numbers and names, all of which serialize.
     Buffer::bytes(serde_json::to_vec(&WireError(error)).unwrap_or_default())
 }
 
-/// Calls a function of the other side's table that writes a buffer.
+/// Calls a function of the other binary's table that writes a buffer.
 ///
 /// # Errors
-/// What the other side says; its panics too.
-pub(crate) fn ask(call: impl FnOnce(*mut Buffer) -> i32) -> Result<Option<Owned>> {
+/// The error or panic that the other binary reports.
+pub(crate) fn ask(call: impl FnOnce(*mut Buffer) -> i32) -> Result<Option<OwnedBuffer>> {
     let mut output = Buffer::EMPTY;
     let status = call(&raw mut output);
-    // SAFETY: By the contract the other side wrote an owned buffer, or left the empty one, which frees nothing.
-    let output = unsafe { Owned::new(output) };
+    // SAFETY: By the contract the other binary wrote a buffer for this one to own, or left it empty.
+    let output = unsafe { OwnedBuffer::new(output) };
     match status {
         OK => Ok(Some(output)),
         NONE => Ok(None),

@@ -1,4 +1,5 @@
-//! Owns futures on their way: one of this side for the other to poll, and one of the other side as one of this side.
+//! Futures across the ABI: those of this binary for the other one to poll, and those of the other one as futures of
+//! this.
 
 use std::ffi::c_void;
 use std::panic::resume_unwind;
@@ -7,88 +8,93 @@ use std::task::{Context, Poll};
 
 use goondan_core::{Error, Result};
 
-use crate::bytes::{Owned, error_buffer};
-use crate::panic::{caught, logged};
-use crate::room::Kept;
+use crate::bytes::{OwnedBuffer, error_buffer};
+use crate::panic::{catch, catch_or_log};
+use crate::pool::Pooled;
 use crate::table::{self, Buffer, FAILED, FutureTable, OK, PANICKED, PENDING};
 use crate::waker::{lend, with_context};
 
-/// What has to be entered around every poll and drop: the runtime of this side, or a mark.
-pub(crate) trait Around: Send {
-    /// Leaves when it is dropped.
+/// A scope that is entered around every poll and drop of a future: the runtime of this binary, or a mark on the
+/// thread.
+pub(crate) trait PollScope: Send {
+    /// Leaves the scope when it is dropped.
     type Guard;
-    /// Enters.
+    /// Enters the scope.
     fn enter(&self) -> Self::Guard;
 }
 
-/// Nothing to enter.
-pub(crate) struct Nothing;
+/// Enters nothing.
+pub(crate) struct NoScope;
 
-impl Around for Nothing {
+impl PollScope for NoScope {
     type Guard = ();
 
     fn enter(&self) {}
 }
 
-struct Exported<A, F> {
-    around: A,
-    /// Never moved once it is there: see `poll`. Ends when it is ready, inside of `around`, which then need not be entered once more.
+/// A future of this binary that the other one polls.
+struct Exported<S, F> {
+    scope: S,
+    /// Pinned from its first poll on. It is dropped as soon as it is ready, within the scope of that poll, so that
+    /// dropping `self` need not enter the scope again.
     future: Option<F>,
 }
 
-/// A future for the other side, which polls it inside of `around`.
+/// Passes a future to the other binary. It is polled within `scope`.
 ///
 /// # Safety
-/// The other side must end it, by the contract, before what `future` and `around` borrow ends.
-pub(crate) unsafe fn export<A, F>(around: A, future: F) -> table::Future
+/// The contract must make the other binary drop the future before the borrows of `scope` and `future` end.
+pub(crate) unsafe fn export<S, F>(scope: S, future: F) -> table::Future
 where
-    A: Around,
+    S: PollScope,
     F: Future<Output = Result<Buffer>> + Send,
 {
-    let data = Kept::new(Exported { around, future: Some(future) }).into_raw();
-    table::Future { data: data.cast(), table: Exported::<A, F>::TABLE }
+    let data = Pooled::new(Exported { scope, future: Some(future) }).into_raw();
+    table::Future { data: data.cast(), table: Exported::<S, F>::POOLED }
 }
 
-/// Room for one future that the other side polls where it lies, instead of in a box of its own.
+/// Storage for one future that the other binary polls in place, which saves an allocation.
 #[cfg(feature = "host")]
-pub(crate) struct Room<A, F>(Exported<A, F>);
+pub(crate) struct FutureSlot<S, F>(Exported<S, F>);
 
 #[cfg(feature = "host")]
-impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Room<A, F> {
-    pub(crate) fn new(around: A) -> Self {
-        Self(Exported { around, future: None })
+impl<S: PollScope, F: Future<Output = Result<Buffer>> + Send> FutureSlot<S, F> {
+    pub(crate) fn new(scope: S) -> Self {
+        Self(Exported { scope, future: None })
     }
 
-    /// A future for the other side, which polls it inside of `around`.
+    /// Stores `future` and lends it to the other binary. It is polled within the scope of the slot.
     ///
     /// # Safety
-    /// This must not be used or moved before the other side has ended the future, which it must do, by the contract, before
-    /// what `future` and `around` borrow ends.
+    /// The slot must be neither used nor moved until the other binary has dropped the future. The contract must make
+    /// it do so before the borrows of the slot and of `future` end.
     pub(crate) unsafe fn lend(&mut self, future: F) -> table::Future {
         self.0.future = Some(future);
-        table::Future { data: (&raw mut self.0).cast(), table: Exported::<A, F>::LENT }
+        table::Future { data: (&raw mut self.0).cast(), table: Exported::<S, F>::IN_SLOT }
     }
 }
 
-impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
-    const TABLE: &'static FutureTable =
+impl<S: PollScope, F: Future<Output = Result<Buffer>> + Send> Exported<S, F> {
+    /// The table of futures that `export` moved to the heap.
+    const POOLED: &'static FutureTable =
         &FutureTable { size: size_of::<FutureTable>(), poll: Self::poll, drop: Self::drop };
-    /// Of futures in a `Room`.
+    /// The table of futures in a `FutureSlot`.
     #[cfg(feature = "host")]
-    const LENT: &'static FutureTable =
+    const IN_SLOT: &'static FutureTable =
         &FutureTable { size: size_of::<FutureTable>(), poll: Self::poll, drop: Self::clear };
 
     unsafe extern "C" fn poll(data: *mut c_void, waker: *const table::Waker, output: *mut Buffer) -> i32 {
-        let polled = caught(|| {
-            // SAFETY: The contract gives back the data that came with the table, not ended yet and not polled by anyone else.
+        let polled = catch(|| {
+            // SAFETY: The contract makes the caller pass the data that came with the table, not dropped yet, and not
+            // from two threads at a time.
             let this = unsafe { &mut *data.cast::<Self>() };
-            let _inside = this.around.enter();
-            // SAFETY: What is kept or lent is not moved out of; the future is only dropped in place.
+            let _guard = this.scope.enter();
+            // SAFETY: Neither the pool nor the slot moves the value; the future is only dropped in place.
             let mut future = unsafe { Pin::new_unchecked(&mut this.future) };
             let Some(running) = future.as_mut().as_pin_mut() else {
                 return Poll::Ready(Err(Error::msg("a future was polled after its end")));
             };
-            // SAFETY: The contract lends the waker for this call.
+            // SAFETY: The contract makes the caller lend a valid waker for this call.
             let polled = unsafe { with_context(waker, |cx| running.poll(cx)) };
             if polled.is_ready() {
                 future.set(None);
@@ -101,77 +107,80 @@ impl<A: Around, F: Future<Output = Result<Buffer>> + Send> Exported<A, F> {
             Ok(Poll::Ready(Err(error))) => (FAILED, error_buffer(error)),
             Err(text) => (PANICKED, Buffer::bytes(text.into_bytes())),
         };
-        // SAFETY: The contract makes `output` writable.
+        // SAFETY: The contract makes the caller pass a writable `output`.
         unsafe { output.write(buffer) };
         status
     }
 
     unsafe extern "C" fn drop(data: *mut c_void) {
-        logged("dropping a future", || {
-            // SAFETY: The contract gives back, once, the data that `export` made.
-            let mut this = unsafe { Kept::from_raw(data.cast::<Self>()) };
+        catch_or_log("dropping a future", || {
+            // SAFETY: The contract makes the caller pass, once, the data that `export` returned.
+            let mut this = unsafe { Pooled::from_raw(data.cast::<Self>()) };
             if this.future.is_some() {
-                let _inside = this.around.enter();
+                let _guard = this.scope.enter();
                 this.future = None;
             }
-            // `around` ends outside, because it may be what keeps the inside there.
+            // The scope is dropped after it was left, because it may be the last reference to the runtime.
         });
     }
 
     #[cfg(feature = "host")]
     unsafe extern "C" fn clear(data: *mut c_void) {
-        logged("dropping a future", || {
-            // SAFETY: The contract gives back, once, the data that `lend` made, of which nobody has another use.
+        catch_or_log("dropping a future", || {
+            // SAFETY: The contract makes the caller pass, once, the data that `lend` returned; the caller of `lend`
+            // guarantees that the slot is valid and not used otherwise.
             let this = unsafe { &mut *data.cast::<Self>() };
             if this.future.is_some() {
-                let _inside = this.around.enter();
+                let _guard = this.scope.enter();
                 this.future = None;
             }
         });
     }
 }
 
-/// A future of the other side. Its panics go on here as panics, so that whoever would meet them without the border does.
-pub(crate) struct Imported<A: Around> {
+/// A future of the other binary. It is polled and dropped within `scope`. A panic that the other binary reports is
+/// resumed here, so that it reaches the code that would catch it in a linked extension.
+pub(crate) struct Imported<S: PollScope> {
     raw: table::Future,
-    around: A,
-    over: bool,
+    scope: S,
+    is_over: bool,
 }
 
-// SAFETY: The contract lets a future be polled and ended on any thread, though never at the same time.
-unsafe impl<A: Around> Send for Imported<A> {}
-// SAFETY: A shared one cannot be used: polling and dropping take it whole.
-unsafe impl<A: Around> Sync for Imported<A> {}
+// SAFETY: The contract allows polling and dropping a future on any thread, though not concurrently.
+unsafe impl<S: PollScope> Send for Imported<S> {}
+// SAFETY: No method takes `&self`: polling and dropping have exclusive access.
+unsafe impl<S: PollScope> Sync for Imported<S> {}
 
-impl<A: Around + Unpin> Imported<A> {
+impl<S: PollScope + Unpin> Imported<S> {
     /// # Safety
-    /// `raw` must come from the other side, and nobody else may hold it.
-    pub(crate) unsafe fn new(raw: table::Future, around: A) -> Self {
-        Self { raw, around, over: false }
+    /// `raw` must be a future that the other binary returned, and must have no other owner.
+    pub(crate) unsafe fn new(raw: table::Future, scope: S) -> Self {
+        Self { raw, scope, is_over: false }
     }
 }
 
-impl<A: Around + Unpin> Future for Imported<A> {
-    type Output = Result<Owned>;
+impl<S: PollScope + Unpin> Future for Imported<S> {
+    type Output = Result<OwnedBuffer>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Owned>> {
-        if self.over {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<OwnedBuffer>> {
+        if self.is_over {
             return Poll::Ready(Err(Error::msg("a future was polled after its end")));
         }
         let mut output = Buffer::EMPTY;
         let status = {
-            let _inside = self.around.enter();
-            // SAFETY: Tables live as long as the process.
+            let _guard = self.scope.enter();
+            // SAFETY: By the contract, tables are valid as long as the process runs.
             let table = unsafe { &*self.raw.table };
-            // SAFETY: The data came with the table, the future is not over, and `&mut self` keeps others away.
+            // SAFETY: The data came with the table, the future is not over, and `&mut self` makes the access
+            // exclusive.
             lend(cx.waker(), |waker| unsafe { (table.poll)(self.raw.data, waker, &raw mut output) })
         };
         if status == PENDING {
             return Poll::Pending;
         }
-        self.over = true;
-        // SAFETY: By the contract the other side has written a buffer for us to own.
-        let output = unsafe { Owned::new(output) };
+        self.is_over = true;
+        // SAFETY: By the contract the other binary wrote a buffer for this one to own.
+        let output = unsafe { OwnedBuffer::new(output) };
         match status {
             OK => Poll::Ready(Ok(output)),
             FAILED => Poll::Ready(Err(output.into_error())),
@@ -180,12 +189,12 @@ impl<A: Around + Unpin> Future for Imported<A> {
     }
 }
 
-impl<A: Around> Drop for Imported<A> {
+impl<S: PollScope> Drop for Imported<S> {
     fn drop(&mut self) {
-        let _inside = self.around.enter();
-        // SAFETY: Tables live as long as the process.
+        let _guard = self.scope.enter();
+        // SAFETY: By the contract, tables are valid as long as the process runs.
         let table = unsafe { &*self.raw.table };
-        // SAFETY: The data came with the table, and this is the one end of the future.
+        // SAFETY: The data came with the table, and `self` is the only owner of the future.
         unsafe { (table.drop)(self.raw.data) };
     }
 }

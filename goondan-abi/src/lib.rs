@@ -1,39 +1,38 @@
 //! The second linkage of goondan: the same extension crate, loaded as a library.
 //!
-//! A crate of extensions becomes a library by `crate-type = ["rlib", "cdylib"]`; this crate, which `goondan` brings along,
-//! exports the one symbol that a library needs. With the feature `host` a program inspects and loads libraries:
+//! A crate of extensions becomes a library by `crate-type = ["rlib", "cdylib"]`. This crate, which `goondan` depends
+//! on, exports the one symbol that a library needs. With the feature `host`, a program inspects and loads libraries:
 //!
 //! ```no_run
-//! # #[cfg(feature = "host")]
-//! # fn main() -> goondan_core::Result<()> {
-//! use goondan_abi::Library;
+//! use goondan::{Agent, Library};
 //!
-//! // Reads the file; nothing of it runs.
+//! # fn main() -> goondan::Result<()> {
+//! // Reads the file; no code of it runs.
 //! let inspected = Library::inspect("plugins/libmessage_window.so")?;
 //! for extension in inspected.extensions() {
 //!     println!("{} {}", extension.name, extension.version);
 //! }
 //! let extension = inspected.load()?.extension(Some("message-window"))?;
-//! # let builder = goondan_core::Agent::builder("assistant");
-//! let builder = builder.described("message-window", extension, serde_json::json!({}));
+//! let builder = Agent::builder("assistant").described("message-window", extension, serde_json::json!({}));
 //! # Ok(())
 //! # }
-//! # #[cfg(not(feature = "host"))]
-//! # fn main() {}
 //! ```
 //!
 //! # Layout
-//! `table`: the contract · `bytes`, `map`, `future`, `room`, `waker`, `panic`: what both sides make of it · `guest`: the side of the library
-//! · `host`: the side of the program.
+//! - `table`: the contract, every type that host and library share
+//! - `panic`, `bytes`, `waker`, `pool`, `future`, `json_map`: what both sides build on the contract
+//! - `guest`: the side of the library
+//! - `host`: the side of the program
+#![allow(unsafe_code, reason = "calls across the ABI; all other crates of the workspace are free of unsafe code")]
 
 mod bytes;
 mod future;
 mod guest;
 #[cfg(feature = "host")]
 mod host;
-mod map;
+mod json_map;
 mod panic;
-mod room;
+mod pool;
 pub mod table;
 mod waker;
 

@@ -1,52 +1,54 @@
-//! Owns the binary contract, version 1: every type that both sides of a library see, in C layout.
+//! The binary contract, version 1: every type that host and library share, in C layout.
 //!
-//! This file has no dependency, so that anyone can build a library against a copy of it; `tests/frozen/v1.rs` is the
-//! copy that old libraries were built against. `docs/abi.md` describes the same in prose.
+//! This file has no dependencies, so a library can be built against a copy of it; `tests/frozen/v1.rs` is the copy
+//! that old libraries were built against. `docs/abi.md` describes the contract in prose.
 //!
 //! # Rules
-//! - Every table starts with `size`, its bytes as its maker knows it. A reader looks at an entry that was added after
-//!   version 1.0 only if `size` reaches behind it. Entries are added at the end and never changed.
-//! - Memory is freed by the side that made it, through the function that travels with it. Nothing is freed twice.
-//! - Text is UTF-8 without a terminating zero. A [`Text`] is borrowed for the call that it is an argument of, unless its
-//!   place says otherwise.
-//! - Nothing unwinds out of a function of a table. What would is caught and told as [`PANICKED`], or where a function has
-//!   no way to say so, as the mildest answer.
-//! - Handles are opaque to the side that did not make them.
-//! - JSON appears only for single fields that were asked for.
+//! - Every table starts with `size`, its size in bytes in the version that its maker was built with. A reader
+//!   accesses an entry that was added after version 1.0 only if `size` covers it. Entries are appended and never
+//!   changed.
+//! - Memory is freed by the side that allocated it, through the function that is passed along with it. Nothing is
+//!   freed twice.
+//! - Text is UTF-8 without a terminating zero. A [`Text`] is borrowed for the call that it is an argument of, unless
+//!   the item that holds it says otherwise.
+//! - Nothing unwinds out of a function of a table. A panic is caught and reported as [`PANICKED`]; a function that
+//!   cannot report it returns its most harmless value.
+//! - A handle is opaque to the side that did not create it.
+//! - Contexts and results do not cross as a whole: JSON is used for the single fields that are read or written.
 
 use core::ffi::c_void;
 
 /// The first bytes of a [`Declaration`].
 pub const MAGIC: [u8; 16] = *b"GOONDAN-EXT-ABI\0";
 
-/// Both sides must have the same.
+/// Must be equal in the host and the library.
 pub const ABI_MAJOR: u32 = 1;
 
-/// Grows with every entry that is added. A library states the lowest that its host must have.
+/// Grows with every entry that is added. A library declares the lowest one that its host must have.
 pub const ABI_MINOR: u32 = 0;
 
-/// The name of the one symbol that a library exports: a [`Declaration`], as static data, so that it can be read from the
-/// file before anything of it runs.
+/// The name of the one symbol that a library exports: a [`Declaration`]. It is static data, so the host reads it from
+/// the file before any code of the library runs.
 pub const DECLARATION_SYMBOL: &str = "goondan_extension_decl_v1";
 
-/// What a library says of itself. The first 64 bytes have this form in all versions.
+/// Describes a library to the host. The layout of the first 64 bytes is the same in all versions.
 #[repr(C)]
 pub struct Declaration {
     /// [`MAGIC`].
     pub magic: [u8; 16],
-    /// Bytes of this structure.
+    /// The size of this structure in bytes.
     pub size: u32,
     /// [`ABI_MAJOR`] of the library.
     pub abi_major: u32,
-    /// The lowest [`ABI_MINOR`] of a host that the library can live with.
+    /// The lowest [`ABI_MINOR`] of a host that can load the library.
     pub abi_minor: u32,
-    /// Bits of a pointer.
+    /// The size of a pointer in bits.
     pub pointer_width: u32,
-    /// 1 when panics of the library unwind, 0 when they abort: then it is refused.
+    /// 1 if panics of the library unwind; 0 if they abort, in which case the host refuses the library.
     pub panic_unwind: u32,
-    /// Bytes of the [`HostTable`] that the library knows.
+    /// The size in bytes of the [`HostTable`] that the library was built with.
     pub host_table_size: u32,
-    /// Bytes of the library's [`PluginTable`].
+    /// The size in bytes of the library's [`PluginTable`].
     pub plugin_table_size: u32,
     /// Zero.
     pub reserved: [u32; 5],
@@ -58,8 +60,8 @@ pub struct Declaration {
     pub target: [u8; 64],
     /// The version of the crate that implements this contract for the library.
     pub sdk_version: [u8; 32],
-    /// Called once, after the host has read and accepted what stands above. Gives the table of the library, or [`FAILED`]
-    /// and an error as JSON.
+    /// Called once, after the host has read and accepted the fields above. Writes the table of the library, or
+    /// returns [`FAILED`] and writes an error as JSON.
     pub entry: unsafe extern "C" fn(host: *const HostTable, plugin: *mut *const PluginTable, error: *mut Buffer) -> i32,
 }
 
@@ -69,221 +71,223 @@ pub struct Declaration {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Text {
-    /// The first byte; anything when `len` is 0.
+    /// The first byte; may be any value if `len` is 0.
     pub data: *const u8,
-    /// How many bytes.
+    /// The number of bytes.
     pub len: usize,
 }
 
-/// Owned bytes, or an owned handle. Whoever holds it calls `free`, if there is one, exactly once.
+/// Owned bytes, or an owned handle. Its owner calls `free`, if there is one, exactly once.
 #[repr(C)]
 pub struct Buffer {
     /// The first byte, or the handle.
     pub data: *mut c_void,
-    /// How many bytes; for a handle the kind of the result: [`TURN`], [`STEP`] or [`TOOL_CALL`].
+    /// The number of bytes; of a handle, the kind of the result: [`TURN`], [`STEP`] or [`TOOL_CALL`].
     pub len: usize,
-    /// For `free` alone, but see [`HANDLE`].
+    /// Only for `free`, except that [`HANDLE`] marks a handle.
     pub extra: usize,
-    /// Frees the three above.
+    /// Frees the buffer; called with the three fields above.
     pub free: Option<unsafe extern "C" fn(data: *mut c_void, len: usize, extra: usize)>,
 }
 
-/// `extra` of a [`Buffer`] that is a handle to a result. It has no `free`: whoever holds it gives it back as the outcome of
-/// the call, or calls `result_release`.
+/// `extra` of a [`Buffer`] that is a handle to a result. Such a buffer has no `free`: its owner returns it as the
+/// outcome of the call or passes it to `result_release`.
 pub const HANDLE: usize = usize::MAX;
 
-/// Answers of functions: it worked. The output, if there is one, was written.
+/// Status of a function: success. The output, if there is one, was written.
 pub const OK: i32 = 0;
-/// It failed. The output is an error as JSON: `code`, and if they apply `message`, `suggestion`, `extension`, `hook`,
-/// `retryAfter` (`secs`, `nanos`), `retryable`, `causes` (texts, outermost first), `turn`.
+/// Status of a function: it failed. The output is an error as JSON: `code` and, if present, `message`, `suggestion`,
+/// `extension`, `hook`, `retryAfter` (`secs`, `nanos`), `retryable`, `causes` (texts, outermost first), `turn`.
 pub const FAILED: i32 = 1;
-/// Code panicked. The output is what it said, as text.
+/// Status of a function: it panicked. The output is the message of the panic, as text.
 pub const PANICKED: i32 = 2;
-/// There is no such thing. Nothing was written.
+/// Status of a function: there is no such item. Nothing was written.
 pub const NONE: i32 = 3;
-/// Only from `poll`: not yet. Nothing was written; the waker will be called.
+/// Status of `poll` only: not ready yet. Nothing was written; the waker will be called.
 pub const PENDING: i32 = 4;
 
 // ---- Futures -----------------------------------------------------------------------------------------------------
 
-/// A future of the other side. Whoever holds it calls `drop` exactly once, which may be before it is ready: that is how
-/// work is cancelled.
+/// A future that one side creates and the other polls. Its owner calls `drop` exactly once; calling it before
+/// the future is ready cancels the work.
 #[repr(C)]
 pub struct Future {
-    /// For the functions.
+    /// Passed to the functions.
     pub data: *mut c_void,
-    /// The functions, as long as the library or program is loaded.
+    /// The functions. They are valid as long as the library or program is loaded.
     pub table: *const FutureTable,
 }
 
-/// The functions of a [`Future`]. They are never called at the same time, but perhaps from different threads.
+/// The functions of a [`Future`]. They are never called concurrently, but may be called from different threads.
 #[repr(C)]
 pub struct FutureTable {
-    /// Bytes of this table.
+    /// The size of this table in bytes.
     pub size: usize,
-    /// Runs the future as far as it comes. After another answer than [`PENDING`] it is not called again.
+    /// Polls the future. It is not called again after it has returned a status other than [`PENDING`].
     pub poll: unsafe extern "C" fn(data: *mut c_void, waker: *const Waker, output: *mut Buffer) -> i32,
-    /// Ends the future.
+    /// Drops the future.
     pub drop: unsafe extern "C" fn(data: *mut c_void),
 }
 
-/// What a pending future calls. It is lent for one call of `poll`; `clone` gives one to keep. A side that gets a waker of
-/// its own making back unwraps it.
+/// Called by a pending future when it should be polled again. It is borrowed for one call of `poll`; `clone` returns
+/// an owned one. A side that receives a waker that it created itself unwraps it.
 #[repr(C)]
 pub struct Waker {
     /// The functions.
     pub table: *const WakerTable,
 }
 
-/// The functions of a [`Waker`], callable from any thread.
+/// The functions of a [`Waker`], which may be called from any thread.
 #[repr(C)]
 pub struct WakerTable {
-    /// Bytes of this table.
+    /// The size of this table in bytes.
     pub size: usize,
-    /// Gives a waker that is owned.
+    /// Returns an owned waker for the same task.
     pub clone: unsafe extern "C" fn(waker: *const Waker) -> *const Waker,
-    /// Wakes, and ends an owned waker.
+    /// Wakes the task and drops the waker, which must be an owned one.
     pub wake: unsafe extern "C" fn(waker: *const Waker),
-    /// Wakes.
+    /// Wakes the task.
     pub wake_by_ref: unsafe extern "C" fn(waker: *const Waker),
-    /// Ends an owned waker.
+    /// Drops an owned waker.
     pub drop: unsafe extern "C" fn(waker: *const Waker),
 }
 
 // ---- The library's side ------------------------------------------------------------------------------------------
 
-/// What a library offers; it lives as long as the process.
+/// The functions of a library. The table is valid as long as the process runs.
 #[repr(C)]
 pub struct PluginTable {
-    /// Bytes of this table.
+    /// The size of this table in bytes.
     pub size: usize,
-    /// How many extensions the library holds, those of crates that it merely links included.
+    /// Returns the number of extensions in the library, including those of crates that it depends on.
     pub extension_count: unsafe extern "C" fn() -> usize,
-    /// What is known of an extension before it runs, as JSON: `package`, `name`, `configSchema`, and `tools` with `name`
-    /// and `parameters`. Runs no code of the extension but that which computes schemas.
+    /// Writes the description of an extension as JSON: `package`, `name`, `configSchema`, and `tools` with `name` and
+    /// `parameters`. The only code of the extension that runs is the one that computes schemas.
     pub describe: unsafe extern "C" fn(extension: usize, output: *mut Buffer) -> i32,
-    /// Makes an instance of an extension: its `#[init]` and its registrations. `handle` is for the functions
-    /// `extension_…` of the host, and the library releases it. `name` is what the agent calls the extension.
+    /// Initializes an extension for one conversation: runs `#[init]` and registers its parts. `handle` is the
+    /// argument of the host's functions `extension_…`; the library releases it. `name` is the name of the extension
+    /// in the agent.
     pub register: unsafe extern "C" fn(extension: usize, handle: *const c_void, name: Text, config: Text) -> Future,
 }
 
-/// Something of the library that the host calls: a middleware, a tool's handler, an event handler, a clean-up.
+/// A part of an extension that the host calls: a middleware, the handler of a tool, an event handler, a cleanup.
 #[repr(C)]
 pub struct Object {
-    /// For the functions.
+    /// Passed to the functions.
     pub data: *mut c_void,
     /// The functions.
     pub table: *const ObjectTable,
 }
 
-/// The functions of an [`Object`], callable from any thread, also at the same time.
+/// The functions of an [`Object`], which may be called from any thread and concurrently.
 #[repr(C)]
 pub struct ObjectTable {
-    /// Bytes of this table.
+    /// The size of this table in bytes.
     pub size: usize,
-    /// Starts one call. `call` is for the functions `run_…`, and lives until the future is dropped.
+    /// Starts one call. `call` is the argument of the functions `run_…` and is valid until the future is dropped.
     ///
     /// | registered as | `call` | `input` | output |
     /// |---|---|---|---|
-    /// | middleware | the run | nothing | the handle that `run_next` gave, or a recovered result as JSON |
+    /// | middleware | the run | empty | the handle that `run_next` returned, or a recovered result as JSON |
     /// | tool | the call | the arguments as JSON | the answer as JSON |
-    /// | event handler | null | `{"name", "args"}` | nothing |
-    /// | clean-up | null | nothing | nothing |
+    /// | event handler | null | `{"name", "args"}` | empty |
+    /// | cleanup | null | empty | empty |
     pub call: unsafe extern "C" fn(data: *mut c_void, call: *const c_void, input: Text) -> Future,
-    /// Ends the object, once, after all its futures.
+    /// Drops the object. Called once, after all futures of the object were dropped.
     pub drop: unsafe extern "C" fn(data: *mut c_void),
 }
 
-/// What an extension registers.
+/// One part that an extension registers.
 #[repr(C)]
 pub struct Registration {
-    /// Bytes of this structure.
+    /// The size of this structure in bytes.
     pub size: usize,
     /// One of [`TURN`], [`STEP`], [`TOOL_CALL`], [`TOOL`], [`SUBSCRIPTION`], [`CLEANUP`].
     pub kind: u32,
-    /// Of a middleware: the lower, the further out.
+    /// The priority of a middleware: lower priorities are further out.
     pub priority: i32,
-    /// Of a middleware: its `name` in errors, and the extensions it is `before` and `after` (lists), as JSON. Of a tool: the tool as JSON (`name`, `description`, `parameters`, `effect`,
-    /// `timeout`, `source`). Of a subscription: its pattern.
+    /// For a middleware JSON with its `name` in errors and the lists `before` and `after` of extensions; for a tool
+    /// the tool as JSON (`name`, `description`, `parameters`, `effect`, `timeout`, `source`); for a subscription its
+    /// pattern.
     pub text: Text,
-    /// What is called.
+    /// The object that the host calls.
     pub object: Object,
 }
 
-/// A middleware around turns.
+/// Kind of a registration or result: a turn middleware, the result of a turn.
 pub const TURN: u32 = 1;
-/// A middleware around steps.
+/// Kind of a registration or result: a step middleware, the result of a step.
 pub const STEP: u32 = 2;
-/// A middleware around tool calls.
+/// Kind of a registration or result: a tool-call middleware, the result of a tool call.
 pub const TOOL_CALL: u32 = 3;
-/// A tool.
+/// Kind of a registration: a tool.
 pub const TOOL: u32 = 4;
-/// An event handler that lives as long as the extension.
+/// Kind of a registration: an event handler that is subscribed until the extension is dropped.
 pub const SUBSCRIPTION: u32 = 5;
-/// What runs before the extension goes away.
+/// Kind of a registration: code that runs before the extension is dropped.
 pub const CLEANUP: u32 = 6;
 
 // ---- The host's side ---------------------------------------------------------------------------------------------
 
-/// What a host offers; it lives as long as the process. All functions may be called from any thread.
+/// The functions of a host, which may be called from any thread. The table is valid as long as the process runs.
 #[repr(C)]
 pub struct HostTable {
-    /// Bytes of this table.
+    /// The size of this table in bytes.
     pub size: usize,
     /// [`ABI_MAJOR`] of the host.
     pub abi_major: u32,
     /// [`ABI_MINOR`] of the host.
     pub abi_minor: u32,
 
-    /// Makes a place that log lines come from known, and gives its number.
+    /// Registers a place in the code that writes log lines, and returns its number.
     pub log_place: unsafe extern "C" fn(place: *const LogPlace) -> u64,
-    /// Whether a line from there would be read by anyone: 1 or 0.
+    /// Returns 1 if a line from the place would be recorded, else 0.
     pub log_enabled: unsafe extern "C" fn(place: u64) -> u32,
-    /// Writes a line, inside the spans that the host has entered on this thread. `values` are as many as the place has
-    /// fields, in their order.
+    /// Writes a line within the spans that the host has entered on this thread. `values` has one element for each
+    /// field of the place, in the same order.
     pub log_line: unsafe extern "C" fn(place: u64, values: *const LogValue, count: usize),
 
-    /// Writes a line in the name of an extension. `level`: 1 error, 2 warning, 3 info, 4 debug. `fields` is a JSON object.
+    /// Writes a log line of an extension. `level`: 1 error, 2 warning, 3 info, 4 debug. `fields` is a JSON object.
     pub extension_log: unsafe extern "C" fn(handle: *const c_void, level: u32, text: Text, fields: Text),
-    /// Notes a registration. The host takes the object, whatever the answer.
+    /// Registers a part of the extension. The host takes ownership of the object, whatever the status.
     pub extension_register:
         unsafe extern "C" fn(handle: *const c_void, registration: *const Registration, error: *mut Buffer) -> i32,
-    /// The state of the extension as JSON, or [`NONE`].
+    /// Writes the state of the extension as JSON, or returns [`NONE`].
     pub extension_state: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
-    /// Changes the state in one step: calls `change` with `data` and the state as JSON (without bytes when there is none),
-    /// and stores the JSON that it gives with [`OK`].
+    /// Updates the state atomically: calls `change` with `data` and the state as JSON (empty if there is none), and
+    /// stores the JSON that it writes if it returns [`OK`].
     pub extension_update_state: unsafe extern "C" fn(
         handle: *const c_void,
         data: *mut c_void,
         change: unsafe extern "C" fn(data: *mut c_void, state: Text, output: *mut Buffer) -> i32,
         error: *mut Buffer,
     ) -> i32,
-    /// Starts a subscription and gives its number; it ends after one delivery if `once` is 1.
+    /// Starts a subscription and returns its number. The subscription ends after one delivery if `once` is 1.
     pub extension_subscribe:
         unsafe extern "C" fn(handle: *const c_void, pattern: Text, once: u32, handler: Object) -> u64,
     /// Ends a subscription.
     pub extension_unsubscribe: unsafe extern "C" fn(handle: *const c_void, subscription: u64),
-    /// Hands an event to all subscriptions that it fits. `args` is a JSON list.
+    /// Emits an event to all subscriptions whose pattern matches. `args` is a JSON list.
     pub extension_emit: unsafe extern "C" fn(handle: *const c_void, name: Text, args: Text),
-    /// Gives the handle back. It is not used afterwards.
+    /// Releases the handle, which must not be used afterwards.
     pub extension_release: unsafe extern "C" fn(handle: *const c_void),
 
-    /// A field of a run or call as JSON. All: `scope` (`agentName`, `instanceKey`, `turnId`, `traceId`, `inputEvent`).
-    /// Middlewares: `metadata`. Turns and steps: `events`. Steps: `stepIndex`, `toolCatalog`. Tool calls: `stepIndex`,
-    /// `callId`, `toolName`, `args`. Tools: `callId`, `toolName`, `message`, `workdir`.
+    /// Writes a field of a run or call as JSON. All kinds have `scope` (`agentName`, `instanceKey`, `turnId`,
+    /// `traceId`, `inputEvent`); middlewares `metadata`; turns and steps `events`; steps `stepIndex`, `toolCatalog`;
+    /// tool calls `stepIndex`, `callId`, `toolName`, `args`; tools `callId`, `toolName`, `message`, `workdir`.
     pub run_read: unsafe extern "C" fn(call: *const c_void, field: Text, output: *mut Buffer) -> i32,
-    /// Puts JSON in the place of a field: `metadata`, `toolCatalog`, `args`.
+    /// Replaces a field by JSON: `metadata`, `toolCatalog` or `args`.
     pub run_write: unsafe extern "C" fn(call: *const c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
-    /// How many messages the conversation holds; `snapshot` is [`BASE`] or [`NOW`].
+    /// Returns the number of messages in the conversation; `snapshot` is [`BASE`] or [`NOW`].
     pub run_message_count: unsafe extern "C" fn(call: *const c_void, snapshot: u32) -> usize,
-    /// The first message at or after `cursor`, or [`NONE`]. The first cursor is 0.
+    /// Writes the first message at or after `cursor`, or returns [`NONE`]. The first cursor is 0.
     pub run_message_from:
         unsafe extern "C" fn(call: *const c_void, snapshot: u32, cursor: usize, message: *mut Message) -> i32,
-    /// The last message before `cursor`, or [`NONE`]. Behind all messages is `SIZE_MAX`.
+    /// Writes the last message before `cursor`, or returns [`NONE`]. `SIZE_MAX` is after all messages.
     pub run_message_before:
         unsafe extern "C" fn(call: *const c_void, snapshot: u32, cursor: usize, message: *mut Message) -> i32,
-    /// A field of the message at `cursor` as JSON: `content`, `metadata`, `createdAt`, `source`; with the empty name the
-    /// whole message; and with the name `text` all its text, not as JSON.
+    /// Writes a field of the message at `cursor` as JSON: `content`, `metadata`, `createdAt` or `source`. The empty
+    /// name selects the whole message; `text` selects all its text, which is not written as JSON.
     pub run_message_read: unsafe extern "C" fn(
         call: *const c_void,
         snapshot: u32,
@@ -291,79 +295,81 @@ pub struct HostTable {
         field: Text,
         output: *mut Buffer,
     ) -> i32,
-    /// Takes a message event in, as JSON in the form of `events.jsonl`.
+    /// Applies a message event, which is JSON as in `events.jsonl`.
     pub run_emit: unsafe extern "C" fn(call: *const c_void, event: Text, error: *mut Buffer) -> i32,
-    /// Runs the rest of the onion, once. The output is a handle to a result.
+    /// Runs the rest of the chain; may be called once per call. The output is a handle to a result.
     pub run_next: unsafe extern "C" fn(call: *const c_void) -> Future,
-    /// Asks another agent and waits: JSON with `target`, `input`, `instanceKey`, `timeout` (`secs`, `nanos`), `metadata`.
-    /// The output is JSON with `target` and `response`.
+    /// Sends a request to another agent and waits for the response. `request` is JSON with `target`, `input`,
+    /// `instanceKey`, `timeout` (`secs`, `nanos`), `metadata`; the output is JSON with `target` and `response`.
     pub run_request: unsafe extern "C" fn(call: *const c_void, request: Text) -> Future,
-    /// Asks another agent without waiting. The output is the number of the request, as text.
+    /// Sends a request to another agent without waiting. The output is the correlation id of the request, as text.
     pub run_request_later: unsafe extern "C" fn(call: *const c_void, request: Text, output: *mut Buffer) -> i32,
-    /// Tells another agent something. The output is `true` or `false`.
+    /// Sends a message to another agent that expects no response. The output is `true` or `false`: whether it was
+    /// accepted.
     pub run_send: unsafe extern "C" fn(call: *const c_void, request: Text) -> Future,
-    /// The agents that can be reached, as a JSON list of names.
+    /// Writes the agents that can be reached as a JSON list of names.
     pub run_agents: unsafe extern "C" fn(call: *const c_void, output: *mut Buffer) -> i32,
-    /// Writes a line in the name of the extension that owns the tool, like `extension_log`. Tools only.
+    /// Writes a log line of the extension that owns the tool, like `extension_log`. Tools only.
     pub run_log: unsafe extern "C" fn(call: *const c_void, level: u32, text: Text, fields: Text),
 
-    /// A field of a result as JSON. `kind` and `result` are `len` and `data` of its handle. Turns: `turnId`, `finishReason`, `response`, `error`, `steps`, `toolCalls`. Steps:
-    /// `status`, `hasToolCalls`, `toolCalls`, `toolResults`, `metadata`. Tool calls: `toolCallId`, `toolName`, `outcome`.
+    /// Writes a field of a result as JSON. `kind` and `result` are `len` and `data` of its handle. Turns have
+    /// `turnId`, `finishReason`, `response`, `error`, `steps`, `toolCalls`; steps `status`, `hasToolCalls`,
+    /// `toolCalls`, `toolResults`, `metadata`; tool calls `toolCallId`, `toolName`, `outcome`.
     pub result_read: unsafe extern "C" fn(kind: u32, result: *const c_void, field: Text, output: *mut Buffer) -> i32,
-    /// Puts JSON in the place of a field of a result.
+    /// Replaces a field of a result by JSON.
     pub result_write:
         unsafe extern "C" fn(kind: u32, result: *mut c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
-    /// Ends a result that is not given back.
+    /// Drops a result that is not returned as the outcome of a call.
     pub result_release: unsafe extern "C" fn(kind: u32, result: *mut c_void),
 }
 
-/// The messages at the start of the turn.
+/// Snapshot: the messages at the start of the turn.
 pub const BASE: u32 = 0;
-/// The messages now.
+/// Snapshot: the current messages.
 pub const NOW: u32 = 1;
 
-/// A message, borrowed until the conversation changes or the call ends.
+/// A message. Its texts are borrowed until the conversation changes or the call ends.
 #[repr(C)]
 pub struct Message {
-    /// The cursor that leads to this message.
+    /// The cursor of this message.
     pub cursor: usize,
-    /// The cursor behind it.
+    /// The cursor after this message.
     pub next: usize,
     /// Its id.
     pub id: Text,
     /// 0 system, 1 user, 2 assistant, 3 tool.
     pub role: u32,
-    /// 1 when `text` is all its text, 0 when the text must be asked for.
+    /// 1 if `text` is the whole text of the message; 0 if the text must be read with `run_message_read`.
     pub plain: u32,
-    /// Its text.
+    /// Its text, or empty.
     pub text: Text,
 }
 
-/// A place that log lines come from.
+/// A place in the code that writes log lines; what `tracing` calls a callsite.
 #[repr(C)]
 pub struct LogPlace {
-    /// Bytes of this structure.
+    /// The size of this structure in bytes.
     pub size: usize,
     /// Its name.
     pub name: Text,
     /// Its target, such as the path of a module.
     pub target: Text,
-    /// Its file; without bytes when unknown.
+    /// Its file; empty if unknown.
     pub file: Text,
-    /// Its line; 0 when unknown.
+    /// Its line; 0 if unknown.
     pub line: u32,
     /// 1 error, 2 warning, 3 info, 4 debug, 5 trace.
     pub level: u32,
-    /// The names of its fields; the one called `message` is the text.
+    /// The names of its fields; the field `message` is the text of the line.
     pub fields: *const Text,
-    /// How many they are.
+    /// The number of fields.
     pub field_count: usize,
 }
 
 /// The value of a field of a log line.
 #[repr(C)]
 pub struct LogValue {
-    /// 0 none, 1 text, 2 `i64`, 3 `u64`, 4 `f64`, 5 bool, 6 a value of another type, rendered as `text`.
+    /// 0 none, 1 text, 2 `i64`, 3 `u64`, 4 `f64`, 5 bool, 6 a value of another type, formatted as `text`.
     pub kind: u32,
     /// The bits of a number or bool.
     pub bits: u64,

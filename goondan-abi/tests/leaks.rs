@@ -1,7 +1,9 @@
-//! What ten thousand calls and fifty reloads leave behind. The one test here has the process for itself: it counts.
+//! Ten thousand calls and fifty reloads leak nothing. The test is alone in its process, because it counts the
+//! threads, open files and memory of the process.
+#![allow(unsafe_code, reason = "the environment is set")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-#[allow(dead_code, reason = "another test needs the rest")]
+#[allow(dead_code, reason = "the other items are for the test `library`")]
 #[path = "library/support.rs"]
 mod support;
 
@@ -19,22 +21,23 @@ use serde_json::json;
 use support::{agent, loaded, optimized};
 
 const BATCHES: usize = 100;
-/// Calls of each kind in a batch.
+/// Calls of each mode in a batch.
 const CALLS: usize = 20;
 const RELOADS: usize = 50;
-/// The allocator keeps and splits pages as it likes; an error text that leaked with each call would take more.
+/// The memory in use varies with how the allocator keeps and splits pages. An error text that leaked in each call
+/// would take more than this.
 const TOLERANCE: usize = 2 << 20;
 
 fn entries(directory: &str) -> usize {
     fs::read_dir(directory).unwrap().count()
 }
 
-/// How many threads and open files the process has.
+/// Returns the numbers of threads and open files of the process.
 fn held() -> (usize, usize) {
     (entries("/proc/self/task"), entries("/proc/self/fd"))
 }
 
-/// Bytes of memory in use.
+/// Returns the bytes of memory in use.
 fn memory() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
@@ -47,7 +50,7 @@ async fn described(library: &Loaded, mode: &str) -> Agent {
     agent(script).described("modes", modes, json!({ "mode": mode })).build().await.unwrap()
 }
 
-/// Runs a turn as far as it comes at once, and lets go of it.
+/// Polls a turn once and drops it.
 async fn cancel(instance: &Instance) {
     let mut turn = pin!(instance.run("hello"));
     poll_fn(|cx| {
@@ -72,7 +75,7 @@ async fn batch() {
 }
 
 async fn reload(agent: &Agent, instance: &Instance, path: &std::path::Path, number: usize) {
-    // Bytes behind the end make it another library.
+    // Bytes after the end make the file another library.
     let mut bytes = fs::read(optimized()).unwrap();
     bytes.extend(format!("build {number}").bytes());
     fs::write(path, bytes).unwrap();
@@ -82,7 +85,7 @@ async fn reload(agent: &Agent, instance: &Instance, path: &std::path::Path, numb
     assert_eq!(instance.run("hello").await.unwrap().text(), "hi");
 }
 
-/// Threads that are told to end need a moment.
+/// Waits until the counts are `at`, because threads that were told to end do so later.
 async fn is_back(at: (usize, usize)) -> bool {
     let until = Instant::now() + Duration::from_secs(20);
     while held() != at && Instant::now() < until {
@@ -99,7 +102,7 @@ fn calls_panics_cancellations_and_reloads_leave_nothing_behind() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("libfixture.so");
-    // What is loaded stays, and so does the lock on the directory of the copies.
+    // Loaded before counting, because the library and the lock on the directory of copies stay.
     loaded();
     let idle = held();
     runtime.block_on(async {

@@ -1,18 +1,18 @@
-//! Owns the one symbol that a library exports, and what the host calls through it.
+//! The one symbol that a library exports, and the functions that the host calls through it.
 
 use std::ffi::c_void;
 
 use goondan_core::{API_VERSION, Error, ErrorCode, ExtensionApi, ExtensionDescriptor, ExtensionName, Result, linked};
 use serde_json::json;
 
-use super::extension::Guest;
-use super::runtime::{AsUser, User};
+use super::extension::ExtensionHandle;
+use super::runtime::{OwningScope, RuntimeRef};
 use super::{HOST, log};
 use crate::bytes::answer;
 use crate::future::export;
 use crate::table::{ABI_MAJOR, ABI_MINOR, Buffer, Declaration, Future, HostTable, MAGIC, NONE, OK, PluginTable, Text};
 
-/// Lies in the library as data, and is read there before anything of it runs.
+/// Static data, which the host reads from the file before any code of the library runs.
 #[unsafe(no_mangle)]
 static goondan_extension_decl_v1: Declaration = Declaration {
     magic: MAGIC,
@@ -33,7 +33,7 @@ static goondan_extension_decl_v1: Declaration = Declaration {
 
 static PLUGIN: PluginTable = PluginTable { size: size_of::<PluginTable>(), extension_count, describe, register };
 
-/// `text` with zeros behind it, cut if it must be.
+/// Returns `text` padded with at least one zero, truncated if it is too long.
 const fn padded<const N: usize>(text: &str) -> [u8; N] {
     let mut padded = [0; N];
     let mut at = 0;
@@ -45,21 +45,21 @@ const fn padded<const N: usize>(text: &str) -> [u8; N] {
 }
 
 unsafe extern "C" fn entry(host: *const HostTable, plugin: *mut *const PluginTable, error: *mut Buffer) -> i32 {
-    // SAFETY: By the contract a table that lives as long as the process.
+    // SAFETY: The contract makes the host pass a table that is valid as long as the process runs.
     let host: &'static HostTable = unsafe { &*host };
-    // SAFETY: By the contract a place for the error.
+    // SAFETY: The contract makes the host pass a writable `error`.
     let status = unsafe { answer(error, || accept(host)) };
     if status != NONE {
         return status;
     }
-    // SAFETY: By the contract a place for the table.
+    // SAFETY: The contract makes the host pass a writable `plugin`.
     unsafe { plugin.write(&PLUGIN) };
     OK
 }
 
-/// Gives nothing, or the reason why this host will not do.
+/// Stores the table of the host and returns `None`, or returns the reason why this host cannot be used.
 fn accept(host: &'static HostTable) -> Result<Option<Buffer>> {
-    // Every entry may be called, so the table must reach behind the last one that is known here.
+    // The library calls every entry without further checks, so the table must have all that are known here.
     if host.abi_major != ABI_MAJOR || host.size < size_of::<HostTable>() {
         let message = format!(
             "the library was built for ABI {ABI_MAJOR}.{ABI_MINOR}; the host speaks {}.{}",
@@ -94,22 +94,22 @@ unsafe extern "C" fn describe(number: usize, output: *mut Buffer) -> i32 {
         });
         Buffer::json(&described).map(Some)
     };
-    // SAFETY: By the contract a place for the output.
+    // SAFETY: The contract makes the host pass a writable `output`.
     unsafe { answer(output, describe) }
 }
 
 unsafe extern "C" fn register(number: usize, handle: *const c_void, name: Text, config: Text) -> Future {
-    // SAFETY: The handle is ours from now on, by the contract.
-    let guest = unsafe { Guest::new(handle) };
-    // SAFETY: Text is borrowed for this call, within which it is copied.
+    // SAFETY: The contract makes the host pass a handle that the library owns from now on.
+    let handle = unsafe { ExtensionHandle::new(handle) };
+    // SAFETY: The contract makes the text valid for this call, within which it is copied.
     let name = ExtensionName::new(unsafe { name.str() });
     // SAFETY: As above.
     let config = serde_json::from_slice(unsafe { config.bytes() });
     let register = async move {
-        let api = ExtensionApi::new(guest.named(name?));
+        let api = ExtensionApi::new(handle.with_name(name?));
         (extension(number)?.register)(api, config?).await?;
         Ok(Buffer::EMPTY)
     };
     // SAFETY: The future borrows nothing.
-    unsafe { export(AsUser(User::new()), register) }
+    unsafe { export(OwningScope(RuntimeRef::new()), register) }
 }

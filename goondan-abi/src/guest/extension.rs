@@ -1,4 +1,5 @@
-//! Owns what stands behind the `ExtensionApi` inside a library.
+//! The host behind the `ExtensionApi` of a library: registration, state and events of one extension in one
+//! conversation.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -6,64 +7,66 @@ use std::sync::Arc;
 use goondan_core::linkage::{Layer, WireToolItem};
 use goondan_core::pipeline::AnyMiddleware;
 use goondan_core::{
-    AnyRegistration, Deliveries, Error, ErrorCode, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName,
-    LayerInfo, LogHost, LogLevel, MiddlewareKind, Options, Result,
+    AnyRegistration, Deliveries, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName, LayerInfo, LogHost,
+    LogLevel, MiddlewareKind, Options, Result,
 };
 use serde_json::{Map, Value};
 
 use super::host;
+use super::log::{fields_json, level_number};
 use super::object::{Cleanup, Subscriber, Tool, object};
-use super::runtime::User;
+use super::runtime::RuntimeRef;
 use crate::bytes::{answer, ask};
 use crate::table::{Buffer, CLEANUP, Object, Registration, STEP, SUBSCRIPTION, TOOL, TOOL_CALL, TURN, Text};
 
-/// The host's handle for one extension of one conversation; dropping it gives it back.
-pub(super) struct Guest(*const c_void, User);
+/// The host's handle for one extension in one conversation. Dropping it releases it.
+pub(super) struct ExtensionHandle(*const c_void, RuntimeRef);
 
-// SAFETY: The contract lets the functions of the host be called with a handle from any thread.
-unsafe impl Send for Guest {}
-// SAFETY: As above, also at the same time.
-unsafe impl Sync for Guest {}
+// SAFETY: The contract allows calling the functions of the host with a handle from any thread.
+unsafe impl Send for ExtensionHandle {}
+// SAFETY: As above; the calls may be concurrent.
+unsafe impl Sync for ExtensionHandle {}
 
-impl Guest {
+impl ExtensionHandle {
     /// # Safety
-    /// `handle` must be one that the host has given away.
+    /// `handle` must be one that the host passed to `register`, and must have no other owner.
     pub(super) unsafe fn new(handle: *const c_void) -> Self {
-        Self(handle, User::new())
+        Self(handle, RuntimeRef::new())
     }
 
-    pub(super) fn named(self, name: ExtensionName) -> Arc<Named> {
-        Arc::new(Named { name, guest: self })
+    pub(super) fn with_name(self, name: ExtensionName) -> Arc<GuestExtension> {
+        Arc::new(GuestExtension { name, handle: self })
     }
 }
 
-impl Drop for Guest {
+impl Drop for ExtensionHandle {
     fn drop(&mut self) {
-        // SAFETY: The handle is ours, and not used afterwards.
+        // SAFETY: `self` owns the handle, which is not used afterwards.
         unsafe { (host().extension_release)(self.0) };
     }
 }
 
-/// A handle, and what the agent calls the extension.
-pub(super) struct Named {
+/// The host of one extension: forwards to the functions `extension_…` of the host's table.
+pub(super) struct GuestExtension {
+    /// The name of the extension in the agent.
     name: ExtensionName,
-    guest: Guest,
+    handle: ExtensionHandle,
 }
 
-impl Named {
+impl GuestExtension {
     fn layer_info(&self, kind: MiddlewareKind, options: &Options) -> LayerInfo {
         LayerInfo::new(self.name.clone(), kind, options.clone())
     }
 
-    fn note(&self, kind: u32, priority: i32, text: &[u8], object: Object) -> Result<()> {
+    fn register_object(&self, kind: u32, priority: i32, text: &[u8], object: Object) -> Result<()> {
         let text = Text::new(text);
         let registration = Registration { size: size_of::<Registration>(), kind, priority, text, object };
-        // SAFETY: The handle is ours; the registration is borrowed for the call, and its object given away.
-        ask(|error| unsafe { (host().extension_register)(self.guest.0, &raw const registration, error) }).map(|_| ())
+        // SAFETY: `self` owns the handle. The registration is borrowed for the call; its object passes to the host.
+        ask(|error| unsafe { (host().extension_register)(self.handle.0, &raw const registration, error) }).map(|_| ())
     }
 }
 
-impl ExtensionHost for Named {
+impl ExtensionHost for GuestExtension {
     fn extension(&self) -> &ExtensionName {
         &self.name
     }
@@ -74,26 +77,30 @@ impl ExtensionHost for Named {
                 let (wire, priority) = (serde_json::to_vec(&options)?, options.priority);
                 let info = self.layer_info(middleware.kind(), &options);
                 match middleware {
-                    AnyMiddleware::Turn(layer) => self.note(TURN, priority, &wire, object(Layer::new(info, layer))),
-                    AnyMiddleware::Step(layer) => self.note(STEP, priority, &wire, object(Layer::new(info, layer))),
+                    AnyMiddleware::Turn(layer) => {
+                        self.register_object(TURN, priority, &wire, object(Layer::new(info, layer)))
+                    }
+                    AnyMiddleware::Step(layer) => {
+                        self.register_object(STEP, priority, &wire, object(Layer::new(info, layer)))
+                    }
                     AnyMiddleware::ToolCall(layer) => {
-                        self.note(TOOL_CALL, priority, &wire, object(Layer::new(info, layer)))
+                        self.register_object(TOOL_CALL, priority, &wire, object(Layer::new(info, layer)))
                     }
                 }
             }
             AnyRegistration::Tool(item, handler) => {
-                self.note(TOOL, 0, &serde_json::to_vec(&WireToolItem::from(&*item))?, object(Tool(handler)))
+                self.register_object(TOOL, 0, &serde_json::to_vec(&WireToolItem::from(&*item))?, object(Tool(handler)))
             }
             AnyRegistration::Subscription(pattern, handler) => {
-                self.note(SUBSCRIPTION, 0, pattern.to_string().as_bytes(), object(Subscriber(handler)))
+                self.register_object(SUBSCRIPTION, 0, pattern.to_string().as_bytes(), object(Subscriber(handler)))
             }
-            AnyRegistration::Cleanup(handler) => self.note(CLEANUP, 0, b"", object(Cleanup(handler))),
+            AnyRegistration::Cleanup(handler) => self.register_object(CLEANUP, 0, b"", object(Cleanup(handler))),
         }
     }
 
     fn state(&self) -> Option<Value> {
-        // SAFETY: The handle is ours.
-        let state = ask(|output| unsafe { (host().extension_state)(self.guest.0, output) });
+        // SAFETY: `self` owns the handle.
+        let state = ask(|output| unsafe { (host().extension_state)(self.handle.0, output) });
         state.and_then(|state| state.map(|json| json.parse()).transpose()).unwrap_or_else(|error| {
             tracing::error!("the host gave no state: {error}");
             None
@@ -105,33 +112,34 @@ impl ExtensionHost for Named {
 
         unsafe extern "C" fn call(data: *mut c_void, state: Text, output: *mut Buffer) -> i32 {
             let call = || {
-                // SAFETY: The host gives back the data that it was given with this function, during that call.
+                // SAFETY: The contract makes the host pass the data that came with this function, and only before
+                // `extension_update_state` returns.
                 let change = unsafe { &mut *data.cast::<Change<'_>>() };
-                // SAFETY: The text is borrowed for this call.
+                // SAFETY: The contract makes the text valid for this call.
                 let state = unsafe { state.bytes() };
                 let state = if state.is_empty() { None } else { Some(serde_json::from_slice(state)?) };
                 Buffer::json(&change(state)?).map(Some)
             };
-            // SAFETY: By the contract a place for the output.
+            // SAFETY: The contract makes the host pass a writable `output`.
             unsafe { answer(output, call) }
         }
 
         let mut change: Change<'_> = change;
         let data = (&raw mut change).cast::<c_void>();
-        // SAFETY: The handle is ours; `data` is what `call` expects, for as long as this lasts.
-        ask(|error| unsafe { (host().extension_update_state)(self.guest.0, data, call, error) }).map(|_| ())
+        // SAFETY: `self` owns the handle; `data` points to a `Change`, as `call` requires, which outlives the call.
+        ask(|error| unsafe { (host().extension_update_state)(self.handle.0, data, call, error) }).map(|_| ())
     }
 
     fn subscribe(&self, pattern: EventPattern, limit: Deliveries, handler: Arc<dyn EventHandler>) -> u64 {
         let (pattern, once) = (pattern.to_string(), u32::from(limit == Deliveries::One));
         let handler = object(Subscriber(handler));
-        // SAFETY: The handle is ours; the pattern is borrowed for the call, and the object given away.
-        unsafe { (host().extension_subscribe)(self.guest.0, Text::new(pattern.as_bytes()), once, handler) }
+        // SAFETY: `self` owns the handle. The pattern is borrowed for the call; the object passes to the host.
+        unsafe { (host().extension_subscribe)(self.handle.0, Text::new(pattern.as_bytes()), once, handler) }
     }
 
     fn unsubscribe(&self, subscription: u64) {
-        // SAFETY: The handle is ours.
-        unsafe { (host().extension_unsubscribe)(self.guest.0, subscription) };
+        // SAFETY: `self` owns the handle.
+        unsafe { (host().extension_unsubscribe)(self.handle.0, subscription) };
     }
 
     fn emit(&self, event: Event) {
@@ -140,34 +148,15 @@ impl ExtensionHost for Named {
             Err(error) => return tracing::error!(event = event.name(), "the event was not emitted: {error}"),
         };
         let name = Text::new(event.name().as_bytes());
-        // SAFETY: The handle is ours; the texts are borrowed for the call.
-        unsafe { (host().extension_emit)(self.guest.0, name, Text::new(&args)) };
+        // SAFETY: `self` owns the handle; the texts are borrowed for the call.
+        unsafe { (host().extension_emit)(self.handle.0, name, Text::new(&args)) };
     }
 }
 
-impl LogHost for Named {
+impl LogHost for GuestExtension {
     fn log(&self, level: LogLevel, text: &str, fields: &Map<String, Value>) {
         let (level, fields) = (level_number(level), fields_json(fields));
-        // SAFETY: The handle is ours; the texts are borrowed for the call.
-        unsafe { (host().extension_log)(self.guest.0, level, Text::new(text.as_bytes()), Text::new(&fields)) };
+        // SAFETY: `self` owns the handle; the texts are borrowed for the call.
+        unsafe { (host().extension_log)(self.handle.0, level, Text::new(text.as_bytes()), Text::new(&fields)) };
     }
-}
-
-pub(super) fn level_number(level: LogLevel) -> u32 {
-    match level {
-        LogLevel::Error => 1,
-        LogLevel::Warn => 2,
-        LogLevel::Info => 3,
-        LogLevel::Debug => 4,
-    }
-}
-
-pub(super) fn fields_json(fields: &Map<String, Value>) -> Vec<u8> {
-    // A map of JSON values can be written as JSON.
-    serde_json::to_vec(fields).unwrap_or_default()
-}
-
-/// The host has broken the contract.
-pub(super) fn broken(what: &str) -> Error {
-    Error::new(ErrorCode::EXT_RUNTIME, format!("the host gave no {what}"))
 }

@@ -1,11 +1,13 @@
-//! Owns the way of log lines out of a library: its copy of `tracing` has no subscriber but this one, which hands everything
-//! to the host.
+//! Forwards log lines and panics of a library to the host. A library has its own copy of `tracing`, whose only
+//! subscriber is the one below.
 
 use std::collections::HashMap;
 use std::fmt::{Debug, Write};
 use std::panic::PanicHookInfo;
 use std::sync::{Once, PoisonError, RwLock};
 
+use goondan_core::LogLevel;
+use serde_json::{Map, Value};
 use tracing::callsite::Identifier;
 use tracing::field::{Field, Visit};
 use tracing::subscriber::Interest;
@@ -14,17 +16,17 @@ use tracing::{Event, Level, Metadata, Subscriber, span};
 use super::host;
 use crate::table::{LogPlace, LogValue, Text};
 
-/// Sends log lines and panics of this library to the host, from now on.
+/// Installs the subscriber and the panic hook.
 pub(super) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // A library that has set one of its own keeps it.
+        // Fails if the library has already set a subscriber, which then stays.
         let _ = tracing::subscriber::set_global_default(Forward::default());
         std::panic::set_hook(Box::new(panicked));
     });
 }
 
-/// Where it happened is known here alone: the host learns only what was said.
+/// Logs a panic with its location, which is known only here: what the host receives is the message alone.
 fn panicked(panic: &PanicHookInfo<'_>) {
     let text = panic.payload_as_str().unwrap_or("no message");
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
@@ -33,10 +35,26 @@ fn panicked(panic: &PanicHookInfo<'_>) {
     tracing::error!(target: "goondan::extension", place, thread, "an extension panicked: {text}");
 }
 
-/// The subscriber.
+/// The number of a level, for the functions `extension_log` and `run_log`.
+pub(super) fn level_number(level: LogLevel) -> u32 {
+    match level {
+        LogLevel::Error => 1,
+        LogLevel::Warn => 2,
+        LogLevel::Info => 3,
+        LogLevel::Debug => 4,
+    }
+}
+
+/// The fields of a line as JSON, for the same functions.
+pub(super) fn fields_json(fields: &Map<String, Value>) -> Vec<u8> {
+    // A map of JSON values always serializes.
+    serde_json::to_vec(fields).unwrap_or_default()
+}
+
+/// A subscriber that passes events to the host and ignores spans.
 #[derive(Default)]
 struct Forward {
-    /// What the host calls each place.
+    /// The number that the host returned for each callsite.
     places: RwLock<HashMap<Identifier, u64>>,
 }
 
@@ -54,18 +72,18 @@ impl Forward {
             target: Text::new(metadata.target().as_bytes()),
             file: Text::new(metadata.file().unwrap_or_default().as_bytes()),
             line: metadata.line().unwrap_or_default(),
-            level: number(*metadata.level()),
+            level: trace_level_number(*metadata.level()),
             fields: names.as_ptr(),
             field_count: names.len(),
         };
-        // SAFETY: All of the place is borrowed for the call.
+        // SAFETY: The place and everything that it points to is borrowed for the call.
         let number = unsafe { (host().log_place)(&raw const place) };
         self.places.write().unwrap_or_else(PoisonError::into_inner).insert(metadata.callsite(), number);
         number
     }
 }
 
-fn number(level: Level) -> u32 {
+fn trace_level_number(level: Level) -> u32 {
     match level {
         Level::ERROR => 1,
         Level::WARN => 2,
@@ -77,16 +95,16 @@ fn number(level: Level) -> u32 {
 
 impl Subscriber for Forward {
     fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
-        // The host may change its mind.
+        // The host may enable or disable the callsite later.
         Interest::sometimes()
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // SAFETY: The number is one that the host gave.
+        // SAFETY: `log_place` returned the number.
         metadata.is_event() && unsafe { (host().log_enabled)(self.place(metadata)) } == 1
     }
 
-    /// Spans of a library are not known to the host; its lines stand in the host's spans.
+    /// Spans of a library are not passed to the host; its lines appear within the spans of the host.
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
         span::Id::from_u64(1)
     }
@@ -100,7 +118,7 @@ impl Subscriber for Forward {
         let mut values = Values { all: (0..fields.len()).map(|_| Recorded::Nothing).collect() };
         event.record(&mut values);
         let raw: Vec<_> = values.all.iter().map(Recorded::raw).collect();
-        // SAFETY: The number is one that the host gave; the values are borrowed for the call.
+        // SAFETY: `log_place` returned the number; the values, one for each field, are borrowed for the call.
         unsafe { (host().log_line)(self.place(event.metadata()), raw.as_ptr(), raw.len()) };
     }
 
@@ -109,7 +127,7 @@ impl Subscriber for Forward {
     fn exit(&self, _: &span::Id) {}
 }
 
-/// The values of one line, by the index of their field.
+/// The values of one line, indexed by field.
 struct Values {
     all: Vec<Recorded>,
 }
@@ -135,8 +153,8 @@ impl Recorded {
 
 impl Values {
     fn put(&mut self, field: &Field, value: Recorded) {
-        if let Some(place) = self.all.get_mut(field.index()) {
-            *place = value;
+        if let Some(slot) = self.all.get_mut(field.index()) {
+            *slot = value;
         }
     }
 }
@@ -144,7 +162,7 @@ impl Values {
 impl Visit for Values {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         let mut text = String::new();
-        // Writing to a string fails only when the value does.
+        // Fails only if the `Debug` implementation of the value does.
         let _ = write!(text, "{value:?}");
         self.put(field, Recorded::Rendered(text));
     }

@@ -1,26 +1,45 @@
-//! Owns the side of the library: what it exports, and the host traits in front of the host's table.
+//! The side of the library: the symbol that it exports, and implementations of the core's host traits that call the
+//! host.
+//!
+//! - `entry`: the exported symbol; receives the host's table and registers extensions
+//! - `extension`: behind the `ExtensionApi`
+//! - `object`: the middlewares and handlers that the host calls
+//! - `kind`, `run`, `conversation`, `result`: behind the context of a middleware
+//! - `tool`: behind the context of a tool
+//! - `link`, `agents`: calls of the host
+//! - `runtime`, `log`: one for the whole library
 
 mod agents;
+mod conversation;
 mod entry;
 mod extension;
+mod kind;
+mod link;
 mod log;
 mod object;
+mod result;
 mod run;
-mod run_fields;
 mod runtime;
 mod tool;
 
 use std::sync::OnceLock;
 
+use goondan_core::{Error, ErrorCode};
+
 use crate::table::HostTable;
 
 static HOST: OnceLock<&'static HostTable> = OnceLock::new();
 
-/// The table of the program that loaded this library.
+/// Returns the table of the program that loaded this library.
 ///
 /// # Panics
-/// When no program has: nothing that calls this can have been made then.
+/// If no program has. Everything that calls this is created after `entry` has stored the table.
 #[expect(clippy::expect_used, reason = "see above")]
 fn host() -> &'static HostTable {
     HOST.get().expect("no host has loaded this library")
+}
+
+/// The error for a host that breaks the contract by not returning `what`.
+fn missing(what: &str) -> Error {
+    Error::new(ErrorCode::EXT_RUNTIME, format!("the host gave no {what}"))
 }

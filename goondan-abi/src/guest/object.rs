@@ -1,4 +1,4 @@
-//! Owns what the host may call: the middlewares, handlers and clean-ups of the library.
+//! The objects that the host calls: middlewares, handlers and cleanups of the library.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -8,60 +8,64 @@ use goondan_core::{CleanupHandler, Event, EventHandler, Result, ToolContext, Too
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::run::{GuestKind, Link, Run, handle_buffer};
-use super::runtime::{InRuntime, User};
+use super::kind::GuestKind;
+use super::link::Link;
+use super::run::MiddlewareRun;
+use super::runtime::{RuntimeRef, RuntimeScope};
 use super::tool::ToolRun;
-use crate::future::{Around, export};
-use crate::panic::logged;
+use super::{missing, result};
+use crate::future::{PollScope, export};
+use crate::panic::catch_or_log;
 use crate::table::{self, Buffer, Object, ObjectTable, Text};
 
-/// Something that the host may call.
+/// A part of an extension that the host can call.
 pub(super) trait Callable: Send + Sync + 'static {
-    /// What a call is given.
+    /// The input of a call.
     type Input: Send;
-    /// Reads it; the bytes are gone when the future runs.
+    /// Parses the input, whose bytes are borrowed only until the future is created.
     fn read(input: &[u8]) -> Result<Self::Input>;
-    /// One call.
+    /// Runs one call.
     fn call(&self, link: Link, input: Self::Input) -> impl Future<Output = Result<Buffer>> + Send;
 }
 
-/// Hands `callable` to the host.
+/// Passes the ownership of `callable` to the host.
 pub(super) fn object<C: Callable>(callable: C) -> Object {
-    /// The callable, and what keeps the runtime there for it.
-    struct Table<C>(C, User);
+    /// The callable, and a reference that keeps the runtime running for it.
+    struct ObjectData<C>(C, RuntimeRef);
 
-    impl<C: Callable> Table<C> {
+    impl<C: Callable> ObjectData<C> {
         const TABLE: &'static ObjectTable =
             &ObjectTable { size: size_of::<ObjectTable>(), call: Self::call, drop: Self::drop };
 
         unsafe extern "C" fn call(data: *mut c_void, call: *const c_void, input: Text) -> table::Future {
-            // SAFETY: The contract gives back the data of `object`, which ends after all its futures.
+            // SAFETY: The contract makes the host pass the data of this object, which it drops after all its futures.
             let Self(callable, _) = unsafe { &*data.cast::<Self>() };
-            // SAFETY: The contract makes `call` live until the future is dropped.
+            // SAFETY: The contract makes `call` valid until the future is dropped.
             let link = unsafe { Link::new(call) };
-            // SAFETY: The text is borrowed for this call.
-            let input = logged("reading the input of a call", || C::read(unsafe { input.bytes() }));
+            // SAFETY: The contract makes the text valid for this call.
+            let input = catch_or_log("reading the input of a call", || C::read(unsafe { input.bytes() }));
             match input {
-                // SAFETY: The future borrows the object, which outlives it.
-                Some(Ok(input)) => unsafe { export(InRuntime, callable.call(link, input)) },
+                // SAFETY: The future borrows the object, which the host drops after it.
+                Some(Ok(input)) => unsafe { export(RuntimeScope, callable.call(link, input)) },
                 // SAFETY: The future borrows nothing.
-                Some(Err(error)) => unsafe { export(InRuntime, async move { Err(error) }) },
+                Some(Err(error)) => unsafe { export(RuntimeScope, async move { Err(error) }) },
                 // SAFETY: The future borrows nothing.
-                None => unsafe { export(InRuntime, async { Err(super::extension::broken("input")) }) },
+                None => unsafe { export(RuntimeScope, async { Err(missing("input")) }) },
             }
         }
 
         unsafe extern "C" fn drop(data: *mut c_void) {
-            logged("dropping a part of an extension", || {
-                // SAFETY: The contract gives back, once, the data of `object`.
-                let Self(callable, _user) = *unsafe { Box::from_raw(data.cast::<Self>()) };
-                let _inside = InRuntime.enter();
+            catch_or_log("dropping a part of an extension", || {
+                // SAFETY: The contract makes the host pass, once, the data of this object, which is the box below.
+                let Self(callable, _runtime) = *unsafe { Box::from_raw(data.cast::<Self>()) };
+                let _guard = RuntimeScope.enter();
                 std::mem::drop(callable);
             });
         }
     }
 
-    Object { data: Box::into_raw(Box::new(Table(callable, User::new()))).cast(), table: Table::<C>::TABLE }
+    let data = Box::into_raw(Box::new(ObjectData(callable, RuntimeRef::new())));
+    Object { data: data.cast(), table: ObjectData::<C>::TABLE }
 }
 
 impl<K: GuestKind> Callable for Layer<K>
@@ -75,18 +79,18 @@ where
     }
 
     async fn call(&self, link: Link, (): ()) -> Result<Buffer> {
-        let mut run = Run::new(link);
+        let mut run = MiddlewareRun::new(link);
         let result = self.run(K::host(&mut run)).await;
-        // What the layer changed last goes to the host before the outer layers look, also after a failure.
+        // Dropping writes the last changes to the host before the outer layers read them, also after a failure.
         drop(run);
         match result?.into_returned()? {
-            Returned::Remote(handle) => Ok(handle_buffer::<K>(handle)),
+            Returned::Remote(result) => Ok(result::into_handle(K::NUMBER, result)),
             Returned::Local(fields) => Buffer::json(&fields),
         }
     }
 }
 
-/// Answers the calls of a tool.
+/// The handler of a tool.
 pub(super) struct Tool(pub(super) Arc<dyn ToolHandler>);
 
 impl Callable for Tool {
@@ -102,11 +106,11 @@ impl Callable for Tool {
     }
 }
 
-/// Handles events.
+/// The handler of a subscription.
 pub(super) struct Subscriber(pub(super) Arc<dyn EventHandler>);
 
 #[derive(Deserialize)]
-struct EventForm {
+struct WireEvent {
     name: String,
     args: Vec<Value>,
 }
@@ -115,7 +119,7 @@ impl Callable for Subscriber {
     type Input = Event;
 
     fn read(input: &[u8]) -> Result<Event> {
-        let EventForm { name, args } = serde_json::from_slice(input)?;
+        let WireEvent { name, args } = serde_json::from_slice(input)?;
         Event::new(name, args)
     }
 
@@ -124,7 +128,7 @@ impl Callable for Subscriber {
     }
 }
 
-/// Runs before the extension goes away.
+/// Code that runs before the extension is dropped.
 pub(super) struct Cleanup(pub(super) Arc<dyn CleanupHandler>);
 
 impl Callable for Cleanup {

@@ -1,264 +1,224 @@
-//! Owns one run of a middleware inside a library: the host traits in front of the functions `run_…` of the host.
+//! One run of a middleware: the fields of its context, which are read from the host on demand and written back when
+//! they were changed.
 
-use std::ffi::c_void;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::cell::Cell;
+use std::sync::OnceLock;
 
-use goondan_core::host::{ConversationHost, RemoteConversation, Snapshot};
-use goondan_core::linkage::{CoreRun, RemoteCore, RemoteHost, RemoteMessage, RemoteResult};
-use goondan_core::{Kind, MessageEvent, MessageRef, Result, Role, Step, ToolCall, Turn};
+use goondan_core::host::{ConversationHost, MessageHost, RunHost};
+use goondan_core::linkage::{WireScope, WireToolItem};
+use goondan_core::{AgentsHost, MessageEvent, Result, ToolCallId, ToolCatalog, ToolItem, TurnInfo};
+use serde::de::DeserializeOwned;
+use serde_json::de::StrRead;
+use serde_json::{Map, Value};
 
-use super::extension::broken;
-use super::host;
-pub(super) use super::run_fields::Run;
-use crate::bytes::{Owned, ask};
-use crate::future::{Imported, Nothing};
-use crate::table::{self, BASE, Buffer, HANDLE, Message, NOW, STEP, TOOL_CALL, TURN, Text};
+use super::link::Link;
+use crate::future::{Imported, NoScope};
+use crate::json_map;
 
-/// A call of the host: what the functions `run_…` want. It is used for as long as the future of the call lives.
-#[derive(Clone, Copy)]
-pub(super) struct Link(*const c_void);
+/// The host behind the context of a middleware.
+pub(super) struct MiddlewareRun {
+    pub(super) link: Link,
+    /// The rest of the chain, while it runs.
+    pub(super) next: Option<Imported<NoScope>>,
+    /// Created by the first read, because many layers read no field.
+    fields: OnceLock<Box<Fields>>,
+}
 
-// SAFETY: The contract lets the functions of the host be called with it from any thread.
-unsafe impl Send for Link {}
-// SAFETY: As above, also at the same time.
-unsafe impl Sync for Link {}
+/// The fields that were read since the start of the run or the last call of `next`.
+#[derive(Default)]
+struct Fields {
+    /// Boxed, because it is large and rarely read.
+    scope: OnceLock<Box<TurnInfo>>,
+    metadata: Cached<Map<String, Value>>,
+    events: OnceLock<Vec<MessageEvent>>,
+    index: OnceLock<u32>,
+    catalog: Cached<ToolCatalog>,
+    args: Cached<Map<String, Value>>,
+    call: OnceLock<ToolCallId>,
+    tool: OnceLock<String>,
+}
 
-impl Link {
-    /// # Safety
-    /// `call` must live for as long as this, its copies, and what is borrowed through them.
-    pub(super) unsafe fn new(call: *const c_void) -> Self {
-        Self(call)
-    }
+/// A copy of a field that a middleware can change.
+struct Cached<T> {
+    value: OnceLock<T>,
+    /// Whether the copy may differ from the field of the host.
+    changed: bool,
+}
 
-    pub(super) fn raw(self) -> *const c_void {
-        self.0
-    }
-
-    /// A field of the run.
-    pub(super) fn read(self, field: &str) -> Result<Owned> {
-        // SAFETY: The call lives; the name is borrowed for this function.
-        let read = ask(|output| unsafe { (host().run_read)(self.0, Text::new(field.as_bytes()), output) });
-        read?.ok_or_else(|| broken(field))
-    }
-
-    pub(super) fn write(self, field: &str, json: &[u8]) -> Result<()> {
-        let (field, json) = (Text::new(field.as_bytes()), Text::new(json));
-        // SAFETY: The call lives; the texts are borrowed for this function.
-        ask(|error| unsafe { (host().run_write)(self.0, field, json, error) }).map(|_| ())
-    }
-
-    pub(super) fn emit(self, event: &MessageEvent) -> Result<()> {
-        let event = serde_json::to_vec(event)?;
-        // SAFETY: The call lives; the text is borrowed for this function.
-        ask(|error| unsafe { (host().run_emit)(self.0, Text::new(&event), error) }).map(|_| ())
-    }
-
-    /// Starts the rest of the onion.
-    fn next(self) -> Imported<Nothing> {
-        // SAFETY: The call lives until the future of this run is dropped, and what this gives before.
-        let next = unsafe { (host().run_next)(self.0) };
-        // SAFETY: The future is new and ours.
-        unsafe { Imported::new(next, Nothing) }
-    }
-
-    fn message(self, snapshot: Snapshot, cursor: usize, find: Find) -> Option<Message> {
-        let mut message = Message { cursor: 0, next: 0, id: Text::EMPTY, role: 0, plain: 0, text: Text::EMPTY };
-        // SAFETY: The call lives; the message is a place for the output.
-        let status = unsafe { find(self.0, number(snapshot), cursor, &raw mut message) };
-        (status == table::OK).then_some(message)
+impl<T> Default for Cached<T> {
+    fn default() -> Self {
+        Self { value: OnceLock::new(), changed: false }
     }
 }
 
-type Find = unsafe extern "C" fn(*const c_void, u32, usize, *mut Message) -> i32;
+impl<T> Cached<T> {
+    fn get(&self, read: impl FnOnce() -> T) -> &T {
+        self.value.get_or_init(read)
+    }
 
-fn number(snapshot: Snapshot) -> u32 {
-    match snapshot {
-        Snapshot::Base => BASE,
-        Snapshot::Next => NOW,
+    #[expect(clippy::expect_used, reason = "`get_or_init` has just stored the value")]
+    fn get_mut(&mut self, read: impl FnOnce() -> T) -> &mut T {
+        self.changed = true;
+        self.value.get_or_init(read);
+        self.value.get_mut().expect("it is there")
+    }
+
+    fn into_changed(self) -> Option<T> {
+        if self.changed { self.value.into_inner() } else { None }
     }
 }
 
-impl Run {
-    fn found(&self, snapshot: Snapshot, message: Option<Message>) -> Option<(MessageRef<'_>, Message)> {
-        let message = message?;
-        let role = match message.role {
-            0 => Role::System,
-            1 => Role::User,
-            2 => Role::Assistant,
-            _ => Role::Tool,
-        };
-        // SAFETY: The id lives until the conversation changes, for which `self` would have to be borrowed mutably, or the
-        // call ends, which `self` does not outlive.
-        let id = unsafe { message.id.lent() };
-        // SAFETY: As above.
-        let text = (message.plain == 1).then(|| unsafe { message.text.lent() });
-        let found = RemoteMessage { host: self, snapshot, cursor: message.cursor, id, role, text };
-        Some((MessageRef::from(found), message))
-    }
+thread_local! {
+    /// The metadata that a layer of this library wrote last on this thread. The next layer usually reads the same
+    /// entries, and then reuses the allocations.
+    static METADATA: Cell<Option<Map<String, Value>>> = const { Cell::new(None) };
 }
 
-impl ConversationHost for Run {
-    fn message_count(&self, snapshot: Snapshot) -> usize {
-        // SAFETY: The call lives.
-        unsafe { (host().run_message_count)(self.link.0, number(snapshot)) }
-    }
+/// A map with more bytes of JSON is not kept in [`METADATA`].
+const MAX_KEPT: usize = 1024;
 
-    fn message_from(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)> {
-        let message = self.link.message(snapshot, cursor, host().run_message_from);
-        self.found(snapshot, message).map(|(found, message)| (found, message.next))
-    }
-
-    fn message_before(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)> {
-        let message = self.link.message(snapshot, cursor, host().run_message_before);
-        self.found(snapshot, message).map(|(found, message)| (found, message.cursor))
-    }
-
-    fn message_events(&self) -> &[MessageEvent] {
-        self.events()
-    }
+/// Reads a field of the run.
+///
+/// # Panics
+/// If the host breaks the contract. The panic is caught within the library and reported to the host.
+#[expect(clippy::panic, reason = "the accessors of a context cannot return an error")]
+fn read<T: DeserializeOwned>(link: Link, field: &str) -> T {
+    let value = link.read(field).and_then(|json| json.parse());
+    value.unwrap_or_else(|error| panic!("the host gave no `{field}`: {error}"))
 }
 
-impl RemoteConversation for Run {
-    fn text(&self, snapshot: Snapshot, cursor: usize) -> String {
-        RemoteConversation::read(self, snapshot, cursor, "text")
-            .map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned())
-    }
-
-    fn read(&self, snapshot: Snapshot, cursor: usize, field: &'static str) -> Result<Vec<u8>> {
-        let name = Text::new(field.as_bytes());
-        let number = number(snapshot);
-        // SAFETY: The call lives; the name is borrowed for this function.
-        let read = ask(|output| unsafe { (host().run_message_read)(self.link.0, number, cursor, name, output) });
-        Ok(read?.ok_or_else(|| broken("message"))?.bytes().to_vec())
-    }
+/// Reads the metadata.
+///
+/// # Panics
+/// As [`read`].
+#[expect(clippy::panic, reason = "the accessors of a context cannot return an error")]
+fn read_metadata(link: Link) -> Map<String, Value> {
+    // A thread that is ending has no thread-locals any more.
+    let mut metadata = METADATA.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    let read = link.read("metadata").and_then(|json| {
+        // SAFETY: The contract makes JSON of the host UTF-8.
+        json_map::overwrite(&mut metadata, StrRead::new(unsafe { json.str_unchecked() }))
+    });
+    read.unwrap_or_else(|error| panic!("the host gave no `metadata`: {error}"));
+    metadata
 }
 
-impl RemoteCore for Run {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<RemoteResult>> {
-        let Some(next) = &mut self.next else { return Poll::Ready(Err(broken("rest of the run"))) };
-        let result = ready!(Pin::new(next).poll(cx))?;
-        if !result.is_handle() {
-            return Poll::Ready(Err(broken("result")));
+fn read_catalog(link: Link) -> ToolCatalog {
+    read::<Vec<WireToolItem<'_>>>(link, "toolCatalog").into_iter().map(ToolItem::from).collect()
+}
+
+impl MiddlewareRun {
+    pub(super) fn new(link: Link) -> Self {
+        Self { link, next: None, fields: OnceLock::new() }
+    }
+
+    /// Writes the changed fields to the host and drops all copies, which `next` may make outdated.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        if self.fields.get_mut().is_none() {
+            return Ok(());
         }
-        let Buffer { data, len: kind, .. } = result.into_raw();
-        Poll::Ready(side(kind).map(|side| RemoteResult::new(side, data.expose_provenance())))
-    }
-
-    fn end(&mut self) {
-        self.next = None;
-    }
-}
-
-/// Results of one kind, which the host keeps; each is known by the address in its handle.
-struct InHost(u32);
-
-static TURNS: InHost = InHost(TURN);
-static STEPS: InHost = InHost(STEP);
-static TOOL_CALLS: InHost = InHost(TOOL_CALL);
-
-/// Where the results of a kind lie.
-fn side(kind: usize) -> Result<&'static InHost> {
-    [&TURNS, &STEPS, &TOOL_CALLS]
-        .into_iter()
-        .find(|side| side.0 as usize == kind)
-        .ok_or_else(|| broken("kind of result"))
-}
-
-impl RemoteHost for InHost {
-    fn read(&self, result: usize, name: &'static str) -> Result<Vec<u8>> {
-        let (name, result) = (Text::new(name.as_bytes()), std::ptr::with_exposed_provenance(result));
-        // SAFETY: The handle is ours until it is given back; the name is borrowed for this function.
-        let read = ask(|output| unsafe { (host().result_read)(self.0, result, name, output) });
-        Ok(read?.ok_or_else(|| broken("field of a result"))?.bytes().to_vec())
-    }
-
-    fn write(&self, result: usize, name: &'static str, json: &[u8]) -> Result<()> {
-        let (name, json) = (Text::new(name.as_bytes()), Text::new(json));
-        let result = std::ptr::with_exposed_provenance_mut(result);
-        // SAFETY: The handle is ours, and its one owner calls this; the texts are borrowed for this function.
-        ask(|error| unsafe { (host().result_write)(self.0, result, name, json, error) }).map(|_| ())
-    }
-
-    fn release(&self, result: usize) {
-        // SAFETY: The handle is ours, and not used afterwards.
-        unsafe { (host().result_release)(self.0, std::ptr::with_exposed_provenance_mut(result)) };
-    }
-}
-
-/// A handle of the host on its way back.
-pub(super) fn handle_buffer<K: GuestKind>(handle: usize) -> Buffer {
-    let data = std::ptr::with_exposed_provenance_mut(handle);
-    Buffer { data, len: K::NUMBER as usize, extra: HANDLE, free: None }
-}
-
-/// A kind of middleware, as the host behind its context.
-pub(super) trait GuestKind: Kind {
-    /// The number of the kind in the tables.
-    const NUMBER: u32;
-    fn host(run: &mut Run) -> &mut Self::Host<'_>;
-}
-
-macro_rules! guest_kind {
-    ($kind:ident, $host:ident, $number:expr) => {
-        impl GuestKind for $kind {
-            const NUMBER: u32 = $number;
-
-            fn host(run: &mut Run) -> &mut (dyn goondan_core::host::$host + '_) {
-                run
+        let Some(fields) = self.fields.take() else { return Ok(()) };
+        if let Some(metadata) = fields.metadata.into_changed() {
+            let json = serde_json::to_vec(&metadata)?;
+            self.link.write("metadata", &json)?;
+            if json.len() <= MAX_KEPT {
+                _ = METADATA.try_with(|kept| kept.set(Some(metadata)));
             }
         }
+        if let Some(args) = fields.args.into_changed() {
+            self.link.write("args", &serde_json::to_vec(&args)?)?;
+        }
+        if let Some(catalog) = fields.catalog.into_changed() {
+            let items: Vec<_> = catalog.iter().map(WireToolItem::from).collect();
+            self.link.write("toolCatalog", &serde_json::to_vec(&items)?)?;
+        }
+        Ok(())
+    }
 
-        impl goondan_core::host::$host for Run {
-            guest_kind!(@members $kind);
+    pub(super) fn events(&self) -> &[MessageEvent] {
+        self.fields().events.get_or_init(|| read(self.link, "events"))
+    }
 
-            fn run_core(&mut self) -> CoreRun<'_, <$kind as Kind>::Output> {
-                // The inner layers see what this one changed, and this one sees what they changed.
-                if let Err(error) = self.hand_over() {
-                    return CoreRun::local(async { Err(error) });
-                }
-                self.next = Some(self.link.next());
-                CoreRun::remote(self)
-            }
-        }
-    };
-    (@members Turn) => {};
-    (@members Step) => {
-        fn step_index(&self) -> u32 {
-            self.index()
-        }
+    fn fields(&self) -> &Fields {
+        self.fields.get_or_init(Box::default)
+    }
 
-        fn tool_catalog(&self) -> &goondan_core::ToolCatalog {
-            self.catalog()
-        }
+    #[expect(clippy::expect_used, reason = "`fields` has just stored the value")]
+    fn fields_mut(&mut self) -> &mut Fields {
+        self.fields();
+        self.fields.get_mut().expect("it is there")
+    }
 
-        fn tool_catalog_mut(&mut self) -> &mut goondan_core::ToolCatalog {
-            self.catalog_mut()
-        }
-    };
-    (@members ToolCall) => {
-        fn step_index(&self) -> u32 {
-            self.index()
-        }
+    pub(super) fn index(&self) -> u32 {
+        *self.fields().index.get_or_init(|| read(self.link, "stepIndex"))
+    }
 
-        fn call_id(&self) -> &goondan_core::ToolCallId {
-            self.tool_call()
-        }
+    pub(super) fn catalog(&self) -> &ToolCatalog {
+        self.fields().catalog.get(|| read_catalog(self.link))
+    }
 
-        fn tool_name(&self) -> &str {
-            self.tool()
-        }
+    pub(super) fn catalog_mut(&mut self) -> &mut ToolCatalog {
+        let link = self.link;
+        self.fields_mut().catalog.get_mut(|| read_catalog(link))
+    }
 
-        fn args(&self) -> &serde_json::Map<String, serde_json::Value> {
-            self.arguments()
-        }
+    pub(super) fn tool_call(&self) -> &ToolCallId {
+        self.fields().call.get_or_init(|| read(self.link, "callId"))
+    }
 
-        fn args_mut(&mut self) -> &mut serde_json::Map<String, serde_json::Value> {
-            self.arguments_mut()
-        }
-    };
+    pub(super) fn tool(&self) -> &str {
+        self.fields().tool.get_or_init(|| read(self.link, "toolName"))
+    }
+
+    pub(super) fn arguments(&self) -> &Map<String, Value> {
+        self.fields().args.get(|| read(self.link, "args"))
+    }
+
+    pub(super) fn arguments_mut(&mut self) -> &mut Map<String, Value> {
+        let link = self.link;
+        self.fields_mut().args.get_mut(|| read(link, "args"))
+    }
 }
 
-guest_kind!(Turn, TurnHost, TURN);
-guest_kind!(Step, StepHost, STEP);
-guest_kind!(ToolCall, ToolCallHost, TOOL_CALL);
+impl Drop for MiddlewareRun {
+    /// Writes changes back when the run ends or is cancelled, so that they are kept in both cases.
+    fn drop(&mut self) {
+        if let Err(error) = self.flush() {
+            tracing::error!("what a middleware changed was lost: {error}");
+        }
+    }
+}
+
+impl RunHost for MiddlewareRun {
+    fn scope(&self) -> &TurnInfo {
+        self.fields().scope.get_or_init(|| Box::new(read::<WireScope<'_>>(self.link, "scope").into()))
+    }
+
+    fn metadata(&self) -> &Map<String, Value> {
+        self.fields().metadata.get(|| read_metadata(self.link))
+    }
+
+    fn metadata_mut(&mut self) -> &mut Map<String, Value> {
+        let link = self.link;
+        self.fields_mut().metadata.get_mut(|| read_metadata(link))
+    }
+}
+
+impl MessageHost for MiddlewareRun {
+    fn conversation(&self) -> &dyn ConversationHost {
+        self
+    }
+
+    fn agents(&self) -> &dyn AgentsHost {
+        &self.link
+    }
+
+    fn emit(&mut self, event: MessageEvent) {
+        if let Some(fields) = self.fields.get_mut() {
+            fields.events.take();
+        }
+        if let Err(error) = self.link.emit(&event) {
+            tracing::error!("a message event was lost: {error}");
+        }
+    }
+}

@@ -1,5 +1,5 @@
-//! Owns the runtime of a library. A library has its own copy of tokio, which knows nothing of the host's runtime: without
-//! one of its own, a timer or a task of the library would have nowhere to run.
+//! The tokio runtime of a library. A library has its own copy of tokio, whose thread-locals the host's runtime does
+//! not set: without a runtime of the library, its timers and tasks would have none.
 
 use std::cell::Cell;
 use std::ptr;
@@ -8,54 +8,58 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::runtime::{Builder, EnterGuard, Runtime};
 
-use crate::future::Around;
+use crate::future::PollScope;
 
-/// With one worker, a task that blocks would hold up the timers of all others.
+/// Two, because with one worker a task that blocks would delay the timers of all others.
 const WORKERS: usize = 2;
 
-/// Started by the first call into the library, shared by all of its extensions, and stopped when the host has let go of the
-/// last of them: a library that was replaced keeps neither threads nor files. Null while it is not needed.
+/// The runtime, shared by all extensions of the library. It is started by the first call into the library and stopped
+/// when the last [`RuntimeRef`] is dropped, so that a library that was replaced keeps neither threads nor open files.
+/// Null while it is not running.
 static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(ptr::null_mut());
 
-/// How many users there are. The runtime starts and stops under this lock.
-static USERS: Mutex<usize> = Mutex::new(0);
+/// The number of [`RuntimeRef`]s. The runtime is started and taken out of [`RUNTIME`] while this lock is held.
+static REFERENCES: Mutex<usize> = Mutex::new(0);
 
-/// Keeps the runtime running: an extension, its handle, or something that it registered. With the last one, tasks that
-/// extensions have left behind end.
-pub(super) struct User(());
+/// Keeps the runtime running. An extension, its handle and each of its registered parts own one. Dropping the last
+/// one stops the runtime, and with it the tasks that extensions have spawned and not awaited.
+pub(super) struct RuntimeRef(());
 
-impl User {
+impl RuntimeRef {
     pub(super) fn new() -> Self {
-        *USERS.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *REFERENCES.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         Self(())
     }
 }
 
-impl Drop for User {
+impl Drop for RuntimeRef {
     fn drop(&mut self) {
-        let mut users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
-        *users -= 1;
-        if *users > 0 {
+        let mut references = REFERENCES.lock().unwrap_or_else(PoisonError::into_inner);
+        *references -= 1;
+        if *references > 0 {
             return;
         }
         let runtime = RUNTIME.swap(ptr::null_mut(), Ordering::AcqRel);
-        drop(users);
+        drop(references);
         if !runtime.is_null() {
-            // SAFETY: It is a box of `start`, and was taken out of the one place that has it. Nobody is inside: whoever
-            // enters has a user, and there is none.
+            // SAFETY: `start` leaked this box into `RUNTIME`, and `swap` removed the only copy of the pointer. No
+            // thread is inside the runtime: code that enters it owns a `RuntimeRef`, and none is left.
             let runtime = unsafe { Box::from_raw(runtime) };
-            // Not waited for: this may be one of its own threads.
+            // Without waiting, because this may run on a thread of the runtime.
             runtime.shutdown_background();
         }
     }
 }
 
+/// Starts the runtime, unless another thread has just done so.
+///
 /// # Panics
-/// When the system has no threads left for the runtime; the panic stops at the border of the extension.
+/// If the system cannot create the threads of the runtime. The panic is caught within the library and reported to the
+/// host.
 #[expect(clippy::expect_used, reason = "see above")]
 #[cold]
 fn start() -> *mut Runtime {
-    let _users = USERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let _references = REFERENCES.lock().unwrap_or_else(PoisonError::into_inner);
     let running = RUNTIME.load(Ordering::Acquire);
     if !running.is_null() {
         return running;
@@ -69,46 +73,48 @@ fn start() -> *mut Runtime {
 }
 
 thread_local! {
-    /// Whether the runtime is entered on this thread: a layer inside of a layer of this library need not do it again.
+    /// Whether this thread is inside the runtime. Then a layer within a layer of this library need not enter it
+    /// again.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Inside of the runtime. Whoever enters has a [`User`] until it has left.
-pub(super) struct InRuntime;
+/// Enters the runtime. Whoever enters must own a [`RuntimeRef`] until the guard is dropped.
+pub(super) struct RuntimeScope;
 
-/// Leaves the runtime.
-pub(super) struct Inside(#[expect(dead_code, reason = "it is held, not read")] EnterGuard<'static>);
+/// Leaves the runtime when it is dropped.
+pub(super) struct Entered(#[expect(dead_code, reason = "it is held for its `drop`")] EnterGuard<'static>);
 
-impl Drop for Inside {
+impl Drop for Entered {
     fn drop(&mut self) {
         INSIDE.set(false);
     }
 }
 
-impl Around for InRuntime {
-    type Guard = Option<Inside>;
+impl PollScope for RuntimeScope {
+    type Guard = Option<Entered>;
 
-    fn enter(&self) -> Option<Inside> {
+    fn enter(&self) -> Option<Entered> {
         if INSIDE.get() {
             return None;
         }
         let running = RUNTIME.load(Ordering::Acquire);
         let running = if running.is_null() { start() } else { running };
-        // SAFETY: It runs until the last user is gone, and the one of whoever enters is there until the guard is not.
+        // SAFETY: The runtime is freed when the last `RuntimeRef` is dropped, and the caller owns one for longer than
+        // the guard lives.
         let runtime: &'static Runtime = unsafe { &*running };
-        let inside = Inside(runtime.enter());
+        let entered = Entered(runtime.enter());
         INSIDE.set(true);
-        Some(inside)
+        Some(entered)
     }
 }
 
-/// The same for a future that nothing else keeps the runtime running for.
-pub(super) struct AsUser(pub(super) User);
+/// Like [`RuntimeScope`], for a future that nothing else keeps the runtime running for.
+pub(super) struct OwningScope(pub(super) RuntimeRef);
 
-impl Around for AsUser {
-    type Guard = Option<Inside>;
+impl PollScope for OwningScope {
+    type Guard = Option<Entered>;
 
-    fn enter(&self) -> Option<Inside> {
-        InRuntime.enter()
+    fn enter(&self) -> Option<Entered> {
+        RuntimeScope.enter()
     }
 }

@@ -1,4 +1,4 @@
-//! Owns one call of a tool inside a library.
+//! One call of a tool: the host behind its context.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -8,12 +8,12 @@ use goondan_core::linkage::WireScope;
 use goondan_core::{AgentsHost, LogHost, LogLevel, Logger, Message, Result, ToolCallId, ToolName};
 use serde_json::{Map, Value};
 
-use super::extension::{fields_json, level_number};
 use super::host;
-use super::run::Link;
+use super::link::Link;
+use super::log::{fields_json, level_number};
 use crate::table::Text;
 
-/// Behind the `ToolContext` of a call.
+/// The host behind the `ToolContext` of one call. Fields are read from the host when they are first accessed.
 pub(super) struct ToolRun {
     link: Link,
     call: ToolCallId,
@@ -38,8 +38,8 @@ impl ToolRun {
 
 impl ToolHost for ToolRun {
     /// # Panics
-    /// When the host does not keep to the contract. The panic stops at the border of the extension.
-    #[expect(clippy::panic, reason = "there is no value to go on with")]
+    /// If the host breaks the contract. The panic is caught within the library and reported to the host.
+    #[expect(clippy::panic, reason = "the accessors of a context cannot return an error")]
     fn scope(&self) -> &TurnInfo {
         self.scope.get_or_init(|| {
             let scope = self.link.read("scope").and_then(|json| json.parse::<WireScope<'_>>());
@@ -56,8 +56,8 @@ impl ToolHost for ToolRun {
     }
 
     /// # Panics
-    /// As for the scope.
-    #[expect(clippy::panic, reason = "there is no value to go on with")]
+    /// As [`Self::scope`].
+    #[expect(clippy::panic, reason = "the accessors of a context cannot return an error")]
     fn message(&self) -> &Message {
         self.message.get_or_init(|| {
             let message = self.link.read("message").and_then(|json| json.parse());
@@ -87,7 +87,7 @@ impl ToolHost for ToolRun {
 impl LogHost for ToolRun {
     fn log(&self, level: LogLevel, text: &str, fields: &Map<String, Value>) {
         let (level, fields) = (level_number(level), fields_json(fields));
-        // SAFETY: The call lives; the texts are borrowed for this function.
+        // SAFETY: By the contract of `Link::new`, the call is valid; the texts are borrowed for this function.
         unsafe { (host().run_log)(self.link.raw(), level, Text::new(text.as_bytes()), Text::new(&fields)) };
     }
 }

@@ -1,9 +1,9 @@
-//! Owns a call of a library: what its functions `run_…` act on.
+//! One call of a library: the context that its functions `run_…` act on.
 
 use std::ptr::NonNull;
 
 use goondan_core::host::{ConversationHost, Snapshot, TurnInfo};
-use goondan_core::linkage::{Crossing, WireScope, WireToolItem};
+use goondan_core::linkage::{WireScope, WireToolItem};
 use goondan_core::{
     AgentsApi, Error, Kind, MessageEvent, Result, Step, StepContext, ToolCall, ToolCallContext, ToolContext, ToolItem,
     Turn,
@@ -12,83 +12,79 @@ use serde_json::de::SliceRead;
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
-use super::rest::Start;
-use crate::future::{Nothing, export};
-use crate::map;
-use crate::table::{Future, STEP, TOOL_CALL, TURN};
+use super::next::StartNext;
+use crate::future::{NoScope, export};
+use crate::json_map;
+use crate::table::Future;
 
-/// One call of a library. It lies still until the library's future is dropped.
+/// One call of a library. It is not moved until the future of the library is dropped.
 ///
-/// The library uses it from any thread, but by the contract changes nothing while it reads, and does nothing at all while
-/// the future of `next` runs: the rules that borrowing sets to a linked middleware.
+/// The library uses it from any thread. By the contract it changes nothing while it reads, and does not use the call
+/// at all while the future of `run_next` exists: the rules that the borrow checker enforces for a linked middleware.
 pub(super) struct Call<'a> {
-    pub(super) subject: Subject,
+    pub(super) context: CallContext,
     pub(super) runtime: Option<&'a Handle>,
 }
 
-/// What is called. The pointers lead to what the call was made from, and live as long; that they say `'static` means only
-/// that no lifetime can be written here.
-pub(super) enum Subject {
-    Turn(Run<Turn>),
-    Step(Run<Step>),
-    ToolCall(Run<ToolCall>),
+/// The context of a call. The pointers are valid as long as the call; their lifetime is `'static` only because the
+/// type of a call cannot name the real one.
+pub(super) enum CallContext {
+    Turn(MiddlewareCall<Turn>),
+    Step(MiddlewareCall<Step>),
+    ToolCall(MiddlewareCall<ToolCall>),
     Tool(NonNull<ToolContext<'static>>),
 }
 
-/// A run of a middleware.
-pub(super) struct Run<K: Kind> {
+/// The context of a middleware and the rest of the chain.
+pub(super) struct MiddlewareCall<K: Kind> {
     pub(super) ctx: NonNull<K::Context<'static>>,
-    pub(super) next: Start,
+    pub(super) next: StartNext,
 }
 
-// SAFETY: The contexts and `Next` are `Send` and `Sync`, and the contract sets the rules above.
-unsafe impl<K: Kind> Send for Run<K> {}
+// SAFETY: The contexts and `Next` are `Send` and `Sync`, and the contract sets the rules that `Call` documents.
+unsafe impl<K: Kind> Send for MiddlewareCall<K> {}
 // SAFETY: As above.
-unsafe impl<K: Kind> Sync for Run<K> {}
+unsafe impl<K: Kind> Sync for MiddlewareCall<K> {}
 // SAFETY: A `ToolContext` is `Send` and `Sync`.
-unsafe impl Send for Subject {}
+unsafe impl Send for CallContext {}
 // SAFETY: As above.
-unsafe impl Sync for Subject {}
+unsafe impl Sync for CallContext {}
 
-/// A kind of middleware, as a call of a library.
-pub(super) trait HostKind: Kind<Output: Crossing> {
-    /// The number of the kind in the tables.
-    const NUMBER: u32;
-    fn subject(run: Run<Self>) -> Subject;
+impl From<MiddlewareCall<Turn>> for CallContext {
+    fn from(call: MiddlewareCall<Turn>) -> Self {
+        Self::Turn(call)
+    }
 }
 
-macro_rules! host_kind {
-    ($kind:ident, $number:expr) => {
-        impl HostKind for $kind {
-            const NUMBER: u32 = $number;
-
-            fn subject(run: Run<Self>) -> Subject {
-                Subject::$kind(run)
-            }
-        }
-    };
+impl From<MiddlewareCall<Step>> for CallContext {
+    fn from(call: MiddlewareCall<Step>) -> Self {
+        Self::Step(call)
+    }
 }
 
-host_kind!(Turn, TURN);
-host_kind!(Step, STEP);
-host_kind!(ToolCall, TOOL_CALL);
+impl From<MiddlewareCall<ToolCall>> for CallContext {
+    fn from(call: MiddlewareCall<ToolCall>) -> Self {
+        Self::ToolCall(call)
+    }
+}
 
-impl<K: HostKind> Run<K> {
+impl<K: Kind> MiddlewareCall<K> {
     fn ctx(&self) -> &K::Context<'static> {
-        // SAFETY: The call lives as long as the borrow that the pointer came from, and nobody changes what it reads.
+        // SAFETY: `LibraryObject` drops the call before the borrow that the pointer was made of ends, and the
+        // contract forbids the library to change the context while it reads.
         unsafe { self.ctx.as_ref() }
     }
 
     /// # Safety
-    /// Nothing else may use the context meanwhile.
-    #[expect(clippy::mut_from_ref, reason = "the contract makes sure of what borrowing cannot")]
+    /// Nothing else may use the context while the borrow lasts.
+    #[expect(clippy::mut_from_ref, reason = "the contract guarantees exclusive access, which `&self` cannot express")]
     unsafe fn ctx_mut(&self) -> &mut K::Context<'static> {
-        // SAFETY: The call lives as long as the borrow that the pointer came from, and the caller keeps others away.
+        // SAFETY: As above for the validity; the caller guarantees exclusive access.
         unsafe { &mut *self.ctx.as_ptr() }
     }
 }
 
-/// The library asked for something that its kind of call does not have.
+/// The error for a field or function that this kind of call does not have.
 fn unknown(what: &str) -> Error {
     Error::msg(format!("this call has no `{what}`"))
 }
@@ -99,83 +95,86 @@ fn json(value: &(impl serde::Serialize + ?Sized)) -> Result<Vec<u8>> {
 
 impl Call<'_> {
     fn tool<'c>(ctx: &'c NonNull<ToolContext<'static>>) -> &'c ToolContext<'static> {
-        // SAFETY: The call lives as long as the borrow that the pointer came from.
+        // SAFETY: `LibraryObject` drops the call before the borrow that the pointer was made of ends.
         unsafe { ctx.as_ref() }
     }
 
     fn scope(&self) -> &TurnInfo {
-        match &self.subject {
-            Subject::Turn(run) => run.ctx().scope(),
-            Subject::Step(run) => run.ctx().scope(),
-            Subject::ToolCall(run) => run.ctx().scope(),
-            Subject::Tool(ctx) => Self::tool(ctx).scope(),
+        match &self.context {
+            CallContext::Turn(run) => run.ctx().scope(),
+            CallContext::Step(run) => run.ctx().scope(),
+            CallContext::ToolCall(run) => run.ctx().scope(),
+            CallContext::Tool(ctx) => Self::tool(ctx).scope(),
         }
     }
 
     fn metadata(&self) -> Option<&Map<String, Value>> {
-        match &self.subject {
-            Subject::Turn(run) => Some(run.ctx().metadata()),
-            Subject::Step(run) => Some(run.ctx().metadata()),
-            Subject::ToolCall(run) => Some(run.ctx().metadata()),
-            Subject::Tool(_) => None,
+        match &self.context {
+            CallContext::Turn(run) => Some(run.ctx().metadata()),
+            CallContext::Step(run) => Some(run.ctx().metadata()),
+            CallContext::ToolCall(run) => Some(run.ctx().metadata()),
+            CallContext::Tool(_) => None,
         }
     }
 
-    /// The JSON of a field.
+    /// Returns a field as JSON.
     pub(super) fn read(&self, field: &str) -> Result<Vec<u8>> {
-        match (field, &self.subject) {
+        match (field, &self.context) {
             ("metadata", _) => json(self.metadata().ok_or_else(|| unknown(field))?),
             ("scope", _) => json(&WireScope::from(self.scope())),
-            ("events", Subject::Turn(_) | Subject::Step(_)) => json(self.conversation()?.message_events()),
-            (_, Subject::Step(run)) => read_step(run.ctx(), field),
-            (_, Subject::ToolCall(run)) => read_tool_call(run.ctx(), field),
-            (_, Subject::Tool(ctx)) => read_tool(Self::tool(ctx), field),
-            (_, Subject::Turn(_)) => Err(unknown(field)),
+            ("events", CallContext::Turn(_) | CallContext::Step(_)) => json(self.conversation()?.message_events()),
+            (_, CallContext::Step(run)) => read_step(run.ctx(), field),
+            (_, CallContext::ToolCall(run)) => read_tool_call(run.ctx(), field),
+            (_, CallContext::Tool(ctx)) => read_tool(Self::tool(ctx), field),
+            (_, CallContext::Turn(_)) => Err(unknown(field)),
         }
     }
 
-    /// Puts JSON in the place of a field.
+    /// Replaces a field by JSON.
     ///
     /// # Safety
-    /// Nothing else may use the call meanwhile.
+    /// Nothing else may use the call at the same time.
     pub(super) unsafe fn write(&self, field: &str, json: &[u8]) -> Result<()> {
-        match (field, &self.subject) {
-            ("metadata", Subject::Turn(run)) => {
-                // SAFETY: The caller keeps others away.
+        match (field, &self.context) {
+            ("metadata", CallContext::Turn(run)) => {
+                // SAFETY: The caller guarantees exclusive access.
                 let ctx = unsafe { run.ctx_mut() };
-                map::replace(ctx.metadata_mut(), SliceRead::new(json))?;
+                json_map::overwrite(ctx.metadata_mut(), SliceRead::new(json))?;
             }
-            ("metadata", Subject::Step(run)) => {
+            ("metadata", CallContext::Step(run)) => {
                 // SAFETY: As above.
                 let ctx = unsafe { run.ctx_mut() };
-                map::replace(ctx.metadata_mut(), SliceRead::new(json))?;
+                json_map::overwrite(ctx.metadata_mut(), SliceRead::new(json))?;
             }
-            ("metadata", Subject::ToolCall(run)) => {
+            ("metadata", CallContext::ToolCall(run)) => {
                 // SAFETY: As above.
                 let ctx = unsafe { run.ctx_mut() };
-                map::replace(ctx.metadata_mut(), SliceRead::new(json))?;
+                json_map::overwrite(ctx.metadata_mut(), SliceRead::new(json))?;
             }
-            ("toolCatalog", Subject::Step(run)) => {
+            ("toolCatalog", CallContext::Step(run)) => {
                 let items: Vec<WireToolItem<'_>> = serde_json::from_slice(json)?;
                 // SAFETY: As above.
                 *unsafe { run.ctx_mut() }.tool_catalog_mut() = items.into_iter().map(ToolItem::from).collect();
             }
-            // SAFETY: As above.
-            ("args", Subject::ToolCall(run)) => *unsafe { run.ctx_mut() }.args_mut() = serde_json::from_slice(json)?,
+            ("args", CallContext::ToolCall(run)) => {
+                // SAFETY: As above.
+                let ctx = unsafe { run.ctx_mut() };
+                *ctx.args_mut() = serde_json::from_slice(json)?;
+            }
             _ => return Err(unknown(field)),
         }
         Ok(())
     }
 
     pub(super) fn conversation(&self) -> Result<&dyn ConversationHost> {
-        match &self.subject {
-            Subject::Turn(run) => Ok(run.ctx().conversation().host()),
-            Subject::Step(run) => Ok(run.ctx().conversation().host()),
-            Subject::ToolCall(_) | Subject::Tool(_) => Err(unknown("conversation")),
+        match &self.context {
+            CallContext::Turn(run) => Ok(run.ctx().conversation().host()),
+            CallContext::Step(run) => Ok(run.ctx().conversation().host()),
+            CallContext::ToolCall(_) | CallContext::Tool(_) => Err(unknown("conversation")),
         }
     }
 
-    /// A field of the message at `cursor`.
+    /// Returns a field of the message at `cursor`, or `None` if there is no message.
     pub(super) fn read_message(&self, snapshot: Snapshot, cursor: usize, field: &str) -> Result<Option<Vec<u8>>> {
         let Some((message, _)) = self.conversation()?.message_from(snapshot, cursor) else { return Ok(None) };
         match field {
@@ -191,45 +190,47 @@ impl Call<'_> {
     }
 
     /// # Safety
-    /// Nothing else may use the call meanwhile.
+    /// Nothing else may use the call at the same time.
     pub(super) unsafe fn emit(&self, event: MessageEvent) -> Result<()> {
-        match &self.subject {
-            // SAFETY: The caller keeps others away.
-            Subject::Turn(run) => unsafe { run.ctx_mut() }.emit(event),
+        match &self.context {
+            // SAFETY: The caller guarantees exclusive access.
+            CallContext::Turn(run) => unsafe { run.ctx_mut() }.emit(event),
             // SAFETY: As above.
-            Subject::Step(run) => unsafe { run.ctx_mut() }.emit(event),
-            Subject::ToolCall(_) | Subject::Tool(_) => return Err(unknown("messages")),
+            CallContext::Step(run) => unsafe { run.ctx_mut() }.emit(event),
+            CallContext::ToolCall(_) | CallContext::Tool(_) => return Err(unknown("messages")),
         }
         Ok(())
     }
 
-    /// Starts the rest of the onion.
+    /// Starts the rest of the chain.
     ///
     /// # Safety
-    /// Nothing else may use the call until the future is dropped, which must be before the call ends.
+    /// Nothing else may use the call until the library drops the future, which must be before the end of the call.
     pub(super) unsafe fn next(&self) -> Future {
-        match &self.subject {
-            // SAFETY: The caller guarantees what `start` asks for.
-            Subject::Turn(Run { next, .. }) | Subject::Step(Run { next, .. }) | Subject::ToolCall(Run { next, .. }) => unsafe {
-                next.start()
-            },
+        let next = match &self.context {
+            CallContext::Turn(run) => &run.next,
+            CallContext::Step(run) => &run.next,
+            CallContext::ToolCall(run) => &run.next,
             // SAFETY: The future borrows nothing.
-            Subject::Tool(_) => unsafe { export(Nothing, async { Err(unknown("next")) }) },
-        }
+            CallContext::Tool(_) => return unsafe { export(NoScope, async { Err(unknown("next")) }) },
+        };
+        // SAFETY: The caller guarantees the requirements of `start`; the `InlineNext` is pinned until the call is
+        // dropped.
+        unsafe { next.start() }
     }
 
     pub(super) fn agents(&self) -> Result<AgentsApi<'_>> {
-        match &self.subject {
-            Subject::Turn(run) => Ok(run.ctx().agents()),
-            Subject::Step(run) => Ok(run.ctx().agents()),
-            Subject::Tool(ctx) => Ok(Self::tool(ctx).runtime()),
-            // AGENTS-02.
-            Subject::ToolCall(_) => Err(unknown("agents")),
+        match &self.context {
+            CallContext::Turn(run) => Ok(run.ctx().agents()),
+            CallContext::Step(run) => Ok(run.ctx().agents()),
+            CallContext::Tool(ctx) => Ok(Self::tool(ctx).runtime()),
+            // AGENTS-02: a tool-call middleware reaches no other agents.
+            CallContext::ToolCall(_) => Err(unknown("agents")),
         }
     }
 
     pub(super) fn logger(&self) -> Option<goondan_core::Logger<'_>> {
-        if let Subject::Tool(ctx) = &self.subject { Some(Self::tool(ctx).logger()) } else { None }
+        if let CallContext::Tool(ctx) = &self.context { Some(Self::tool(ctx).logger()) } else { None }
     }
 }
 

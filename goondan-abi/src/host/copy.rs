@@ -1,9 +1,9 @@
-//! Owns the copies that libraries are loaded from: files that nobody else writes to, in a directory that goes away with the
-//! process, or if that is killed, when another one makes its own.
+//! The copies that libraries are loaded from, in a directory that only this process uses. It is removed when the
+//! process exits or, if the process is killed, when another one creates its own.
 //!
-//! Every library is loaded from a copy, not only one that comes in the place of another: the first is the one that will be
-//! replaced. The system tells files by their names, and gives the old code again for a name that it knows; and a mapped
-//! file that somebody writes to, as `cp` does, changes or ends the program that runs it.
+//! Every library is loaded from a copy, not only one that replaces another: the first one is the one that will be
+//! replaced. The system identifies libraries by path, and returns the old code for a path that it knows; and writing
+//! to a mapped file, as `cp` does, changes or crashes the program that runs it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
@@ -13,17 +13,17 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Makes a copy of `file` under a name that no copy had before.
-pub(super) fn of(file: &Path) -> io::Result<PathBuf> {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    // The name of the file at the end, for whoever looks at a backtrace or a list of mapped files.
+/// Copies `file` to a path that no copy had before.
+pub(super) fn create(file: &Path) -> io::Result<PathBuf> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // The path ends with the name of the file, for readers of backtraces and lists of mapped files.
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let copy = directory()?.join(format!("{}-{name}", LAST.fetch_add(1, Ordering::Relaxed)));
+    let copy = directory()?.join(format!("{}-{name}", NEXT.fetch_add(1, Ordering::Relaxed)));
     fs::copy(file, &copy)?;
     Ok(copy)
 }
 
-/// Whether two files hold the same bytes.
+/// Returns whether two files have the same content.
 pub(super) fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
     let (mut one, mut other) = (File::open(one)?, File::open(other)?);
     if one.metadata()?.len() != other.metadata()?.len() {
@@ -41,56 +41,57 @@ pub(super) fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
     }
 }
 
-struct Directory {
+/// The directory of this process.
+struct CopyDirectory {
     path: PathBuf,
-    /// A fork of the process is not the one whose end counts.
+    /// The process that created it. A fork exits without removing it.
     process: u32,
-    /// Locked for as long as the process lives, however that ends: see `sweep`.
+    /// Keeps the directory locked until the process ends, in whatever way; see `sweep`.
     _lock: File,
 }
 
-static DIRECTORY: OnceLock<Directory> = OnceLock::new();
+static DIRECTORY: OnceLock<CopyDirectory> = OnceLock::new();
 
-/// The directory of this process, which only its user can look into.
+/// Returns the directory of this process, which only its user can access.
 fn directory() -> io::Result<&'static Path> {
-    static MAKING: Mutex<()> = Mutex::new(());
-    let _alone = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    static CREATING: Mutex<()> = Mutex::new(());
+    let _guard = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(directory) = DIRECTORY.get() {
         return Ok(&directory.path);
     }
     let root = std::path::absolute(std::env::temp_dir())?;
     sweep(&root);
-    let (path, lock) = make_directory(&root)?;
-    // SAFETY: The function takes a function that may be called at any time from the end of `main` on.
+    let (path, lock) = create_locked(&root)?;
+    // SAFETY: `atexit` requires a function that can be called when the process exits; `remove` only uses statics.
     unsafe { atexit(remove) };
-    Ok(&DIRECTORY.get_or_init(|| Directory { path, process: process::id(), _lock: lock }).path)
+    Ok(&DIRECTORY.get_or_init(|| CopyDirectory { path, process: process::id(), _lock: lock }).path)
 }
 
-/// What the names of such directories begin with.
+/// The prefix of the names of such directories.
 const PREFIX: &str = "goondan-libraries-";
 
-/// Makes a directory that is locked from the moment on that it has its name.
-fn make_directory(root: &Path) -> io::Result<(PathBuf, File)> {
-    let unlocked = make_unlocked(root)?;
+/// Creates a directory. It is locked before it gets its final name, so that no other process sweeps it.
+fn create_locked(root: &Path) -> io::Result<(PathBuf, File)> {
+    let unlocked = create_unlocked(root)?;
     let named = File::open(&unlocked).and_then(|lock| {
-        // Where nothing can be locked, nothing is swept.
+        // On a file system without locks, no directory is swept either.
         _ = lock.try_lock();
-        // Processes of two containers may have one number, but no two directories here have one inode.
+        // Two containers can have processes with the same id, but no two directories here have the same inode.
         let path = root.join(format!("{PREFIX}{}-{}", process::id(), lock.metadata()?.ino()));
         fs::rename(&unlocked, &path).map(|()| (path, lock))
     });
     if named.is_err() {
-        // The first error is the one to tell.
+        // A failure to clean up would hide the error that caused it.
         _ = fs::remove_dir(&unlocked);
     }
     named
 }
 
-fn make_unlocked(root: &Path) -> io::Result<PathBuf> {
+fn create_unlocked(root: &Path) -> io::Result<PathBuf> {
     for number in 0_u32.. {
         let path = root.join(format!("goondan-new-{}-{number}", process::id()));
         match DirBuilder::new().mode(0o700).create(&path) {
-            // Left behind by a process that was killed, or put there by somebody: it is not ours.
+            // Left by a process that was killed, or created by another user, so it must not be used.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|()| path),
         }
@@ -98,8 +99,8 @@ fn make_unlocked(root: &Path) -> io::Result<PathBuf> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes the directories of processes that were killed: nobody holds their locks. What cannot be looked into or removed
-/// is somebody else's.
+/// Removes the directories of processes that were killed, which are those that nothing locks. Directories that cannot
+/// be opened or removed belong to other users and are skipped.
 fn sweep(root: &Path) {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
@@ -113,13 +114,13 @@ fn sweep(root: &Path) {
 }
 
 unsafe extern "C" {
-    /// Of the C library: has `end` called when the process exits.
+    /// Of the C library: registers `end` to be called when the process exits.
     fn atexit(end: extern "C" fn()) -> i32;
 }
 
 extern "C" fn remove() {
     if let Some(directory) = DIRECTORY.get().filter(|directory| directory.process == process::id()) {
-        // What cannot be removed is for whoever cleans the directory of temporary files.
+        // If it cannot be removed, it stays until the directory for temporary files is cleaned.
         _ = fs::remove_dir_all(&directory.path);
     }
 }

@@ -1,4 +1,4 @@
-//! Owns the declaration of a library, read from bytes that may be anything, and whether this program can live with it.
+//! Parses the declaration of a library from untrusted bytes, and checks whether this program can load the library.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use goondan_core::{API_VERSION, Error, ErrorCode, Result};
 
 use crate::table::{ABI_MAJOR, ABI_MINOR, Declaration, MAGIC, PluginTable};
 
-/// What a library says of itself.
+/// The declaration of a library, parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Declared {
     pub(super) abi_major: u32,
@@ -20,16 +20,16 @@ pub(super) struct Declared {
     pub(super) sdk_version: String,
 }
 
-/// Up to here the form is the same in all versions.
+/// The size of the part whose layout is the same in all versions.
 const FROZEN: usize = 64;
 
 impl Declared {
-    /// Reads a declaration.
+    /// Parses a declaration.
     ///
     /// # Errors
-    /// `E_EXT_LOAD` when it is none.
+    /// `E_EXT_LOAD` if the bytes are no declaration.
     pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Self> {
-        let none = |what: &str| {
+        let malformed = |what: &str| {
             Error::new(ErrorCode::EXT_LOAD, format!("the declaration in `{}` {what}", path.display()))
                 .suggest("build or copy the library again")
         };
@@ -38,16 +38,16 @@ impl Declared {
             bytes.map(u32::from_ne_bytes).unwrap_or_default()
         };
         if bytes.len() < FROZEN {
-            return Err(none(&format!("is cut off after {} bytes", bytes.len())));
+            return Err(malformed(&format!("is cut off after {} bytes", bytes.len())));
         }
         if !bytes.starts_with(&MAGIC) {
-            return Err(none("does not start as one"));
+            return Err(malformed("does not start with its magic bytes"));
         }
         let size = number(std::mem::offset_of!(Declaration, size));
         if size < FROZEN as u32 || size as usize > bytes.len() {
-            return Err(none(&format!("claims {size} bytes and has {}", bytes.len())));
+            return Err(malformed(&format!("claims {size} bytes and has {}", bytes.len())));
         }
-        // What a longer or shorter one of another version would have there, nobody knows.
+        // A shorter declaration, of another version, has no texts at the offsets below.
         let complete = size as usize >= size_of::<Declaration>();
         let text = |offset: usize, length: usize| {
             let bytes = bytes.get(offset..offset + length).filter(|_| complete).unwrap_or_default();
@@ -67,10 +67,11 @@ impl Declared {
         })
     }
 
-    /// Whether this program can load the library (COMPAT-01).
+    /// Checks whether this program can load the library.
     ///
     /// # Errors
-    /// `E_EXT_COMPAT` with what the library has, what this program has, and the remedy.
+    /// `E_EXT_COMPAT` with the versions of the library and of this program, and the remedy, if it cannot.
+    // COMPAT-01
     pub(super) fn check(&self, path: &Path) -> Result<()> {
         let refused = |theirs: String, ours: String, remedy: &'static str| {
             let message = format!("`{}` {theirs}; this program {ours}", path.display());
@@ -96,7 +97,7 @@ impl Declared {
                 "remove `panic = \"abort\"` from the profile that the library is built with",
             );
         }
-        // Entries are only ever added: what is shorter than version 1.0 is none.
+        // Entries are only ever added, so a table that is shorter than that of version 1.0 is invalid.
         if (self.plugin_table_size as usize) < std::mem::offset_of!(PluginTable, register) + size_of::<usize>() {
             let theirs = format!("has a table of {} bytes", self.plugin_table_size);
             return refused(theirs, format!("needs {}", size_of::<PluginTable>()), same);

@@ -1,4 +1,4 @@
-//! Owns the digests of files: what a bundle pins a library by.
+//! SHA-256 digests of files, by which a bundle pins a library.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::path::Path;
 use goondan_core::{Error, ErrorCode, Result};
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 digest of a file, in lower-case hexadecimal digits.
+/// Returns the SHA-256 digest of a file in lower-case hexadecimal digits.
 pub(super) fn of_file(path: &Path) -> Result<String> {
     let failed = |error: std::io::Error| {
         Error::new(ErrorCode::EXT_LOAD, format!("`{}` cannot be read: {error}", path.display()))
@@ -28,7 +28,7 @@ pub(super) fn of_file(path: &Path) -> Result<String> {
 
 fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing into a string does not fail.
+        // Writing to a string does not fail.
         _ = write!(text, "{byte:02x}");
         text
     })
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_digest_is_the_one_that_everybody_computes() {
+    fn the_digest_is_that_of_sha256sum() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("abc");
         std::fs::write(&path, "abc").unwrap();

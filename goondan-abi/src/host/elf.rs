@@ -1,5 +1,5 @@
-//! Owns the reading of a library file: its declaration and its records, as bytes. Nothing of the file runs, and what it
-//! says of itself is believed only as far as the file reaches.
+//! Reads the declaration and the records of a library file, as bytes. No code of the file runs, and its offsets and
+//! sizes are checked against the length of the file.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
@@ -11,21 +11,21 @@ use object::{Architecture, Endianness, Object, ObjectSection, ObjectSymbol, Read
 
 use crate::table::DECLARATION_SYMBOL;
 
-/// The section that the records of extensions lie in.
+/// The section of the records of extensions.
 const RECORDS: &str = ".goondan";
-/// No library has more to say of its extensions.
-const MOST_RECORDS: u64 = 16 << 20;
-/// No declaration is larger.
-const MOST_DECLARATION: u64 = 1 << 16;
+/// The most bytes of records that are read. No real library has more.
+const MAX_RECORDS: u64 = 16 << 20;
+/// The most bytes of a declaration that are read. No declaration is larger.
+const MAX_DECLARATION: u64 = 1 << 16;
 
-/// What a file holds for us.
+/// The parts of a file that the host reads.
 #[derive(Debug)]
 pub(super) struct Contents {
     pub(super) declaration: Vec<u8>,
     pub(super) records: Vec<u8>,
 }
 
-/// A file that is no library, and what it is instead.
+/// The error for a file that is no library.
 fn refused(path: &Path, what: impl AsRef<str>) -> Error {
     Error::new(ErrorCode::EXT_LOAD, format!("`{}` {}", path.display(), what.as_ref()))
 }
@@ -34,7 +34,7 @@ fn damaged(path: &Path, what: &str) -> Error {
     refused(path, format!("is damaged or incomplete: {what}")).suggest("build or copy it again")
 }
 
-/// A library for another kind of machine.
+/// The error for a library that was built for another kind of machine.
 fn foreign(path: &Path, built_for: &str) -> Error {
     let host = std::env::consts::ARCH;
     let message = format!("`{}` was built for {built_for}; this program runs on {host}", path.display());
@@ -53,9 +53,9 @@ pub(super) fn read(path: &Path) -> Result<Contents> {
     Ok(Contents { declaration: declaration(path, &library)?, records: records(path, &library)? })
 }
 
-type Library<'a> = ElfFile64<'a, Endianness, &'a ReadCache<File>>;
+type Elf<'a> = ElfFile64<'a, Endianness, &'a ReadCache<File>>;
 
-/// Opens what is a file: the name of a pipe would not even open, and a directory cannot be read.
+/// Opens an ordinary file. Opening a pipe would block, and a directory cannot be read.
 fn open(path: &Path) -> Result<File> {
     let unreadable = |error: std::io::Error| {
         let suggestion = match error.kind() {
@@ -75,7 +75,7 @@ fn open(path: &Path) -> Result<File> {
     File::open(path).map_err(unreadable)
 }
 
-/// Tells by the first bytes what kind of file it is.
+/// Checks the first bytes of the file.
 fn check_identity(path: &Path, file: &mut File) -> Result<()> {
     let mut start = Vec::new();
     let read = file.by_ref().take(6).read_to_end(&mut start).and_then(|_| file.rewind());
@@ -92,7 +92,7 @@ fn check_identity(path: &Path, file: &mut File) -> Result<()> {
     }
 }
 
-fn check_machine(path: &Path, library: &Library<'_>) -> Result<()> {
+fn check_machine(path: &Path, library: &Elf<'_>) -> Result<()> {
     let ours = match std::env::consts::ARCH {
         "x86_64" => Architecture::X86_64,
         "aarch64" => Architecture::Aarch64,
@@ -117,19 +117,19 @@ fn check_machine(path: &Path, library: &Library<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Everything that loading would map must be there.
-fn check_segments(path: &Path, library: &Library<'_>, cache: &ReadCache<File>) -> Result<()> {
+/// Checks that the file contains all segments that loading maps.
+fn check_segments(path: &Path, library: &Elf<'_>, cache: &ReadCache<File>) -> Result<()> {
     let length = cache.len().map_err(|()| damaged(path, "its length is not known"))?;
     for segment in library.elf_program_headers() {
         let (start, size) = segment.file_range(library.endian());
         if start.checked_add(size).is_none_or(|end| end > length) {
-            return Err(damaged(path, &format!("a part of it lies behind its end, at {length} bytes")));
+            return Err(damaged(path, &format!("a part of it is beyond its end, at {length} bytes")));
         }
     }
     Ok(())
 }
 
-fn declaration(path: &Path, library: &Library<'_>) -> Result<Vec<u8>> {
+fn declaration(path: &Path, library: &Elf<'_>) -> Result<Vec<u8>> {
     let name = |symbol: &object::read::elf::ElfSymbol64<'_, '_, Endianness, &ReadCache<File>>| {
         symbol.name().unwrap_or_default().to_owned()
     };
@@ -147,18 +147,18 @@ fn declaration(path: &Path, library: &Library<'_>) -> Result<Vec<u8>> {
                 .suggest("the crate depends on `goondan`, names it, and has `crate-type = [\"rlib\", \"cdylib\"]`"),
         });
     };
-    let (address, size) = (symbol.address(), symbol.size().min(MOST_DECLARATION));
+    let (address, size) = (symbol.address(), symbol.size().min(MAX_DECLARATION));
     let holds = |section: &object::read::elf::ElfSection64<'_, '_, Endianness, &ReadCache<File>>| {
         section.address() <= address && address < section.address().saturating_add(section.size())
     };
     let section = library.sections().find(|section| section.address() != 0 && holds(section));
     let data = section.and_then(|section| section.data_range(address, size).ok().flatten());
-    data.map(<[u8]>::to_vec).ok_or_else(|| damaged(path, "its declaration lies nowhere in it"))
+    data.map(<[u8]>::to_vec).ok_or_else(|| damaged(path, "its declaration is in none of its sections"))
 }
 
-fn records(path: &Path, library: &Library<'_>) -> Result<Vec<u8>> {
+fn records(path: &Path, library: &Elf<'_>) -> Result<Vec<u8>> {
     let Some(section) = library.section_by_name(RECORDS) else { return Ok(Vec::new()) };
-    if section.size() > MOST_RECORDS {
+    if section.size() > MAX_RECORDS {
         return Err(damaged(path, &format!("its records claim to be {} bytes long", section.size())));
     }
     section.data().map(<[u8]>::to_vec).map_err(|error| damaged(path, &format!("its records: {error}")))

@@ -1,4 +1,4 @@
-//! Owns the functions `extension_…`: what a library's extension does in one conversation.
+//! The functions `extension_…`: registration, state and events of a library's extension in one conversation.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -9,31 +9,32 @@ use goondan_core::{AnyRegistration, Deliveries, Error, Event, ExtensionApi, Logg
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
-use super::object::Remote;
+use super::object::LibraryObject;
 use crate::bytes::{answer, ask};
-use crate::panic::logged;
+use crate::panic::catch_or_log;
 use crate::table::{self, Buffer, Object, Registration, Text};
 
-/// What a handle of a library leads to.
-pub(super) struct Extension {
+/// One extension of a library in one conversation. The library holds a handle to it, which is the pointer of a leaked
+/// box, until it calls `extension_release`.
+pub(super) struct HostExtension {
     pub(super) api: ExtensionApi,
     /// The runtime that the extension was registered in.
     pub(super) runtime: Option<Handle>,
 }
 
-impl Extension {
+impl HostExtension {
     pub(super) fn into_handle(self) -> *const c_void {
         Box::into_raw(Box::new(self)).cast()
     }
 
-    fn remote(&self, object: Object) -> Remote {
-        Remote::new(object, self.runtime.clone())
+    fn library_object(&self, object: Object) -> LibraryObject {
+        LibraryObject::new(object, self.runtime.clone())
     }
 
-    fn note(&self, registration: &Registration, text: &str) -> Result<()> {
+    fn register(&self, registration: &Registration, text: &str) -> Result<()> {
         let Registration { kind, priority, object: Object { data, table }, .. } = *registration;
-        // First, so that it ends also when it is refused.
-        let object = self.remote(Object { data, table });
+        // Wrapped first, so that the object is dropped even if the registration fails.
+        let object = self.library_object(Object { data, table });
         let options = || {
             let mut options: Options = serde_json::from_str(text)?;
             options.priority = priority;
@@ -55,13 +56,13 @@ impl Extension {
 }
 
 /// # Safety
-/// `handle` must be one that the library was given and has not released.
-unsafe fn the<'a>(handle: *const c_void) -> &'a Extension {
-    // SAFETY: The caller guarantees the box of `into_handle`.
-    unsafe { &*handle.cast::<Extension>() }
+/// `handle` must be one that the library received and has not released.
+unsafe fn from_handle<'a>(handle: *const c_void) -> &'a HostExtension {
+    // SAFETY: The caller guarantees the pointer of a box that `into_handle` leaked.
+    unsafe { &*handle.cast::<HostExtension>() }
 }
 
-/// Writes one line to `logger`.
+/// Writes a line with the fields of a JSON object to `logger`.
 pub(super) fn write(mut logger: Logger<'_>, level: u32, text: &str, fields: &[u8]) {
     for (key, value) in serde_json::from_slice::<Map<String, Value>>(fields).unwrap_or_default() {
         logger = logger.with(key, value);
@@ -75,13 +76,13 @@ pub(super) fn write(mut logger: Logger<'_>, level: u32, text: &str, fields: &[u8
 }
 
 pub(super) unsafe extern "C" fn log(handle: *const c_void, level: u32, text: Text, fields: Text) {
-    // SAFETY: By the contract a handle of ours.
-    let extension = unsafe { the(handle) };
-    // SAFETY: The text is borrowed for this function.
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
+    // SAFETY: The contract makes the text valid for this call.
     let text = unsafe { text.str() };
     // SAFETY: As above.
     let fields = unsafe { fields.bytes() };
-    logged("a log line", || write(extension.api.logger(), level, text, fields));
+    catch_or_log("a log line", || write(extension.api.logger(), level, text, fields));
 }
 
 pub(super) unsafe extern "C" fn register(
@@ -89,21 +90,21 @@ pub(super) unsafe extern "C" fn register(
     registration: *const Registration,
     error: *mut Buffer,
 ) -> i32 {
-    // SAFETY: By the contract a handle of ours.
-    let extension = unsafe { the(handle) };
-    // SAFETY: The registration is borrowed for this function; its object is ours from now on.
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
+    // SAFETY: The contract makes the registration valid for this call. Its object belongs to the host from now on.
     let registration = unsafe { &*registration };
     // SAFETY: As above.
     let text = unsafe { registration.text.str() };
-    // SAFETY: By the contract a place for the error.
-    unsafe { answer(error, || extension.note(registration, text).map(|()| Some(Buffer::EMPTY))) }
+    // SAFETY: The contract requires a writable `error`.
+    unsafe { answer(error, || extension.register(registration, text).map(|()| Some(Buffer::EMPTY))) }
 }
 
 pub(super) unsafe extern "C" fn state(handle: *const c_void, output: *mut Buffer) -> i32 {
-    // SAFETY: By the contract a handle of ours.
-    let extension = unsafe { the(handle) };
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
     let state = || extension.api.host().state().map(|state| Buffer::json(&state)).transpose();
-    // SAFETY: By the contract a place for the output.
+    // SAFETY: The contract requires a writable `output`.
     unsafe { answer(output, state) }
 }
 
@@ -113,30 +114,30 @@ pub(super) unsafe extern "C" fn update_state(
     change: unsafe extern "C" fn(*mut c_void, Text, *mut Buffer) -> i32,
     error: *mut Buffer,
 ) -> i32 {
-    // SAFETY: By the contract a handle of ours.
-    let extension = unsafe { the(handle) };
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
     let update = || {
         extension.api.host().update_state(&mut |state| {
             let state = state.map(|state| serde_json::to_vec(&state)).transpose()?;
             let state = state.as_deref().map_or(Text::EMPTY, Text::new);
-            // SAFETY: The library gave `data` for this function; the text is borrowed for it.
+            // SAFETY: The library passed `data` together with `change`; the text is borrowed for the call.
             let changed = ask(|output| unsafe { change(data, state, output) })?;
             changed.ok_or_else(|| Error::msg("the library gave no state"))?.parse()
         })?;
         Ok(Some(Buffer::EMPTY))
     };
-    // SAFETY: By the contract a place for the error.
+    // SAFETY: The contract requires a writable `error`.
     unsafe { answer(error, update) }
 }
 
 pub(super) unsafe extern "C" fn subscribe(handle: *const c_void, pattern: Text, once: u32, handler: Object) -> u64 {
-    // SAFETY: By the contract a handle of ours.
-    let extension = unsafe { the(handle) };
-    // SAFETY: The text is borrowed for this function.
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
+    // SAFETY: The contract makes the text valid for this call.
     let pattern = unsafe { pattern.str() };
-    let handler = Arc::new(extension.remote(handler));
+    let handler = Arc::new(extension.library_object(handler));
     let limit = if once == 1 { Deliveries::One } else { Deliveries::All };
-    logged("subscribing", || match pattern.parse() {
+    catch_or_log("subscribing", || match pattern.parse() {
         Ok(pattern) => extension.api.host().subscribe(pattern, limit, handler),
         Err(error) => {
             tracing::error!(pattern, "a library subscribed to what is no pattern: {error}");
@@ -147,19 +148,19 @@ pub(super) unsafe extern "C" fn subscribe(handle: *const c_void, pattern: Text, 
 }
 
 pub(super) unsafe extern "C" fn unsubscribe(handle: *const c_void, subscription: u64) {
-    // SAFETY: By the contract a handle of ours.
-    let extension = unsafe { the(handle) };
-    logged("unsubscribing", || extension.api.host().unsubscribe(subscription));
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
+    catch_or_log("unsubscribing", || extension.api.host().unsubscribe(subscription));
 }
 
 pub(super) unsafe extern "C" fn emit(handle: *const c_void, name: Text, args: Text) {
-    // SAFETY: By the contract a handle of ours.
-    let extension = unsafe { the(handle) };
-    // SAFETY: The text is borrowed for this function.
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
+    // SAFETY: The contract makes the text valid for this call.
     let name = unsafe { name.str() };
     // SAFETY: As above.
     let args = unsafe { args.bytes() };
-    logged("emitting an event", || {
+    catch_or_log("emitting an event", || {
         let args = serde_json::from_slice::<Vec<Value>>(args).map_err(Error::from);
         match args.and_then(|args| Event::new(name, args)) {
             Ok(event) => extension.api.host().emit(event),
@@ -169,8 +170,8 @@ pub(super) unsafe extern "C" fn emit(handle: *const c_void, name: Text, args: Te
 }
 
 pub(super) unsafe extern "C" fn release(handle: *const c_void) {
-    logged("releasing a handle", || {
-        // SAFETY: By the contract a handle of ours, which the library gives up.
-        drop(unsafe { Box::from_raw(handle.cast_mut().cast::<Extension>()) });
+    catch_or_log("releasing a handle", || {
+        // SAFETY: The contract requires a handle of this host, whose ownership the library gives up.
+        drop(unsafe { Box::from_raw(handle.cast_mut().cast::<HostExtension>()) });
     });
 }

@@ -1,4 +1,4 @@
-//! Owns inspection: what is known of a library before any code of it runs (LINK-02).
+//! Inspects a library file: everything that is known of it before any of its code runs (LINK-02).
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -10,16 +10,16 @@ use super::record::ExtensionRecord;
 use super::schemas::{self, ExtensionSchemas};
 use super::{digest, elf, record};
 
-/// Libraries of extensions: [`Library::inspect`] is the way in.
+/// Libraries of extensions. [`Library::inspect`] is the entry point.
 #[derive(Debug)]
 pub enum Library {}
 
 impl Library {
-    /// Reads the library at `path`, and checks whether this program could load it. Nothing of the file runs.
+    /// Reads the library at `path`, and checks whether this program could load it. No code of the file runs.
     ///
     /// # Errors
-    /// `E_EXT_LOAD` when the file is no library of goondan, is damaged, or cannot be read; `E_EXT_COMPAT`, with both
-    /// versions and the remedy, when it was built for another version or kind of machine.
+    /// `E_EXT_LOAD` if the file is no library of goondan, is damaged, or cannot be read; `E_EXT_COMPAT`, with both
+    /// versions and the remedy, if it was built for another version or another kind of machine.
     pub fn inspect(path: impl AsRef<Path>) -> Result<Inspected> {
         let path = path.as_ref();
         let contents = elf::read(path)?;
@@ -32,8 +32,8 @@ impl Library {
     }
 }
 
-/// Splits `records` into those of the library's own crate and those of crates that it merely links. The linker lays the
-/// objects of the crate that it links for before those of other crates, so the first record tells which crate that is.
+/// Splits `records` into those of the library's own crate and those of its dependencies. The linker places the
+/// objects of the crate that it links before those of other crates, so the first record is one of the own crate.
 fn own_package(path: &Path, records: Vec<ExtensionRecord>) -> Result<(Vec<ExtensionRecord>, Vec<ExtensionRecord>)> {
     let Some(package) = records.first().map(|record| record.package.clone()) else {
         let message = format!("`{}` holds no extension", path.display());
@@ -43,40 +43,40 @@ fn own_package(path: &Path, records: Vec<ExtensionRecord>) -> Result<(Vec<Extens
     Ok(records.into_iter().partition(|record| record.package == package))
 }
 
-/// A library that was read and not loaded.
+/// A library that was inspected and not loaded yet.
 #[derive(Clone, Debug)]
 pub struct Inspected {
     pub(super) path: PathBuf,
-    /// The declaration as it lies in the file.
+    /// The declaration as bytes, to compare it with the loaded one.
     pub(super) bytes: Vec<u8>,
     pub(super) declared: Declared,
     own: Vec<ExtensionRecord>,
     linked_in: Vec<ExtensionRecord>,
     schemas: Option<Vec<ExtensionSchemas>>,
-    /// Of the file, for whoever asked for it: then nothing else is loaded.
+    /// The digest of the file once `sha256` was called. From then on only a file with this digest is loaded.
     digest: OnceLock<String>,
 }
 
 impl Inspected {
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The crate that the library was built of.
+    /// Returns the name of the crate that the library was built from.
     pub fn package(&self) -> &str {
         self.own.first().map(|record| record.package.as_str()).unwrap_or_default()
     }
 
-    /// The extensions of that crate.
+    /// Returns the extensions of that crate.
     pub fn extensions(&self) -> &[ExtensionRecord] {
         &self.own
     }
 
-    /// The extension that is meant by `name`: the one called so, or the only one.
+    /// Returns the extension that `name` refers to: the only one, whatever its name, or the one of that name.
     ///
     /// # Errors
-    /// `E_EXT_LOAD` when there are several, and none is called so.
+    /// `E_EXT_LOAD` if there are several extensions, and none has that name.
     pub fn extension(&self, name: &str) -> Result<&ExtensionRecord> {
         if let [only] = self.own.as_slice() {
             return Ok(only);
@@ -89,15 +89,31 @@ impl Inspected {
         })
     }
 
-    /// The schemas of the extensions, if they are packed into the file.
+    /// Returns the schemas of the extensions, if they are packed into the file.
     pub fn schemas(&self) -> Option<&[ExtensionSchemas]> {
         self.schemas.as_deref()
     }
 
-    /// The SHA-256 digest of the file, in lower-case hexadecimal digits. What is loaded afterwards has it.
+    /// Packs `schemas` into the file. Schemas that were packed before are replaced. The file still loads, because
+    /// bytes after the end of a library are not mapped. It is replaced atomically, so a program that has loaded it
+    /// keeps the old one.
     ///
     /// # Errors
-    /// `E_EXT_LOAD` when the file cannot be read.
+    /// `E_EXT_LOAD` if an extension of this library has no schemas in `schemas`; `E_IO` if the file cannot be
+    /// written.
+    pub fn pack(&self, schemas: &[ExtensionSchemas]) -> Result<()> {
+        if let Some(lost) = self.own.iter().find(|record| schemas.iter().all(|s| s.name != record.name)) {
+            let message = format!("there are no schemas of the extension `{}`", lost.name);
+            return Err(Error::new(ErrorCode::EXT_LOAD, message).suggest("build the library again"));
+        }
+        schemas::pack(&self.path, schemas)
+    }
+
+    /// Returns the SHA-256 digest of the file in lower-case hexadecimal digits. If the library is loaded afterwards,
+    /// the loaded file has this digest.
+    ///
+    /// # Errors
+    /// `E_EXT_LOAD` if the file cannot be read.
     pub fn sha256(&self) -> Result<String> {
         match self.digest.get() {
             Some(digest) => Ok(digest.clone()),
@@ -105,39 +121,39 @@ impl Inspected {
         }
     }
 
-    /// Whether `copy` is one of what was inspected.
+    /// Returns whether `copy` is a copy of the file that was inspected.
     pub(super) fn is_copied_to(&self, copy: &Path) -> bool {
         let same_digest = || self.digest.get().is_none_or(|digest| digest::of_file(copy).is_ok_and(|of| of == *digest));
         let copied = Library::inspect(copy);
         copied.is_ok_and(|copied| copied.bytes == self.bytes && copied.own == self.own) && same_digest()
     }
 
-    /// Extensions of other crates that the library was linked with. It does not offer them.
+    /// Returns the extensions of other crates that are linked into the library. It does not offer them.
     pub fn linked_in(&self) -> &[ExtensionRecord] {
         &self.linked_in
     }
 
-    /// The version of the ABI that it was built for, as `major.minor`.
+    /// Returns the version of the ABI that the library was built for, as `major.minor`.
     pub fn abi_version(&self) -> String {
         format!("{}.{}", self.declared.abi_major, self.declared.abi_minor)
     }
 
-    /// The version of the contract that it was built for.
+    /// Returns the version of the extension contract that the library was built for.
     pub fn api_version(&self) -> &str {
         &self.declared.api_version
     }
 
-    /// The version of goondan that it was built with.
+    /// Returns the version of goondan that the library was built with.
     pub fn sdk_version(&self) -> &str {
         &self.declared.sdk_version
     }
 
-    /// The compiler that it was built with.
+    /// Returns the compiler that the library was built with.
     pub fn rustc(&self) -> &str {
         &self.declared.rustc
     }
 
-    /// The target that it was built for.
+    /// Returns the target that the library was built for.
     pub fn target(&self) -> &str {
         &self.declared.target
     }

@@ -1,17 +1,26 @@
-//! Owns the side of the program: reading libraries, loading them, and what they may call.
+//! The side of the program: reads library files, loads libraries, calls them, and implements the functions that they
+//! call.
+//!
+//! - `inspect` over `elf`, `declaration`, `record`, `schemas`, `digest`: reads a file without running it
+//! - `load` over `copy`, `descriptor`: loads a library
+//! - `object` over `call`, `next`, `result`, `kind`: calls objects of the library
+//! - `table` over `extension`, `log`: the functions that libraries call
+//! - `runtime`: the tokio runtime of the program around all of it
 
 mod call;
 mod copy;
 mod declaration;
+mod descriptor;
 mod digest;
 mod elf;
 mod extension;
 mod inspect;
+mod kind;
 mod load;
 mod log;
+mod next;
 mod object;
 mod record;
-mod rest;
 mod result;
 mod runtime;
 mod schemas;

@@ -1,4 +1,4 @@
-//! Owns the parts of a library that the host calls, as middlewares and handlers like any others.
+//! Objects of a library, as middlewares and handlers of the core.
 
 use std::ffi::c_void;
 use std::pin::pin;
@@ -10,40 +10,42 @@ use goondan_core::{
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use super::call::{Call, HostKind, Subject};
-use super::rest::{self, Rest};
+use super::call::{Call, CallContext, MiddlewareCall};
+use super::kind::HostKind;
+use super::next::{InlineNext, run_next};
 use super::result;
-use super::runtime::Polling;
-use crate::bytes::Owned;
+use super::runtime::PollingScope;
+use crate::bytes::OwnedBuffer;
 use crate::future::Imported;
 use crate::table::{Object, Text};
 
-/// An object of a library; dropping it ends it there.
-pub(super) struct Remote {
+/// An object that a library registered. Dropping it drops the object in the library.
+pub(super) struct LibraryObject {
     object: Object,
+    /// The runtime that the extension was registered in; what the library calls back runs in it.
     runtime: Option<Handle>,
 }
 
-// SAFETY: The contract lets an object be called and ended on any thread.
-unsafe impl Send for Remote {}
-// SAFETY: As above, also called at the same time.
-unsafe impl Sync for Remote {}
+// SAFETY: The contract allows calling and dropping an object on any thread.
+unsafe impl Send for LibraryObject {}
+// SAFETY: As above; the calls may be concurrent.
+unsafe impl Sync for LibraryObject {}
 
-/// What a library is given to name its call by.
+/// The pointer by which a library names its call.
 struct CallHandle(*const c_void);
 
-// SAFETY: It is passed on, not looked at; `Call` is `Sync`.
+// SAFETY: The library may use the pointer on any thread, because `Call` is `Sync`.
 unsafe impl Send for CallHandle {}
 
 impl CallHandle {
     const NONE: Self = Self(std::ptr::null());
 
-    fn of(call: &Call<'_>) -> Self {
+    fn new(call: &Call<'_>) -> Self {
         Self(std::ptr::from_ref(call).cast())
     }
 }
 
-impl Remote {
+impl LibraryObject {
     pub(super) fn new(object: Object, runtime: Option<Handle>) -> Self {
         Self { object, runtime }
     }
@@ -51,67 +53,75 @@ impl Remote {
     /// Starts one call.
     ///
     /// # Safety
-    /// `call` must live until the future is dropped.
-    unsafe fn call(&self, call: CallHandle, input: &[u8]) -> Imported<Polling> {
-        // SAFETY: Tables live as long as the process.
+    /// `call` must be null or valid until the future is dropped.
+    unsafe fn call(&self, call: CallHandle, input: &[u8]) -> Imported<PollingScope> {
+        // SAFETY: By the contract, tables are valid as long as the process runs.
         let table = unsafe { &*self.object.table };
-        // SAFETY: The data came with the table; the input is borrowed for the function, the call for the future.
+        // SAFETY: The data came with the table. The input is borrowed for the function; the caller guarantees that
+        // the call is valid until the future is dropped.
         let future = unsafe { (table.call)(self.object.data, call.0, Text::new(input)) };
-        // SAFETY: The future is new and ours.
-        unsafe { Imported::new(future, Polling) }
+        // SAFETY: The library just returned the future, which has no other owner.
+        unsafe { Imported::new(future, PollingScope) }
     }
 
-    fn subject(&self, subject: Subject) -> Call<'_> {
-        Call { subject, runtime: self.runtime.as_ref() }
+    fn call_with(&self, context: CallContext) -> Call<'_> {
+        Call { context, runtime: self.runtime.as_ref() }
     }
 }
 
-impl Drop for Remote {
+impl Drop for LibraryObject {
     fn drop(&mut self) {
-        // SAFETY: Tables live as long as the process.
+        // SAFETY: By the contract, tables are valid as long as the process runs.
         let table = unsafe { &*self.object.table };
-        // SAFETY: The data came with the table. Every future borrows `self`, so none is left.
+        // SAFETY: The data came with the table. No future of the object is left, because the futures below borrow
+        // `self`.
         unsafe { (table.drop)(self.object.data) };
     }
 }
 
-impl<K: HostKind> Middleware<K> for Remote {
+impl<K: HostKind> Middleware<K> for LibraryObject
+where
+    CallContext: From<MiddlewareCall<K>>,
+{
     fn handle<'a>(&'a self, ctx: &'a mut K::Context<'_>, next: Next<'a, K>) -> BoxFuture<'a, Result<K::Output>> {
         Box::pin(async move {
-            let mut rest = pin!(Rest::new(ctx, next, self.runtime.as_ref(), rest::go_on::<K>));
-            let call = self.subject(K::subject(rest.as_mut().run()));
-            // SAFETY: `call` and `rest` lie in this future, which is boxed, and are dropped after what borrows them here.
-            let output = unsafe { self.call(CallHandle::of(&call), b"") }.await?;
-            result::given::<K>(output)
+            let mut next = pin!(InlineNext::new(ctx, next, self.runtime.as_ref(), run_next::<K>));
+            let (ctx, next) = next.as_mut().parts();
+            let call = self.call_with(MiddlewareCall { ctx, next }.into());
+            // SAFETY: `call` and the `InlineNext` are locals of this boxed future, so they do not move. The future of
+            // the library is a temporary of this statement, so it is dropped before them.
+            let output = unsafe { self.call(CallHandle::new(&call), b"") }.await?;
+            result::from_library::<K>(output)
         })
     }
 }
 
-impl ToolHandler for Remote {
+impl ToolHandler for LibraryObject {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
         Box::pin(async move {
-            let call = self.subject(Subject::Tool(NonNull::from(ctx).cast()));
+            let call = self.call_with(CallContext::Tool(NonNull::from(ctx).cast()));
             let input = serde_json::to_vec(&input)?;
-            // SAFETY: `call` lies in this future, which is boxed, and is dropped after what borrows it here.
-            let output: Owned = unsafe { self.call(CallHandle::of(&call), &input) }.await?;
+            // SAFETY: `call` is a local of this boxed future, so it does not move. The future of the library is a
+            // temporary of this statement, so it is dropped before the call.
+            let output: OwnedBuffer = unsafe { self.call(CallHandle::new(&call), &input) }.await?;
             output.parse()
         })
     }
 }
 
-impl EventHandler for Remote {
+impl EventHandler for LibraryObject {
     fn handle<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let input = serde_json::to_vec(&json!({ "name": event.name(), "args": event.args() }))?;
-            // SAFETY: There is no call.
+            // SAFETY: The call is null.
             unsafe { self.call(CallHandle::NONE, &input) }.await.map(drop)
         })
     }
 }
 
-impl CleanupHandler for Remote {
+impl CleanupHandler for LibraryObject {
     fn clean_up(&self) -> BoxFuture<'_, Result<()>> {
-        // SAFETY: There is no call.
+        // SAFETY: The call is null.
         Box::pin(async move { unsafe { self.call(CallHandle::NONE, b"") }.await.map(drop) })
     }
 }

@@ -1,21 +1,21 @@
-//! Owns the records of a library: what its file tells of its extensions without running anything.
+//! The records of a library: the part of its extensions' descriptors that is read from the file without running it.
 
 use std::path::Path;
 
 use goondan_core::{API_VERSION, Effect, Error, ErrorCode, MiddlewareKind, Result};
 use serde::{Deserialize, Serialize};
 
-/// What a library file tells of one extension.
+/// The record of one extension in a library file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExtensionRecord {
-    /// The version of the contract that it was built for.
+    /// The version of the extension contract that it was built for.
     pub api_version: String,
-    /// The crate that holds it.
+    /// The name of its crate.
     pub package: String,
     /// The version of that crate.
     pub version: String,
-    /// The name, which is the identity.
+    /// The name, which identifies the extension.
     pub name: String,
     /// The documentation.
     #[serde(default)]
@@ -29,7 +29,8 @@ pub struct ExtensionRecord {
     /// The patterns of the events that its attributes subscribe to.
     #[serde(default)]
     pub subscriptions: Vec<String>,
-    /// What the host must offer for it to run (COMPAT-03).
+    /// The capabilities that it requires of the host.
+    // COMPAT-03
     #[serde(default)]
     pub requires: Vec<String>,
 }
@@ -39,7 +40,7 @@ pub struct ExtensionRecord {
 pub struct MiddlewareRecord {
     /// The kind.
     pub kind: MiddlewareKind,
-    /// The function.
+    /// The name of the function.
     pub function: String,
     /// The priority.
     pub priority: i32,
@@ -60,18 +61,18 @@ pub struct ToolRecord {
     /// What the tool does.
     #[serde(default)]
     pub description: String,
-    /// What a call does to the world.
+    /// The effect of a call.
     #[serde(default)]
     pub effect: Effect,
-    /// How long a call may take, in milliseconds.
+    /// The timeout of a call in milliseconds, if any.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
 
-/// The records in `section`, each four bytes of length, little-endian, and JSON.
+/// Parses the records in `section`. Each is four bytes of length, little-endian, and JSON.
 ///
 /// # Errors
-/// `E_EXT_LOAD` when that is not what the section holds, `E_EXT_COMPAT` for a record of another contract.
+/// `E_EXT_LOAD` if the section does not have this form, `E_EXT_COMPAT` for a record of another contract version.
 pub(super) fn parse(path: &Path, section: &[u8]) -> Result<Vec<ExtensionRecord>> {
     let mut rest = section;
     let mut records = Vec::new();
@@ -93,7 +94,7 @@ pub(super) fn parse(path: &Path, section: &[u8]) -> Result<Vec<ExtensionRecord>>
 }
 
 fn record(path: &Path, json: &[u8], damaged: impl Fn(String) -> Error) -> Result<ExtensionRecord> {
-    /// What a record of any version has.
+    /// The fields that a record of any version has.
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Any {
@@ -101,8 +102,8 @@ fn record(path: &Path, json: &[u8], damaged: impl Fn(String) -> Error) -> Result
         #[serde(default)]
         name: String,
     }
-    let no_json = |error: serde_json::Error| damaged("is not one".to_owned()).caused_by(error);
-    let any: Any = serde_json::from_slice(json).map_err(no_json)?;
+    let malformed = |error: serde_json::Error| damaged("cannot be parsed".to_owned()).caused_by(error);
+    let any: Any = serde_json::from_slice(json).map_err(malformed)?;
     if any.api_version != API_VERSION {
         let message = format!(
             "the extension `{}` in `{}` was built for `{}`; this program speaks `{API_VERSION}`",
@@ -113,5 +114,5 @@ fn record(path: &Path, json: &[u8], damaged: impl Fn(String) -> Error) -> Result
         return Err(Error::new(ErrorCode::EXT_COMPAT, message)
             .suggest("build the library and the program with the same major version of goondan"));
     }
-    serde_json::from_slice(json).map_err(no_json)
+    serde_json::from_slice(json).map_err(malformed)
 }

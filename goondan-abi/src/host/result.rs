@@ -1,5 +1,5 @@
-//! Owns the results that libraries hold handles to. A handle is the result itself, beside the number of its kind: what a
-//! result is made of lies in a box already.
+//! Results that libraries hold handles to. A handle is the pointer to the boxed data of the result, with the number
+//! of its kind.
 
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -7,32 +7,32 @@ use std::ffi::c_void;
 use goondan_core::linkage::Crossing;
 use goondan_core::secret::mask_json;
 use goondan_core::{Error, ErrorCode, Result, Step, ToolCall, Turn};
-
 use serde_json::{Map, Value};
 
-use super::call::HostKind;
-use crate::bytes::{Owned, answer};
-use crate::panic::logged;
+use super::kind::HostKind;
+use crate::bytes::{OwnedBuffer, answer};
+use crate::panic::catch_or_log;
 use crate::table::{Buffer, HANDLE, STEP, TOOL_CALL, TURN, Text};
 
 type Data<K> = <<K as goondan_core::Kind>::Output as Crossing>::Data;
 
-/// Hands a result to a library.
+/// Passes the ownership of a result to a library.
 pub(super) fn into_handle<K: HostKind>(result: K::Output) -> Buffer {
     Buffer { data: Box::into_raw(result.into_data()).cast(), len: K::NUMBER as usize, extra: HANDLE, free: None }
 }
 
-/// Takes a result back.
+/// Takes the ownership of a result back.
 ///
 /// # Safety
-/// `data` must be that of a handle of the kind `K` that the library gives up.
-unsafe fn take<K: HostKind>(data: *mut c_void) -> K::Output {
-    // SAFETY: The caller guarantees the box of `into_handle`.
+/// `data` must be that of a handle of the kind `K`, whose ownership the library gives up.
+unsafe fn from_handle<K: HostKind>(data: *mut c_void) -> K::Output {
+    // SAFETY: The caller guarantees the pointer of a box that `into_handle::<K>` leaked, and its ownership.
     K::Output::from_data(unsafe { Box::from_raw(data.cast::<Data<K>>()) })
 }
 
-/// What a library gave in the end, as the result that it is.
-pub(super) fn given<K: HostKind>(output: Owned) -> Result<K::Output> {
+/// Returns the result that the output of a library's middleware represents: a handle, or the fields of a recovered
+/// result.
+pub(super) fn from_library<K: HostKind>(output: OwnedBuffer) -> Result<K::Output> {
     if !output.is_handle() {
         let mut fields: Map<String, Value> = output.parse()?;
         fields.get_mut("outcome").into_iter().for_each(mask_outcome);
@@ -40,8 +40,8 @@ pub(super) fn given<K: HostKind>(output: Owned) -> Result<K::Output> {
     }
     let Buffer { data, len: kind, .. } = output.into_raw();
     if kind == K::NUMBER as usize {
-        // SAFETY: The contract lets a library give only handles of `run_next`, each once, with their kind.
-        return Ok(unsafe { take::<K>(data) });
+        // SAFETY: The contract requires the library to return a handle of `run_next`, with its kind and ownership.
+        return Ok(unsafe { from_handle::<K>(data) });
     }
     // SAFETY: As above.
     unsafe { release(u32::try_from(kind).unwrap_or_default(), data) };
@@ -50,14 +50,14 @@ pub(super) fn given<K: HostKind>(output: Owned) -> Result<K::Output> {
 }
 
 pub(super) unsafe extern "C" fn release(kind: u32, result: *mut c_void) {
-    logged("dropping a result", || match kind {
-        // SAFETY: By the contract a handle of that kind, which the library gives up.
-        TURN => drop(unsafe { take::<Turn>(result) }),
+    catch_or_log("dropping a result", || match kind {
+        // SAFETY: The contract requires a handle of that kind, whose ownership the library gives up.
+        TURN => drop(unsafe { from_handle::<Turn>(result) }),
         // SAFETY: As above.
-        STEP => drop(unsafe { take::<Step>(result) }),
+        STEP => drop(unsafe { from_handle::<Step>(result) }),
         // SAFETY: As above.
-        TOOL_CALL => drop(unsafe { take::<ToolCall>(result) }),
-        // Of which nothing is known but that it is no result.
+        TOOL_CALL => drop(unsafe { from_handle::<ToolCall>(result) }),
+        // No handle of this host has another kind, so there is nothing that could be dropped.
         _ => {}
     });
 }
@@ -67,19 +67,19 @@ fn unknown(kind: u32) -> Error {
 }
 
 /// # Safety
-/// `result` must be that of a handle of the kind `K` that the library has.
+/// `result` must be that of a handle of the kind `K` that the library owns.
 unsafe fn read_from<K: HostKind>(result: *const c_void, field: &str) -> Result<Vec<u8>> {
-    // SAFETY: The caller guarantees the box of `into_handle`.
+    // SAFETY: The caller guarantees the pointer of a box that `into_handle::<K>` leaked.
     K::Output::read(unsafe { &*result.cast::<Data<K>>() }, field)
 }
 
-/// Takes secrets out of how a tool call ended: a library that makes an error of one does not know them. What a tool answers is
-/// data, and stays as it is.
+/// Masks the secrets in the error of a tool call's outcome: a library that creates the error does not know them. The
+/// output of a tool is data and stays unchanged.
 fn mask_outcome(outcome: &mut Value) {
     outcome.get_mut("error").into_iter().for_each(mask_json);
 }
 
-/// What a library writes to a field, without secrets where results have none.
+/// Returns the JSON that a library writes to a field, with secrets masked in the field that holds errors.
 fn masked<'a>(kind: u32, field: &str, json: &'a [u8]) -> Result<Cow<'a, [u8]>> {
     if (kind, field) != (TOOL_CALL, "outcome") {
         return Ok(Cow::Borrowed(json));
@@ -90,17 +90,17 @@ fn masked<'a>(kind: u32, field: &str, json: &'a [u8]) -> Result<Cow<'a, [u8]>> {
 }
 
 /// # Safety
-/// As for reading, and nobody else may use the result meanwhile.
+/// As for [`read_from`], and nothing else may use the result at the same time.
 unsafe fn write_to<K: HostKind>(result: *mut c_void, field: &str, json: &[u8]) -> Result<()> {
-    // SAFETY: The caller guarantees the box of `into_handle`, and keeps others away.
+    // SAFETY: The caller guarantees the pointer of a box that `into_handle::<K>` leaked, and exclusive access.
     K::Output::write(unsafe { &mut *result.cast::<Data<K>>() }, field, json)
 }
 
 pub(super) unsafe extern "C" fn read(kind: u32, result: *const c_void, field: Text, output: *mut Buffer) -> i32 {
-    // SAFETY: The text is borrowed for this function.
+    // SAFETY: The contract makes the text valid for this call.
     let field = unsafe { field.str() };
     let read = || match kind {
-        // SAFETY: By the contract a handle of that kind.
+        // SAFETY: The contract requires a handle of that kind.
         TURN => unsafe { read_from::<Turn>(result, field) },
         // SAFETY: As above.
         STEP => unsafe { read_from::<Step>(result, field) },
@@ -108,7 +108,7 @@ pub(super) unsafe extern "C" fn read(kind: u32, result: *const c_void, field: Te
         TOOL_CALL => unsafe { read_from::<ToolCall>(result, field) },
         other => Err(unknown(other)),
     };
-    // SAFETY: By the contract a place for the output.
+    // SAFETY: The contract requires a writable `output`.
     unsafe { answer(output, || read().map(|json| Some(Buffer::bytes(json)))) }
 }
 
@@ -119,14 +119,14 @@ pub(super) unsafe extern "C" fn write(
     json: Text,
     error: *mut Buffer,
 ) -> i32 {
-    // SAFETY: The text is borrowed for this function.
+    // SAFETY: The contract makes the text valid for this call.
     let field = unsafe { field.str() };
     // SAFETY: As above.
     let json = unsafe { json.bytes() };
     let write = || {
         let json = masked(kind, field, json)?;
         match kind {
-            // SAFETY: By the contract a handle of that kind, which nobody else uses meanwhile.
+            // SAFETY: The contract requires a handle of that kind, which the library does not use at the same time.
             TURN => unsafe { write_to::<Turn>(result, field, &json) },
             // SAFETY: As above.
             STEP => unsafe { write_to::<Step>(result, field, &json) },
@@ -135,6 +135,6 @@ pub(super) unsafe extern "C" fn write(
             other => Err(unknown(other)),
         }
     };
-    // SAFETY: By the contract a place for the error.
+    // SAFETY: The contract requires a writable `error`.
     unsafe { answer(error, || write().map(|()| Some(Buffer::EMPTY))) }
 }

@@ -1,21 +1,22 @@
-//! Owns the host's runtime around code that a library polls. A library may poll on a thread of its own, where the host's
-//! timers and tasks would have no runtime.
+//! The host's tokio runtime around code that a library polls. A library may poll on a thread of its own runtime, on
+//! which the timers and tasks of the host would find no runtime of theirs.
 
 use std::cell::Cell;
 
 use tokio::runtime::{EnterGuard, Handle};
 
-use crate::future::Around;
+use crate::future::PollScope;
 
 thread_local! {
-    /// Whether the host is polling a library on this thread: then whatever it calls back is inside the runtime already.
+    /// Whether the host is polling a library on this thread. Then everything that the library calls back is already
+    /// inside of the host's runtime.
     static POLLING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Inside of the host's runtime, if the host has one.
-pub(super) struct InHost<'a>(pub(super) Option<&'a Handle>);
+/// Enters the host's runtime, if the host has one.
+pub(super) struct HostScope<'a>(pub(super) Option<&'a Handle>);
 
-impl<'a> Around for InHost<'a> {
+impl<'a> PollScope for HostScope<'a> {
     type Guard = Option<EnterGuard<'a>>;
 
     fn enter(&self) -> Self::Guard {
@@ -23,21 +24,21 @@ impl<'a> Around for InHost<'a> {
     }
 }
 
-/// Around the polls of a library's futures by the host.
-pub(super) struct Polling;
+/// Marks the thread while the host polls a future of a library.
+pub(super) struct PollingScope;
 
-/// Takes the mark away, unless it was there before.
-pub(super) struct Mark(bool);
+/// Restores the previous mark when it is dropped.
+pub(super) struct PollingGuard(bool);
 
-impl Around for Polling {
-    type Guard = Mark;
+impl PollScope for PollingScope {
+    type Guard = PollingGuard;
 
-    fn enter(&self) -> Mark {
-        Mark(POLLING.replace(true))
+    fn enter(&self) -> PollingGuard {
+        PollingGuard(POLLING.replace(true))
     }
 }
 
-impl Drop for Mark {
+impl Drop for PollingGuard {
     fn drop(&mut self) {
         POLLING.set(self.0);
     }

@@ -1,4 +1,4 @@
-//! Everything that authors may use, the same in both linkages (LINK-01).
+//! The whole authoring API behaves the same in both linkages (LINK-01).
 
 use std::path::Path;
 
@@ -7,13 +7,14 @@ use serde_json::json;
 
 use crate::support::{Linkage, agent};
 
-/// What comes of a conversation with two tool calls and two extensions `everything`, one around the other.
+/// The observable outcome of a conversation with two tool calls and two extensions `everything`, one around the
+/// other.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Story {
     text: String,
     tool_calls: usize,
     messages: Vec<String>,
-    /// What the extensions wrote down, which is their state. Sorted, because events come when they come.
+    /// The states of the extensions: lists of what they observed. Sorted, because the order of events varies.
     notes: [Vec<String>; 2],
 }
 
@@ -29,7 +30,7 @@ pub(crate) async fn story(everything: &'static ExtensionDescriptor) -> Story {
     let result = instance.run("hello").await.unwrap();
     let messages = instance.messages().await.unwrap();
     let same = |text: String| {
-        // Calls have random ids.
+        // The ids of calls are random.
         let calls = result.tool_calls().iter().enumerate();
         calls.fold(text, |text, (index, call)| text.replace(call.id.as_str(), &format!("call-{index}")))
     };
@@ -44,7 +45,7 @@ pub(crate) async fn story(everything: &'static ExtensionDescriptor) -> Story {
     Story { text: result.text().into_owned(), tool_calls: result.tool_calls().len(), messages, notes }
 }
 
-/// The stored state of the extension `name`, wherever below `directory` it lies.
+/// Returns the stored state of the extension `name`, in whatever subdirectory of `directory`.
 fn state(directory: &Path, name: &str) -> Vec<String> {
     let name = format!("{name}.json");
     let mut directories = vec![directory.to_owned()];
@@ -61,7 +62,7 @@ fn state(directory: &Path, name: &str) -> Vec<String> {
     panic!("there is no state of {name}");
 }
 
-/// What the linked extension tells.
+/// Returns the story of the linked extension.
 pub(crate) async fn linked() -> Story {
     story(Linkage::Linked.extension("everything")).await
 }

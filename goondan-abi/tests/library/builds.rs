@@ -1,5 +1,5 @@
-//! Libraries that were built otherwise than the program: optimized or not, with another allocator, by other compilers
-//! (LINK-03).
+//! Libraries that were built differently from the program: in another profile, with another allocator, by another
+//! compiler (LINK-03).
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ fn build(build: &Build) -> Inspected {
     Library::inspect(build.run(env!("CARGO_TARGET_TMPDIR"))).unwrap()
 }
 
-/// The extension that uses everything acts as the linked one does.
+/// Asserts that the extension `everything` of the library behaves like the linked one.
 async fn works(library: Inspected) {
     let library = library.load().unwrap();
     assert_eq!(story(library.extension(Some("everything")).unwrap()).await, linked().await);
@@ -27,22 +27,23 @@ async fn a_library_built_in_debug_and_one_built_in_release_work_in_the_same_prog
 }
 
 #[tokio::test]
-async fn a_library_with_an_allocator_of_its_own_works() {
+async fn a_library_with_another_allocator_works() {
     works(build(&Build::new("abi-fixture-allocating"))).await;
 }
 
-/// What a program prints; nothing when there is no such program.
-fn said(program: &str, arguments: &[&str]) -> String {
+/// Returns the output of a program, or an empty text if there is no such program.
+fn output_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     output.ok().and_then(|output| String::from_utf8(output.stdout).ok()).unwrap_or_default()
 }
 
-/// The toolchains besides the own one that can build this workspace: their names, and what their compilers call themselves.
+/// Returns the installed toolchains, except the one in use, that can build this workspace: their names and the
+/// versions of their compilers.
 fn other_toolchains(own: &str) -> Vec<(String, String)> {
     let mut others: Vec<(String, String)> = Vec::new();
-    for line in said("rustup", &["toolchain", "list"]).lines() {
+    for line in output_of("rustup", &["toolchain", "list"]).lines() {
         let name = line.split(' ').next().unwrap_or_default();
-        let version = said("rustup", &["run", name, "rustc", "--version"]).trim().to_owned();
+        let version = output_of("rustup", &["run", name, "rustc", "--version"]).trim().to_owned();
         let known = version == own || others.iter().any(|(_, other)| *other == version);
         if !known && minor(&version) >= minor(concat!("rustc ", env!("CARGO_PKG_RUST_VERSION"))) {
             others.push((name.to_owned(), version));
@@ -51,7 +52,7 @@ fn other_toolchains(own: &str) -> Vec<(String, String)> {
     others
 }
 
-/// The 95 of `rustc 1.95.0 (…)`.
+/// Returns the minor version, such as 95 of `rustc 1.95.0 (…)`.
 fn minor(version: &str) -> Option<u32> {
     version.strip_prefix("rustc 1.")?.split('.').next()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! A library in C works, and its header says what the tables are (LINK-03).
+//! A library in C works, and its header has the layout of the tables (LINK-03).
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +16,7 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/c-plugin")
 }
 
-/// Compiles `source` in strict C11.
+/// Compiles `source` as strict C11.
 fn cc(source: &Path, flags: &[&str], output: &Path) {
     let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     cc.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]).arg(example()).args(flags);
@@ -24,7 +24,7 @@ fn cc(source: &Path, flags: &[&str], output: &Path) {
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }
 
-/// For each structure, its name in C, its size, and the offsets of its entries.
+/// Expands to the name in C, the size and the offsets of the entries of each structure.
 macro_rules! layouts {
     ($($table:ident = $name:literal { $($entry:ident)* })*) => {
         [$(($name, size_of::<table::$table>(), vec![$((stringify!($entry), offset_of!(table::$table, $entry))),*])),*]
@@ -32,7 +32,7 @@ macro_rules! layouts {
 }
 
 #[test]
-fn the_header_lays_everything_out_as_the_tables_do() {
+fn the_header_has_the_layout_of_the_tables() {
     let layouts = layouts! {
         Declaration = "declaration" {
             magic size abi_major abi_minor pointer_width panic_unwind host_table_size plugin_table_size reserved
@@ -63,7 +63,7 @@ fn the_header_lays_everything_out_as_the_tables_do() {
         writeln!(prints, r#"printf("{name} %zu\n", sizeof(goondan_{name}));"#).unwrap();
         writeln!(expected, "{name} {size}").unwrap();
         for (entry, offset) in entries {
-            // The one name that C keeps for itself.
+            // `register` is a keyword of C.
             let member = if entry == "register" { "register_" } else { entry };
             writeln!(prints, r#"printf("{name}.{entry} %zu\n", offsetof(goondan_{name}, {member}));"#).unwrap();
             writeln!(expected, "{name}.{entry} {offset}").unwrap();

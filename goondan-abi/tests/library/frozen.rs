@@ -1,4 +1,4 @@
-//! Libraries that were built against version 1 of the tables go on working, whatever is added (LINK-03).
+//! Libraries that were built against version 1 of the tables keep working when entries are added (LINK-03).
 
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -15,7 +15,7 @@ use crate::support::agent;
 #[path = "../frozen/v1.rs"]
 mod v1;
 
-/// Every entry of version 1 lies where it lay, and nothing has shrunk.
+/// Asserts that every entry of version 1 has its old offset, and that no table has shrunk.
 macro_rules! unmoved {
     ($($table:ident { $($entry:ident)* })*) => {
         $(
@@ -26,7 +26,7 @@ macro_rules! unmoved {
 }
 
 #[test]
-fn the_entries_of_version_1_lie_where_they_lay() {
+fn the_entries_of_version_1_keep_their_offsets() {
     unmoved! {
         Declaration {
             magic size abi_major abi_minor pointer_width panic_unwind host_table_size plugin_table_size reserved
@@ -52,7 +52,7 @@ fn the_entries_of_version_1_lie_where_they_lay() {
         LogPlace { size name target file line level fields field_count }
         LogValue { kind bits text }
     }
-    // What is passed by value or written by the other side must not even grow.
+    // Types that are passed by value, or written by the other binary, must not grow either.
     assert_eq!(size_of::<table::Text>(), size_of::<v1::Text>());
     assert_eq!(size_of::<table::Buffer>(), size_of::<v1::Buffer>());
     assert_eq!(size_of::<table::Future>(), size_of::<v1::Future>());
@@ -63,7 +63,7 @@ fn the_entries_of_version_1_lie_where_they_lay() {
     assert_eq!(table::MAGIC, v1::MAGIC);
 }
 
-/// The hand-made library, compiled with `cfg`, once.
+/// Returns the hand-written library, compiled once for each `cfg`.
 pub(crate) fn build(cfg: &'static str) -> PathBuf {
     static BUILT: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
     BUILT.lock().unwrap().entry(cfg).or_insert_with(|| by_hand(env!("CARGO_TARGET_TMPDIR"), cfg)).clone()
@@ -101,7 +101,7 @@ async fn a_library_works_in_a_host_whose_table_has_one_more_entry() {
         7
     }
 
-    // SAFETY: A table is numbers and function pointers, which can be copied.
+    // SAFETY: A table consists of numbers and function pointers, which can be copied.
     let mut v1 = unsafe { std::ptr::read(goondan_abi::host_table()) };
     v1.size = size_of::<Grown>();
     v1.abi_minor += 1;
@@ -111,7 +111,7 @@ async fn a_library_works_in_a_host_whose_table_has_one_more_entry() {
     works(library).await;
 }
 
-/// `frozen/sdk/libsdk.so` in a conversation: its texts, and what it recorded.
+/// Runs `frozen/sdk/libsdk.so` in a conversation, and checks its answers and its state.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 #[tokio::test]
 async fn a_library_built_from_the_sdk_of_0_1_0_runs_a_conversation() {

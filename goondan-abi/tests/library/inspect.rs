@@ -1,5 +1,5 @@
-//! What is no library, or none for this program, is refused before anything of it runs, with a reason and a remedy
-//! (LINK-02, LINK-03).
+//! A file that is no library, or none for this program, is refused before any of its code runs, with a reason and a
+//! remedy (LINK-02, LINK-03).
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,12 +12,12 @@ use goondan_covers::covers;
 use crate::frozen;
 use crate::support::{library, loaded};
 
-/// The small library, for mutilation.
+/// Returns the bytes of the small library, for tests that damage it.
 fn small() -> Vec<u8> {
     fs::read(frozen::build("inspected")).unwrap()
 }
 
-/// Where the declaration lies in the file.
+/// Returns the offset of the declaration in the file.
 fn declaration(bytes: &[u8]) -> usize {
     let places: Vec<_> = bytes.windows(16).enumerate().filter(|(_, window)| *window == table::MAGIC).collect();
     assert_eq!(places.len(), 1);
@@ -37,7 +37,7 @@ fn refusal_of(bytes: &[u8]) -> Error {
     refusal(path)
 }
 
-/// The small library with other bytes in its declaration.
+/// Returns the small library with other bytes in its declaration.
 fn declaring(offset: usize, bytes: &[u8]) -> Vec<u8> {
     let mut file = small();
     let at = declaration(&file) + offset;
@@ -46,7 +46,7 @@ fn declaring(offset: usize, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_library_tells_of_its_own_extensions() {
+fn inspection_lists_the_librarys_own_extensions() {
     let inspected = Library::inspect(library()).unwrap();
     assert_eq!(inspected.package(), "abi-fixture");
     let mut names: Vec<_> = inspected.extensions().iter().map(|extension| extension.name.as_str()).collect();
@@ -80,7 +80,7 @@ fn a_library_that_ends_the_process_when_it_is_loaded_can_be_inspected() {
 
 #[test]
 #[covers("ERR-02")]
-fn what_is_no_library_is_refused() {
+fn a_file_that_is_no_library_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     let write = |name: &str, bytes: &[u8]| -> PathBuf {
@@ -115,7 +115,7 @@ fn an_unreadable_file_is_refused_and_a_link_is_followed() {
     symlink(&path, &link).unwrap();
     assert_eq!(Library::inspect(&link).unwrap().package(), "frozen");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    // Some users may read everything.
+    // Root can read every file.
     if fs::File::open(&path).is_err() {
         assert_eq!(refusal(&path).code(), &ErrorCode::EXT_LOAD);
     }
@@ -162,7 +162,7 @@ fn a_library_for_another_program_is_refused_with_both_versions() {
 }
 
 #[test]
-fn a_library_that_lies_is_refused() {
+fn a_library_with_wrong_sizes_or_json_is_refused() {
     use std::mem::offset_of;
 
     let mut long = small();
@@ -176,9 +176,9 @@ fn a_library_that_lies_is_refused() {
     let size = declaring(offset_of!(table::Declaration, size), &u32::MAX.to_ne_bytes());
     for (file, why) in [
         (long, "claims 4294967295 bytes"),
-        (short, "is not one"),
-        (no_json, "is not one"),
-        (magic, "does not start as one"),
+        (short, "cannot be parsed"),
+        (no_json, "cannot be parsed"),
+        (magic, "does not start with its magic bytes"),
         (size, "claims 4294967295 bytes"),
     ] {
         let error = refusal_of(&file);
@@ -188,7 +188,7 @@ fn a_library_that_lies_is_refused() {
 }
 
 #[test]
-fn bytes_behind_the_end_do_no_harm() {
+fn bytes_after_the_end_are_ignored() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("lib.so");
     fs::write(&path, [small(), b"and more".to_vec()].concat()).unwrap();
@@ -196,7 +196,7 @@ fn bytes_behind_the_end_do_no_harm() {
 }
 
 #[test]
-fn another_file_in_the_place_of_the_inspected_one_is_not_run() {
+fn a_file_that_replaced_the_inspected_one_is_not_run() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("lib.so");
     fs::write(&path, small()).unwrap();

@@ -12,7 +12,8 @@ use tempfile::TempDir;
 
 use crate::support::{agent, optimized};
 
-/// The library of the fixture, and where its error says `wrong`. Optimized, so that reading it over and over is quick.
+/// Returns the library of the fixture and the offsets of the word `wrong` of its error. Built in release, because it
+/// is read often.
 fn fixture() -> &'static (Vec<u8>, Vec<usize>) {
     static FIXTURE: OnceLock<(Vec<u8>, Vec<usize>)> = OnceLock::new();
     FIXTURE.get_or_init(|| {
@@ -24,7 +25,7 @@ fn fixture() -> &'static (Vec<u8>, Vec<usize>) {
     })
 }
 
-/// That library with `word` in the place of `wrong`.
+/// Returns that library with `word` instead of `wrong`.
 fn saying(word: &[u8; 5]) -> Vec<u8> {
     let (mut bytes, places) = fixture().clone();
     for place in places {
@@ -58,7 +59,7 @@ async fn failing(extension: &'static ExtensionDescriptor) -> Agent {
 
 #[tokio::test]
 #[covers("LINK-05")]
-async fn a_path_gives_the_new_code_once_the_file_was_replaced_and_the_old_goes_on_until_then() {
+async fn a_replaced_file_is_new_code_after_a_reload_and_the_old_code_runs_until_then() {
     for in_place in [true, false] {
         let file = File::new(&saying(if in_place { b"north" } else { b"left." }));
         let agent = failing(load(&file.path)).await;
@@ -66,14 +67,14 @@ async fn a_path_gives_the_new_code_once_the_file_was_replaced_and_the_old_goes_o
         let before = instance.run("hello").await.unwrap_err().message().to_string();
         let new = saying(if in_place { b"south" } else { b"right" });
         if in_place {
-            // As `cp` does: the very file that was loaded is cut and written again.
+            // As `cp` does: the file that was loaded is truncated and overwritten.
             fs::write(&file.path, new).unwrap();
         } else {
             let beside = file.path.with_extension("new");
             fs::write(&beside, new).unwrap();
             fs::rename(beside, &file.path).unwrap();
         }
-        assert_eq!(instance.run("hello").await.unwrap_err().message(), before, "nobody asked for the new one yet");
+        assert_eq!(instance.run("hello").await.unwrap_err().message(), before, "no reload yet");
         let reloaded = agent.reload(&failing(load(&file.path)).await).await.unwrap();
         assert!(matches!(reloaded.changes[0].change, Change::Replaced { .. }), "{reloaded:?}");
         let after = instance.run("hello").await.unwrap_err().message().to_string();
@@ -83,7 +84,7 @@ async fn a_path_gives_the_new_code_once_the_file_was_replaced_and_the_old_goes_o
 }
 
 #[tokio::test]
-async fn the_same_content_is_the_same_library_wherever_it_lies() {
+async fn the_same_content_is_the_same_library_at_any_path() {
     let bytes = saying(b"round");
     let (one, other) = (File::new(&bytes), File::new(&bytes));
     let first = load(&one.path);
@@ -106,7 +107,7 @@ fn a_file_that_is_half_written_is_refused_and_the_whole_one_is_loaded() {
 }
 
 #[test]
-fn what_has_a_pinned_digest_is_what_is_loaded() {
+fn only_a_file_with_the_digest_that_was_computed_is_loaded() {
     let file = File::new(&saying(b"pin 1"));
     let inspected = Library::inspect(&file.path).unwrap();
     inspected.sha256().unwrap();

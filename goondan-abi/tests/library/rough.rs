@@ -1,4 +1,4 @@
-//! Extensions that misbehave wherever they can: they harm their own turn, and nothing else, in both linkages alike.
+//! Extensions that panic or block: they affect their own turn and nothing else, in both linkages.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,37 +11,37 @@ use tokio::net::{UnixListener, UnixStream};
 use crate::runtime::listen;
 use crate::support::{BOTH, Linkage, agent};
 
-/// Everywhere where code of an extension runs, and where its panic is told.
-const PLACES: [(&str, Told); 12] = [
-    ("init", Told::Start),
-    ("turn before next", Told::Turn),
-    ("turn after next", Told::Turn),
-    ("step before next", Told::Turn),
-    ("step after next", Told::Turn),
-    ("call before next", Told::Model),
-    ("call after next", Told::Model),
-    ("tool", Told::Model),
-    ("blocking tool", Told::Model),
-    ("event handler", Told::Log),
-    ("cleanup", Told::Log),
-    ("drop", Told::Nobody),
+/// All places where code of an extension runs, and where a panic in them is reported.
+const PLACES: [(&str, Reported); 12] = [
+    ("init", Reported::Start),
+    ("turn before next", Reported::Turn),
+    ("turn after next", Reported::Turn),
+    ("step before next", Reported::Turn),
+    ("step after next", Reported::Turn),
+    ("call before next", Reported::Model),
+    ("call after next", Reported::Model),
+    ("tool", Reported::Model),
+    ("blocking tool", Reported::Model),
+    ("event handler", Reported::Log),
+    ("cleanup", Reported::Log),
+    ("drop", Reported::Nowhere),
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Told {
-    /// The conversation does not begin.
+enum Reported {
+    /// The conversation cannot be opened.
     Start,
     /// Each turn ends with an error.
     Turn,
-    /// The model reads it as the result of its call.
+    /// The model receives it as the result of its call.
     Model,
-    /// Nobody waits for an answer, but it is logged.
+    /// It is logged, because no caller waits for a result.
     Log,
-    /// Nobody knows whose it is.
-    Nobody,
+    /// It appears in no result, because it cannot be attributed to the extension.
+    Nowhere,
 }
 
-/// What comes of two turns with a call of each tool.
+/// The outcome of two turns that call each tool.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     turns: Vec<std::result::Result<String, String>>,
@@ -70,15 +70,15 @@ async fn panicking(linkage: Linkage, place: &str) -> Result<Outcome> {
 }
 
 #[tokio::test]
-async fn a_panic_anywhere_is_told_where_it_belongs_and_harms_nothing_else() {
+async fn a_panic_anywhere_is_reported_where_it_belongs_and_affects_nothing_else() {
     let log = listen();
-    for (place, told) in PLACES {
+    for (place, reported) in PLACES {
         let [linked, loaded] = [panicking(Linkage::Linked, place).await, panicking(Linkage::Library, place).await];
         for linkage in BOTH {
             let boom = format!("boom in {place} of {linkage:?}");
-            // What panics in a library is logged there; what is linked has the panic hook of the program.
-            if told == Told::Log || linkage == Linkage::Library {
-                // An extension is dropped by a task of its own.
+            // The panic hook of a library logs; a linked extension has the panic hook of the program.
+            if reported == Reported::Log || linkage == Linkage::Library {
+                // A spawned task drops the extension.
                 for _ in 0..1000 {
                     if !log.text().contains(&boom) {
                         tokio::task::yield_now().await;
@@ -93,14 +93,14 @@ async fn a_panic_anywhere_is_told_where_it_belongs_and_harms_nothing_else() {
         };
         let linked_text = same(linked).replace("Linked", "Library");
         assert_eq!(same(loaded), linked_text, "{place}");
-        let answered = !matches!(told, Told::Log | Told::Nobody);
+        let answered = !matches!(reported, Reported::Log | Reported::Nowhere);
         assert_eq!(linked_text.contains(&format!("boom in {place}")), answered, "{place}: {linked_text}");
-        assert_eq!(linked_text.contains("turns"), told != Told::Start, "{place}: {linked_text}");
-        assert_eq!(linked_text.contains("Err("), told == Told::Turn, "{place}: {linked_text}");
+        assert_eq!(linked_text.contains("turns"), reported != Reported::Start, "{place}: {linked_text}");
+        assert_eq!(linked_text.contains("Err("), reported == Reported::Turn, "{place}: {linked_text}");
     }
 }
 
-/// What blocking tools wait for: it opens when what `knock` gave is dropped.
+/// Blocks tools until the stream that `knock` returned is dropped.
 struct Door {
     listener: UnixListener,
     path: PathBuf,
@@ -114,7 +114,7 @@ impl Door {
         Self { listener: UnixListener::bind(&path).unwrap(), path, _directory: directory }
     }
 
-    /// Waits until somebody waits.
+    /// Waits until a tool waits at the door.
     async fn knock(&self) -> UnixStream {
         self.listener.accept().await.unwrap().0
     }
@@ -127,7 +127,7 @@ async fn blocking(linkage: Linkage, tool: &str, door: &Path) -> Instance {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tool_that_blocks_its_thread_holds_up_its_own_turn_alone_and_is_named() {
+async fn a_tool_that_blocks_its_thread_delays_only_its_own_turn_and_is_named() {
     let log = listen();
     let named = || log.text().matches("`blocking__here` has blocked its thread").count();
     for linkage in BOTH {
@@ -162,7 +162,7 @@ async fn a_deadline_leaves_a_blocking_tool_behind() {
         let result = instance.messages().await.unwrap()[2].text().into_owned();
         assert!(result.contains(ErrorCode::TOOL_TIMEOUT.as_str()), "{result}");
         instance.close().await.unwrap();
-        // Its thread goes on, and ends in a library that has gone nowhere.
+        // Its thread returns into the library, which is still loaded.
         drop(waiting);
     }
 }

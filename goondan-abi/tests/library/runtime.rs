@@ -1,4 +1,4 @@
-//! tokio inside of libraries: tasks, timers, connections, cancellation, logs (LINK-04).
+//! tokio in libraries: tasks, timers, connections, cancellation, logs (LINK-04).
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, Once};
@@ -14,7 +14,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::support::{Linkage, agent, modes};
 
-/// What this process has logged, by all tests.
+/// The log of this process, from all tests.
 #[derive(Clone, Default)]
 pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -38,7 +38,7 @@ impl<'a> MakeWriter<'a> for Lines {
 
 static LINES: Mutex<Option<Lines>> = Mutex::new(None);
 
-/// Starts to keep what is logged.
+/// Installs a subscriber that keeps the log, and returns the log.
 pub(crate) fn listen() -> Lines {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -111,14 +111,14 @@ async fn what_the_host_cancels_is_dropped_inside_of_the_librarys_runtime() {
     assert!(lines.text().contains("in drop"), "{}", lines.text());
 }
 
-/// A model that never answers, and tells when it is dropped.
+/// A model that never answers, and notifies when its future is dropped.
 struct Silent(Arc<Notify>);
 
 struct Gone(Arc<Notify>);
 
 impl Drop for Gone {
     fn drop(&mut self) {
-        // Inside of the host's runtime, or this would panic.
+        // Panics outside of the host's runtime.
         tokio::runtime::Handle::current();
         self.0.notify_one();
     }

@@ -1,4 +1,4 @@
-//! Schemas that are packed into a library can be read without running it, and do not keep it from being loaded.
+//! Schemas that are packed into a library can be read without running it, and the library still loads.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::frozen;
 use crate::support::{library, loaded};
 
-/// The small library in a directory of its own.
+/// Returns a copy of the small library in a new directory.
 fn small() -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("lib.so");
@@ -38,7 +38,7 @@ fn a_library_computes_its_schemas() {
     assert_eq!(everything.config, (extension.config_schema)());
     assert_eq!(everything.tools.len(), extension.tools.len());
     assert!(everything.tools[0].parameters.is_object());
-    assert_eq!(Library::inspect(library()).unwrap().schemas(), None, "unless they are packed, the file has none");
+    assert_eq!(Library::inspect(library()).unwrap().schemas(), None, "the file has no schemas until they are packed");
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn packed_schemas_are_read_from_the_file_which_still_loads() {
     let link = directory.path().join("link.so");
     symlink(&path, &link).unwrap();
     Library::inspect(&link).unwrap().pack(&schemas("frozen", 1)).unwrap();
-    assert!(link.is_symlink(), "a link stays one");
+    assert!(link.is_symlink(), "a link stays a link");
     let packed = fs::read(&path).unwrap();
     assert!(packed.starts_with(&before));
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
@@ -59,11 +59,11 @@ fn packed_schemas_are_read_from_the_file_which_still_loads() {
     assert_eq!(
         Library::inspect(&path).unwrap().schemas().unwrap(),
         schemas("frozen", 2),
-        "the new ones in their place"
+        "the new schemas replace the old ones"
     );
     Library::inspect(&path).unwrap().pack(&schemas("frozen", 1)).unwrap();
-    assert_eq!(fs::read(&path).unwrap(), packed, "packing twice is packing once");
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "nothing is left beside");
+    assert_eq!(fs::read(&path).unwrap(), packed, "packing again has the same result");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "no temporary file is left");
 
     let loaded = Library::inspect(&path).unwrap().load().unwrap();
     assert_eq!(loaded.extension(None).unwrap().name, "frozen");
@@ -107,7 +107,7 @@ fn damaged_schemas_are_refused() {
     assert_eq!(
         Library::inspect(&path).unwrap().schemas(),
         None,
-        "a file that is cut behind the library is that library"
+        "a file that is cut after the library is that library"
     );
 }
 

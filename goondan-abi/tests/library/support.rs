@@ -1,4 +1,4 @@
-//! What the tests share: the library, built once, and its extensions in both linkages.
+//! Shared by the tests: the library, built once, and its extensions in both linkages.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use goondan_core::{Agent, AgentBuilder, Extension, ExtensionDescriptor, ScriptIt
 use goondan_libraries::Build;
 use serde_json::Value;
 
-/// Where a program finds an extension.
+/// How an extension reaches the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Linkage {
     Linked,
@@ -31,13 +31,13 @@ impl Linkage {
     }
 }
 
-/// The library of the fixture, built by cargo.
+/// Returns the library of the fixture, built by cargo.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| Build::new("abi-fixture").run(env!("CARGO_TARGET_TMPDIR")))
 }
 
-/// The same, built as users build theirs.
+/// Returns the same library, built in release as users build theirs.
 pub(crate) fn optimized() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| Build::new("abi-fixture").profile("release").run(env!("CARGO_TARGET_TMPDIR")))
@@ -48,12 +48,12 @@ pub(crate) fn loaded() -> &'static Loaded {
     LOADED.get_or_init(|| Library::inspect(library()).unwrap().load().unwrap())
 }
 
-/// An agent whose model plays `script`.
+/// Returns an agent whose model plays `script`.
 pub(crate) fn agent(script: impl IntoIterator<Item = ScriptItem>) -> AgentBuilder {
     Agent::builder("assistant").model(ScriptedModel::new(script))
 }
 
-/// The same with the extension `modes`, doing what `config` says.
+/// Returns the same with the extension `modes`, whose behaviour `config` selects.
 pub(crate) fn modes(linkage: Linkage, config: Value, script: impl IntoIterator<Item = ScriptItem>) -> AgentBuilder {
     agent(script).described("modes", linkage.extension("modes"), config)
 }

@@ -1,4 +1,4 @@
-//! Owns an allocator. What it has allocated, that of the program cannot free, nor the other way round.
+//! A library with another allocator: neither it nor the program can free memory that the other one allocated.
 
 use dlmalloc::GlobalDlmalloc;
 

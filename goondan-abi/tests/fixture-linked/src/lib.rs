@@ -1,8 +1,8 @@
-//! Owns an extension that a library links without offering it.
+//! An extension that a library depends on without offering it.
 
 use goondan::prelude::*;
 
-/// Is linked in.
+/// An extension of a dependency.
 pub struct LinkedIn;
 
 /// Belongs to another crate.

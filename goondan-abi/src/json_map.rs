@@ -1,4 +1,8 @@
-//! Owns how a map that the other side changed takes the place of this side's: entry by entry, in the room that is there.
+//! Overwrites a JSON map in place, which reuses its allocations. Metadata crosses the ABI as a whole and is mostly
+//! unchanged: the host overwrites its map, and the guest the map that the layer before it wrote.
+//!
+//! With new maps instead, a loaded layer that reads and writes metadata takes 14 allocations instead of 8, and 850 ns
+//! instead of 630 ns (`benches/benches/loaded.rs`; `benches/tests/budget.rs` asserts the allocations).
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,11 +14,11 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::de::Read;
 use serde_json::{Map, Value};
 
-/// Makes `map` what `json` says.
+/// Makes `map` equal to the object in `json`.
 ///
 /// # Errors
-/// When `json` is no object. Entries that stand before the fault have been taken.
-pub(crate) fn replace<'de>(map: &mut Map<String, Value>, json: impl Read<'de>) -> Result<()> {
+/// If `json` is no object. Entries before the error have been applied.
+pub(crate) fn overwrite<'de>(map: &mut Map<String, Value>, json: impl Read<'de>) -> Result<()> {
     let mut parser = serde_json::Deserializer::new(json);
     parser.deserialize_map(Entries(map))?;
     Ok(parser.end()?)
@@ -23,7 +27,8 @@ pub(crate) fn replace<'de>(map: &mut Map<String, Value>, json: impl Read<'de>) -
 #[derive(Deserialize)]
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Takes entries in. Those that are there already, in their order, keep their place; mostly that is all of them.
+/// Applies entries to a map. As long as the keys are equal and in the same order, which is usual for all entries,
+/// only values are replaced.
 struct Entries<'m>(&'m mut Map<String, Value>);
 
 impl<'de> Visitor<'de> for Entries<'_> {
@@ -64,18 +69,17 @@ impl<'de> Visitor<'de> for Entries<'_> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+    use serde_json::de::SliceRead;
     use serde_json::{Map, Value, json};
 
-    use serde_json::de::SliceRead;
-
-    use super::replace;
+    use super::overwrite;
 
     fn map(value: Value) -> Map<String, Value> {
         serde_json::from_value(value).unwrap()
     }
 
     #[test]
-    fn a_map_becomes_what_the_other_side_says() {
+    fn a_map_becomes_equal_to_the_json() {
         let old = map(json!({ "kept": 1, "changed": 2 }));
         for new in [
             json!({}),
@@ -83,15 +87,15 @@ mod tests {
             json!({ "kept": 1, "other": 2 }),
             json!({ "changed": [3], "kept": 1, "n\"ew": { "a": null } }),
         ] {
-            let mut replaced = old.clone();
-            replace(&mut replaced, SliceRead::new(new.to_string().as_bytes())).unwrap();
-            assert_eq!(replaced, map(new));
+            let mut overwritten = old.clone();
+            overwrite(&mut overwritten, SliceRead::new(new.to_string().as_bytes())).unwrap();
+            assert_eq!(overwritten, map(new));
         }
         let mut twice = old.clone();
-        replace(&mut twice, SliceRead::new(br#"{"kept": 1, "kept": 2}"#)).unwrap();
+        overwrite(&mut twice, SliceRead::new(br#"{"kept": 1, "kept": 2}"#)).unwrap();
         assert_eq!(twice, map(json!({ "kept": 2 })));
         for broken in ["[]", "{", "{} {}"] {
-            replace(&mut old.clone(), SliceRead::new(broken.as_bytes())).unwrap_err();
+            overwrite(&mut old.clone(), SliceRead::new(broken.as_bytes())).unwrap_err();
         }
     }
 }

@@ -1,0 +1,58 @@
+//! The conversation behind the context of a middleware: messages borrowed from the host, one at a time.
+
+use goondan_core::host::{ConversationHost, RemoteConversation, Snapshot};
+use goondan_core::linkage::RemoteMessage;
+use goondan_core::{MessageEvent, MessageRef, Result, Role};
+
+use super::host;
+use super::run::MiddlewareRun;
+use crate::table::Message;
+
+impl MiddlewareRun {
+    fn found(&self, snapshot: Snapshot, message: Option<Message>) -> Option<(MessageRef<'_>, Message)> {
+        let message = message?;
+        let role = match message.role {
+            0 => Role::System,
+            1 => Role::User,
+            2 => Role::Assistant,
+            _ => Role::Tool,
+        };
+        // SAFETY: The contract makes the id UTF-8 and keeps it until the conversation changes, which needs `&mut
+        // self`, or the call ends, which `self` does not outlive.
+        let id = unsafe { message.id.str_unchecked() };
+        // SAFETY: As above.
+        let text = (message.plain == 1).then(|| unsafe { message.text.str_unchecked() });
+        let found = RemoteMessage { host: self, snapshot, cursor: message.cursor, id, role, text };
+        Some((MessageRef::from(found), message))
+    }
+}
+
+impl ConversationHost for MiddlewareRun {
+    fn message_count(&self, snapshot: Snapshot) -> usize {
+        self.link.message_count(snapshot)
+    }
+
+    fn message_from(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)> {
+        let message = self.link.message(snapshot, cursor, host().run_message_from);
+        self.found(snapshot, message).map(|(found, message)| (found, message.next))
+    }
+
+    fn message_before(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)> {
+        let message = self.link.message(snapshot, cursor, host().run_message_before);
+        self.found(snapshot, message).map(|(found, message)| (found, message.cursor))
+    }
+
+    fn message_events(&self) -> &[MessageEvent] {
+        self.events()
+    }
+}
+
+impl RemoteConversation for MiddlewareRun {
+    fn text(&self, snapshot: Snapshot, cursor: usize) -> String {
+        self.link.read_message(snapshot, cursor, "text").map_or_else(|_| String::new(), |text| text.text())
+    }
+
+    fn read(&self, snapshot: Snapshot, cursor: usize, field: &'static str) -> Result<Vec<u8>> {
+        Ok(self.link.read_message(snapshot, cursor, field)?.bytes().to_vec())
+    }
+}

@@ -1,0 +1,128 @@
+//! Descriptors of the extensions of a loaded library: leaked, because libraries are never unloaded.
+
+use std::ffi::c_void;
+use std::time::Duration;
+
+use goondan_core::{
+    API_VERSION, BoxFuture, Error, ErrorCode, ExtensionApi, ExtensionDescriptor, MiddlewareDescriptor, Result,
+    SchemaFn, ToolDescriptor,
+};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::runtime::Handle;
+
+use super::extension::HostExtension;
+use super::record::{ExtensionRecord, ToolRecord};
+use super::runtime::PollingScope;
+use crate::bytes::ask;
+use crate::future::Imported;
+use crate::table::{PluginTable, Text};
+
+/// The output of `describe` for one extension.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExtensionDescription {
+    pub(super) package: String,
+    pub(super) name: String,
+    config_schema: Value,
+    tools: Vec<ToolDescription>,
+}
+
+#[derive(Deserialize)]
+struct ToolDescription {
+    name: String,
+    parameters: Value,
+}
+
+/// Returns the descriptions of all extensions of a library, in the order of their numbers.
+pub(super) fn describe(plugin: &'static PluginTable) -> Result<Vec<ExtensionDescription>> {
+    // SAFETY: The function takes no arguments, and the library stays loaded.
+    let count = unsafe { (plugin.extension_count)() };
+    let describe = |number| {
+        // SAFETY: The number is less than the count; `ask` passes a writable output.
+        let described = ask(|output| unsafe { (plugin.describe)(number, output) })?;
+        described.ok_or_else(|| Error::new(ErrorCode::EXT_LOAD, "an extension does not describe itself"))?.parse()
+    };
+    (0..count).map(describe).collect()
+}
+
+fn leaked<T>(value: T) -> &'static T {
+    Box::leak(Box::new(value))
+}
+
+fn leaked_text(text: &str) -> &'static str {
+    Box::leak(text.to_owned().into_boxed_str())
+}
+
+pub(super) fn leaked_list<T>(values: impl IntoIterator<Item = T>) -> &'static [T] {
+    Box::leak(values.into_iter().collect::<Vec<_>>().into_boxed_slice())
+}
+
+fn schema(schema: Value) -> SchemaFn {
+    leaked(move || schema.clone())
+}
+
+/// Returns the descriptor of the extension that the library knows by `number`, made of its record in the file and of
+/// its description.
+pub(super) fn descriptor(
+    record: &ExtensionRecord,
+    description: ExtensionDescription,
+    plugin: &'static PluginTable,
+    number: usize,
+) -> &'static ExtensionDescriptor {
+    let ExtensionDescription { config_schema, tools: mut schemas, .. } = description;
+    let tool = |tool: &ToolRecord| ToolDescriptor {
+        name: leaked_text(&tool.name),
+        description: leaked_text(&tool.description),
+        effect: tool.effect,
+        timeout: tool.timeout_ms.map(Duration::from_millis),
+        parameters: schema(
+            schemas
+                .iter_mut()
+                .find(|schema| schema.name == tool.name)
+                .map(|schema| schema.parameters.take())
+                .unwrap_or_default(),
+        ),
+    };
+    let tools = leaked_list(record.tools.iter().map(tool));
+    let middlewares = leaked_list(record.middlewares.iter().map(|layer| MiddlewareDescriptor {
+        kind: layer.kind,
+        function: leaked_text(&layer.function),
+        priority: layer.priority,
+        before: leaked_list(layer.before.iter().map(|name| leaked_text(name))),
+        after: leaked_list(layer.after.iter().map(|name| leaked_text(name))),
+    }));
+    leaked(ExtensionDescriptor {
+        name: leaked_text(&record.name),
+        description: leaked_text(&record.description),
+        package: leaked_text(&record.package),
+        version: leaked_text(&record.version),
+        // Inspection refuses libraries of any other version.
+        api_version: API_VERSION,
+        middlewares,
+        tools,
+        subscriptions: leaked_list(record.subscriptions.iter().map(|pattern| leaked_text(pattern))),
+        requires: leaked_list(record.requires.iter().map(|capability| leaked_text(capability))),
+        config_schema: schema(config_schema),
+        register: leaked(move |api, config| register(plugin, number, api, &config)),
+    })
+}
+
+/// Initializes an extension of the library for one conversation.
+fn register(
+    plugin: &'static PluginTable,
+    number: usize,
+    api: ExtensionApi,
+    config: &Value,
+) -> BoxFuture<'static, Result<()>> {
+    let name = api.host().extension().clone();
+    // A JSON value always serializes.
+    let config = serde_json::to_vec(config).unwrap_or_default();
+    let handle: *const c_void = HostExtension { api, runtime: Handle::try_current().ok() }.into_handle();
+    let (name, config) = (Text::new(name.as_str().as_bytes()), Text::new(&config));
+    // SAFETY: The library owns the handle from now on; the texts are borrowed for the call.
+    let future = unsafe { (plugin.register)(number, handle, name, config) };
+    // SAFETY: The library just returned the future, which has no other owner.
+    let future = unsafe { Imported::new(future, PollingScope) };
+    Box::pin(async move { future.await.map(drop) })
+}
