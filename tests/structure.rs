@@ -1,4 +1,4 @@
-//! The modules of each crate import each other in one direction only.
+//! Modules import each other in one direction only: the top-level modules of each crate, and those of large folders.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,84 +7,115 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// The pairs that may import each other: the grammar of a name is an error, and an error names an extension.
-const PAIRS: [(&str, &str); 1] = [("error", "name")];
+const FOLDERS: [&str; 10] = [
+    "goondan-core/src",
+    "goondan-core/src/agent",
+    "goondan-core/src/store/file",
+    "goondan-macros/src",
+    "goondan-abi/src",
+    "goondan-abi/src/guest",
+    "goondan-abi/src/host",
+    "goondan-bundle/src",
+    "goondan-cli/src",
+    "goondan-cli/src/commands",
+];
 
-type Edges = BTreeMap<String, BTreeSet<String>>;
+/// The one pair that imports each other: the grammar of a name is an error, and an error names an extension.
+const PAIR: (&str, &str) = ("name", "error");
 
-/// Every file of `directory` that is compiled into the product.
-fn sources(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    let product = entries.filter(|path| path.file_stem().is_some_and(|name| name != "tests" && name != "lib"));
+/// For each module, the modules that it imports.
+type Imports = BTreeMap<String, BTreeSet<String>>;
+
+/// Returns the files of a folder that are compiled into the product.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let product = paths.filter(|path| path.file_stem().unwrap() != "tests");
     product.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
 
-/// Which top-level modules the top-level modules of a crate name. A name that the root re-exports counts for its module.
-fn edges(root: &Path) -> Edges {
-    let lib = fs::read_to_string(root.join("lib.rs")).unwrap();
-    let mut homes = BTreeMap::new();
-    let word = Regex::new(r"\w+").unwrap();
-    for export in Regex::new(r"(?s)pub(?:\(crate\))? use (\w+)::([^;]+);").unwrap().captures_iter(&lib) {
-        let names = word.find_iter(&export[2]).map(|name| name.as_str().to_owned());
-        homes.extend(names.map(|name| (name, export[1].to_owned())));
+/// Returns the code of a file, without comments and without its tests.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+/// Expands `a::{b, c::{d, e}}` into its paths.
+fn expand(path: &str) -> Vec<String> {
+    let Some((prefix, group)) = path.split_once('{') else { return vec![path.trim().to_owned()] };
+    let (mut depth, mut items) = (0, vec![String::new()]);
+    for c in group[..group.rfind('}').unwrap_or(group.len())].chars() {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        match c {
+            ',' if depth == 0 => items.push(String::new()),
+            _ => items.last_mut().unwrap().push(c),
+        }
     }
-    let code_of = |path: &Path| {
-        let text = fs::read_to_string(path).unwrap();
-        let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-        text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    items.iter().flat_map(|item| expand(item)).map(|item| format!("{}{item}", prefix.trim())).collect()
+}
+
+/// Returns which modules of `folder` import which others. What the folder re-exports counts for its module.
+fn imports(folder: &Path) -> Imports {
+    let krate = folder.ancestors().find(|path| path.ends_with("src")).unwrap();
+    let segments = |path: &Path| -> Vec<String> {
+        let parts = path.with_extension("").strip_prefix(krate).unwrap().to_owned();
+        let parts = parts.iter().map(|part| part.to_str().unwrap().to_owned());
+        parts.filter(|part| !["mod", "lib", "main"].contains(&part.as_str())).collect()
     };
-    let mut edges = Edges::new();
-    for path in sources(root) {
-        let inside = path.strip_prefix(root).unwrap().with_extension("");
-        let module: Vec<_> = inside.iter().map(|part| part.to_str().unwrap()).filter(|part| *part != "mod").collect();
-        let code = code_of(&path);
-        // `use crate::{a, b::c};`, `crate::a::b`, and as many `super`s as lead to the root.
-        let up = vec!["super"; module.len()].join("::");
-        let to_root = Regex::new(&format!(r"(?s)\b(?:crate|{up})::(\{{[^;]*?\}};|\w+)")).unwrap();
-        let nested = Regex::new(r"::\{[^{}]*\}").unwrap();
-        for path in to_root.captures_iter(&code) {
-            let names = nested.replace_all(&path[1], "").into_owned();
-            for first in names
-                .split(',')
-                .filter_map(|name| name.trim_matches(|c: char| "{};".contains(c)).trim().split("::").next())
-            {
-                let target = homes.get(first).map_or(first, String::as_str);
-                if target != module[0]
-                    && (root.join(target).is_dir() || root.join(target).with_extension("rs").is_file())
-                {
-                    edges.entry(module[0].to_owned()).or_default().insert(target.to_owned());
+    let root = segments(folder);
+    let is_module = |name: &str| folder.join(name).is_dir() || folder.join(name).with_extension("rs").is_file();
+    let mut homes = BTreeMap::new();
+    let own = ["lib.rs", "mod.rs"].iter().find_map(|name| fs::read_to_string(folder.join(name)).ok()).unwrap();
+    for export in Regex::new(r"(?s)pub(?:\([a-z ]+\))? use (\w+)::([^;]+);").unwrap().captures_iter(&own) {
+        homes.extend(expand(&export[2]).into_iter().map(|name| (name, export[1].to_owned())));
+    }
+    let path = Regex::new(r"\b(crate|super(?:::super)*)::(\{[^;]*\};|[\w:]+(?:\{[^;]*\};)?)").unwrap();
+    let mut imports = Imports::new();
+    for file in sources(folder) {
+        let module = segments(&file);
+        let Some(importer) = module.get(root.len()) else { continue };
+        for found in path.captures_iter(&code(&file)) {
+            let up = module.len().checked_sub(found[1].matches("super").count()).unwrap();
+            let base = if &found[1] == "crate" { &[][..] } else { &module[..up] };
+            for relative in expand(&found[2]) {
+                let full: Vec<_> = base.iter().map(String::as_str).chain(relative.split("::")).collect();
+                let Some(inside) = full.strip_prefix(&root.iter().map(String::as_str).collect::<Vec<_>>()[..]) else {
+                    continue;
+                };
+                let Some(name) = inside.first() else { continue };
+                let imported = homes.get(*name).map_or(*name, String::as_str);
+                if imported != importer && is_module(imported) {
+                    imports.entry(importer.clone()).or_default().insert(imported.to_owned());
                 }
             }
         }
     }
-    edges
+    imports
 }
 
-/// Removes modules that import nothing or that nothing imports, until only circles are left.
-fn circles(mut edges: Edges) -> Edges {
-    for (a, b) in PAIRS {
-        edges.entry(b.to_owned()).or_default().remove(a);
-    }
+/// Removes modules that import nothing and modules that nothing imports, until only cycles are left.
+fn cycles(mut imports: Imports) -> Imports {
+    imports.entry(PAIR.0.to_owned()).or_default().remove(PAIR.1);
     loop {
-        let imported: BTreeSet<_> = edges.values().flatten().cloned().collect();
-        let before = edges.len();
-        edges.retain(|from, to| !to.is_empty() && imported.contains(from));
-        let rest: BTreeSet<_> = edges.keys().cloned().collect();
-        edges.values_mut().for_each(|to| to.retain(|target| rest.contains(target)));
-        if edges.len() == before {
-            return edges;
+        let before = imports.len();
+        let imported: BTreeSet<_> = imports.values().flatten().cloned().collect();
+        imports.retain(|module, imports| !imports.is_empty() && imported.contains(module));
+        let rest: BTreeSet<_> = imports.keys().cloned().collect();
+        imports.values_mut().for_each(|imports| imports.retain(|module| rest.contains(module)));
+        if imports.len() == before {
+            return imports;
         }
     }
 }
 
 #[test]
-fn the_modules_of_a_crate_have_no_circles() {
-    let crates = ["goondan-core", "goondan-macros", "goondan-abi"];
-    let found = crates.map(|name| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(name).join("src");
-        let edges = edges(&root);
-        assert!(!edges.is_empty(), "no imports were found in {}", root.display());
-        (name, circles(edges))
-    });
-    assert!(found.iter().all(|(_, circles)| circles.is_empty()), "modules that import each other: {found:#?}");
+fn modules_import_each_other_in_one_direction() {
+    let mut found = BTreeMap::new();
+    for folder in FOLDERS {
+        let imports = imports(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+        assert!(imports.len() > 2, "the imports of {folder} were not found");
+        found.insert(folder, cycles(imports));
+    }
+    found.retain(|_, cycles| !cycles.is_empty());
+    assert!(found.is_empty(), "modules that import each other: {found:#?}");
 }

@@ -36,6 +36,5 @@ mod values;
 mod order;
 
 #[cfg(test)]
-mod layout;
 
 mod schema;
