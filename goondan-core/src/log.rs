@@ -27,7 +27,7 @@ pub trait LogHost: Send + Sync {
 /// Writes to the log in the name of an extension. Macros of `tracing` reach the same log.
 ///
 /// ```no_run
-/// # fn f(api: &goondan_core::ExtensionApi) {
+/// # fn f(api: &goondan::ExtensionApi) {
 /// api.logger().with("removed", 3).info("trimmed the conversation");
 /// # }
 /// ```

@@ -134,7 +134,7 @@ name_type! {
     /// The name of an extension, which is its identity: lower-case words joined by hyphens, at most 63 characters.
     ///
     /// ```
-    /// use goondan_core::ExtensionName;
+    /// use goondan::ExtensionName;
     /// assert!(ExtensionName::new("message-window").is_ok());
     /// assert!(ExtensionName::new("MessageWindow").is_err());
     /// ```
@@ -145,11 +145,11 @@ name_type! {
     /// The full name of a tool, `<resource>__<tool>`, at most 64 characters (TOOL-01).
     ///
     /// ```
-    /// use goondan_core::ToolName;
+    /// use goondan::ToolName;
     /// let name = ToolName::new("notes__add")?;
     /// assert_eq!((name.resource(), name.tool()), ("notes", "add"));
     /// assert!(ToolName::new("add").is_err());
-    /// # Ok::<(), goondan_core::Error>(())
+    /// # Ok::<(), goondan::Error>(())
     /// ```
     ToolName, |text| tool(text).map_err(|why| name_error(ErrorCode::TOOL_NAME, "tool", text, why))
 }

@@ -31,8 +31,8 @@ static ANY: AtomicBool = AtomicBool::new(false);
 /// The config of an extension can take one:
 ///
 /// ```
-/// use goondan_core::Secret;
-/// use goondan_core::secret::mask;
+/// use goondan::Secret;
+/// use goondan::secret::mask;
 ///
 /// #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 /// struct Config {

@@ -39,7 +39,7 @@ impl Role {
 /// another one in its place.
 ///
 /// ```
-/// use goondan_core::{Message, Role};
+/// use goondan::{Message, Role};
 /// let message = Message::user("hello").with_metadata("pinned", true);
 /// assert_eq!((message.role(), &*message.text()), (Role::User, "hello"));
 /// ```

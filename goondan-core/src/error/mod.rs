@@ -25,7 +25,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What it says holds no [`Secret`](crate::Secret); only [`source`](Error::source) gives the cause as it is.
 ///
 /// ```
-/// use goondan_core::{Error, ErrorCode, Result};
+/// use goondan::{Error, ErrorCode, Result};
 ///
 /// fn port(text: &str) -> Result<u16> {
 ///     if text.is_empty() {

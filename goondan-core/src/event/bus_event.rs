@@ -59,10 +59,10 @@ impl fmt::Debug for Event {
 /// The arguments of an event: a tuple of up to four values that can be written as JSON.
 ///
 /// ```
-/// use goondan_core::Event;
+/// use goondan::Event;
 /// let event = Event::new("note.added", ("groceries", 3))?;
 /// assert_eq!(event.args().len(), 2);
-/// # Ok::<(), goondan_core::Error>(())
+/// # Ok::<(), goondan::Error>(())
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the arguments of an event",

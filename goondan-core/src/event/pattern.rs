@@ -9,11 +9,11 @@ use crate::error::{Error, ErrorCode, Result};
 /// `workspace.*`.
 ///
 /// ```
-/// use goondan_core::EventPattern;
+/// use goondan::EventPattern;
 /// let pattern: EventPattern = "workspace.*".parse()?;
 /// assert!(pattern.matches("workspace.repoAvailable"));
 /// assert!(!pattern.matches("turn.completed"));
-/// # Ok::<(), goondan_core::Error>(())
+/// # Ok::<(), goondan::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EventPattern(String);

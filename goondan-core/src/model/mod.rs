@@ -20,7 +20,7 @@ pub use scripted::{ScriptItem, ScriptedModel};
 /// A language model: implement it to let agents talk to another one.
 ///
 /// ```
-/// use goondan_core::{BoxFuture, Model, ModelRequest, ModelResponse, Result};
+/// use goondan::{BoxFuture, Model, ModelRequest, ModelResponse, Result};
 ///
 /// /// Says what it heard last.
 /// struct Echo;

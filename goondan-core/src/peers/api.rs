@@ -34,7 +34,7 @@ pub trait AgentsHost: Send + Sync {
 ///
 /// ```
 /// use std::time::Duration;
-/// use goondan_core::AgentRequest;
+/// use goondan::AgentRequest;
 /// let request = AgentRequest::new("researcher").input("who wrote this?").timeout(Duration::from_secs(60));
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -19,7 +19,7 @@ use payload::millis;
 /// line of `runtime-events.jsonl`.
 ///
 /// ```
-/// use goondan_core::{Event, Result, RuntimeEvent};
+/// use goondan::{Event, Result, RuntimeEvent};
 ///
 /// async fn count_steps(event: Event) -> Result<()> {
 ///     if let RuntimeEvent::TurnCompleted { scope, step_count, .. } = event.payload()? {
