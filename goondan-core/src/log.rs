@@ -1,4 +1,5 @@
-//! Owns the logger: text and structured values, in the name of an extension (LOG-01, LOG-02).
+//! The logger of an extension: text and structured values.
+// LOG-01, LOG-02
 
 use std::fmt;
 
@@ -8,23 +9,23 @@ use serde_json::{Map, Value};
 /// How important a log line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// Something for those who look for a defect.
+    /// Details for finding a defect.
     Debug,
-    /// Something that happened as it should.
+    /// Normal operation.
     Info,
-    /// Something that should not have happened, and was coped with.
+    /// A problem that was handled.
     Warn,
-    /// Something that failed.
+    /// A failure.
     Error,
 }
 
-/// Where log lines go: the runtime, or the C table of a plugin.
+/// The receiver of log lines: the runtime, or the host behind the C table of a loaded extension.
 pub trait LogHost: Send + Sync {
     /// Writes one line.
     fn log(&self, level: LogLevel, text: &str, fields: &Map<String, Value>);
 }
 
-/// Writes to the log in the name of an extension. Macros of `tracing` reach the same log.
+/// Writes to the log; each line carries the name of the extension. The macros of `tracing` write to the same log.
 ///
 /// ```no_run
 /// # fn f(api: &goondan::ExtensionApi) {
@@ -38,13 +39,13 @@ pub struct Logger<'a> {
 }
 
 impl<'a> Logger<'a> {
-    /// A logger in front of `host`.
+    /// Returns a logger that writes to `host`.
     #[doc(hidden)]
     pub fn new(host: &'a dyn LogHost) -> Self {
         Self { host, fields: Map::new() }
     }
 
-    /// The same logger with a structured value on its lines.
+    /// Adds a structured value to all lines of this logger.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Serialize) -> Self {
         let value = serde_json::to_value(value).unwrap_or_else(|error| format!("not JSON: {error}").into());
@@ -52,22 +53,22 @@ impl<'a> Logger<'a> {
         self
     }
 
-    /// Writes something for those who look for a defect.
+    /// Writes a line of the level [`Debug`](LogLevel::Debug).
     pub fn debug(&self, text: impl AsRef<str>) {
         self.host.log(LogLevel::Debug, text.as_ref(), &self.fields);
     }
 
-    /// Writes something that happened as it should.
+    /// Writes a line of the level [`Info`](LogLevel::Info).
     pub fn info(&self, text: impl AsRef<str>) {
         self.host.log(LogLevel::Info, text.as_ref(), &self.fields);
     }
 
-    /// Writes something that should not have happened, and was coped with.
+    /// Writes a line of the level [`Warn`](LogLevel::Warn).
     pub fn warn(&self, text: impl AsRef<str>) {
         self.host.log(LogLevel::Warn, text.as_ref(), &self.fields);
     }
 
-    /// Writes something that failed.
+    /// Writes a line of the level [`Error`](LogLevel::Error).
     pub fn error(&self, text: impl AsRef<str>) {
         self.host.log(LogLevel::Error, text.as_ref(), &self.fields);
     }

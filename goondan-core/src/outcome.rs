@@ -1,37 +1,37 @@
-//! How tool calls and failed turns ended, as errors, results and events report it.
+//! The outcomes of tool calls and failed turns, which errors, results and events report.
 
 use serde::{Deserialize, Serialize};
 
 use crate::name::{ToolCallId, TurnId};
 
-/// How a tool call ended.
+/// The status of a finished tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolCallStatus {
-    /// With an answer.
+    /// The tool returned a value.
     Ok,
-    /// With an error for the model to read.
+    /// The result is an error, which the model reads.
     Error,
 }
 
-/// One tool call of a turn, in the turn's result.
+/// One tool call of a turn, listed in the result of the turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolCallSummary {
-    /// The call.
+    /// The id of the call.
     pub id: ToolCallId,
     /// The tool's name as the model wrote it.
     pub name: String,
-    /// How it ended.
+    /// Whether the result is a value or an error.
     pub status: ToolCallStatus,
 }
 
-/// How far a turn came that failed; part of the [`Error`] that failed it.
+/// The turn that an error ended, and how far it came; part of that [`Error`](crate::Error).
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailedTurn {
-    /// The turn.
+    /// The id of the turn.
     pub id: TurnId,
-    /// How many steps were started.
+    /// The number of steps that were started.
     pub steps: u32,
-    /// The tool calls that were answered, in request order.
+    /// The tool calls that have a result, in the order in which the model requested them.
     pub tool_calls: Vec<ToolCallSummary>,
 }

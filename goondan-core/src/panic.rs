@@ -1,4 +1,4 @@
-//! Owns the border that panics do not cross.
+//! Turns panics into errors.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -8,9 +8,9 @@ use std::task::Poll;
 
 use crate::error::{Error, ErrorCode};
 
-/// Runs `future`; a panic in it becomes `E_EXT_PANIC`.
+/// Runs `future` and returns its output; a panic in it becomes the error `E_EXT_PANIC`.
 ///
-/// Unwind safety is asserted: what the future had borrowed is either dropped with it or owned by the turn, whose
+/// Unwind safety is asserted: the data that the future borrowed is either dropped with it or owned by the turn, whose
 /// invariants hold after every single call.
 pub(crate) async fn catch_panics<F: Future>(future: F) -> Result<F::Output, Error> {
     let mut future = pin!(future);
@@ -21,7 +21,7 @@ pub(crate) async fn catch_panics<F: Future>(future: F) -> Result<F::Output, Erro
     .await
 }
 
-/// What a panic said, as an error.
+/// Converts the payload of a panic into an error with its message.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");

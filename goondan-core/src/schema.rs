@@ -1,4 +1,4 @@
-//! Owns JSON Schema validation: a schema is compiled once and then asked often.
+//! JSON Schema validation: a schema is compiled once and validates many values.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,16 +13,16 @@ pub struct Schema(jsonschema::Validator);
 /// One way in which a value breaks its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Where in the value, as a JSON pointer; empty for the whole value.
+    /// The location in the value, as a JSON pointer; empty for the whole value.
     pub path: String,
-    /// What is wrong there.
+    /// What is wrong at that location.
     pub message: String,
     /// The keyword of the schema that the value breaks, such as `type`.
     pub keyword: String,
 }
 
 impl Schema {
-    /// Compiles `schema`, from whomever it comes.
+    /// Compiles a schema of any origin.
     ///
     /// # Errors
     /// `E_SCHEMA_INVALID` when it is not a JSON Schema.
@@ -30,22 +30,23 @@ impl Schema {
         jsonschema::validator_for(schema).map(Self).map_err(|error| invalid(&error))
     }
 
-    /// Compiles a schema that was derived from a type, and is therefore one for certain: what only the schema of schemas
-    /// forbids is not looked for. To compile that one takes longer than all the rest of a short run.
+    /// Compiles a schema that was derived from a type and is therefore known to be valid: it is not checked against the
+    /// meta-schema, because compiling the meta-schema takes longer than all the rest of a short run.
     ///
     /// # Errors
-    /// `E_SCHEMA_INVALID` when it cannot be compiled all the same.
+    /// `E_SCHEMA_INVALID` when it cannot be compiled nevertheless.
     pub fn derived(schema: &Value) -> Result<Self> {
-        const PLACE: &str = "urn:goondan:derived";
-        // Only the schema at the root is held against the schema of schemas of its own draft, and that of draft 4 is small.
-        let root = json!({ "$ref": PLACE });
-        let registry = jsonschema::Registry::new().add(PLACE, schema).and_then(|registry| registry.prepare());
+        const URI: &str = "urn:goondan:derived";
+        // Only the root is checked against the meta-schema of its draft, and the one of draft 4 is small. So the root
+        // is a reference in draft 4, and the schema itself is in the registry.
+        let root = json!({ "$ref": URI });
+        let registry = jsonschema::Registry::new().add(URI, schema).and_then(|registry| registry.prepare());
         let registry = registry.map_err(|error| invalid(&error))?;
         let options = jsonschema::options().with_draft(jsonschema::Draft::Draft4).with_registry(&registry);
         options.build(&root).map(Self).map_err(|error| invalid(&error))
     }
 
-    /// All violations of `value`, in document order.
+    /// Returns all violations in `value`, in document order.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
         let violation = |error: jsonschema::ValidationError<'_>| Violation {
             path: error.instance_path().to_string(),
@@ -61,12 +62,13 @@ fn invalid(error: &dyn std::fmt::Display) -> Error {
         .suggest("see https://json-schema.org for what a schema may hold")
 }
 
-/// Schemas that were compiled already. The instances of an agent share one: compiling costs far more than validating.
+/// Compiled schemas by their JSON text. The instances of an agent share one cache: compiling costs far more than
+/// validating.
 #[derive(Default)]
 pub(crate) struct SchemaCache(Mutex<HashMap<String, Arc<Schema>>>);
 
 impl SchemaCache {
-    /// The compiled form of `schema`.
+    /// Returns the compiled form of `schema`, which is compiled at most once.
     ///
     /// # Errors
     /// `E_SCHEMA_INVALID` when it is not a JSON Schema.
@@ -84,12 +86,12 @@ impl SchemaCache {
 
 impl std::fmt::Display for Violation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let place = if self.path.is_empty() { "/" } else { &self.path };
-        write!(f, "{place}: {}", self.message)
+        let path = if self.path.is_empty() { "/" } else { &self.path };
+        write!(f, "{path}: {}", self.message)
     }
 }
 
-/// The violations on one line.
+/// Returns the violations on one line.
 pub(crate) fn summary(violations: &[Violation]) -> String {
     violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -1,8 +1,8 @@
-//! Owns what must not be told: secrets, and the mask that they wear in logs, errors, events and records.
+//! Secret values and their redaction in logs, errors, events and recorded requests.
 //!
-//! A text that becomes a [`Secret`] is known to the whole process from then on. What goondan tells passes [`mask`] on its way
-//! out, so that also an error or a panic of somebody who was handed the text does not tell it. While there is no secret this
-//! costs one look at an atomic.
+//! Creating a [`Secret`] registers its text for the whole process. All output of goondan passes through [`mask`], so an
+//! error or a panic of code that was given the text does not reveal it either. While no secret is registered, masking
+//! costs one atomic load.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,22 +13,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// What stands in the place of a secret.
+/// The text that replaces a secret.
 const MASK: &str = "***";
 
-/// The fewest characters of a secret that is masked: shorter ones are parts of ordinary words and numbers.
+/// The least number of characters of a secret that is masked: shorter ones occur in ordinary words and numbers.
 const SHORTEST: usize = 8;
 
-/// What is to be masked, the longest first: one secret may be a part of another.
+/// The texts to mask, longest first: one secret may be a part of another.
 static KNOWN: RwLock<Vec<Box<str>>> = RwLock::new(Vec::new());
 
-/// Whether there is anything in [`KNOWN`], to be read without the lock.
+/// Whether [`KNOWN`] has any entry, readable without the lock.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-/// A text that is not told: it prints as `***`, cannot be serialized, and is masked wherever goondan tells something, if it
-/// has at least 8 characters. Whoever needs it says [`expose`](Self::expose). It is masked until the process ends.
+/// A text that must not be revealed: it prints as `***`, cannot be serialized, and if it has at least 8 characters,
+/// it is masked in all output of goondan until the process ends. [`expose`](Self::expose) returns it.
 ///
-/// The config of an extension can take one:
+/// The config of an extension can contain one:
 ///
 /// ```
 /// use goondan::Secret;
@@ -48,14 +48,14 @@ static ANY: AtomicBool = AtomicBool::new(false);
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Makes a secret of `text`: from now on it is masked.
+    /// Makes a secret of `text` and registers it: from now on it is masked.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
-        remember(&text);
+        register(&text);
         Self(text)
     }
 
-    /// The text, for the one place that needs it.
+    /// Returns the text, for the code that needs it.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -93,7 +93,8 @@ impl JsonSchema for Secret {
     }
 }
 
-fn remember(text: &str) {
+/// Adds `text` to the texts that are masked, unless it is too short.
+fn register(text: &str) {
     if text.chars().count() < SHORTEST {
         return;
     }
@@ -107,7 +108,7 @@ fn remember(text: &str) {
     ANY.store(true, Ordering::Release);
 }
 
-/// `text` as it is, and as it stands within quotes: `{:?}` and JSON escape some characters, and one may stand in the other.
+/// Returns `text` as it is and with its characters escaped: by `{:?}`, by JSON, and by one inside the other.
 fn forms(text: &str) -> Vec<Box<str>> {
     let within = |quoted: String| quoted.get(1..quoted.len() - 1).map(Box::from);
     let mut forms: Vec<Box<str>> = vec![text.into()];
@@ -121,13 +122,13 @@ fn forms(text: &str) -> Vec<Box<str>> {
     forms
 }
 
-/// Whether anything has to be masked.
+/// Returns whether any secret is registered.
 pub(crate) fn any() -> bool {
     ANY.load(Ordering::Acquire)
 }
 
-/// `text` with `***` in the place of every secret of at least 8 characters. Programs that write logs of their own pass their
-/// lines through it.
+/// Returns `text` with `***` instead of every secret of at least 8 characters. Programs that write their own logs pass
+/// each line through it.
 pub fn mask(text: &str) -> Cow<'_, str> {
     if !any() {
         return Cow::Borrowed(text);
@@ -139,22 +140,22 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         .fold(Cow::Borrowed(text), |masked, secret| Cow::Owned(masked.replace(&**secret, MASK)))
 }
 
-/// As [`mask`], for a text that is kept.
+/// Masks `text` in place; see [`mask`].
 pub(crate) fn mask_text(text: &mut String) {
     if let Cow::Owned(masked) = mask(text) {
         *text = masked;
     }
 }
 
-/// As [`mask`], for a message that may be a constant.
-pub(crate) fn masked(text: Cow<'static, str>) -> Cow<'static, str> {
+/// Masks a text that may be a constant, which is not copied unless it changes; see [`mask`].
+pub(crate) fn mask_cow(text: Cow<'static, str>) -> Cow<'static, str> {
     match mask(&text) {
         Cow::Owned(masked) => Cow::Owned(masked),
         Cow::Borrowed(_) => text,
     }
 }
 
-/// As [`mask`], for every text in `value`, the names of members included.
+/// Masks every text in `value`, the names of members included; see [`mask`].
 pub fn mask_json(value: &mut Value) {
     if !any() {
         return;
@@ -167,7 +168,7 @@ pub fn mask_json(value: &mut Value) {
     }
 }
 
-/// As [`mask_json`], for the members of an object.
+/// Masks the names and values of the members of an object; see [`mask_json`].
 pub(crate) fn mask_members(members: &mut Map<String, Value>) {
     if members.keys().any(|name| matches!(mask(name), Cow::Owned(_))) {
         *members = std::mem::take(members).into_iter().map(|(name, value)| (mask(&name).into_owned(), value)).collect();
@@ -182,22 +183,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_masked_in_whatever_form_they_are_told() {
+    fn secrets_are_masked_escaped_or_not() {
         let secret = Secret::new("multi\nline \"key\" ü\\1");
-        for told in [
+        for output in [
             secret.expose().to_owned(),
             format!("{:?}", secret.expose()),
             json!({ "a": secret.expose() }).to_string(),
             format!("{:?}", json!({ "a": secret.expose() }).to_string()),
         ] {
-            let masked = mask(&told);
-            assert!(masked.contains(MASK) && !masked.contains("key"), "{told} became {masked}");
+            let masked = mask(&output);
+            assert!(masked.contains(MASK) && !masked.contains("key"), "{output} became {masked}");
         }
         assert_eq!(format!("{secret} {secret:?}"), "*** ***");
     }
 
     #[test]
-    fn of_two_secrets_of_which_one_holds_the_other_none_is_left() {
+    fn a_secret_within_another_secret_is_masked_too() {
         Secret::new("tail-of-the-long-one");
         Secret::new("the whole tail-of-the-long-one!");
         assert_eq!(mask("<the whole tail-of-the-long-one!> <tail-of-the-long-one>"), "<***> <***>");

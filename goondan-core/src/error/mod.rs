@@ -1,4 +1,4 @@
-//! Owns the one error type: a stable code, a message, a remedy, and where it happened.
+//! The error type of goondan: a stable code, a message, a remedy, and where the failure happened.
 
 mod wire;
 
@@ -11,18 +11,18 @@ pub use wire::WireError;
 
 use crate::name::ExtensionName;
 use crate::outcome::FailedTurn;
-use crate::secret::{mask, masked};
+use crate::secret::{mask, mask_cow};
 
-/// The result of everything that can fail in goondan.
+/// The result of every operation of goondan that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failure with a stable [`ErrorCode`], a message that names the thing, and where it is known a suggestion, a help
-/// page, the extension and the hook that failed, and the cause (ERR-01, ERR-06, ERR-07).
+/// A failure: a stable [`ErrorCode`], a message that names the thing that failed and, where they are known, a
+/// suggestion, a help page, the extension and the hook that failed, and the cause.
 ///
-/// Any standard error becomes one through `?`, with the code `E_EXT_RUNTIME` (D-10). For that reason this type does not
-/// implement [`std::error::Error`] itself; [`Error::into_std`] gives a value that does.
+/// `?` converts any [`std::error::Error`] into this type, with the code `E_EXT_RUNTIME`. For that reason this type does
+/// not implement [`std::error::Error`] itself; [`Error::into_std`] returns a value that does.
 ///
-/// What it says holds no [`Secret`](crate::Secret); only [`source`](Error::source) gives the cause as it is.
+/// Every [`Secret`](crate::Secret) in its texts is masked; only [`source`](Error::source) returns the cause unmasked.
 ///
 /// ```
 /// use goondan::{Error, ErrorCode, Result};
@@ -36,12 +36,13 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert_eq!(port("").unwrap_err().code(), "E_PORT_MISSING");
 /// assert_eq!(port("x").unwrap_err().code(), &ErrorCode::EXT_RUNTIME);
 /// ```
+// ERR-06, D-10
 pub struct Error(Box<Parts>);
 
-/// What an error is made of.
+/// The fields of an [`Error`], in a box that keeps a `Result` small.
 pub(crate) struct Parts {
     pub(crate) code: ErrorCode,
-    /// `None` when the error is exactly its source.
+    /// `None` when the error only wraps its source, as after `?`.
     pub(crate) message: Option<Cow<'static, str>>,
     pub(crate) suggestion: Option<Cow<'static, str>>,
     pub(crate) extension: Option<ExtensionName>,
@@ -53,17 +54,19 @@ pub(crate) struct Parts {
 }
 
 impl Error {
-    /// An error with a code of the caller's choice.
+    /// Returns an error with any code, of goondan or of an extension.
     pub fn new(code: impl Into<ErrorCode>, message: impl Into<Cow<'static, str>>) -> Self {
-        Self::build(code.into(), Some(masked(message.into())), None)
+        Self::build(code.into(), Some(mask_cow(message.into())), None)
     }
 
-    /// An error of an extension that needs no code of its own: `E_EXT_RUNTIME` (D-10).
+    /// Returns an error without a specific code: `E_EXT_RUNTIME`.
     pub fn msg(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorCode::EXT_RUNTIME, message)
     }
 
-    /// Asks the runtime to run the step, or the tool call, again after `delay`, as a new step or call (PIPE-19).
+    /// Returns an error that makes the runtime run the step or the tool call again after `delay`, as a new step or
+    /// call.
+    // PIPE-19
     pub fn retry_after(delay: Duration, message: impl Into<Cow<'static, str>>) -> Self {
         let mut error = Self::msg(message);
         error.0.retry_after = Some(delay);
@@ -89,20 +92,20 @@ impl Error {
         }))
     }
 
-    /// The error that `parts` make, after they came from another binary.
+    /// Builds an error from parts that another binary has sent.
     pub(crate) fn from_parts(parts: Parts) -> Self {
         Self(Box::new(parts))
     }
 
-    /// What the error is made of, on its way to another binary.
+    /// Returns the parts, to be sent to another binary.
     pub(crate) fn parts(&self) -> &Parts {
         &self.0
     }
 
-    /// Adds what the reader can do about it.
+    /// Adds a remedy: what the reader of the message can do.
     #[must_use]
     pub fn suggest(mut self, suggestion: impl Into<Cow<'static, str>>) -> Self {
-        self.0.suggestion = Some(masked(suggestion.into()));
+        self.0.suggestion = Some(mask_cow(suggestion.into()));
         self
     }
 
@@ -113,15 +116,15 @@ impl Error {
         self
     }
 
-    /// Says whether the same request may succeed later, as after a rate limit. A middleware may answer with
-    /// [`Error::retry_after`]; the runtime does not retry by itself.
+    /// Sets whether the same request may succeed later, as after a rate limit. A middleware may react by returning
+    /// [`Error::retry_after`]; the runtime does not retry on its own.
     #[must_use]
     pub fn retryable(mut self, retryable: bool) -> Self {
         self.0.retryable = retryable;
         self
     }
 
-    /// Names the extension and the hook that failed, unless an inner layer did so already.
+    /// Sets the extension and the hook that failed, unless an inner layer has set them already.
     #[must_use]
     pub(crate) fn at(mut self, extension: &ExtensionName, hook: impl Into<Cow<'static, str>>) -> Self {
         if self.0.extension.is_none() {
@@ -131,7 +134,7 @@ impl Error {
         self
     }
 
-    /// Names the turn that failed.
+    /// Sets the turn that failed.
     #[cfg(feature = "runtime")]
     #[must_use]
     pub(crate) fn in_turn(mut self, turn: FailedTurn) -> Self {
@@ -139,12 +142,12 @@ impl Error {
         self
     }
 
-    /// The stable code, such as `E_EXT_INIT`.
+    /// Returns the stable code, such as `E_EXT_INIT`.
     pub fn code(&self) -> &ErrorCode {
         &self.0.code
     }
 
-    /// What went wrong, without the place and the causes.
+    /// Returns what went wrong, without the extension, the hook and the causes.
     pub fn message(&self) -> Cow<'_, str> {
         match (&self.0.message, &self.0.source) {
             (Some(message), _) => Cow::Borrowed(message),
@@ -153,54 +156,54 @@ impl Error {
         }
     }
 
-    /// What the reader can do about it.
+    /// Returns the remedy, if any.
     pub fn suggestion(&self) -> Option<&str> {
         self.0.suggestion.as_deref()
     }
 
-    /// The page that explains the code; `None` for codes that an extension made up.
+    /// Returns the address of the page that explains the code; `None` for codes that an extension defines.
     pub fn help_url(&self) -> Option<String> {
         self.0.code.help_url()
     }
 
-    /// The extension whose code failed.
+    /// Returns the extension whose code failed.
     pub fn extension(&self) -> Option<&ExtensionName> {
         self.0.extension.as_ref()
     }
 
-    /// The hook of the extension that failed, such as ``step middleware `trim` ``.
+    /// Returns the hook that failed: which function of the extension, such as ``step middleware `trim` ``.
     pub fn hook(&self) -> Option<&str> {
         self.0.hook.as_deref()
     }
 
-    /// The turn that failed with this error, as far as it came.
+    /// Returns the turn that failed with this error, and how far it came.
     pub fn turn(&self) -> Option<&FailedTurn> {
         self.0.turn.as_ref()
     }
 
-    /// The delay after which the step or call should be run again, if the error asks for that.
+    /// Returns the delay after which the step or the tool call is to run again, if the error requests it.
     pub fn retry_delay(&self) -> Option<Duration> {
         self.0.retry_after
     }
 
-    /// Whether the same request may succeed later.
+    /// Returns whether the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
         self.0.retryable
     }
 
-    /// The cause.
+    /// Returns the cause.
     pub fn source(&self) -> Option<&(dyn StdError + 'static)> {
         let source: &(dyn StdError + 'static) = self.0.source.as_deref()?;
-        // An error that is exactly its source must not name it twice.
+        // The message of an error that only wraps its source is that of the source already.
         if self.0.message.is_none() { source.source() } else { Some(source) }
     }
 
-    /// The same error as a [`std::error::Error`], for APIs that ask for one.
+    /// Converts the error into a [`std::error::Error`], for APIs that require one.
     pub fn into_std(self) -> StdErr {
         StdErr(self)
     }
 
-    /// The whole story on several lines: code, message, causes, remedy, help page.
+    /// Returns the full report on several lines: code, message, causes, remedy, help page.
     pub fn report(&self) -> impl fmt::Display + '_ {
         Report(self)
     }
@@ -256,7 +259,7 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Error {
 pub struct StdErr(Error);
 
 impl StdErr {
-    /// The error that it was made from.
+    /// Returns the error that this was made from.
     pub fn into_inner(self) -> Error {
         self.0
     }
@@ -292,137 +295,148 @@ impl From<Error> for Box<dyn StdError> {
     }
 }
 
-/// The stable name of a kind of failure. Codes of goondan are constants of this type; extensions may use their own.
+/// The stable name of a kind of failure. The codes of goondan are constants of this type; extensions may define their
+/// own.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ErrorCode(Cow<'static, str>);
 
-/// Declares the codes once: the constant, its name, and the list that documentation and tests go through.
+/// Declares each code once: the constant, its text, and its entry in the list that documentation and tests iterate.
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
         impl ErrorCode {
             $($(#[$doc])* pub const $name: Self = Self(Cow::Borrowed($code));)*
 
-            /// Every code that goondan itself gives, in the order of `docs/errors.md`.
+            /// Every code that goondan itself uses, in the order of `docs/errors.md`.
             pub const ALL: &[Self] = &[$(Self::$name),*];
         }
     };
 }
 
 codes! {
-    /// An extension could not be found or its entry could not be loaded (ERR-02).
+    /// An extension was not found, or its entry could not be loaded.
     EXT_LOAD = "E_EXT_LOAD";
-    /// The initializer of an extension failed (ERR-03).
+    /// The initializer of an extension failed.
     EXT_INIT = "E_EXT_INIT";
-    /// The config of an extension does not fit its schema (ERR-04).
+    /// The config of an extension does not match its schema.
     EXT_CONFIG = "E_EXT_CONFIG";
-    /// An extension was made for another version of the contract, or needs something that this host does not offer (ERR-05,
-    /// COMPAT-02).
+    /// An extension was built for another version of the contract, or needs a feature that this host does not have.
     EXT_COMPAT = "E_EXT_COMPAT";
-    /// Code of an extension failed with an error that has no code of its own (D-10).
+    /// Code of an extension returned an error without a more specific code.
+    // D-10
     EXT_RUNTIME = "E_EXT_RUNTIME";
-    /// Code of an extension panicked (D-10).
+    /// Code of an extension panicked.
+    // D-10
     EXT_PANIC = "E_EXT_PANIC";
     /// A name of an extension breaks the grammar.
     EXT_NAME = "E_EXT_NAME";
-    /// A middleware gave a result without running `next` exactly once (NEXT-01, NEXT-03).
+    /// A middleware returned a result without running `next` exactly once.
+    // NEXT-01, NEXT-03
     EXT_NEXT = "E_EXT_NEXT";
-    /// The middlewares of an agent cannot be ordered: constraints contradict one another, or name an extension that is not
-    /// there (ORDER-11).
+    /// The middlewares of an agent cannot be ordered: constraints contradict one another, or name an extension that the
+    /// agent does not have.
     EXT_ORDER = "E_EXT_ORDER";
-    /// A tool name breaks the grammar (TOOL-01).
+    /// A tool name breaks the grammar.
     TOOL_NAME = "E_TOOL_NAME";
-    /// The model called a tool that this step did not show it (F-TOOL).
+    /// The model called a tool that is not in the catalog of the step.
+    // F-TOOL
     TOOL_NOT_IN_CATALOG = "E_TOOL_NOT_IN_CATALOG";
-    /// A tool of the catalog has no handler (F-TOOL).
+    /// A tool of the catalog has no handler.
+    // F-TOOL
     TOOL_NOT_FOUND = "E_TOOL_NOT_FOUND";
-    /// The model called a tool with arguments that do not fit its schema (F-TOOL).
+    /// The model called a tool with arguments that do not match its schema.
+    // F-TOOL
     TOOL_INVALID_ARGS = "E_TOOL_INVALID_ARGS";
-    /// A tool did not answer in time (TIME-01).
+    /// A tool did not answer in time.
     TOOL_TIMEOUT = "E_TOOL_TIMEOUT";
-    /// A JSON Schema, of a tool or a config, is not one.
+    /// The schema of a tool or of a config is not a JSON Schema.
     SCHEMA_INVALID = "E_SCHEMA_INVALID";
-    /// The turn ended before the call could be answered (D-16).
+    /// The turn ended before the tool call was answered.
+    // D-16
     TOOL_INTERRUPTED = "E_TOOL_INTERRUPTED";
-    /// A call that must not run twice had started when the turn ended, and its outcome is not known (EFFECT-01).
+    /// A tool call that must not run twice had started when the turn ended, and its outcome is unknown.
     TOOL_OUTCOME_UNKNOWN = "E_TOOL_OUTCOME_UNKNOWN";
-    /// The model could not be reached, or refused, or answered with something that is no answer.
+    /// The model could not be reached, refused the request, or returned a malformed response.
     MODEL = "E_MODEL";
-    /// The model did not answer in time (TIME-01).
+    /// The model did not answer in time.
     MODEL_TIMEOUT = "E_MODEL_TIMEOUT";
-    /// A middleware asked for a model that the agent does not have.
+    /// A middleware selected a model that the agent does not have.
     MODEL_NOT_FOUND = "E_MODEL_NOT_FOUND";
-    /// A turn did not end in time (TIME-01).
+    /// A turn did not end in time.
     TURN_TIMEOUT = "E_TURN_TIMEOUT";
-    /// No unused item of a scripted model fits the request.
+    /// No unused item of a scripted model matches the request.
     MODEL_SCRIPT = "E_MODEL_SCRIPT";
-    /// A message with an id that the conversation holds already was appended (D-20).
+    /// A message was appended whose id is already in the conversation.
+    // D-20
     MESSAGE_DUPLICATE_ID = "E_MESSAGE_DUPLICATE_ID";
-    /// An event aims at a message that the conversation does not hold (F-CONV). A warning: the turn goes on.
+    /// The target of a message event is not in the conversation. This is a warning: the turn continues.
+    // F-CONV
     MESSAGE_TARGET_NOT_FOUND = "E_MESSAGE_TARGET_NOT_FOUND";
     /// A file of an instance could not be read or written.
     STORE_IO = "E_STORE_IO";
-    /// A file of an instance is damaged at a place that opening cannot repair.
+    /// A file of an instance is damaged in a way that opening the instance cannot repair.
     STORE_DAMAGED = "E_STORE_DAMAGED";
     /// Another process has the instance open.
     STORE_LOCKED = "E_STORE_LOCKED";
-    /// There is no instance of that name.
+    /// No instance has that name.
     STORE_NOT_FOUND = "E_STORE_NOT_FOUND";
-    /// There is an instance of that name already.
+    /// An instance of that name exists already.
     STORE_EXISTS = "E_STORE_EXISTS";
     /// The instance was closed.
     INSTANCE_CLOSED = "E_INSTANCE_CLOSED";
-    /// The stored state of an extension cannot be read (STATE-05).
+    /// The stored state of an extension cannot be read.
     EXT_STATE = "E_EXT_STATE";
     /// A name or a pattern of bus events breaks the grammar.
     EVENT_NAME = "E_EVENT_NAME";
-    /// Another agent did not answer in time (AGENTS-04).
+    /// Another agent did not answer in time.
     AGENT_REQUEST_TIMEOUT = "AGENT_REQUEST_TIMEOUT";
-    /// There is no agent of that name (F-AGENTS).
+    /// No agent has that name.
+    // F-AGENTS
     AGENT_NOT_FOUND = "AGENT_NOT_FOUND";
-    /// Agents called one another in a circle (AGENTS-05).
+    /// Agents called one another in a circle.
     CIRCULAR_CALL_DETECTED = "CIRCULAR_CALL_DETECTED";
-    /// An input event is not something that can be handled.
+    /// An input event cannot be handled.
     INPUT = "E_INPUT";
-    /// The command line, or what stands around it, is not right.
+    /// The command line, or something that it depends on, is wrong.
     USAGE = "E_USAGE";
-    /// A file or directory could not be read or written, by a command.
+    /// A command could not read or write a file or directory.
     IO = "E_IO";
-    /// A bundle cannot be read, or is not YAML (F-REF).
+    // F-REF: all codes of bundles.
+    /// A bundle cannot be read, or is not YAML.
     CONFIG_PARSE = "E_CONFIG_PARSE_ERROR";
-    /// A document has a missing or foreign `apiVersion` (F-REF).
+    /// A document has a missing or unknown `apiVersion`.
     CONFIG_API_VERSION = "E_CONFIG_UNSUPPORTED_API_VERSION";
-    /// A document has an unknown `kind` (F-REF).
+    /// A document has an unknown `kind`.
     CONFIG_KIND = "E_CONFIG_UNKNOWN_KIND";
-    /// A name of a resource, or of an instance, breaks the grammar (F-REF).
+    /// A name of a resource, or of an instance, breaks the grammar.
     CONFIG_NAME = "E_CONFIG_INVALID_NAME";
-    /// Two resources of a kind have the same name (F-REF).
+    /// Two resources of one kind have the same name.
     CONFIG_DUPLICATE_NAME = "E_CONFIG_DUPLICATE_NAME";
-    /// A reference is not of the form `Kind/name` (F-REF).
+    /// A reference is not of the form `Kind/name`.
     CONFIG_INVALID_REF = "E_CONFIG_INVALID_REF";
-    /// A reference aims at a resource that the bundle does not hold (F-REF).
+    /// A reference names a resource that is not in the bundle.
     CONFIG_REF_NOT_FOUND = "E_CONFIG_REF_NOT_FOUND";
-    /// A document does not fit the schema of its kind (F-REF).
+    /// A document does not match the schema of its kind.
     CONFIG_SCHEMA = "E_CONFIG_SCHEMA_INVALID";
-    /// A file that a document names does not exist (F-REF).
+    /// A file that a document names does not exist.
     CONFIG_ENTRY_NOT_FOUND = "E_CONFIG_ENTRY_NOT_FOUND";
-    /// A value that a document takes from elsewhere is not there (F-REF).
+    /// A value that a document takes from another source does not exist.
     CONFIG_VALUE_NOT_FOUND = "E_CONFIG_VALUE_NOT_FOUND";
 }
 
 impl ErrorCode {
-    /// The code as text.
+    /// Returns the code as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The page that explains the code; `None` for codes that goondan does not know.
+    /// Returns the address of the page that explains the code; `None` for codes that goondan does not define.
     pub fn help_url(&self) -> Option<String> {
         Self::ALL.contains(self).then(|| {
             format!("{}/blob/main/docs/errors.md#{}", env!("CARGO_PKG_REPOSITORY"), self.0.to_ascii_lowercase())
         })
     }
 
-    /// Whether the cause lies in what was configured, not in the work.
+    /// Returns whether the cause is the configuration, not something that happened at run time.
     pub fn is_configuration(&self) -> bool {
         self.0.starts_with("E_CONFIG_")
             || [Self::USAGE, Self::EXT_LOAD, Self::EXT_CONFIG, Self::EXT_COMPAT, Self::EXT_NAME, Self::EXT_ORDER]

@@ -1,4 +1,4 @@
-//! The JSON form of an error: everything but the types of its causes.
+//! The JSON form of an error, for another binary.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -10,17 +10,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Error, Parts};
 use crate::name::{ExtensionName, TurnId};
 use crate::outcome::{FailedTurn, ToolCallSummary};
-use crate::secret::{mask_text, masked};
+use crate::secret::{mask_cow, mask_text};
 
-/// An error on its way: everything but the types of its causes.
+/// An [`Error`] that is serialized in full: everything but the types of its causes, which arrive as text.
 #[derive(Debug)]
 pub struct WireError(pub Error);
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ErrorForm<'a> {
+struct ErrorRepr<'a> {
     code: Cow<'a, str>,
-    /// None when the error is exactly its first cause.
+    /// `None` when the error only wraps its first cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ struct ErrorForm<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hook: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    turn: Option<TurnForm>,
+    turn: Option<TurnRepr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     retry_after: Option<Duration>,
     #[serde(default)]
@@ -42,7 +42,7 @@ struct ErrorForm<'a> {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct TurnForm {
+struct TurnRepr {
     id: TurnId,
     steps: u32,
     tool_calls: Vec<ToolCallSummary>,
@@ -58,45 +58,45 @@ impl Serialize for WireError {
             cause = error.source();
         }
         let turn = parts.turn.clone();
-        let form = ErrorForm {
+        let repr = ErrorRepr {
             code: self.0.code().as_str().into(),
             message: parts.message.as_deref().map(Cow::Borrowed),
             suggestion: self.0.suggestion().map(Cow::Borrowed),
             extension: self.0.extension().cloned(),
             hook: self.0.hook().map(Cow::Borrowed),
-            turn: turn.map(|FailedTurn { id, steps, tool_calls }| TurnForm { id, steps, tool_calls }),
+            turn: turn.map(|FailedTurn { id, steps, tool_calls }| TurnRepr { id, steps, tool_calls }),
             retry_after: self.0.retry_delay(),
             retryable: self.0.is_retryable(),
             causes,
         };
-        form.serialize(serializer)
+        repr.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for WireError {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let form = ErrorForm::deserialize(deserializer)?;
-        // The other side does not know what is secret here.
-        let owned = |text: Cow<'_, str>| masked(Cow::Owned(text.into_owned()));
-        let source = form.causes.into_iter().rev().fold(None, |source, mut text| {
+        let repr = ErrorRepr::deserialize(deserializer)?;
+        // The sender does not know the secrets of this binary.
+        let owned = |text: Cow<'_, str>| mask_cow(Cow::Owned(text.into_owned()));
+        let source = repr.causes.into_iter().rev().fold(None, |source, mut text| {
             mask_text(&mut text);
             Some(Box::new(Cause { text, source }))
         });
         Ok(Self(Error::from_parts(Parts {
-            code: form.code.into_owned().into(),
-            message: form.message.map(owned),
-            suggestion: form.suggestion.map(owned),
-            extension: form.extension,
-            hook: form.hook.map(owned),
-            turn: form.turn.map(|TurnForm { id, steps, tool_calls }| FailedTurn { id, steps, tool_calls }),
-            retry_after: form.retry_after,
-            retryable: form.retryable,
+            code: repr.code.into_owned().into(),
+            message: repr.message.map(owned),
+            suggestion: repr.suggestion.map(owned),
+            extension: repr.extension,
+            hook: repr.hook.map(owned),
+            turn: repr.turn.map(|TurnRepr { id, steps, tool_calls }| FailedTurn { id, steps, tool_calls }),
+            retry_after: repr.retry_after,
+            retryable: repr.retryable,
             source: source.map(|cause| cause as Box<dyn StdError + Send + Sync>),
         })))
     }
 }
 
-/// A cause that came as text.
+/// A cause that was received as text.
 #[derive(Debug)]
 struct Cause {
     text: String,
