@@ -194,7 +194,7 @@ impl ByHand for HandLight {
     fn handle<'a>(&'a self, ctx: &'a mut Idle, next: HandNext<'a>) -> Boxed<'a> {
         Box::pin(async move {
             let last = ctx.conversation.newest().map_or(0, |message| message.text().len());
-            let seen = ctx.conversation.message_count(goondan_core::host::Snapshot::Next) + last;
+            let seen = ctx.conversation.message_count(goondan_core::host::Snapshot::Current) + last;
             ctx.metadata.insert("seen".to_owned(), seen.into());
             let mut result = next.run(ctx).await?;
             result.set_has_tool_calls(false);

@@ -89,6 +89,6 @@ pub(super) type FindMessage = unsafe extern "C" fn(*const c_void, u32, usize, *m
 fn number(snapshot: Snapshot) -> u32 {
     match snapshot {
         Snapshot::Base => BASE,
-        Snapshot::Next => NOW,
+        Snapshot::Current => NOW,
     }
 }

@@ -61,7 +61,7 @@ unsafe fn from_handle<'a>(call: *const c_void) -> &'a Call<'a> {
 }
 
 fn snapshot(number: u32) -> Snapshot {
-    if number == BASE { Snapshot::Base } else { Snapshot::Next }
+    if number == BASE { Snapshot::Base } else { Snapshot::Current }
 }
 
 unsafe extern "C" fn run_read(call: *const c_void, field: Text, output: *mut Buffer) -> i32 {

@@ -1,4 +1,5 @@
-//! Owns the message event: the only way in which a conversation changes (CONV-09, CONV-11).
+//! Message events, the only way in which a conversation changes.
+// CONV-09, CONV-11
 
 use std::sync::Arc;
 
@@ -7,53 +8,54 @@ use serde::{Deserialize, Serialize};
 use super::Message;
 use crate::name::MessageId;
 
-/// A change of a conversation, as it is emitted and as it stands in `events.jsonl`.
+/// A change of a conversation, as it is emitted and as it is written to `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum MessageEvent {
     /// Adds a message at the end.
     Append {
-        /// The new message; its id must be new too (D-20).
+        /// The new message; its id must be new too.
+        // D-20
         message: Arc<Message>,
     },
-    /// Puts a message in the place of another.
+    /// Replaces a message, which keeps its position.
     Replace {
-        /// The message to replace.
+        /// The id of the message to replace.
         target_id: MessageId,
-        /// Its successor; the id may be another.
+        /// The replacement; its id may differ.
         message: Arc<Message>,
     },
-    /// Takes a message out.
+    /// Removes a message.
     Remove {
-        /// The message to take out.
+        /// The id of the message to remove.
         target_id: MessageId,
     },
-    /// Takes all messages out (CONV-17).
+    /// Removes all messages.
     Truncate,
 }
 
 impl MessageEvent {
-    /// Adds `message` at the end.
+    /// Returns an event that adds `message` at the end.
     pub fn append(message: Message) -> Self {
         Self::Append { message: Arc::new(message) }
     }
 
-    /// Puts `message` in the place of the message `target`.
+    /// Returns an event that replaces the message whose id is `target` with `message`.
     pub fn replace(target: impl Into<MessageId>, message: Message) -> Self {
         Self::Replace { target_id: target.into(), message: Arc::new(message) }
     }
 
-    /// Takes the message `target` out.
+    /// Returns an event that removes the message with the id `target`.
     pub fn remove(target: impl Into<MessageId>) -> Self {
         Self::Remove { target_id: target.into() }
     }
 
-    /// Takes all messages out.
+    /// Returns an event that removes all messages.
     pub fn truncate() -> Self {
         Self::Truncate
     }
 
-    /// The message that the event adds at the end, if it is an append.
+    /// Returns the message that the event appends, if it is an append.
     pub fn appended(&self) -> Option<&Arc<Message>> {
         match self {
             Self::Append { message } => Some(message),

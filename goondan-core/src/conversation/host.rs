@@ -1,36 +1,37 @@
-//! Where the messages behind a view come from: the runtime, or another binary.
+//! Host traits behind a conversation view: the messages are in this binary or in another one.
 
 use super::{MessageEvent, MessageRef};
 use crate::error::Result;
 
-/// Which messages of a conversation: those at the start of the turn, or those of now.
+/// Selects the messages of a conversation at the start of the turn, or as they are now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Snapshot {
-    /// At the start of the turn.
+    /// The messages at the start of the turn.
     Base,
-    /// Now.
-    Next,
+    /// The messages now: the base with the events of the turn applied.
+    Current,
 }
 
 /// Read access to a conversation.
 pub trait ConversationHost: Send + Sync {
-    /// How many messages `snapshot` holds.
+    /// Returns the number of messages in `snapshot`.
     fn message_count(&self, snapshot: Snapshot) -> usize;
-    /// The first message of `snapshot` at or after `cursor`, and the cursor behind it. The first cursor is 0.
+    /// Returns the first message of `snapshot` at or after `cursor`, and the cursor after it. The first cursor is 0.
     fn message_from(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)>;
-    /// The last message of `snapshot` before `cursor`, and the cursor that leads to it. Behind all is `usize::MAX`.
+    /// Returns the last message of `snapshot` before `cursor`, and the cursor of that message. `usize::MAX` is after
+    /// all messages.
     fn message_before(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)>;
-    /// The events of the turn so far.
+    /// Returns the events of the turn so far.
     fn message_events(&self) -> &[MessageEvent];
 }
 
-/// Read access to messages that lie in another binary, each named by its cursor.
+/// Read access to messages that are in another binary, each addressed by its cursor.
 pub trait RemoteConversation: Send + Sync {
-    /// All text of a message, put together.
+    /// Returns all text of a message, joined.
     fn text(&self, snapshot: Snapshot, cursor: usize) -> String;
-    /// The JSON of a field of a message, or with the empty name of all of it.
+    /// Returns the JSON of a field of a message, or of the whole message if `field` is empty.
     ///
     /// # Errors
-    /// When there is no such message or field.
+    /// When the message or the field does not exist.
     fn read(&self, snapshot: Snapshot, cursor: usize, field: &'static str) -> Result<Vec<u8>>;
 }

@@ -1,4 +1,5 @@
-//! Owns the message: what one participant of a conversation said (F-MSG).
+//! Messages and their content.
+// F-MSG
 
 use std::borrow::Cow;
 
@@ -9,22 +10,22 @@ use super::Timestamp;
 use crate::name::{ExtensionName, MessageId, ToolCallId};
 use crate::secret::{self, mask_json, mask_text};
 
-/// Who speaks.
+/// The author of a message, as the model distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Instructions and context for the model.
     System,
-    /// The person, program or agent that gave the input.
+    /// The person, program or agent that sent the input.
     User,
     /// The model.
     Assistant,
-    /// A tool, answering a call.
+    /// A tool that answers a call.
     Tool,
 }
 
 impl Role {
-    /// The role as it stands in files and requests.
+    /// Returns the role as it is written in files and requests.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -35,8 +36,8 @@ impl Role {
     }
 }
 
-/// One message of a conversation. It is made once and never changed: a [`MessageEvent`](super::MessageEvent) puts
-/// another one in its place.
+/// One message of a conversation. A message in a conversation never changes: a [`MessageEvent`](super::MessageEvent)
+/// replaces it with another one.
 ///
 /// ```
 /// use goondan::{Message, Role};
@@ -52,7 +53,7 @@ pub struct Message {
     metadata: Map<String, Value>,
     created_at: Timestamp,
     source: Source,
-    /// Members that a newer or foreign writer added: kept, so that rewriting a file loses nothing.
+    /// Members that a newer or foreign writer added. They are kept so that rewriting a file loses nothing.
     #[serde(flatten)]
     other: Map<String, Value>,
 }
@@ -60,19 +61,19 @@ pub struct Message {
 /// The part of a message that a model sees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessageData {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// What was said.
+    /// The content.
     pub content: Content,
 }
 
-/// What was said: plain text, or parts.
+/// The content of a message: plain text, or parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Content {
     /// Plain text.
     Text(String),
-    /// Text, tool calls, tool results and whatever else, in order.
+    /// Text, tool calls, tool results and parts of other types, in order.
     Parts(Vec<Part>),
 }
 
@@ -82,11 +83,11 @@ pub enum Content {
 pub enum Part {
     /// Plain text.
     Text(TextPart),
-    /// The model asks for a tool to be run.
+    /// A request of the model to run a tool.
     ToolCall(ToolCallPart),
-    /// A tool's answer.
+    /// The result of a tool call.
     ToolResult(ToolResultPart),
-    /// A part of a type that goondan does not interpret; it is passed on unchanged.
+    /// A part of a type that goondan does not interpret; it is stored and sent unchanged.
     Other(Map<String, Value>),
 }
 
@@ -102,9 +103,9 @@ pub struct TextPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "tool-call", rename_all = "camelCase")]
 pub struct ToolCallPart {
-    /// The id that joins the call and its result.
+    /// The id that the call and its result share.
     pub tool_call_id: ToolCallId,
-    /// The tool's name as the model wrote it, which need not be a legal one.
+    /// The tool's name as the model wrote it; it may be illegal.
     pub tool_name: String,
     /// The arguments as the model wrote them.
     pub input: Value,
@@ -114,15 +115,15 @@ pub struct ToolCallPart {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "tool-result", rename_all = "camelCase")]
 pub struct ToolResultPart {
-    /// The call that this answers.
+    /// The id of the call that this answers.
     pub tool_call_id: ToolCallId,
     /// The tool's name as the model wrote it.
     pub tool_name: String,
-    /// The answer.
+    /// The output.
     pub output: ToolOutput,
 }
 
-/// A tool's answer as the model sees it.
+/// The output of a tool as the model sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value", rename_all = "lowercase")]
 pub enum ToolOutput {
@@ -148,7 +149,7 @@ impl Part {
 
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// Reads `map` as `T`, whatever of its accepted spellings the type has.
+        /// Reads `map` as `T`, whose `type` is `spelling`, whichever accepted spelling the document has.
         fn read<T: serde::de::DeserializeOwned, E: serde::de::Error>(
             mut map: Map<String, Value>,
             spelling: &str,
@@ -157,7 +158,7 @@ impl<'de> Deserialize<'de> for Part {
             serde_json::from_value(Value::Object(map)).map_err(E::custom)
         }
         let map = Map::deserialize(deserializer)?;
-        // Other implementations of these documents spell the types with underscores (F-MSG).
+        // F-MSG: other implementations of this format spell the types with underscores.
         match map.get("type").and_then(Value::as_str) {
             Some("text") => read(map, "text").map(Self::Text),
             Some("tool-call" | "tool_call" | "tool_use") => read(map, "tool-call").map(Self::ToolCall),
@@ -187,20 +188,20 @@ impl From<Vec<Part>> for Content {
 }
 
 impl Content {
-    /// The same without secrets, for records and events.
+    /// Returns the content with secrets masked, for recorded requests and runtime events.
     pub(crate) fn masked(&self) -> Cow<'_, Self> {
         if !secret::any() {
             return Cow::Borrowed(self);
         }
-        let mut said = self.clone();
-        match &mut said {
+        let mut masked = self.clone();
+        match &mut masked {
             Self::Text(text) => mask_text(text),
             Self::Parts(parts) => parts.iter_mut().for_each(Part::mask),
         }
-        Cow::Owned(said)
+        Cow::Owned(masked)
     }
 
-    /// The parts; none for plain text.
+    /// Returns the parts; plain text has none.
     pub fn parts(&self) -> &[Part] {
         match self {
             Self::Text(_) => &[],
@@ -208,7 +209,7 @@ impl Content {
         }
     }
 
-    /// All text, that of tool results included; several parts are joined by line ends.
+    /// Returns all text, that of tool results included; several parts are joined by newlines.
     pub fn text(&self) -> Cow<'_, str> {
         let parts = match self {
             Self::Text(text) => return Cow::Borrowed(text),
@@ -227,7 +228,7 @@ impl Content {
     }
 }
 
-/// Who made a message.
+/// The origin of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum Source {
@@ -235,12 +236,12 @@ pub enum Source {
     User,
     /// The model, in a step.
     Assistant {
-        /// The step, `<turn id>-step-<index>`.
+        /// The id of the step, `<turn id>-step-<index>`.
         step_id: String,
     },
     /// A tool.
     Tool {
-        /// The call that was answered.
+        /// The id of the call that the message answers.
         tool_call_id: ToolCallId,
         /// The tool's name as the model wrote it.
         tool_name: String,
@@ -255,7 +256,7 @@ pub enum Source {
 }
 
 impl Message {
-    /// A message with a new id, made now.
+    /// Returns a message with a new id and the current time.
     pub fn new(role: Role, content: impl Into<Content>, source: Source) -> Self {
         Self {
             id: MessageId::random(),
@@ -267,31 +268,31 @@ impl Message {
         }
     }
 
-    /// A message of the user.
+    /// Returns a message of the user.
     pub fn user(content: impl Into<Content>) -> Self {
         Self::new(Role::User, content, Source::User)
     }
 
-    /// A message with instructions or context for the model.
+    /// Returns a message with instructions or context for the model.
     pub fn system(content: impl Into<Content>) -> Self {
         Self::new(Role::System, content, Source::System)
     }
 
-    /// Adds a value for extensions to find; it is never sent to a model.
+    /// Adds a value for extensions; it is never sent to a model.
     #[must_use]
     pub fn with_metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.into(), value.into());
         self
     }
 
-    /// The same message with other content; id, time and source stay.
+    /// Replaces the content; id, time and source stay.
     #[must_use]
     pub fn with_content(mut self, content: impl Into<Content>) -> Self {
         self.data.content = content.into();
         self
     }
 
-    /// The same message under an id of the caller's choice.
+    /// Replaces the id.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
         self.id = id.into();
@@ -302,43 +303,43 @@ impl Message {
         self.source = source;
     }
 
-    /// The id, the target of [`MessageEvent::replace`](super::MessageEvent::replace) and
+    /// Returns the id, the target of [`MessageEvent::replace`](super::MessageEvent::replace) and
     /// [`MessageEvent::remove`](super::MessageEvent::remove).
     pub fn id(&self) -> &MessageId {
         &self.id
     }
 
-    /// What a model sees of the message.
+    /// Returns the part of the message that a model sees.
     pub fn data(&self) -> &MessageData {
         &self.data
     }
 
-    /// Who speaks.
+    /// Returns the author.
     pub fn role(&self) -> Role {
         self.data.role
     }
 
-    /// What was said.
+    /// Returns the content.
     pub fn content(&self) -> &Content {
         &self.data.content
     }
 
-    /// All text of the message.
+    /// Returns all text of the message.
     pub fn text(&self) -> Cow<'_, str> {
         self.data.content.text()
     }
 
-    /// Values that extensions left here.
+    /// Returns the values that extensions added.
     pub fn metadata(&self) -> &Map<String, Value> {
         &self.metadata
     }
 
-    /// When the message was made.
+    /// Returns the time at which the message was created.
     pub fn created_at(&self) -> Timestamp {
         self.created_at
     }
 
-    /// Who made the message.
+    /// Returns the origin of the message.
     pub fn source(&self) -> &Source {
         &self.source
     }

@@ -1,4 +1,5 @@
-//! Owns the conversation: the messages at the start of a turn, the events since, and their sum, kept incrementally.
+//! The conversation of an instance: the messages at the start of a turn, the events since, and the current messages,
+//! which are maintained incrementally.
 
 mod event;
 pub(crate) mod host;
@@ -24,49 +25,53 @@ use crate::name::{MessageId, ToolCallId};
 use host::{ConversationHost, Snapshot};
 use pairs::{Orphans, Pairs};
 
-/// A map by ids. Every message passes several, so they hash fast; their seeds are random all the same, as ids of tool calls
-/// come from models.
-type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
-/// A set of ids; see [`HashMap`].
-pub(crate) type HashSet<T> = std::collections::HashSet<T, foldhash::fast::RandomState>;
+/// A map with ids as keys. Every message passes several, so the hash is a fast one; it is seeded randomly nevertheless,
+/// because the ids of tool calls come from models.
+type IdMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+/// A set of ids; hashes as [`IdMap`] does.
+pub(crate) type IdSet<T> = std::collections::HashSet<T, foldhash::fast::RandomState>;
 
-/// `next = base + Σ events` (CONV-04), maintained as the events arrive: each costs the same however long the history is,
-/// and nothing is copied when a turn starts or ends.
+/// The messages of an instance: the base, and the events of the running turn applied to it.
 ///
-/// A slot holds one message for as long as the conversation holds it. Slots of the base are left alone until the turn is
-/// folded, so that the base can be read meanwhile; what events do to them stands in `overlay`.
+/// Events are applied as they arrive. The cost of an event does not depend on the length of the conversation, and
+/// nothing is copied when a turn starts or ends.
+// CONV-04: next = base + Σ events.
 #[derive(Debug, Default)]
 pub struct Conversation {
-    slots: Vec<Option<Arc<Message>>>,
-    /// Slots below this are empty, in the base too: whoever looks at the oldest messages need not pass them.
-    first: usize,
-    /// Slots below this belong to the base.
+    /// A message keeps its position as long as it is in the conversation. Entries of the base do not change until the
+    /// turn is folded, so the base can be read meanwhile; changes to them are kept in `overlay`.
+    entries: Vec<Option<Arc<Message>>>,
+    /// Entries below this position are empty, in the base too: readers of the oldest messages skip them.
+    empty_end: usize,
+    /// Entries below this position belong to the base.
     base_end: usize,
     base_count: usize,
-    /// What the events of this turn made of slots of the base: another message, or none.
+    /// Entries of the base that events of this turn have replaced, or removed (`None`).
     overlay: BTreeMap<usize, Option<Arc<Message>>>,
-    /// Slots below this were truncated in this turn.
-    start: usize,
+    /// Entries below this position were truncated in this turn.
+    truncated_end: usize,
     count: usize,
-    /// Where each message lies. Entries of truncated messages stay until the fold: clearing them would make truncation
-    /// cost as much as the history is long.
-    index: HashMap<MessageId, usize>,
+    /// The position of each message. Truncated messages stay in the map until the fold: removing them would make the
+    /// cost of a truncation proportional to the length of the conversation.
+    positions: IdMap<MessageId, usize>,
     events: Vec<MessageEvent>,
     pairs: Pairs,
 }
 
-/// What an event did.
+/// The outcome of applying an event to a [`Conversation`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Applied {
-    /// What it says.
+    /// The conversation has changed as the event says.
     Done,
-    /// Nothing: the conversation does not hold the message that it aims at (F-CONV: a warning, not a failure).
+    /// Nothing has changed: the target of the event is not in the conversation. This is a warning, not an error.
+    // F-CONV
     TargetNotFound,
 }
 
 impl Conversation {
-    /// A conversation whose base is `messages`. Of messages with the same id the first wins; the ids of the others are
-    /// returned (D-20).
+    /// Returns a conversation with the base `messages`. Of messages with the same id, the first one is kept; the ids of
+    /// the others are returned.
+    // D-20
     pub fn from_base(messages: impl IntoIterator<Item = Arc<Message>>) -> (Self, Vec<MessageId>) {
         let mut conversation = Self::default();
         let mut duplicates = Vec::new();
@@ -79,10 +84,11 @@ impl Conversation {
         (conversation, duplicates)
     }
 
-    /// Applies `event` and remembers it as one of this turn.
+    /// Applies `event` and adds it to the events of this turn.
     ///
     /// # Errors
-    /// `E_MESSAGE_DUPLICATE_ID` when a message comes in under an id that another message has (D-20); nothing changes.
+    /// `E_MESSAGE_DUPLICATE_ID` when the event adds a message with the id of another message; nothing changes.
+    // D-20
     pub fn apply(&mut self, event: MessageEvent) -> Result<Applied> {
         let target = match &event {
             MessageEvent::Append { message } => {
@@ -92,23 +98,23 @@ impl Conversation {
                 None
             }
             MessageEvent::Truncate => {
-                self.start = self.slots.len();
+                self.truncated_end = self.entries.len();
                 self.count = 0;
                 self.pairs.clear();
                 None
             }
             MessageEvent::Remove { target_id } => Some((target_id, None)),
             MessageEvent::Replace { target_id, message } => {
-                if message.id() != target_id && self.slot_of(message.id()).is_some() {
+                if message.id() != target_id && self.position_of(message.id()).is_some() {
                     return Err(duplicate(message.id()));
                 }
                 Some((target_id, Some(message.clone())))
             }
         };
         let applied = match target {
-            Some((id, successor)) => match self.slot_of(id) {
-                Some(slot) => {
-                    self.put(slot, successor);
+            Some((id, successor)) => match self.position_of(id) {
+                Some(position) => {
+                    self.put(position, successor);
                     Applied::Done
                 }
                 None => Applied::TargetNotFound,
@@ -119,165 +125,170 @@ impl Conversation {
         Ok(applied)
     }
 
-    /// Makes the sum the new base and forgets the events.
+    /// Makes the current messages the new base and clears the events.
     pub fn fold(&mut self) {
         self.events.clear();
-        for (slot, message) in std::mem::take(&mut self.overlay) {
-            self.slots[slot] = message;
+        for (position, message) in std::mem::take(&mut self.overlay) {
+            self.entries[position] = message;
         }
-        let gone = self.start.max(self.first);
-        let holes = self.slots.len() - self.start - self.count;
-        if self.start > 0 || holes > self.count {
-            self.slots.drain(..gone);
-            (self.start, self.first) = (0, 0);
-            self.slots.retain(Option::is_some);
-            let ids = self.slots.iter().enumerate().filter_map(|(slot, message)| Some((message.as_ref()?.id(), slot)));
-            let mut index = HashMap::with_capacity_and_hasher(self.count, Default::default());
-            index.extend(ids.map(|(id, slot)| (id.clone(), slot)));
-            self.index = index;
+        let removed = self.truncated_end.max(self.empty_end);
+        let holes = self.entries.len() - self.truncated_end - self.count;
+        if self.truncated_end > 0 || holes > self.count {
+            self.entries.drain(..removed);
+            (self.truncated_end, self.empty_end) = (0, 0);
+            self.entries.retain(Option::is_some);
+            let mut positions = IdMap::with_capacity_and_hasher(self.count, Default::default());
+            let entries = self.entries.iter().enumerate();
+            positions.extend(entries.filter_map(|(position, entry)| Some((entry.as_ref()?.id().clone(), position))));
+            self.positions = positions;
         }
-        // Once for each slot, however often the conversation is folded.
-        while self.slots.get(self.first).is_some_and(Option::is_none) {
-            self.first += 1;
+        // Passes each entry once, however often the conversation is folded.
+        while self.entries.get(self.empty_end).is_some_and(Option::is_none) {
+            self.empty_end += 1;
         }
         self.seal_base();
     }
 
-    /// Whether the events of this turn only append, so that the new base is the old one and more.
+    /// Returns whether the events of this turn only append, so that the new base starts with the old one.
     pub fn only_appends(&self) -> bool {
         self.events.iter().all(|event| matches!(event, MessageEvent::Append { .. }))
     }
 
-    /// The events of this turn.
+    /// Returns the events of this turn.
     pub fn events(&self) -> &[MessageEvent] {
         &self.events
     }
 
-    /// The messages as they are now.
+    /// Returns the current messages.
     pub fn messages(&self) -> impl Iterator<Item = &Arc<Message>> {
-        (self.start.max(self.first)..self.slots.len()).filter_map(|slot| self.message(slot))
+        (self.truncated_end.max(self.empty_end)..self.entries.len()).filter_map(|position| self.message(position))
     }
 
-    /// The messages as they are now, each with its place in the base if it stands there as it is.
+    /// Returns the current messages, each with its index in the base if it is there unchanged.
     #[cfg(feature = "runtime")]
     pub(crate) fn messages_of_base(&self) -> impl Iterator<Item = (Option<usize>, &Arc<Message>)> {
-        let mut of_base = 0;
-        (self.first..self.slots.len()).filter_map(move |slot| {
-            let in_base = slot < self.base_end && self.slots[slot].is_some();
-            let place = of_base;
-            of_base += usize::from(in_base);
-            let message = if slot < self.start { None } else { self.message(slot) }?;
-            Some(((in_base && !self.overlay.contains_key(&slot)).then_some(place), message))
+        let mut base_index = 0;
+        (self.empty_end..self.entries.len()).filter_map(move |position| {
+            let in_base = position < self.base_end && self.entries[position].is_some();
+            let index = base_index;
+            base_index += usize::from(in_base);
+            let message = if position < self.truncated_end { None } else { self.message(position) }?;
+            Some(((in_base && !self.overlay.contains_key(&position)).then_some(index), message))
         })
     }
 
-    /// How many messages the base has.
+    /// Returns the number of messages in the base.
     #[cfg(feature = "runtime")]
     pub(crate) fn base_len(&self) -> usize {
         self.base_count
     }
 
-    /// The newest message.
+    /// Returns the newest message.
     pub fn newest(&self) -> Option<&Arc<Message>> {
-        (self.start..self.slots.len()).rev().find_map(|slot| self.message(slot))
+        (self.truncated_end..self.entries.len()).rev().find_map(|position| self.message(position))
     }
 
-    /// How many messages there are now.
+    /// Returns the current number of messages.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is no message now.
+    /// Returns whether the conversation has no message now.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// What a model is sent: the messages as they are now, without tool calls that have no result and results that have
-    /// no call (PAIR-01).
+    /// Returns what is sent to a model: the current messages, without tool calls that have no result and results that
+    /// have no call.
     pub fn model_input(&self) -> impl Iterator<Item = Cow<'_, MessageData>> {
         let orphans = self.orphans();
         self.messages().filter_map(move |message| orphans.visible(message))
     }
 
-    /// The tool calls that the events of this turn brought in and did not answer.
+    /// Returns the tool calls that the events of this turn added and did not answer.
     pub fn unanswered_calls(&self) -> Vec<ToolCallPart> {
-        let said = (self.base_end.max(self.start)..self.slots.len()).filter_map(|slot| self.message(slot));
-        let parts = said.flat_map(|said| said.content().parts().iter().enumerate().map(move |part| (said.id(), part)));
-        let calls = parts.filter_map(|(message, (at, part))| match part {
-            Part::ToolCall(call) => Some((message, at, call)),
+        let positions = self.base_end.max(self.truncated_end)..self.entries.len();
+        let new = positions.filter_map(|position| self.message(position));
+        let parts =
+            new.flat_map(|message| message.content().parts().iter().enumerate().map(move |part| (message.id(), part)));
+        let calls = parts.filter_map(|(message, (index, part))| match part {
+            Part::ToolCall(call) => Some((message, index, call)),
             _ => None,
         });
-        let alone = self.orphan_ids();
-        let mut alone = calls.filter(|(_, _, call)| alone.contains(&call.tool_call_id)).peekable();
-        if alone.peek().is_none() {
+        let ids = self.orphan_ids();
+        let mut candidates = calls.filter(|(_, _, call)| ids.contains(&call.tool_call_id)).peekable();
+        if candidates.peek().is_none() {
             return Vec::new();
         }
         let orphans = self.orphans();
-        alone.filter(|(message, at, _)| orphans.contain(message, *at)).map(|(_, _, call)| call.clone()).collect()
+        let unanswered = candidates.filter(|(message, index, _)| orphans.contains(message, *index));
+        unanswered.map(|(_, _, call)| call.clone()).collect()
     }
 
-    /// The ids of the tool calls without a result and the results without a call.
-    pub(crate) fn orphan_ids(&self) -> Cow<'_, HashSet<ToolCallId>> {
+    /// Returns the ids of the tool calls without a result and the results without a call.
+    pub(crate) fn orphan_ids(&self) -> Cow<'_, IdSet<ToolCallId>> {
         self.pairs.orphan_ids(|| self.messages().map(|message| &**message))
     }
 
-    /// The tool calls without a result and the results without a call, which a model is not sent (PAIR-01).
+    /// Returns the tool calls without a result and the results without a call.
+    // PAIR-01: they are not sent to a model.
     fn orphans(&self) -> Orphans<'_> {
-        let find = |id: &MessageId| self.message(self.slot_of(id)?).map(|message| &**message);
+        let find = |id: &MessageId| self.message(self.position_of(id)?).map(|message| &**message);
         self.pairs.orphans(find, || self.messages().map(|message| &**message))
     }
 
-    /// Adds `message` at the end; false when there is one with its id.
+    /// Adds `message` at the end. Returns false, and does nothing, when its id is already in the conversation.
     fn push(&mut self, message: &Arc<Message>) -> bool {
-        match self.index.entry(message.id().clone()) {
-            Entry::Occupied(known) if *known.get() >= self.start => return false,
-            entry => entry.insert_entry(self.slots.len()),
+        match self.positions.entry(message.id().clone()) {
+            Entry::Occupied(known) if *known.get() >= self.truncated_end => return false,
+            entry => entry.insert_entry(self.entries.len()),
         };
         self.pairs.add(message);
-        self.slots.push(Some(Arc::clone(message)));
+        self.entries.push(Some(Arc::clone(message)));
         self.count += 1;
         true
     }
 
-    fn put(&mut self, slot: usize, successor: Option<Arc<Message>>) {
-        let old = self.message(slot).cloned();
+    /// Replaces the message at `position`, or removes it when `successor` is `None`.
+    fn put(&mut self, position: usize, successor: Option<Arc<Message>>) {
+        let old = self.message(position).cloned();
         if let Some(old) = &old {
-            self.index.remove(old.id());
+            self.positions.remove(old.id());
         }
         match (&old, &successor) {
             (Some(old), Some(new)) => self.pairs.replace(old, new),
-            (Some(old), None) => self.pairs.subtract(old),
+            (Some(old), None) => self.pairs.remove(old),
             (None, _) => {}
         }
         match &successor {
             Some(new) => {
-                self.index.insert(new.id().clone(), slot);
+                self.positions.insert(new.id().clone(), position);
             }
             None => self.count -= 1,
         }
-        if slot < self.base_end {
-            self.overlay.insert(slot, successor);
+        if position < self.base_end {
+            self.overlay.insert(position, successor);
         } else {
-            self.slots[slot] = successor;
+            self.entries[position] = successor;
         }
     }
 
     fn seal_base(&mut self) {
-        self.base_end = self.slots.len();
+        self.base_end = self.entries.len();
         self.base_count = self.count;
     }
 
-    fn slot_of(&self, id: &MessageId) -> Option<usize> {
-        self.index.get(id).copied().filter(|slot| *slot >= self.start)
+    fn position_of(&self, id: &MessageId) -> Option<usize> {
+        self.positions.get(id).copied().filter(|position| *position >= self.truncated_end)
     }
 
-    fn message(&self, slot: usize) -> Option<&Arc<Message>> {
-        if slot < self.base_end
-            && let Some(changed) = self.overlay.get(&slot)
+    fn message(&self, position: usize) -> Option<&Arc<Message>> {
+        if position < self.base_end
+            && let Some(changed) = self.overlay.get(&position)
         {
             return changed.as_ref();
         }
-        self.slots[slot].as_ref()
+        self.entries[position].as_ref()
     }
 }
 
@@ -285,36 +296,36 @@ impl ConversationHost for Conversation {
     fn message_count(&self, snapshot: Snapshot) -> usize {
         match snapshot {
             Snapshot::Base => self.base_count,
-            Snapshot::Next => self.count,
+            Snapshot::Current => self.count,
         }
     }
 
     fn message_from(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)> {
-        let (message, slot) = match snapshot {
+        let (message, position) = match snapshot {
             Snapshot::Base => {
-                let mut slots = self.slots[..self.base_end].iter().enumerate().skip(cursor.max(self.first));
-                slots.find_map(|(slot, message)| Some((message.as_ref()?, slot)))?
+                let mut positions = self.entries[..self.base_end].iter().enumerate().skip(cursor.max(self.empty_end));
+                positions.find_map(|(position, message)| Some((message.as_ref()?, position)))?
             }
-            Snapshot::Next => {
-                let mut slots = cursor.max(self.start).max(self.first)..self.slots.len();
-                slots.find_map(|slot| Some((self.message(slot)?, slot)))?
+            Snapshot::Current => {
+                let mut positions = cursor.max(self.truncated_end).max(self.empty_end)..self.entries.len();
+                positions.find_map(|position| Some((self.message(position)?, position)))?
             }
         };
-        Some((MessageRef::from(&**message), slot + 1))
+        Some((MessageRef::from(&**message), position + 1))
     }
 
     fn message_before(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)> {
-        let (message, slot) = match snapshot {
+        let (message, position) = match snapshot {
             Snapshot::Base => {
-                let mut slots = (self.first..self.base_end.min(cursor)).rev();
-                slots.find_map(|slot| Some((self.slots[slot].as_ref()?, slot)))?
+                let mut positions = (self.empty_end..self.base_end.min(cursor)).rev();
+                positions.find_map(|position| Some((self.entries[position].as_ref()?, position)))?
             }
-            Snapshot::Next => {
-                let mut slots = (self.start.max(self.first)..self.slots.len().min(cursor)).rev();
-                slots.find_map(|slot| Some((self.message(slot)?, slot)))?
+            Snapshot::Current => {
+                let mut positions = (self.truncated_end.max(self.empty_end)..self.entries.len().min(cursor)).rev();
+                positions.find_map(|position| Some((self.message(position)?, position)))?
             }
         };
-        Some((MessageRef::from(&**message), slot))
+        Some((MessageRef::from(&**message), position))
     }
 
     fn message_events(&self) -> &[MessageEvent] {

@@ -1,108 +1,114 @@
-//! Owns the account of tool calls and their results, so that no model input holds one without the other (PAIR-01).
+//! Pairs tool calls with their results, so that no model input has one without the other.
+// PAIR-01
 
 use std::borrow::Cow;
 
-use super::{Content, HashMap, HashSet, Message, MessageData, Part};
+use super::{Content, IdMap, IdSet, Message, MessageData, Part};
 use crate::name::{MessageId, ToolCallId};
 
-/// Where each call id stands in the conversation, as a call and as a result. Kept up to date with every event, so that a
-/// step over a long history need not look for those that stand alone.
+/// The tool call ids of a conversation, each with its calls and results. Every event updates them, so that a step of a
+/// long conversation need not search it for orphans: calls without a result, and results without a call.
+///
+/// Counts suffice while each id has one call, followed by at most one result. Otherwise all messages are matched in
+/// order.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
-    ids: HashMap<ToolCallId, Sides>,
-    /// The ids of which one half is there, and the other is not.
-    halves: HashSet<ToolCallId>,
-    /// How many ids need a look at the messages to know which halves belong together.
-    odd: usize,
-    /// Whether results may stand before their calls: a message was put in the place of one that had other calls or results,
-    /// or one has both.
-    disordered: bool,
+    calls: IdMap<ToolCallId, CallState>,
+    /// The ids that have a call or a result, but not both.
+    unpaired: IdSet<ToolCallId>,
+    /// The number of ids whose counts do not determine which calls and results belong together.
+    ambiguous: usize,
+    /// Whether results may precede their calls: a message was replaced by one with other calls or results, or one
+    /// message has both.
+    reordered: bool,
+}
+
+/// The calls and results of one id.
+#[derive(Debug, Default)]
+struct CallState {
+    calls: Occurrences,
+    results: Occurrences,
+    /// Whether the id was used more than once, so that a removed call or result may be any of them, or whether the
+    /// call was added after its result.
+    ambiguous: bool,
 }
 
 #[derive(Debug, Default)]
-struct Sides {
-    calls: Count,
-    results: Count,
-    /// Whether the id was used more than once, so that what is removed may be of either, or the call came after its result.
-    odd: bool,
-}
-
-#[derive(Debug, Default)]
-struct Count {
-    number: u32,
-    /// The message that it stood in last.
+struct Occurrences {
+    count: u32,
+    /// The newest message that contains one.
     message: Option<MessageId>,
 }
 
-impl Sides {
+impl CallState {
     fn is_empty(&self) -> bool {
-        self.calls.number == 0 && self.results.number == 0
+        self.calls.count == 0 && self.results.count == 0
     }
 
-    fn is_half(&self) -> bool {
-        self.calls.number != self.results.number && !self.odd
+    fn is_unpaired(&self) -> bool {
+        self.calls.count != self.results.count && !self.ambiguous
     }
 
-    fn of(&mut self, side: Side) -> &mut Count {
-        match side {
-            Side::Call => &mut self.calls,
-            Side::Result => &mut self.results,
+    fn of(&mut self, half: Half) -> &mut Occurrences {
+        match half {
+            Half::Call => &mut self.calls,
+            Half::Result => &mut self.results,
         }
     }
 }
 
 impl Pairs {
     pub(super) fn add(&mut self, message: &Message) {
-        for (id, side) in sides(message) {
-            self.change(id, |sides| {
-                let count = sides.of(side);
-                count.number += 1;
-                count.message = Some(message.id().clone());
-                let twice = count.number > 1;
-                sides.odd |= twice || side == Side::Call && sides.results.number > 0;
+        for (id, half) in halves(message) {
+            self.update(id, |state| {
+                let occurrences = state.of(half);
+                occurrences.count += 1;
+                occurrences.message = Some(message.id().clone());
+                let repeated = occurrences.count > 1;
+                state.ambiguous |= repeated || half == Half::Call && state.results.count > 0;
             });
         }
-        self.disordered |=
-            sides(message).any(|(_, side)| side != Side::Call) && sides(message).any(|(_, side)| side == Side::Call);
+        self.reordered |=
+            halves(message).any(|(_, half)| half != Half::Call) && halves(message).any(|(_, half)| half == Half::Call);
     }
 
-    pub(super) fn subtract(&mut self, message: &Message) {
-        for (id, side) in sides(message) {
-            self.change(id, |sides| {
-                let count = sides.of(side);
-                count.number = count.number.saturating_sub(1);
+    pub(super) fn remove(&mut self, message: &Message) {
+        for (id, half) in halves(message) {
+            self.update(id, |state| {
+                let occurrences = state.of(half);
+                occurrences.count = occurrences.count.saturating_sub(1);
             });
         }
     }
 
-    /// Takes note that `new` stands where `old` stood. With the same calls and results, shortened ones for example, the
-    /// order stays.
+    /// Records that `new` has replaced `old`. If both have the same calls and results, which may be shortened for
+    /// example, the order of all calls and results is unchanged.
     pub(super) fn replace(&mut self, old: &Message, new: &Message) {
-        if sides(old).eq(sides(new)) {
-            for (id, side) in sides(new) {
-                self.change(id, |sides| sides.of(side).message = Some(new.id().clone()));
+        if halves(old).eq(halves(new)) {
+            for (id, half) in halves(new) {
+                self.update(id, |state| state.of(half).message = Some(new.id().clone()));
             }
         } else {
-            self.subtract(old);
+            self.remove(old);
             self.add(new);
-            self.disordered = true;
+            self.reordered = true;
         }
     }
 
-    fn change(&mut self, id: &ToolCallId, change: impl FnOnce(&mut Sides)) {
-        let sides = self.ids.entry(id.clone()).or_default();
-        let (was_half, was_odd) = (sides.is_half(), sides.odd);
-        change(sides);
-        if sides.is_half() && !was_half {
-            self.halves.insert(id.clone());
+    fn update(&mut self, id: &ToolCallId, update: impl FnOnce(&mut CallState)) {
+        let state = self.calls.entry(id.clone()).or_default();
+        let (was_unpaired, was_ambiguous) = (state.is_unpaired(), state.ambiguous);
+        update(state);
+        if state.is_unpaired() && !was_unpaired {
+            self.unpaired.insert(id.clone());
         }
-        if !sides.is_half() && was_half {
-            self.halves.remove(id);
+        if !state.is_unpaired() && was_unpaired {
+            self.unpaired.remove(id);
         }
-        let is_odd = sides.odd && !sides.is_empty();
-        self.odd = self.odd + usize::from(is_odd) - usize::from(was_odd);
-        if sides.is_empty() {
-            self.ids.remove(id);
+        let is_ambiguous = state.ambiguous && !state.is_empty();
+        self.ambiguous = self.ambiguous + usize::from(is_ambiguous) - usize::from(was_ambiguous);
+        if state.is_empty() {
+            self.calls.remove(id);
         }
     }
 
@@ -110,39 +116,39 @@ impl Pairs {
         *self = Self::default();
     }
 
-    /// The ids of the orphans.
+    /// Returns the ids of the orphans. `messages` iterates all messages.
     pub(super) fn orphan_ids<'a, M: Iterator<Item = &'a Message>>(
         &self,
         messages: impl FnOnce() -> M,
-    ) -> Cow<'_, HashSet<ToolCallId>> {
-        if self.need_matching() { Cow::Owned(matched(messages()).ids()) } else { Cow::Borrowed(&self.halves) }
+    ) -> Cow<'_, IdSet<ToolCallId>> {
+        if self.needs_matching() { Cow::Owned(match_in_order(messages()).ids()) } else { Cow::Borrowed(&self.unpaired) }
     }
 
-    /// Whether counting does not tell which halves belong together.
-    fn need_matching(&self) -> bool {
-        self.odd > 0 || self.disordered
+    /// Returns whether counts do not determine which calls and results belong together.
+    fn needs_matching(&self) -> bool {
+        self.ambiguous > 0 || self.reordered
     }
 
-    /// The calls without a result behind them, and the results without a call before them. `message` finds a message,
-    /// `messages` are all of them.
+    /// Returns the calls without a later result, and the results without an earlier call. `message` finds a message,
+    /// `messages` iterates all of them.
     pub(super) fn orphans<'a, M: Iterator<Item = &'a Message>>(
         &self,
         message: impl Fn(&MessageId) -> Option<&'a Message>,
         messages: impl FnOnce() -> M,
     ) -> Orphans<'a> {
-        if self.need_matching() {
-            return matched(messages());
+        if self.needs_matching() {
+            return match_in_order(messages());
         }
         let mut orphans = Orphans::default();
-        for id in &self.halves {
-            let sides = self.ids.get(id);
-            let stands = sides.map(|sides| if sides.calls.number > 0 { &sides.calls } else { &sides.results });
-            let Some(message) = stands.and_then(|count| message(count.message.as_ref()?)) else { continue };
-            for (part, it) in message.content().parts().iter().enumerate() {
-                if let Some((found, _)) = side(it)
+        for id in &self.unpaired {
+            let state = self.calls.get(id);
+            let only = state.map(|state| if state.calls.count > 0 { &state.calls } else { &state.results });
+            let Some(message) = only.and_then(|only| message(only.message.as_ref()?)) else { continue };
+            for (index, part) in message.content().parts().iter().enumerate() {
+                if let Some((found, _)) = half(part)
                     && found == id
                 {
-                    orphans.insert(found, Place { message: message.id(), part });
+                    orphans.insert(found, PartRef { message: message.id(), index });
                 }
             }
         }
@@ -150,32 +156,33 @@ impl Pairs {
     }
 }
 
-/// Matches calls and results one by one. Of calls with the same id the newest message is answered first, as models have
-/// it.
-fn matched<'a>(messages: impl Iterator<Item = &'a Message>) -> Orphans<'a> {
+/// Matches calls and results one by one, and returns those that are left. Of calls with the same id, a result answers
+/// the one in the newest message, as models assume.
+fn match_in_order<'a>(messages: impl Iterator<Item = &'a Message>) -> Orphans<'a> {
     let mut orphans = Orphans::default();
-    let mut open: HashMap<&ToolCallId, Vec<Vec<Place<'_>>>> = HashMap::default();
+    // The unanswered calls of each id, by message.
+    let mut open: IdMap<&ToolCallId, Vec<Vec<PartRef<'_>>>> = IdMap::default();
     for message in messages {
-        let mut asked: HashMap<&ToolCallId, Vec<Place<'_>>> = HashMap::default();
+        let mut calls: IdMap<&ToolCallId, Vec<PartRef<'_>>> = IdMap::default();
         let parts = message.content().parts().iter().enumerate();
-        for (part, (id, side)) in parts.filter_map(|(at, part)| Some((at, side(part)?))) {
-            let place = Place { message: message.id(), part };
-            match side {
-                Side::Call => asked.entry(id).or_default().push(place),
-                Side::Result if answer(&mut open, id) => {}
-                Side::Result => orphans.insert(id, place),
+        for (index, (id, half)) in parts.filter_map(|(index, part)| Some((index, half(part)?))) {
+            let part = PartRef { message: message.id(), index };
+            match half {
+                Half::Call => calls.entry(id).or_default().push(part),
+                Half::Result if take_call(&mut open, id) => {}
+                Half::Result => orphans.insert(id, part),
             }
         }
-        asked.into_iter().for_each(|(id, places)| open.entry(id).or_default().push(places));
+        calls.into_iter().for_each(|(id, parts)| open.entry(id).or_default().push(parts));
     }
-    for (id, places) in open {
-        places.into_iter().flatten().for_each(|place| orphans.insert(id, place));
+    for (id, messages) in open {
+        messages.into_iter().flatten().for_each(|part| orphans.insert(id, part));
     }
     orphans
 }
 
-/// Takes out the call that a result with this id answers, if there is one.
-fn answer(open: &mut HashMap<&ToolCallId, Vec<Vec<Place<'_>>>>, id: &ToolCallId) -> bool {
+/// Removes the call that a result with this id answers. Returns false if there is none.
+fn take_call(open: &mut IdMap<&ToolCallId, Vec<Vec<PartRef<'_>>>>, id: &ToolCallId) -> bool {
     let Some(messages) = open.get_mut(id) else { return false };
     if let Some(newest) = messages.last_mut() {
         newest.remove(0);
@@ -187,60 +194,61 @@ fn answer(open: &mut HashMap<&ToolCallId, Vec<Vec<Place<'_>>>>, id: &ToolCallId)
     true
 }
 
+/// One half of a pair.
 #[derive(Clone, Copy, PartialEq)]
-enum Side {
+enum Half {
     Call,
     Result,
 }
 
-fn side(part: &Part) -> Option<(&ToolCallId, Side)> {
+fn half(part: &Part) -> Option<(&ToolCallId, Half)> {
     match part {
-        Part::ToolCall(call) => Some((&call.tool_call_id, Side::Call)),
-        Part::ToolResult(result) => Some((&result.tool_call_id, Side::Result)),
+        Part::ToolCall(call) => Some((&call.tool_call_id, Half::Call)),
+        Part::ToolResult(result) => Some((&result.tool_call_id, Half::Result)),
         Part::Text(_) | Part::Other(_) => None,
     }
 }
 
-fn sides(message: &Message) -> impl Iterator<Item = (&ToolCallId, Side)> {
-    message.content().parts().iter().filter_map(side)
+fn halves(message: &Message) -> impl Iterator<Item = (&ToolCallId, Half)> {
+    message.content().parts().iter().filter_map(half)
 }
 
-/// A part of a message.
+/// A part of a message, by its index.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Place<'a> {
+struct PartRef<'a> {
     message: &'a MessageId,
-    part: usize,
+    index: usize,
 }
 
-/// The halves of tool pairs in a conversation, which are kept from the model.
+/// The calls without a result and the results without a call, which are not sent to a model.
 #[derive(Default)]
 pub(crate) struct Orphans<'a> {
-    /// The id of the call at each place.
-    places: HashMap<Place<'a>, &'a ToolCallId>,
+    parts: IdMap<PartRef<'a>, &'a ToolCallId>,
 }
 
 impl<'a> Orphans<'a> {
-    fn insert(&mut self, id: &'a ToolCallId, place: Place<'a>) {
-        self.places.insert(place, id);
+    fn insert(&mut self, id: &'a ToolCallId, part: PartRef<'a>) {
+        self.parts.insert(part, id);
     }
 
-    /// The ids of the calls and results.
-    fn ids(&self) -> HashSet<ToolCallId> {
-        self.places.values().copied().cloned().collect()
+    /// Returns the ids of the calls and results.
+    fn ids(&self) -> IdSet<ToolCallId> {
+        self.parts.values().copied().cloned().collect()
     }
 
-    pub(super) fn contain(&self, message: &MessageId, part: usize) -> bool {
-        !self.places.is_empty() && self.places.contains_key(&Place { message, part })
+    pub(super) fn contains(&self, message: &MessageId, index: usize) -> bool {
+        !self.parts.is_empty() && self.parts.contains_key(&PartRef { message, index })
     }
 
-    /// What a model may see of `message`: all of it, or what is left without orphans, or nothing.
+    /// Returns what is sent to a model of `message`: all of it, or its parts without orphans, or `None` if no part is
+    /// left.
     pub(super) fn visible<'m>(&self, message: &'m Message) -> Option<Cow<'m, MessageData>> {
         let parts = message.content().parts();
-        let seen = |at: &usize| !self.contain(message.id(), *at);
-        if self.places.is_empty() || (0..parts.len()).all(|at| seen(&at)) {
+        let visible = |index: &usize| !self.contains(message.id(), *index);
+        if self.parts.is_empty() || (0..parts.len()).all(|index| visible(&index)) {
             return Some(Cow::Borrowed(message.data()));
         }
-        let left: Vec<_> = (0..parts.len()).filter(seen).map(|at| parts[at].clone()).collect();
+        let left: Vec<_> = (0..parts.len()).filter(visible).map(|index| parts[index].clone()).collect();
         let data = MessageData { role: message.role(), content: Content::Parts(left) };
         (!data.content.parts().is_empty()).then_some(Cow::Owned(data))
     }

@@ -1,4 +1,4 @@
-//! Owns points in time as they stand in files: ISO 8601, UTC, milliseconds.
+//! Points in time, written as ISO 8601 in UTC with milliseconds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,10 +11,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Timestamp(SystemTime);
 
 impl Timestamp {
-    /// The present moment.
+    /// Returns the current time.
     pub fn now() -> Self {
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        // Cut to what a file keeps, so that a value and its copy read back from disk are equal.
+        // Truncated to the precision of the written form, so that a value equals its copy read back from a file.
         let millis = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
         Self(SystemTime::UNIX_EPOCH + Duration::from_millis(millis))
     }

@@ -1,4 +1,4 @@
-//! Owns the read side of a conversation: borrowed views that copy nothing unless asked.
+//! Borrowed, read-only views of a conversation and its messages.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,8 +9,9 @@ use serde_json::{Map, Value};
 use super::host::{ConversationHost, RemoteConversation, Snapshot};
 use super::{Content, Message, MessageData, MessageEvent, Role, Source, Timestamp};
 
-/// The conversation as a middleware sees it: the messages at the start of the turn, the events since, and their sum
-/// (CONV-01..04). There is no way to change it but [`emit`](crate::TurnContext::emit) (CONV-09).
+/// The conversation as a middleware sees it: the messages at the start of the turn, the events since, and the current
+/// messages. [`emit`](crate::TurnContext::emit) is the only way to change it.
+// CONV-01..04, CONV-09
 #[derive(Clone, Copy)]
 pub struct ConversationView<'a> {
     host: &'a dyn ConversationHost,
@@ -21,38 +22,38 @@ impl<'a> ConversationView<'a> {
         Self { host }
     }
 
-    /// What stands behind the view, for a linkage.
+    /// Returns the host behind the view, for a linkage.
     #[doc(hidden)]
     pub fn host(self) -> &'a dyn ConversationHost {
         self.host
     }
 
-    /// How many messages the conversation holds now.
+    /// Returns the current number of messages.
     pub fn len(&self) -> usize {
-        self.host.message_count(Snapshot::Next)
+        self.host.message_count(Snapshot::Current)
     }
 
-    /// Whether the conversation holds no message now.
+    /// Returns whether the conversation has no message now.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The messages as they are now: base plus all events of the turn (CONV-04).
+    /// Iterates over the current messages: the base with all events of the turn applied.
     pub fn iter(&self) -> Messages<'a> {
-        Messages { host: self.host, snapshot: Snapshot::Next, cursor: 0, end: usize::MAX }
+        Messages { host: self.host, snapshot: Snapshot::Current, cursor: 0, end: usize::MAX }
     }
 
-    /// The messages as they were when the turn started (CONV-01).
+    /// Iterates over the messages as they were when the turn started.
     pub fn base(&self) -> Messages<'a> {
         Messages { host: self.host, snapshot: Snapshot::Base, cursor: 0, end: usize::MAX }
     }
 
-    /// The events of the turn, in the order in which they were emitted (CONV-02).
+    /// Returns the events of the turn, in the order in which they were emitted.
     pub fn events(&self) -> &'a [MessageEvent] {
         self.host.message_events()
     }
 
-    /// What a model is sent of the messages, in order (CONV-12).
+    /// Returns a copy of the part of each current message that a model sees, in order.
     pub fn to_llm_messages(&self) -> Vec<MessageData> {
         self.iter()
             .map(|message| MessageData { role: message.role(), content: message.content().into_owned() })
@@ -75,13 +76,13 @@ impl fmt::Debug for ConversationView<'_> {
     }
 }
 
-/// Messages of a [`ConversationView`], oldest first; `.rev()` and `.last()` look at the newest without passing the others.
+/// An iterator over the messages of a [`ConversationView`], oldest first; `.rev()` and `.last()` start at the newest.
 #[derive(Clone)]
 pub struct Messages<'a> {
     host: &'a dyn ConversationHost,
     snapshot: Snapshot,
     cursor: usize,
-    /// Messages from this cursor on were taken from the back.
+    /// Messages from this cursor on have been returned by `next_back`.
     end: usize,
 }
 
@@ -107,19 +108,20 @@ impl<'a> DoubleEndedIterator for Messages<'a> {
     }
 }
 
-/// A message that is looked at where it lies.
+/// A reference to a message of a conversation. In an extension that was loaded from a library, the message is in the
+/// program, and its fields are read when they are used.
 #[derive(Clone, Copy)]
 pub struct MessageRef<'a> {
-    place: Place<'a>,
+    repr: Repr<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Place<'a> {
-    Here(&'a Message),
+enum Repr<'a> {
+    Local(&'a Message),
     Remote(RemoteMessage<'a>),
 }
 
-/// A message that lies in another binary. The host names it by the snapshot and the cursor that lead to it.
+/// A message in another binary, addressed by its snapshot and cursor.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
 pub struct RemoteMessage<'a> {
@@ -128,107 +130,107 @@ pub struct RemoteMessage<'a> {
     pub cursor: usize,
     pub id: &'a str,
     pub role: Role,
-    /// All its text, if it lies in one piece; otherwise it has to be asked for.
+    /// All its text, if it is one string in the host; otherwise `host.text` returns it.
     pub text: Option<&'a str>,
 }
 
 impl<'a> MessageRef<'a> {
-    /// The id, the target of [`MessageEvent::replace`] and [`MessageEvent::remove`].
+    /// Returns the id, the target of [`MessageEvent::replace`] and [`MessageEvent::remove`].
     pub fn id(&self) -> &'a str {
-        match self.place {
-            Place::Here(message) => message.id().as_str(),
-            Place::Remote(message) => message.id,
+        match self.repr {
+            Repr::Local(message) => message.id().as_str(),
+            Repr::Remote(message) => message.id,
         }
     }
 
-    /// Who speaks.
+    /// Returns the author.
     pub fn role(&self) -> Role {
-        match self.place {
-            Place::Here(message) => message.role(),
-            Place::Remote(message) => message.role,
+        match self.repr {
+            Repr::Local(message) => message.role(),
+            Repr::Remote(message) => message.role,
         }
     }
 
-    /// All text of the message.
+    /// Returns all text of the message.
     pub fn text(&self) -> Cow<'a, str> {
-        match self.place {
-            Place::Here(message) => message.text(),
-            Place::Remote(RemoteMessage { text: Some(text), .. }) => Cow::Borrowed(text),
-            Place::Remote(message) => Cow::Owned(message.host.text(message.snapshot, message.cursor)),
+        match self.repr {
+            Repr::Local(message) => message.text(),
+            Repr::Remote(RemoteMessage { text: Some(text), .. }) => Cow::Borrowed(text),
+            Repr::Remote(message) => Cow::Owned(message.host.text(message.snapshot, message.cursor)),
         }
     }
 
-    /// What was said.
+    /// Returns the content.
     pub fn content(&self) -> Cow<'a, Content> {
-        match self.place {
-            Place::Here(message) => Cow::Borrowed(message.content()),
-            Place::Remote(message) => Cow::Owned(message.read("content")),
+        match self.repr {
+            Repr::Local(message) => Cow::Borrowed(message.content()),
+            Repr::Remote(message) => Cow::Owned(message.read("content")),
         }
     }
 
-    /// A value that an extension left in the message.
+    /// Returns the value that an extension added under `key`, if any.
     pub fn metadata(&self, key: &str) -> Option<Cow<'a, Value>> {
-        match self.place {
-            Place::Here(message) => message.metadata().get(key).map(Cow::Borrowed),
-            Place::Remote(message) => message.read::<Map<String, Value>>("metadata").remove(key).map(Cow::Owned),
+        match self.repr {
+            Repr::Local(message) => message.metadata().get(key).map(Cow::Borrowed),
+            Repr::Remote(message) => message.read::<Map<String, Value>>("metadata").remove(key).map(Cow::Owned),
         }
     }
 
-    /// When the message was made.
+    /// Returns the time at which the message was created.
     pub fn created_at(&self) -> Timestamp {
-        match self.place {
-            Place::Here(message) => message.created_at(),
-            Place::Remote(message) => message.read("createdAt"),
+        match self.repr {
+            Repr::Local(message) => message.created_at(),
+            Repr::Remote(message) => message.read("createdAt"),
         }
     }
 
-    /// Who made the message.
+    /// Returns the origin of the message.
     pub fn source(&self) -> Cow<'a, Source> {
-        match self.place {
-            Place::Here(message) => Cow::Borrowed(message.source()),
-            Place::Remote(message) => Cow::Owned(message.read("source")),
+        match self.repr {
+            Repr::Local(message) => Cow::Borrowed(message.source()),
+            Repr::Remote(message) => Cow::Owned(message.read("source")),
         }
     }
 
-    /// A copy, for example to replace the message by a changed one.
+    /// Returns a copy, for example to replace the message by a changed one.
     pub fn to_message(&self) -> Message {
-        match self.place {
-            Place::Here(message) => message.clone(),
-            Place::Remote(message) => message.read(""),
+        match self.repr {
+            Repr::Local(message) => message.clone(),
+            Repr::Remote(message) => message.read(""),
         }
     }
 }
 
 impl<'a> From<&'a Message> for MessageRef<'a> {
     fn from(message: &'a Message) -> Self {
-        Self { place: Place::Here(message) }
+        Self { repr: Repr::Local(message) }
     }
 }
 
 impl<'a> From<RemoteMessage<'a>> for MessageRef<'a> {
     fn from(message: RemoteMessage<'a>) -> Self {
-        Self { place: Place::Remote(message) }
+        Self { repr: Repr::Remote(message) }
     }
 }
 
 impl RemoteMessage<'_> {
-    /// A field of the message, or with the empty name all of it.
+    /// Reads a field of the message, or the whole message if `field` is empty.
     ///
     /// # Panics
-    /// When the host does not keep to the contract. The panic stops at the border of the extension.
+    /// When the host violates the contract. The runtime catches panics of extensions.
     #[expect(clippy::panic, reason = "there is no value to go on with")]
     fn read<T: DeserializeOwned>(&self, field: &'static str) -> T {
         let json = self.host.read(self.snapshot, self.cursor, field);
         let value = json.and_then(|json| Ok(serde_json::from_slice(&json)?));
-        value.unwrap_or_else(|error| panic!("the host gave no `{field}` of the message {}: {error}", self.id))
+        value.unwrap_or_else(|error| panic!("the host did not return `{field}` of the message {}: {error}", self.id))
     }
 }
 
 impl fmt::Debug for MessageRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.place {
-            Place::Here(message) => message.fmt(f),
-            Place::Remote(_) => self.to_message().fmt(f),
+        match self.repr {
+            Repr::Local(message) => message.fmt(f),
+            Repr::Remote(_) => self.to_message().fmt(f),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::conversation::{
-    Applied, Conversation, HashSet, Message, MessageEvent, Part, Role, Source, ToolCallPart, ToolResultPart,
+    Applied, Conversation, IdSet, Message, MessageEvent, Part, Role, Source, ToolCallPart, ToolResultPart,
 };
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::RuntimeEvent;
@@ -19,9 +19,9 @@ pub(in crate::agent) struct JournaledConversation {
     /// The turn that was begun and not committed: running now, or left behind by a cancelled caller or a crash.
     open_turn: Option<TurnId>,
     /// The calls of the open turn that must not run twice and have started (EFFECT-01).
-    started: HashSet<ToolCallId>,
+    started: IdSet<ToolCallId>,
     /// The orphans that were reported, so that each is reported once (PAIR-01).
-    orphans: HashSet<ToolCallId>,
+    orphans: IdSet<ToolCallId>,
 }
 
 impl JournaledConversation {
@@ -35,7 +35,7 @@ impl JournaledConversation {
         if !duplicates.is_empty() {
             tracing::warn!(instance = %id, ?duplicates, "messages with ids that earlier ones have are left out");
         }
-        let (mut open_turn, mut started) = (None, HashSet::default());
+        let (mut open_turn, mut started) = (None, IdSet::default());
         if let Some(interrupted) = interrupted {
             tracing::info!(instance = %id, turn = %interrupted.turn, "recovering an interrupted turn");
             for event in interrupted.events {
@@ -44,7 +44,7 @@ impl JournaledConversation {
             open_turn = Some(interrupted.turn);
             started.extend(interrupted.started);
         }
-        Ok(Self { conversation, journal, open_turn, started, orphans: HashSet::default() })
+        Ok(Self { conversation, journal, open_turn, started, orphans: IdSet::default() })
     }
 
     pub(in crate::agent) fn begin(&mut self, turn: &TurnId) -> Result<()> {
