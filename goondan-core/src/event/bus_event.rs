@@ -1,4 +1,5 @@
-//! Owns the bus event: a name and the arguments that its emitter gave (EVENT-05).
+//! Bus events: a name and arguments.
+// EVENT-05
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::error::{Error, ErrorCode, Result};
 
-/// Something that happened, on the bus of one instance. Clones share the arguments.
+/// An event on the bus of one instance. Clones share the name and the arguments.
 #[derive(Clone, PartialEq)]
 pub struct Event {
     name: Arc<str>,
@@ -18,28 +19,28 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event called `name`, with the arguments `args`.
+    /// Returns an event called `name` with the arguments `args`.
     ///
     /// # Errors
-    /// `E_EXT_RUNTIME` when an argument cannot be written as JSON.
+    /// `E_EXT_RUNTIME` when an argument cannot be serialized as JSON.
     pub fn new(name: impl Into<Arc<str>>, args: impl EventArgs) -> Result<Self> {
         Ok(Self { name: name.into(), args: args.into_values()?.into() })
     }
 
-    /// The name, such as `turn.completed`.
+    /// Returns the name, such as `turn.completed`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// All arguments, in the order in which they were emitted.
+    /// Returns all arguments, in the order in which they were passed to [`new`](Self::new).
     pub fn args(&self) -> &[Value] {
         &self.args
     }
 
-    /// The first argument, read as `T`: the payload of every standard event.
+    /// Deserializes the first argument, which is the payload of every standard event.
     ///
     /// # Errors
-    /// `E_EXT_RUNTIME` when there is none, or when it is of another shape.
+    /// `E_EXT_RUNTIME` when there is no argument, or when it cannot be deserialized as `T`.
     pub fn payload<T: DeserializeOwned>(&self) -> Result<T> {
         let payload =
             self.args.first().ok_or_else(|| Error::msg(format!("the event `{}` has no payload", self.name)))?;
@@ -56,7 +57,7 @@ impl fmt::Debug for Event {
     }
 }
 
-/// The arguments of an event: a tuple of up to four values that can be written as JSON.
+/// The arguments of an event: a tuple of up to four values that can be serialized as JSON.
 ///
 /// ```
 /// use goondan::Event;
@@ -70,10 +71,10 @@ impl fmt::Debug for Event {
     note = "each member derives `serde::Serialize`; there are at most four"
 )]
 pub trait EventArgs {
-    /// The arguments as JSON.
+    /// Serializes the arguments.
     ///
     /// # Errors
-    /// When one of them cannot be written as JSON.
+    /// When one of them cannot be serialized as JSON.
     fn into_values(self) -> Result<Vec<Value>>;
 }
 
@@ -81,7 +82,7 @@ macro_rules! event_args {
     ($($name:ident),*) => {
         impl<$($name: Serialize),*> EventArgs for ($($name,)*) {
             fn into_values(self) -> Result<Vec<Value>> {
-                #[expect(non_snake_case, reason = "each member is called like its type")]
+                #[expect(non_snake_case, reason = "each member has the name of its type")]
                 let ($($name,)*) = self;
                 Ok(vec![$(serde_json::to_value($name)?),*])
             }
@@ -106,9 +107,11 @@ impl EventArgs for Vec<Value> {
     }
 }
 
-/// Reacts to events. `#[on]` writes implementations; an async closure that takes an [`Event`] is one too.
+/// The code that handles the events of a subscription. `#[on]` generates implementations; an async closure that takes
+/// an [`Event`] is one too.
 pub trait EventHandler: Send + Sync + 'static {
-    /// Handles one event. An error is logged and reaches nobody else (EVENT-03).
+    /// Handles one event. An error is logged and does not affect other handlers or the emitter.
+    // EVENT-03
     fn handle<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, Result<()>>;
 }
 

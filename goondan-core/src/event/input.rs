@@ -1,4 +1,5 @@
-//! Owns the input event: what starts a turn (F-EVT).
+//! Input events, which start turns.
+// F-EVT
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,38 +8,42 @@ use super::SpanId;
 use crate::conversation::Timestamp;
 use crate::name::{AgentName, EventId, TraceId};
 
-/// What an agent is asked to handle; one event is one turn.
+/// The input of an agent; each event starts one turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentEvent {
-    /// The event.
+    /// The id of the event.
     pub id: EventId,
-    /// What kind of event it is, such as `message`.
+    /// The kind of the event, such as `message`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// When it was made.
+    /// When the event was created.
     pub created_at: Timestamp,
     /// The text for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// Where it came from.
+    /// The origin of the event.
     pub source: EventSource,
-    /// What joins everything that one input causes; a turn makes one up when the event has none (F-TRACE).
+    /// The id of the trace, which is shared by everything that one input event causes; generated when it is `None`.
+    // F-TRACE
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace_id: Option<TraceId>,
-    /// The span of the agent that sent it, within which the turn lies (F-TRACE).
+    /// The span of the agent that sent the event; the parent of the turn's span.
+    // F-TRACE
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_span_id: Option<SpanId>,
     /// Values for extensions.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
-    /// On whose behalf it was sent; passed on unchanged to other agents (F-AGENTS).
+    /// On whose behalf the event was sent; passed on unchanged to other agents.
+    // F-AGENTS
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
-    /// Who waits for the answer.
+    /// The agent that waits for the answer, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<ReplyTo>,
-    /// The agents that called one another until here, the first caller first; this agent is not among them (F-AGENTS).
+    /// The chain of agents that called one another before this one, the first caller first; without this agent.
+    // F-AGENTS
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<AgentName>,
 }
@@ -50,7 +55,7 @@ pub struct Auth {
     /// The person or program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub principal: Option<Principal>,
-    /// Whatever else the source says.
+    /// Other members, set by the source.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -59,38 +64,38 @@ pub struct Auth {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Principal {
-    /// What it is, such as `user`.
+    /// The kind of principal, such as `user`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Who it is.
+    /// Its id.
     pub id: String,
 }
 
-/// Who waits for the answer to an event.
+/// The agent that waits for the answer to an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplyTo {
-    /// The agent that asked.
+    /// The agent that sent the request.
     pub target: AgentName,
-    /// What joins the question and the answer.
+    /// The id that connects the request and the answer.
     pub correlation_id: String,
 }
 
-/// Where an event came from.
+/// The origin of an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventSource {
     /// `agent` or `connector`.
     pub kind: String,
-    /// Its name.
+    /// The name of the agent or connector.
     pub name: String,
-    /// Whatever else the source says.
+    /// Other members, set by the source.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
 
 impl AgentEvent {
-    /// An event with a text for the model, from the embedding program.
+    /// Returns an event with a text for the model, from the embedding program.
     pub fn input(text: impl Into<String>) -> Self {
         Self {
             id: EventId::random(),

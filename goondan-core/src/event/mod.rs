@@ -1,4 +1,5 @@
-//! Owns events: those that start turns, and those that travel on the bus of an instance.
+//! Events: input events start turns, bus events are emitted on the event bus of an instance, and runtime events report
+//! what the runtime does.
 
 #[cfg(feature = "runtime")]
 mod bus;

@@ -1,12 +1,13 @@
-//! Owns the pattern of a subscription: a name, or a glob over names (LEGACY-EVENTS-01).
+//! The pattern of a subscription: a name, or a glob over names.
+// LEGACY-EVENTS-01
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, ErrorCode, Result};
 
-/// Which events a subscription gets: a name such as `turn.completed`, or a glob in which `*` stands for any text, such as
-/// `workspace.*`.
+/// Selects the events of a subscription: a name such as `turn.completed`, or a glob such as `workspace.*`, in which `*`
+/// matches any text.
 ///
 /// ```
 /// use goondan::EventPattern;
@@ -19,7 +20,7 @@ use crate::error::{Error, ErrorCode, Result};
 pub struct EventPattern(String);
 
 impl EventPattern {
-    /// Whether an event called `name` fits.
+    /// Returns whether the pattern matches an event called `name`.
     pub fn matches(&self, name: &str) -> bool {
         let mut parts = self.0.split('*');
         let first = parts.next().unwrap_or_default();
@@ -32,7 +33,7 @@ impl EventPattern {
         rest.ends_with(last)
     }
 
-    /// The pattern as text.
+    /// Returns the pattern as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -57,12 +58,13 @@ impl fmt::Display for EventPattern {
     }
 }
 
-/// How often a subscription delivers.
+/// How many events a subscription delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deliveries {
-    /// Until it is cancelled.
+    /// All, until the subscription is cancelled.
     All,
-    /// Once (LEGACY-EVENTS-02).
+    /// Only the first one.
+    // LEGACY-EVENTS-02
     One,
 }
 
@@ -71,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn a_star_matches_any_text() {
         for (pattern, name, expected) in [
             ("a.b", "a.b", true),
             ("a.b", "a.bc", false),

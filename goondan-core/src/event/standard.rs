@@ -1,4 +1,5 @@
-//! Owns the payloads of standard events that extensions publish for one another (LEGACY-EVENTS).
+//! Payloads of the standard events that extensions emit for each other.
+// LEGACY-EVENTS
 
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::name::{AgentName, ExtensionName};
 
-/// Writes a payload with the name of its event.
+/// Declares a payload and the name of its event.
 macro_rules! payload {
     ($(#[$doc:meta])* $type:ident = $name:literal { $($(#[$field_doc:meta])* $field:ident: $of:ty,)* }) => {
         $(#[$doc])*
@@ -18,30 +19,32 @@ macro_rules! payload {
         }
 
         impl $type {
-            /// The name of the event that carries this.
+            /// The name of the event with this payload.
             pub const NAME: &str = $name;
         }
     };
 }
 
 payload! {
-    /// A repository can be read (LEGACY-EVENTS-03).
+    /// A repository can be read.
+    // LEGACY-EVENTS-03
     RepoAvailable = "workspace.repoAvailable" {
-        /// Where it lies.
+        /// The directory of the repository.
         path: PathBuf,
-        /// Where it came from.
+        /// The URL that it was cloned from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remote: Option<String>,
-        /// What is checked out.
+        /// The branch that is checked out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
     }
 }
 
 payload! {
-    /// A work tree can be written (LEGACY-EVENTS-03).
+    /// A work tree can be written.
+    // LEGACY-EVENTS-03
     WorktreeMounted = "workspace.worktreeMounted" {
-        /// Where it lies.
+        /// The directory of the work tree.
         path: PathBuf,
         /// The changeset that it belongs to.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,44 +53,47 @@ payload! {
 }
 
 payload! {
-    /// Another agent should do something (LEGACY-EVENTS-04).
+    /// A task is delegated to another agent.
+    // LEGACY-EVENTS-04
     AgentDelegate = "agent.delegate" {
         /// The other agent.
         target: AgentName,
-        /// What it should do.
+        /// The task, as input for the other agent.
         input: String,
-        /// Whatever else it should know.
+        /// Additional values for the other agent.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         metadata: Map<String, Value>,
     }
 }
 
 payload! {
-    /// Another agent did what it was asked for (LEGACY-EVENTS-04).
+    /// Another agent has finished a delegated task.
+    // LEGACY-EVENTS-04
     AgentDelegationResult = "agent.delegationResult" {
         /// The other agent.
         source: AgentName,
-        /// What it answered.
+        /// Its answer.
         result: Value,
     }
 }
 
 payload! {
-    /// An application got access on behalf of someone (LEGACY-OAUTH-05).
+    /// An application was granted access on behalf of a subject.
+    // LEGACY-OAUTH-05
     AuthGranted = "auth.granted" {
         /// The application.
         app: String,
-        /// On whose behalf.
+        /// The person or program on whose behalf.
         subject: String,
-        /// To what.
+        /// The scopes of the access.
         scopes: Vec<String>,
     }
 }
 
 payload! {
-    /// An extension is about to go away (LEGACY-EVENTS-06).
+    /// An extension of the instance is about to be cleaned up and dropped.
     ExtensionCleanup = "extension.cleanup" {
-        /// The extension.
+        /// The name of the extension.
         extension: ExtensionName,
     }
 }

@@ -1,19 +1,19 @@
-//! The running turn: its ids and the event that started it.
+//! The running turn: its ids, and the event that started it.
 
 use super::AgentEvent;
 use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
 
-/// The running turn: what stays the same while it runs (CTX-14).
+/// The running turn: the values that do not change while it runs.
 #[derive(Clone, Debug)]
 pub struct TurnInfo {
-    /// The agent that runs the turn.
+    /// The name of the agent that runs the turn.
     pub agent: AgentName,
-    /// Its instance.
+    /// The key of its instance.
     pub instance: InstanceKey,
-    /// The turn.
+    /// The id of the turn.
     pub turn: TurnId,
-    /// What joins everything that one input caused.
+    /// The id of the trace: it is shared by everything that one input event causes.
     pub trace: TraceId,
-    /// What started the turn (CTX-12).
+    /// The event that started the turn.
     pub input: AgentEvent,
 }

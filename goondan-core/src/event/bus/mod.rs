@@ -1,8 +1,10 @@
-//! Owns the bus of one instance: who listens to what, and how an emission reaches them (EVENT-01..08).
+//! The event bus of one instance: subscriptions, and delivery to their handlers.
 //!
-//! An emission puts the event into the queue of each subscription that it fits, under one lock, and is over. A task of its
-//! own empties each queue; it is there only while the queue holds something. So nobody waits for a handler but the events
-//! behind it in the same queue, and an instance to which nobody listens pays one atomic load.
+//! [`Bus::emit`] locks the table of subscriptions, pushes the event to the queue of each subscription that matches
+//! it, and returns. Each queue is drained by its own task, which exists only while the queue has events. So a slow
+//! handler delays only the later events of its own queue, and an instance without subscriptions pays one atomic load
+//! per event.
+// EVENT-01..08
 
 mod table;
 #[cfg(test)]
@@ -25,26 +27,26 @@ use crate::name::ExtensionName;
 use table::{Removed, Subscriber, Table};
 use worker::Worker;
 
-/// The bus of one instance. Clones are the same bus. It stays until [`close`](Bus::close): handlers hold handles of
-/// extensions, and these hold the bus.
+/// The event bus of one instance. Clones refer to the same bus. It lives until [`close`](Bus::close): handlers own
+/// handles of extensions, which own the bus, and closing breaks this reference cycle.
 #[derive(Clone)]
 pub(crate) struct Bus {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// Where handlers run, so that threads of other programs can emit.
+    /// Where handlers run, so that threads outside of the runtime can emit.
     runtime: Handle,
-    /// How many subscriptions take events, to be read without the lock.
+    /// The number of subscriptions that accept events, readable without the lock.
     listening: AtomicUsize,
-    /// No code of others runs under this lock, not even the drop of a handler: it could come back here.
+    /// No foreign code runs under this lock, not even the drop of a handler: it could use the bus and deadlock.
     table: Mutex<Table>,
-    /// Notified whenever nothing is queued and no handler runs.
+    /// Notified whenever all queues are empty and no handler runs.
     quiet: Notify,
 }
 
 impl Bus {
-    /// A bus whose handlers run on `runtime`.
+    /// Returns a bus whose handlers run on `runtime`.
     pub(crate) fn new(runtime: Handle) -> Self {
         let (listening, table, quiet) = (AtomicUsize::new(0), Mutex::default(), Notify::new());
         Self { shared: Arc::new(Shared { runtime, listening, table, quiet }) }
@@ -55,78 +57,84 @@ impl Bus {
         Owner { extension, number: self.shared.table().next_owner() }
     }
 
-    /// Starts a subscription, and gives its number. The owner is the extension whose code `handler` is, or none for the
-    /// embedding program.
+    /// Starts a subscription and returns its number. The owner is the extension that `handler` belongs to, or `None`
+    /// for the embedding program.
     pub(crate) fn subscribe(
         &self,
         owner: Option<Owner>,
         pattern: EventPattern,
-        limit: Deliveries,
+        deliveries: Deliveries,
         handler: Arc<dyn EventHandler>,
     ) -> u64 {
-        let subscriber = Arc::new(Subscriber { owner, pattern, limit, handler });
-        let (number, _refused) = self.shared.change(|table| table.add(subscriber));
+        let subscriber = Arc::new(Subscriber { owner, pattern, deliveries, handler });
+        // A closed bus returns the subscriber, which must be dropped outside of the lock.
+        let (number, _refused) = self.shared.update(|table| table.add(subscriber));
         number
     }
 
-    /// Ends a subscription: what is emitted from now on is not delivered, nor what waits in its queue (EVENT-01). A
-    /// handler that runs is not interrupted.
+    /// Ends a subscription: neither the events in its queue nor later ones are delivered. A running handler is not
+    /// interrupted.
+    // EVENT-01
     pub(crate) fn unsubscribe(&self, number: u64) {
         self.remove(|table| table.remove(|candidate, _| candidate == number));
     }
 
-    /// Ends all subscriptions of an extension that goes away.
+    /// Ends all subscriptions of an extension that is removed.
     pub(crate) fn unsubscribe_owner(&self, owner: &Owner) {
         self.remove(|table| table.remove(|_, subscriber| subscriber.owner.as_ref() == Some(owner)));
     }
 
-    /// Ends all subscriptions, and accepts no more.
+    /// Ends all subscriptions, and refuses new ones.
     pub(crate) fn close(&self) {
         self.remove(|table| table.close());
     }
 
     fn remove(&self, remove: impl FnOnce(&mut Table) -> Removed) {
-        for (subscriber, lost) in self.shared.change(remove) {
+        for (subscriber, lost) in self.shared.update(remove) {
             subscriber.report_lost(lost);
         }
     }
 
-    /// Hands `event` to all subscriptions that it fits. Never waits, and can be called from everywhere. A subscription
-    /// whose queue is full loses the event; that is reported when it has caught up, or ends.
+    /// Queues `event` for all subscriptions that match it. Never waits, and can be called from any thread. A
+    /// subscription whose queue is full loses the event; the loss is reported when the queue is empty again, or the
+    /// subscription ends.
     pub(crate) fn emit(&self, event: Event) {
         if !self.has_subscriptions() {
             return;
         }
-        // Outside of the lock: a runtime that shuts down drops the task at once, and the task takes the lock.
-        for number in self.shared.change(|table| table.push(&event)) {
+        // Spawned outside of the lock: a runtime that shuts down drops the task immediately, and the drop takes the
+        // lock.
+        for number in self.shared.update(|table| table.push(&event)) {
             self.shared.runtime.spawn(Worker::new(self.clone(), number).run());
         }
     }
 
-    /// Whether anybody listens, to whatever.
+    /// Returns whether any subscription accepts events.
     pub(crate) fn has_subscriptions(&self) -> bool {
         self.shared.listening.load(Ordering::Acquire) > 0
     }
 
-    /// Whether an event called `name` would be delivered to somebody, and is worth making.
+    /// Returns whether any subscription matches an event called `name`, so that the event is worth creating.
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.has_subscriptions() && self.shared.table().wants(name)
     }
 
-    /// Whether nothing is queued and no handler runs.
+    /// Returns whether all queues are empty and no handler runs.
     pub(crate) fn is_quiet(&self) -> bool {
         self.shared.table().is_quiet()
     }
 
-    /// Waits until everything that was emitted is handled, also what handlers emit, but not longer than `deadline` (D-18).
-    /// Gives the number of events that are left; they are handled later. With nothing to wait for this is ready at once.
-    pub(crate) async fn drain(&self, deadline: Duration) -> usize {
+    /// Waits until all emitted events are handled, those that handlers emit included, but not longer than `timeout`.
+    /// Returns the number of events that are left, which are handled later. The future is ready at its first poll
+    /// when the bus is quiet.
+    // D-18
+    pub(crate) async fn drain(&self, timeout: Duration) -> usize {
         if self.is_quiet() {
             return 0;
         }
         let quiet = async {
             loop {
-                // Made before the look at the table, so that no notification falls in between.
+                // Created before the check, so that a notification between the check and the await is not missed.
                 let notified = self.shared.quiet.notified();
                 if self.shared.table().is_quiet() {
                     return;
@@ -134,20 +142,20 @@ impl Bus {
                 notified.await;
             }
         };
-        match tokio::time::timeout(deadline, quiet).await {
+        match tokio::time::timeout(timeout, quiet).await {
             Ok(()) => 0,
-            Err(_) => self.report_undone(deadline),
+            Err(_) => self.report_pending(timeout),
         }
     }
 
-    fn report_undone(&self, deadline: Duration) -> usize {
-        let undone = self.shared.table().undone();
-        for (subscriber, events, lost) in &undone {
-            let (owner, pattern) = (subscriber.owner(), &subscriber.pattern);
-            tracing::warn!(%owner, %pattern, events, ?deadline, "a handler of events is late; it is not waited for");
+    fn report_pending(&self, timeout: Duration) -> usize {
+        let pending = self.shared.table().pending();
+        for (subscriber, events, lost) in &pending {
+            let (owner, pattern) = (subscriber.owner_name(), &subscriber.pattern);
+            tracing::warn!(%owner, %pattern, events, deadline = ?timeout, "a handler of events is late; it is not waited for");
             subscriber.report_lost(*lost);
         }
-        undone.iter().map(|(_, events, _)| events).sum()
+        pending.iter().map(|(_, events, _)| events).sum()
     }
 }
 
@@ -156,11 +164,11 @@ impl Shared {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Table) -> T) -> T {
+    fn update<T>(&self, update: impl FnOnce(&mut Table) -> T) -> T {
         let mut table = self.table();
-        let changed = change(&mut table);
+        let updated = update(&mut table);
         self.listening.store(table.listening(), Ordering::Release);
-        changed
+        updated
     }
 
     fn notify_if_quiet(&self) {

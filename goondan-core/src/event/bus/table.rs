@@ -1,4 +1,5 @@
-//! Owns the subscriptions of a bus and their queues: what is delivered to whom, and in which order. It runs nothing.
+//! The subscriptions of a bus and their queues: which events are delivered to which handler, and in which order. It
+//! decides only; the workers run the handlers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -8,56 +9,58 @@ use super::super::{Event, EventHandler, EventPattern};
 use crate::event::Deliveries;
 use crate::name::ExtensionName;
 
-/// How many events wait for one handler before it loses the next ones.
+/// The capacity of a queue; a handler loses the events that exceed it.
 pub(super) const QUEUE: usize = 256;
 
-/// An extension that owns subscriptions. The number tells the old and the new one apart when an extension is replaced by
-/// one with the same name.
+/// An extension that owns subscriptions. When an extension is replaced by one with the same name, the number
+/// distinguishes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(super) extension: ExtensionName,
     pub(super) number: u64,
 }
 
-/// Who listens, to what.
+/// The handler of a subscription, its owner, and the events that it handles.
 pub(super) struct Subscriber {
     pub(super) owner: Option<Owner>,
     pub(super) pattern: EventPattern,
-    pub(super) limit: Deliveries,
+    pub(super) deliveries: Deliveries,
     pub(super) handler: Arc<dyn EventHandler>,
 }
 
-/// Subscriptions that have ended, each with the number of events that it lost and that were not reported. Whoever gets
-/// them drops them, and with them perhaps their handlers, outside of the lock.
+/// Subscriptions that have ended, each with the number of lost events that is not reported yet. The receiver drops them
+/// outside of the lock, because this may drop their handlers.
 pub(super) type Removed = Vec<(Arc<Subscriber>, u64)>;
 
-/// All subscriptions of a bus, in the order in which they were made.
+/// All subscriptions of a bus, in the order in which they were started.
 #[derive(Default)]
 pub(super) struct Table {
-    subscriptions: BTreeMap<u64, Subscription>,
+    entries: BTreeMap<u64, Entry>,
     last: u64,
     owners: u64,
     closed: bool,
 }
 
-struct Subscription {
+/// A subscription: its subscriber, and the events that wait for it. Removed when it has ended and has no worker.
+struct Entry {
     subscriber: Arc<Subscriber>,
     queue: VecDeque<Event>,
-    /// Whether a worker sees to the queue.
-    worker: bool,
-    /// Whether the worker is within the handler.
+    /// Whether a worker drains the queue.
+    has_worker: bool,
+    /// Whether the worker runs the handler.
     handling: bool,
-    /// Whether no more events are taken. It leaves the table when its worker rests.
+    /// Whether no more events are accepted. The entry is removed when its worker finishes.
     ended: bool,
-    /// How many events found the queue full since that was last reported.
+    /// The number of events that were lost because the queue was full, since the last report.
     lost: u64,
 }
 
-/// What a worker does next.
-pub(super) enum Next {
+/// The next action of a worker.
+pub(super) enum Work {
+    /// Runs the handler.
     Handle(Arc<Subscriber>, Event),
-    /// There is no more to do; so many events were lost meanwhile.
-    Rest(Arc<Subscriber>, u64),
+    /// Ends, because the queue is empty, and reports this number of lost events.
+    Finish(Arc<Subscriber>, u64),
 }
 
 impl Table {
@@ -67,124 +70,124 @@ impl Table {
         self.owners
     }
 
-    /// Takes a subscription in, and gives its number; gives it back when the bus is closed.
+    /// Adds a subscription and returns its number. When the bus is closed, it returns the subscriber too.
     pub(super) fn add(&mut self, subscriber: Arc<Subscriber>) -> (u64, Option<Arc<Subscriber>>) {
         self.last += 1;
         if self.closed {
             return (self.last, Some(subscriber));
         }
         let queue = VecDeque::new();
-        let new = Subscription { subscriber, queue, worker: false, handling: false, ended: false, lost: 0 };
-        self.subscriptions.insert(self.last, new);
+        let entry = Entry { subscriber, queue, has_worker: false, handling: false, ended: false, lost: 0 };
+        self.entries.insert(self.last, entry);
         (self.last, None)
     }
 
-    /// Ends the subscriptions that `which` picks. Those whose handler runs stay until it is done.
+    /// Ends the subscriptions for which `which` returns true. Those whose handler runs stay in the table until it is
+    /// done.
     pub(super) fn remove(&mut self, which: impl Fn(u64, &Subscriber) -> bool) -> Removed {
         let mut removed = Vec::new();
-        self.subscriptions.retain(|number, subscription| {
-            let picked = which(*number, &subscription.subscriber);
-            if picked {
-                removed.push((Arc::clone(&subscription.subscriber), subscription.end()));
+        self.entries.retain(|number, entry| {
+            let selected = which(*number, &entry.subscriber);
+            if selected {
+                removed.push((Arc::clone(&entry.subscriber), entry.end()));
             }
-            !picked || subscription.worker
+            !selected || entry.has_worker
         });
         removed
     }
 
-    /// Ends all subscriptions, and takes no more.
+    /// Ends all subscriptions, and refuses new ones.
     pub(super) fn close(&mut self) -> Removed {
         self.closed = true;
         self.remove(|_, _| true)
     }
 
-    /// How many subscriptions take events.
+    /// Returns the number of subscriptions that accept events.
     pub(super) fn listening(&self) -> usize {
-        self.subscriptions.values().filter(|subscription| !subscription.ended).count()
+        self.entries.values().filter(|entry| !entry.ended).count()
     }
 
     pub(super) fn wants(&self, name: &str) -> bool {
-        self.subscriptions.values().any(|subscription| subscription.takes(name))
+        self.entries.values().any(|entry| entry.wants(name))
     }
 
-    /// Puts `event` into the queues; gives the subscriptions that need a worker.
+    /// Pushes `event` to the queues that it matches. Returns the subscriptions that need a worker.
     pub(super) fn push(&mut self, event: &Event) -> Vec<u64> {
         let mut to_start = Vec::new();
-        for (number, subscription) in &mut self.subscriptions {
-            if !subscription.takes(event.name()) {
+        for (number, entry) in &mut self.entries {
+            if !entry.wants(event.name()) {
                 continue;
             }
-            if subscription.queue.len() == QUEUE {
-                subscription.lost += 1;
+            if entry.queue.len() == QUEUE {
+                entry.lost += 1;
                 continue;
             }
-            subscription.queue.push_back(event.clone());
-            // LEGACY-EVENTS-02: under the lock, so that of two emissions at once only one is taken.
-            subscription.ended = subscription.subscriber.limit == Deliveries::One;
-            if !std::mem::replace(&mut subscription.worker, true) {
+            entry.queue.push_back(event.clone());
+            // LEGACY-EVENTS-02: under the lock, so that only one of two concurrent emissions is accepted.
+            entry.ended = entry.subscriber.deliveries == Deliveries::One;
+            if !std::mem::replace(&mut entry.has_worker, true) {
                 to_start.push(*number);
             }
         }
         to_start
     }
 
-    /// What the worker of the subscription does next; whatever it did is over.
-    pub(super) fn next(&mut self, number: u64) -> Option<Next> {
-        let subscription = self.subscriptions.get_mut(&number)?;
-        let subscriber = Arc::clone(&subscription.subscriber);
-        let event = subscription.queue.pop_front();
-        subscription.handling = event.is_some();
+    /// Returns the next action of the worker of a subscription, which has completed the previous one.
+    pub(super) fn next_work(&mut self, number: u64) -> Option<Work> {
+        let entry = self.entries.get_mut(&number)?;
+        let subscriber = Arc::clone(&entry.subscriber);
+        let event = entry.queue.pop_front();
+        entry.handling = event.is_some();
         match event {
-            Some(event) => Some(Next::Handle(subscriber, event)),
-            None => Some(Next::Rest(subscriber, self.rest(number))),
+            Some(event) => Some(Work::Handle(subscriber, event)),
+            None => Some(Work::Finish(subscriber, self.release_worker(number))),
         }
     }
 
-    /// Takes note that the worker of the subscription was stopped; gives how many events it leaves behind.
+    /// Records that the worker of a subscription was dropped early. Returns the number of events that are not handled.
     pub(super) fn abandon(&mut self, number: u64) -> Option<(Arc<Subscriber>, u64)> {
-        let subscription = self.subscriptions.get_mut(&number)?;
-        let left = subscription.undone() as u64;
-        let subscriber = Arc::clone(&subscription.subscriber);
-        subscription.queue.clear();
-        subscription.handling = false;
-        Some((subscriber, left + self.rest(number)))
+        let entry = self.entries.get_mut(&number)?;
+        let left = entry.pending() as u64;
+        let subscriber = Arc::clone(&entry.subscriber);
+        entry.queue.clear();
+        entry.handling = false;
+        Some((subscriber, left + self.release_worker(number)))
     }
 
-    /// Takes note that the subscription has no worker any more; gives how many events it lost.
-    fn rest(&mut self, number: u64) -> u64 {
-        let Some(subscription) = self.subscriptions.get_mut(&number) else { return 0 };
-        subscription.worker = false;
-        let lost = std::mem::take(&mut subscription.lost);
-        if subscription.ended {
-            self.subscriptions.remove(&number);
+    /// Records that a subscription has no worker any more. Returns the number of events that it lost.
+    fn release_worker(&mut self, number: u64) -> u64 {
+        let Some(entry) = self.entries.get_mut(&number) else { return 0 };
+        entry.has_worker = false;
+        let lost = std::mem::take(&mut entry.lost);
+        if entry.ended {
+            self.entries.remove(&number);
         }
         lost
     }
 
-    /// Whether nothing is queued and no handler runs.
+    /// Returns whether all queues are empty and no handler runs.
     pub(super) fn is_quiet(&self) -> bool {
-        self.subscriptions.values().all(|subscription| subscription.undone() == 0)
+        self.entries.values().all(|entry| entry.pending() == 0)
     }
 
-    /// The subscriptions that have something to do: how much it is, and how many events they lost.
-    pub(super) fn undone(&mut self) -> Vec<(Arc<Subscriber>, usize, u64)> {
-        let late = self.subscriptions.values_mut().filter(|subscription| subscription.undone() > 0);
-        late.map(|subscription| {
-            (Arc::clone(&subscription.subscriber), subscription.undone(), std::mem::take(&mut subscription.lost))
-        })
-        .collect()
+    /// Returns the subscriptions with pending events: the number of these events, and the number of lost ones.
+    pub(super) fn pending(&mut self) -> Vec<(Arc<Subscriber>, usize, u64)> {
+        let late = self.entries.values_mut().filter(|entry| entry.pending() > 0);
+        late.map(|entry| (Arc::clone(&entry.subscriber), entry.pending(), std::mem::take(&mut entry.lost))).collect()
     }
 }
 
-impl Subscription {
-    fn takes(&self, name: &str) -> bool {
+impl Entry {
+    fn wants(&self, name: &str) -> bool {
         !self.ended && self.subscriber.pattern.matches(name)
     }
 
-    fn undone(&self) -> usize {
+    /// Returns the number of events that are queued or being handled.
+    fn pending(&self) -> usize {
         self.queue.len() + usize::from(self.handling)
     }
 
+    /// Returns the number of lost events that is not reported yet.
     fn end(&mut self) -> u64 {
         self.ended = true;
         self.queue.clear();
@@ -193,15 +196,15 @@ impl Subscription {
 }
 
 impl Subscriber {
-    /// Who it is in the log.
-    pub(super) fn owner(&self) -> impl fmt::Display + '_ {
+    /// Returns the name of the owner for the log.
+    pub(super) fn owner_name(&self) -> impl fmt::Display + '_ {
         self.owner.as_ref().map_or("the program", |owner| owner.extension.as_str())
     }
 
-    /// Reports events that found the queue full.
+    /// Logs the number of lost events, if any.
     pub(super) fn report_lost(&self, lost: u64) {
         if lost > 0 {
-            let (owner, pattern) = (self.owner(), &self.pattern);
+            let (owner, pattern) = (self.owner_name(), &self.pattern);
             tracing::warn!(%owner, %pattern, lost, "a handler of events is too slow; it lost those that its queue could not hold");
         }
     }

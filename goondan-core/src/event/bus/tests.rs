@@ -1,4 +1,4 @@
-//! Claims about the bus (EVENT-01..08). Handlers are held at gates, and no test waits for time to pass.
+//! Tests of the bus (EVENT-01..08). Handlers are held at gates, and no test waits for time to pass.
 
 mod log;
 
@@ -24,37 +24,38 @@ fn event(name: &str, number: usize) -> Event {
     Event::new(name, (number,)).unwrap()
 }
 
-fn extension(name: &str) -> Owner {
+fn owner(name: &str) -> Owner {
     Owner { extension: ExtensionName::new(name).unwrap(), number: 0 }
 }
 
-/// A handler that passes on what it gets, once its gate lets it.
-struct Listener {
+/// A handler that reports each event when it starts, waits at its gate, and reports the event again.
+struct GatedHandler {
     number: u64,
-    /// Each permit lets one event through.
+    /// Each permit opens the gate for one event.
     gate: Arc<Semaphore>,
-    /// Told when the handler starts, before the gate.
+    /// Events for which the handler has started, before the gate.
     started: mpsc::UnboundedReceiver<usize>,
+    /// Events for which the handler is done.
     handled: mpsc::UnboundedReceiver<usize>,
 }
 
-impl Listener {
-    fn new(bus: &Bus, owner: Option<&str>, pattern: &str, limit: Deliveries, open: bool) -> Self {
+impl GatedHandler {
+    fn new(bus: &Bus, owner: Option<&str>, pattern: &str, deliveries: Deliveries, open: bool) -> Self {
         let gate = Arc::new(Semaphore::new(if open { Semaphore::MAX_PERMITS } else { 0 }));
-        let (tell_start, started) = mpsc::unbounded_channel();
-        let (tell, handled) = mpsc::unbounded_channel();
-        let at_the_gate = Arc::clone(&gate);
+        let (started_tx, started) = mpsc::unbounded_channel();
+        let (handled_tx, handled) = mpsc::unbounded_channel();
+        let handler_gate = Arc::clone(&gate);
         let handler = move |event: Event| {
-            let (gate, tell_start, tell) = (Arc::clone(&at_the_gate), tell_start.clone(), tell.clone());
+            let (gate, started, handled) = (Arc::clone(&handler_gate), started_tx.clone(), handled_tx.clone());
             async move {
                 let number = event.payload()?;
-                tell_start.send(number).unwrap();
+                started.send(number).unwrap();
                 gate.acquire().await.unwrap().forget();
-                tell.send(number).unwrap();
+                handled.send(number).unwrap();
                 Ok(())
             }
         };
-        let number = bus.subscribe(owner.map(extension), pattern.parse().unwrap(), limit, Arc::new(handler));
+        let number = bus.subscribe(owner.map(self::owner), pattern.parse().unwrap(), deliveries, Arc::new(handler));
         Self { number, gate, started, handled }
     }
 
@@ -66,34 +67,34 @@ impl Listener {
         Self::new(bus, Some(owner), pattern, Deliveries::All, false)
     }
 
-    fn let_all_through(&self) {
+    fn open_gate(&self) {
         self.gate.add_permits(10_000);
     }
 
-    /// Everything that was handled and not asked for yet.
+    /// Returns the events that were handled since the last call.
     fn handled(&mut self) -> Vec<usize> {
         std::iter::from_fn(|| self.handled.try_recv().ok()).collect()
     }
 }
 
-/// Subscribes a handler that is not one of [`Listener`].
+/// Subscribes a handler without a gate.
 fn listen<Fut>(bus: &Bus, owner: &str, pattern: &str, handler: impl Fn(Event) -> Fut + Send + Sync + 'static)
 where
     Fut: Future<Output = Result<()>> + Send + 'static,
 {
-    bus.subscribe(Some(extension(owner)), pattern.parse().unwrap(), Deliveries::All, Arc::new(handler));
+    bus.subscribe(Some(self::owner(owner)), pattern.parse().unwrap(), Deliveries::All, Arc::new(handler));
 }
 
 #[tokio::test]
-async fn every_handler_that_fits_gets_all_arguments_unchanged() {
+async fn every_matching_handler_gets_all_arguments_unchanged() {
     let bus = bus();
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tx, mut rx) = mpsc::unbounded_channel();
     for pattern in ["note.added", "note.*", "other"] {
-        let tell = tell.clone();
+        let tx = tx.clone();
         listen(&bus, "notes", pattern, move |event| {
-            let tell = tell.clone();
+            let tx = tx.clone();
             async move {
-                tell.send((pattern, event.args().to_vec())).unwrap();
+                tx.send((pattern, event.args().to_vec())).unwrap();
                 Ok(())
             }
         });
@@ -101,7 +102,7 @@ async fn every_handler_that_fits_gets_all_arguments_unchanged() {
     bus.emit(Event::new("note.added", ("milk", json!({ "deep": [1, null] }), 2.5)).unwrap());
     assert_eq!(bus.drain(LONG).await, 0);
     let args: Vec<Value> = vec![json!("milk"), json!({ "deep": [1, null] }), json!(2.5)];
-    let mut all: Vec<_> = std::iter::from_fn(|| told.try_recv().ok()).collect();
+    let mut all: Vec<_> = std::iter::from_fn(|| rx.try_recv().ok()).collect();
     all.sort_by_key(|(pattern, _)| *pattern);
     assert_eq!(all, [("note.*", args.clone()), ("note.added", args)]);
 }
@@ -109,7 +110,7 @@ async fn every_handler_that_fits_gets_all_arguments_unchanged() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_subscription_gets_events_in_the_order_of_emission() {
     let bus = bus();
-    let mut listener = Listener::open(&bus, "*");
+    let mut listener = GatedHandler::open(&bus, "*");
     for round in 0..20 {
         let numbers: Vec<_> = (round * 100..(round + 1) * 100).collect();
         numbers.iter().for_each(|number| bus.emit(event("a", *number)));
@@ -119,29 +120,29 @@ async fn a_subscription_gets_events_in_the_order_of_emission() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_ends_gets_neither_what_is_queued_nor_what_comes() {
+async fn an_ended_subscription_gets_neither_queued_nor_later_events() {
     let bus = bus();
-    let mut listener = Listener::held(&bus, "ext", "*");
+    let mut listener = GatedHandler::held(&bus, "ext", "*");
     for number in 0..3 {
         bus.emit(event("a", number));
     }
     assert_eq!(listener.started.recv().await, Some(0));
     bus.unsubscribe(listener.number);
     bus.emit(event("a", 3));
-    listener.let_all_through();
+    listener.open_gate();
     assert_eq!(bus.drain(LONG).await, 0);
-    assert_eq!(listener.handled(), [0], "what runs is not interrupted");
-    assert!(listener.handled.recv().await.is_none(), "the handler is let go");
+    assert_eq!(listener.handled(), [0], "a running handler is not interrupted");
+    assert!(listener.handled.recv().await.is_none(), "the handler is dropped");
 }
 
 #[tokio::test]
-async fn an_extension_that_goes_away_loses_its_subscriptions_only() {
+async fn removing_an_extension_ends_its_subscriptions_only() {
     let bus = bus();
-    let mut gone = [Listener::held(&bus, "gone", "a"), Listener::held(&bus, "gone", "*")];
-    let mut stays = Listener::new(&bus, Some("stays"), "*", Deliveries::All, true);
-    let mut program = Listener::open(&bus, "*");
-    bus.unsubscribe_owner(&Owner { number: 1, ..extension("stays") });
-    bus.unsubscribe_owner(&extension("gone"));
+    let mut gone = [GatedHandler::held(&bus, "gone", "a"), GatedHandler::held(&bus, "gone", "*")];
+    let mut stays = GatedHandler::new(&bus, Some("stays"), "*", Deliveries::All, true);
+    let mut program = GatedHandler::open(&bus, "*");
+    bus.unsubscribe_owner(&Owner { number: 1, ..owner("stays") });
+    bus.unsubscribe_owner(&owner("gone"));
     bus.emit(event("a", 1));
     assert_eq!(bus.drain(LONG).await, 0);
     assert!(gone.iter_mut().all(|listener| listener.handled().is_empty()));
@@ -149,25 +150,25 @@ async fn an_extension_that_goes_away_loses_its_subscriptions_only() {
 }
 
 #[tokio::test]
-async fn a_full_queue_loses_the_newest_events_and_says_so_once() {
+async fn a_full_queue_loses_the_newest_events_and_reports_it_once() {
     let log = log::capture();
     let bus = bus();
-    let mut slow = Listener::held(&bus, "slow", "a*");
-    let mut quick = Listener::open(&bus, "*");
+    let mut slow = GatedHandler::held(&bus, "slow", "a*");
+    let mut quick = GatedHandler::open(&bus, "*");
     bus.emit(event("a", 0));
     assert_eq!(slow.started.recv().await, Some(0));
     for number in 1..=QUEUE + 7 {
         bus.emit(event("a", number));
     }
     assert!(log.lines("too slow").is_empty(), "the burst is not over");
-    slow.let_all_through();
+    slow.open_gate();
     assert_eq!(bus.drain(LONG).await, 0);
     assert_eq!(slow.handled(), (0..=QUEUE).collect::<Vec<_>>());
-    // On one thread the quick one had no occasion to run during the burst either.
+    // On one thread, the worker of `quick` did not run during the burst either.
     assert_eq!(quick.handled().len(), QUEUE + 1);
     let [line] = &log.lines("owner=slow")[..] else { panic!("not once: {log:?}") };
     assert!(line.starts_with("WARN") && line.contains("pattern=a*") && line.contains("lost=7"), "{line}");
-    // The subscription goes on.
+    // The subscription continues.
     bus.emit(event("a", 1000));
     assert_eq!(bus.drain(LONG).await, 0);
     assert_eq!(slow.handled(), [1000]);
@@ -178,7 +179,7 @@ async fn a_full_queue_loses_the_newest_events_and_says_so_once() {
 async fn once_is_once_when_several_threads_emit() {
     for _ in 0..50 {
         let bus = bus();
-        let mut once = Listener::new(&bus, None, "*", Deliveries::One, true);
+        let mut once = GatedHandler::new(&bus, None, "*", Deliveries::One, true);
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let bus = &bus;
@@ -188,22 +189,22 @@ async fn once_is_once_when_several_threads_emit() {
         assert!(!bus.wants("a"));
         assert_eq!(bus.drain(LONG).await, 0);
         assert_eq!(once.handled().len(), 1);
-        assert!(once.handled.recv().await.is_none(), "the handler is let go");
+        assert!(once.handled.recv().await.is_none(), "the handler is dropped");
     }
 }
 
 #[tokio::test]
 async fn an_idle_subscription_costs_no_task() {
     let bus = bus();
-    let mut listener = Listener::held(&bus, "ext", "*");
+    let mut listener = GatedHandler::held(&bus, "ext", "*");
     let tasks = || Handle::current().metrics().num_alive_tasks();
     assert_eq!(tasks(), 0);
     bus.emit(event("a", 1));
     bus.emit(event("a", 2));
     assert_eq!(tasks(), 1);
-    listener.let_all_through();
+    listener.open_gate();
     assert_eq!(bus.drain(LONG).await, 0);
-    // The task has rested; it is gone when it was polled to its end.
+    // The worker has finished; its task ends when it is polled again.
     tokio::task::yield_now().await;
     assert_eq!((tasks(), listener.handled()), (0, vec![1, 2]));
 }
@@ -211,8 +212,8 @@ async fn an_idle_subscription_costs_no_task() {
 #[tokio::test]
 async fn a_handler_gets_one_event_at_a_time_and_others_do_not_wait_for_it() {
     let bus = bus();
-    let mut held = Listener::held(&bus, "held", "*");
-    let mut free = Listener::open(&bus, "*");
+    let mut held = GatedHandler::held(&bus, "held", "*");
+    let mut free = GatedHandler::open(&bus, "*");
     bus.emit(event("a", 1));
     bus.emit(event("a", 2));
     assert_eq!((free.handled.recv().await, free.handled.recv().await), (Some(1), Some(2)));
@@ -220,12 +221,12 @@ async fn a_handler_gets_one_event_at_a_time_and_others_do_not_wait_for_it() {
     assert!(held.started.try_recv().is_err(), "the second event waits for the first");
     held.gate.add_permits(1);
     assert_eq!((held.handled.recv().await, held.started.recv().await), (Some(1), Some(2)));
-    held.let_all_through();
+    held.open_gate();
     assert_eq!(bus.drain(LONG).await, 0);
 }
 
 #[tokio::test]
-async fn a_handler_that_fails_or_panics_reaches_nobody_else_and_goes_on() {
+async fn a_handler_that_fails_or_panics_continues_and_affects_no_other() {
     let log = log::capture();
     let bus = bus();
     listen(&bus, "failing", "a*", |_| async { Err(Error::new("E_MINE", "broken").suggest("mend it")) });
@@ -234,7 +235,7 @@ async fn a_handler_that_fails_or_panics_reaches_nobody_else_and_goes_on() {
         panic!("before the future")
     }
     listen(&bus, "refusing", "a*", refuse);
-    let mut last = Listener::open(&bus, "*");
+    let mut last = GatedHandler::open(&bus, "*");
     for number in 0..2 {
         bus.emit(event("a.b", number));
     }
@@ -253,7 +254,7 @@ async fn a_handler_that_fails_or_panics_reaches_nobody_else_and_goes_on() {
 }
 
 #[tokio::test]
-async fn a_subscription_goes_on_when_a_future_panics_as_it_is_dropped() {
+async fn a_subscription_continues_when_a_future_panics_in_its_drop() {
     struct Bomb(usize);
     impl Future for Bomb {
         type Output = Result<()>;
@@ -269,25 +270,25 @@ async fn a_subscription_goes_on_when_a_future_panics_as_it_is_dropped() {
     }
     let log = log::capture();
     let bus = bus();
-    let (tell, mut told) = mpsc::unbounded_channel();
+    let (tx, mut rx) = mpsc::unbounded_channel();
     listen(&bus, "bomb", "*", move |event| {
         let number = event.payload().unwrap();
-        tell.send(number).unwrap();
+        tx.send(number).unwrap();
         Bomb(number)
     });
     for number in [1, 2] {
         bus.emit(event("a", number));
         assert_eq!(bus.drain(LONG).await, 0);
-        assert_eq!(told.try_recv(), Ok(number));
+        assert_eq!(rx.try_recv(), Ok(number));
     }
     let [line] = &log.lines("owner=bomb")[..] else { panic!("not once: {log:?}") };
     assert!(line.contains("E_EXT_PANIC") && line.contains("in the drop"), "{line}");
 }
 
 #[tokio::test]
-async fn handlers_emit_and_subscribe_and_the_drain_waits_for_that_too() {
+async fn handlers_can_emit_and_subscribe_and_the_drain_waits_for_them() {
     let bus = bus();
-    let mut second = Listener::open(&bus, "second");
+    let mut second = GatedHandler::open(&bus, "second");
     let inner = bus.clone();
     listen(&bus, "ext", "first", move |_| {
         let bus = inner.clone();
@@ -305,7 +306,7 @@ async fn handlers_emit_and_subscribe_and_the_drain_waits_for_that_too() {
 }
 
 #[tokio::test]
-async fn a_handler_that_feeds_itself_leaves_the_thread_to_others() {
+async fn a_handler_that_emits_to_itself_yields_the_thread() {
     let bus = bus();
     let inner = bus.clone();
     listen(&bus, "echo", "a", move |event| {
@@ -313,18 +314,18 @@ async fn a_handler_that_feeds_itself_leaves_the_thread_to_others() {
         std::future::ready(Ok(()))
     });
     bus.emit(event("a", 1));
-    // Without the worker's yields this would never come back.
+    // Without the yields of the worker, this would never return.
     tokio::task::yield_now().await;
-    bus.unsubscribe_owner(&extension("echo"));
+    bus.unsubscribe_owner(&owner("echo"));
     assert_eq!(bus.drain(LONG).await, 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_drain_gives_up_at_the_deadline_and_names_who_is_late() {
+async fn a_drain_stops_at_its_timeout_and_names_the_late_handler() {
     let log = log::capture();
     let bus = bus();
-    let mut late = Listener::held(&bus, "late", "a");
-    let mut quick = Listener::open(&bus, "a");
+    let mut late = GatedHandler::held(&bus, "late", "a");
+    let mut quick = GatedHandler::open(&bus, "a");
     for number in 0..3 {
         bus.emit(event("a", number));
     }
@@ -334,18 +335,18 @@ async fn the_drain_gives_up_at_the_deadline_and_names_who_is_late() {
     assert_eq!(quick.handled(), [0, 1, 2]);
     let [line] = &log.lines("is late")[..] else { panic!("not once: {log:?}") };
     assert!(line.contains("owner=late") && line.contains("events=3"), "{line}");
-    late.let_all_through();
+    late.open_gate();
     assert_eq!(bus.drain(LONG).await, 0);
-    assert_eq!(late.handled(), [0, 1, 2], "what is late is done later");
+    assert_eq!(late.handled(), [0, 1, 2], "late events are handled later");
 }
 
 #[test]
 fn a_drain_with_nothing_to_wait_for_is_ready_at_once() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let bus = Bus::new(runtime.handle().clone());
-    let _idle = Listener::held(&bus, "idle", "*");
+    let _idle = GatedHandler::held(&bus, "idle", "*");
     let mut context = Context::from_waker(Waker::noop());
-    // Here no timer could be made.
+    // No timer can be created outside of the runtime.
     assert_eq!(pin!(bus.drain(LONG)).poll(&mut context), Poll::Ready(0));
     let _inside = runtime.enter();
     bus.emit(event("a", 1));
@@ -353,26 +354,26 @@ fn a_drain_with_nothing_to_wait_for_is_ready_at_once() {
 }
 
 #[tokio::test]
-async fn the_bus_knows_who_listens() {
+async fn the_bus_reports_whether_an_event_has_subscriptions() {
     let bus = bus();
     assert!(!bus.wants("turn.started") && !bus.has_subscriptions());
-    let turns = Listener::open(&bus, "turn.*");
+    let turns = GatedHandler::open(&bus, "turn.*");
     assert!(bus.wants("turn.started") && !bus.wants("step.started"));
     bus.unsubscribe(turns.number);
     assert!(!bus.wants("turn.started") && !bus.has_subscriptions());
 }
 
 #[tokio::test]
-async fn threads_that_know_no_runtime_can_emit() {
+async fn threads_outside_of_the_runtime_can_emit() {
     let bus = bus();
-    let mut listener = Listener::open(&bus, "*");
+    let mut listener = GatedHandler::open(&bus, "*");
     let emitter = bus.clone();
     std::thread::spawn(move || emitter.emit(event("a", 1))).join().unwrap();
     assert_eq!(listener.handled.recv().await, Some(1));
 }
 
 #[tokio::test]
-async fn a_closed_bus_lets_go_of_handlers_that_hold_it() {
+async fn a_closed_bus_drops_handlers_that_own_it() {
     let bus = bus();
     for close in [true, false] {
         let inner = bus.clone();
@@ -391,7 +392,7 @@ async fn a_closed_bus_lets_go_of_handlers_that_hold_it() {
 }
 
 #[test]
-fn a_runtime_that_is_gone_loses_events_and_nothing_else() {
+fn a_dropped_runtime_loses_events_only() {
     let log = log::capture();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let bus = Bus::new(runtime.handle().clone());

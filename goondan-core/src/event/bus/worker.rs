@@ -1,62 +1,65 @@
-//! Owns the task that empties the queue of one subscription: one event at a time, each behind a border that faults do not
-//! cross (EVENT-03).
+//! The task that drains the queue of one subscription. It handles one event at a time and logs errors and panics of the
+//! handler.
+// EVENT-03
 
 use tokio::task::coop::consume_budget;
 
 use super::Bus;
-use super::table::{Next, Subscriber};
+use super::table::{Subscriber, Work};
 use crate::event::Event;
 use crate::panic::catch_panics;
 
-/// Empties the queue of one subscription, then ends.
+/// Drains the queue of one subscription. Spawned by [`Bus::emit`] when the queue has no worker; ends when it is empty.
 pub(super) struct Worker {
     bus: Bus,
     number: u64,
-    rests: bool,
+    /// Set when the queue was empty, so that the drop has no events to report.
+    finished: bool,
 }
 
 impl Worker {
     pub(super) fn new(bus: Bus, number: u64) -> Self {
-        Self { bus, number, rests: false }
+        Self { bus, number, finished: false }
     }
 
     pub(super) async fn run(mut self) {
         loop {
-            let next = self.bus.shared.change(|table| table.next(self.number));
-            match next {
-                Some(Next::Handle(subscriber, event)) => handle(&subscriber, &event).await,
-                Some(Next::Rest(subscriber, lost)) => {
-                    self.rests = true;
+            let work = self.bus.shared.update(|table| table.next_work(self.number));
+            match work {
+                Some(Work::Handle(subscriber, event)) => handle(&subscriber, &event).await,
+                Some(Work::Finish(subscriber, lost)) => {
+                    self.finished = true;
                     self.bus.shared.notify_if_quiet();
                     return subscriber.report_lost(lost);
                 }
                 None => return,
             }
-            // Handlers that never wait, and emit what they get, must not keep the thread for themselves.
+            // Without this, a handler that never yields and emits what it receives would keep the thread.
             consume_budget().await;
         }
     }
 }
 
 impl Drop for Worker {
-    /// The task was dropped before its queue was empty: the runtime shuts down.
+    /// Reports the events that are left when the task is dropped early, because the runtime shuts down.
     fn drop(&mut self) {
-        if self.rests {
+        if self.finished {
             return;
         }
-        if let Some((subscriber, events)) = self.bus.shared.change(|table| table.abandon(self.number)) {
+        if let Some((subscriber, events)) = self.bus.shared.update(|table| table.abandon(self.number)) {
             self.bus.shared.notify_if_quiet();
-            let (owner, pattern) = (subscriber.owner(), &subscriber.pattern);
+            let (owner, pattern) = (subscriber.owner_name(), &subscriber.pattern);
             tracing::error!(%owner, %pattern, events, "a handler of events was stopped before it was done");
         }
     }
 }
 
 async fn handle(subscriber: &Subscriber, event: &Event) {
-    // The whole life of the future is within the border: a handler can panic before it gives one, and while it is dropped.
+    // The handler is called inside of the async block: it can panic before it returns a future, and while that is
+    // dropped.
     let outcome = catch_panics(async { subscriber.handler.handle(event).await }).await;
     if let Err(error) = outcome.and_then(|outcome| outcome) {
-        let (owner, pattern, event) = (subscriber.owner(), &subscriber.pattern, event.name());
+        let (owner, pattern, event) = (subscriber.owner_name(), &subscriber.pattern, event.name());
         tracing::error!(%owner, %pattern, event, "a handler of events failed: {}", error.report());
     }
 }

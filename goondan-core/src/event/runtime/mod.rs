@@ -1,4 +1,5 @@
-//! Owns the runtime events: what the runtime tells about turns, steps and tool calls (EVENT-04, F-EVENTS).
+//! Runtime events: what the runtime reports about turns, steps and tool calls.
+// EVENT-04, F-EVENTS
 
 mod payload;
 mod scope;
@@ -15,8 +16,8 @@ pub use scope::{EventScope, Span, SpanId};
 use crate::outcome::ToolCallStatus;
 use payload::millis;
 
-/// Something that the runtime did. It is the first argument of the bus event called [`name`](RuntimeEvent::name), and a
-/// line of `runtime-events.jsonl`.
+/// A report of the runtime about a turn, a step or a tool call. It is the first argument of the bus event called
+/// [`name`](RuntimeEvent::name), and a line of `runtime-events.jsonl`.
 ///
 /// ```
 /// use goondan::{Event, Result, RuntimeEvent};
@@ -31,32 +32,32 @@ use payload::millis;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
 pub enum RuntimeEvent {
-    /// An input event left the queue, and its turn starts.
+    /// The runtime has taken an input event from the queue, and its turn starts.
     #[serde(rename = "turn.started")]
     TurnStarted {
-        /// When and where.
+        /// When and where it happened.
         #[serde(flatten)]
         scope: EventScope,
     },
     /// The last step of a turn is over; the turn is about to be stored.
     #[serde(rename = "turn.completed")]
     TurnCompleted {
-        /// When and where.
+        /// When and where it happened.
         #[serde(flatten)]
         scope: EventScope,
-        /// How many steps were run.
+        /// The number of steps.
         step_count: u32,
         /// How long the turn took.
         #[serde(with = "millis")]
         duration: Duration,
-        /// What all model calls of the turn took, if the model says so.
+        /// The tokens of all model calls of the turn, if the model reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token_usage: Option<TokenUsage>,
     },
     /// A turn ended with an error.
     #[serde(rename = "turn.failed")]
     TurnFailed {
-        /// When and where.
+        /// When and where it happened.
         #[serde(flatten)]
         scope: EventScope,
         /// How long the turn took.
@@ -65,41 +66,42 @@ pub enum RuntimeEvent {
         /// What went wrong.
         error_message: String,
     },
-    /// A step is about to ask the model.
+    /// A step is about to call the model.
     #[serde(rename = "step.started")]
     StepStarted {
-        /// When and where.
+        /// When and where it happened.
         #[serde(flatten)]
         scope: EventScope,
         /// The step.
         #[serde(flatten)]
         step: StepRef,
-        /// What the model is sent. Off unless the agent's owner turns it on: whoever listens could read the conversation.
+        /// The messages that are sent to the model. `None` unless the agent's policy sets `report_model_input`,
+        /// because every subscription could read the conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         llm_input_messages: Option<Vec<LlmInputMessage>>,
     },
-    /// The model has answered, and the tools that it asked for have run.
+    /// The model has answered, and the tool calls that it requested have run.
     #[serde(rename = "step.completed")]
     StepCompleted {
-        /// When and where.
+        /// When and where it happened.
         #[serde(flatten)]
         scope: EventScope,
         /// The step.
         #[serde(flatten)]
         step: StepRef,
-        /// How many tools the model asked for.
+        /// The number of tool calls that the model requested.
         tool_call_count: u32,
         /// How long the step took.
         #[serde(with = "millis")]
         duration: Duration,
-        /// What the model call took, if the model says so.
+        /// The tokens of the model call, if the model reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token_usage: Option<TokenUsage>,
     },
     /// A step ended with an error; it may be run again.
     #[serde(rename = "step.failed")]
     StepFailed {
-        /// When and where.
+        /// When and where it happened.
         #[serde(flatten)]
         scope: EventScope,
         /// The step.
@@ -114,7 +116,7 @@ pub enum RuntimeEvent {
     /// The handler of a tool is about to run.
     #[serde(rename = "tool.called")]
     ToolCalled {
-        /// When and where.
+        /// When and where it happened.
         #[serde(flatten)]
         scope: EventScope,
         /// The call.
@@ -124,25 +126,25 @@ pub enum RuntimeEvent {
     /// A tool call has a result, which can be an error for the model to read.
     #[serde(rename = "tool.completed")]
     ToolCompleted {
-        /// When and where.
+        /// When and where it happened.
         #[serde(flatten)]
         scope: EventScope,
         /// The call.
         #[serde(flatten)]
         call: ToolCallRef,
-        /// How it ended.
+        /// Whether the result is a value or an error.
         status: ToolCallStatus,
         /// How long the call took.
         #[serde(with = "millis")]
         duration: Duration,
-        /// What the model reads in place of an output, when the result is an error.
+        /// The text that the model reads instead of an output, when the result is an error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
-    /// A tool call has no result, since something around its handler failed.
+    /// A tool call has no result of its handler, because something around the handler failed, such as a middleware.
     #[serde(rename = "tool.failed")]
     ToolFailed {
-        /// When and where.
+        /// When and where it happened.
         #[serde(flatten)]
         scope: EventScope,
         /// The call.
@@ -157,7 +159,7 @@ pub enum RuntimeEvent {
 }
 
 impl RuntimeEvent {
-    /// The name of the event on the bus, which is also its `type`.
+    /// Returns the name of the bus event, which is also the `type` in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             Self::TurnStarted { .. } => "turn.started",
@@ -172,7 +174,7 @@ impl RuntimeEvent {
         }
     }
 
-    /// When and where it happened.
+    /// Returns when and where it happened.
     pub fn scope(&self) -> &EventScope {
         match self {
             Self::TurnStarted { scope }

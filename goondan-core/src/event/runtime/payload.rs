@@ -1,4 +1,4 @@
-//! Owns the parts of runtime events that several of them share, or that have a form of their own.
+//! The fields of runtime events that have their own types.
 
 use std::ops::AddAssign;
 
@@ -7,49 +7,49 @@ use serde::{Deserialize, Serialize};
 use crate::conversation::{Content, MessageData, Part, Role};
 use crate::name::{ToolCallId, TurnId};
 
-/// Which step of a turn an event is about.
+/// The step of a runtime event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepRef {
-    /// The turn's id, `-step-`, and the index.
+    /// The id of the step: `<turn id>-step-<index>`.
     pub step_id: String,
-    /// The index, from 0.
+    /// The index of the step in its turn, from 0.
     pub step_index: u32,
 }
 
 impl StepRef {
-    /// The step with the index `index` of `turn`.
+    /// Returns the reference to the step of `turn` with this index.
     pub fn new(turn: &TurnId, index: u32) -> Self {
         Self { step_id: [turn.as_str(), "-step-", &index.to_string()].concat(), step_index: index }
     }
 }
 
-/// Which tool call of a step an event is about.
+/// The tool call of a runtime event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCallRef {
-    /// The step's [id](StepRef::step_id).
+    /// The [id](StepRef::step_id) of the step.
     pub step_id: String,
-    /// The call.
+    /// The id of the call.
     pub tool_call_id: ToolCallId,
-    /// The tool's name as the model wrote it, which need not be a legal one.
+    /// The tool's name as the model wrote it; it may be illegal.
     pub tool_name: String,
 }
 
-/// How many tokens a model took in and gave.
+/// The tokens that one or several model calls used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenUsage {
-    /// In what the model was sent.
+    /// The tokens of the request.
     pub prompt_tokens: u64,
-    /// In what it answered.
+    /// The tokens of the response.
     pub completion_tokens: u64,
-    /// Together, as the provider counts.
+    /// The total, as the provider counts it.
     pub total_tokens: u64,
 }
 
 impl AddAssign for TokenUsage {
-    /// Adds what another model call of the same turn took.
+    /// Adds the tokens of another model call of the same turn.
     fn add_assign(&mut self, other: Self) {
         self.prompt_tokens = self.prompt_tokens.saturating_add(other.prompt_tokens);
         self.completion_tokens = self.completion_tokens.saturating_add(other.completion_tokens);
@@ -57,38 +57,38 @@ impl AddAssign for TokenUsage {
     }
 }
 
-/// A message as a model is sent it.
+/// A message as it is sent to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LlmInputMessage {
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// What is said, as text.
+    /// The text of the content.
     pub content: String,
-    /// Whether that text is all that is said.
+    /// Whether that text is the whole content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_source: Option<ContentSource>,
-    /// Everything that is said, if it is more than text.
+    /// All parts of the content, if it has parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parts: Option<Vec<Part>>,
 }
 
-/// How the text of an [`LlmInputMessage`] relates to the message.
+/// How the text of an [`LlmInputMessage`] relates to the content of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ContentSource {
-    /// It is the message.
+    /// The text is the content.
     Verbatim,
-    /// It is the text within the message; the rest stands in the parts.
+    /// The text is that of all parts, joined; the field `parts` has the content.
     Summary,
 }
 
-/// Without secrets: events are for those who watch, not for the model.
+/// Masks secrets, because observers read the result, not the model.
 impl From<&MessageData> for LlmInputMessage {
     fn from(message: &MessageData) -> Self {
-        let said = message.content.masked();
-        let content = said.text().into_owned();
-        let (source, parts) = match said.into_owned() {
+        let masked = message.content.masked();
+        let content = masked.text().into_owned();
+        let (source, parts) = match masked.into_owned() {
             Content::Text(_) => (ContentSource::Verbatim, None),
             Content::Parts(parts) => (ContentSource::Summary, Some(parts)),
         };
@@ -96,7 +96,7 @@ impl From<&MessageData> for LlmInputMessage {
     }
 }
 
-/// How durations stand in events: as whole milliseconds.
+/// Serializes durations in runtime events as whole milliseconds.
 pub(super) mod millis {
     use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Owns when and where something happened: the scope that all runtime events have, and the spans in it (F-TRACE).
+//! The scope of runtime events: when and where something happened, with its span in the trace.
+// F-TRACE
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,27 +11,27 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::event::TurnInfo;
 use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
 
-/// When and where a runtime event happened: what all of them have.
+/// When and where a runtime event happened. Every runtime event has one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventScope {
-    /// The agent.
+    /// The name of the agent.
     pub agent_name: AgentName,
-    /// Its instance.
+    /// The key of its instance.
     pub instance_key: InstanceKey,
     /// When it happened.
     pub timestamp: Timestamp,
-    /// The turn.
+    /// The id of the turn.
     pub turn_id: TurnId,
-    /// What joins everything that one input caused.
+    /// The id of the trace: it is shared by everything that one input event causes.
     pub trace_id: TraceId,
-    /// The turn, step or tool call as a span of that trace.
+    /// The span of the turn, step or tool call in that trace.
     #[serde(flatten)]
     pub span: Span,
 }
 
 impl EventScope {
-    /// Something that happens now, in `span` of the running turn.
+    /// Returns the scope of an event that happens now, in `span` of the turn `turn`.
     pub fn now(turn: &TurnInfo, span: Span) -> Self {
         Self {
             agent_name: turn.agent.clone(),
@@ -43,37 +44,37 @@ impl EventScope {
     }
 }
 
-/// A turn, step or tool call within a trace (F-TRACE).
+/// A turn, step or tool call in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// The span.
+    /// The id of the span.
     #[serde(rename = "spanId")]
     pub id: SpanId,
-    /// The span within which it lies: that of the step for a tool call, that of the turn for a step, and for a turn that of
-    /// the tool call with which another agent asked for it.
+    /// The parent span: the step of a tool call, the turn of a step, and for a turn that another agent requested, the
+    /// span in which it sent the request.
     #[serde(rename = "parentSpanId", default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<SpanId>,
 }
 
 impl Span {
-    /// A new span of a turn, within the tool call of the agent that asked for it, if one did.
+    /// Returns a new span of a turn; `caller` is the span in which another agent requested the turn, if one did.
     pub fn of_turn(caller: Option<SpanId>) -> Self {
         Self { id: SpanId::random(), parent: caller }
     }
 
-    /// A new span within this one.
+    /// Returns a new span with this one as its parent.
     #[must_use]
     pub fn child(self) -> Self {
         Self { id: SpanId::random(), parent: Some(self.id) }
     }
 }
 
-/// The id of a span: 16 hexadecimal digits (F-TRACE).
+/// The id of a span: 16 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SpanId(u64);
 
 impl SpanId {
-    /// A new id. It is never zero, which trace formats take for no span.
+    /// Returns a new random id. It is never zero, which means "no span" in trace formats.
     pub fn random() -> Self {
         Self(fastrand::u64(1..))
     }
@@ -95,7 +96,7 @@ impl FromStr for SpanId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        // The parser of numbers also takes a sign and other lengths.
+        // `from_str_radix` also accepts a sign and other lengths.
         let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = digits.then(|| u64::from_str_radix(text, 16).ok()).flatten();
         number.map(Self).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Claims about the form of runtime events (EVENT-04).
+//! Tests of the JSON form of runtime events (EVENT-04).
 
 use serde_json::{Map, Value, json};
 
@@ -28,7 +28,7 @@ fn call() -> ToolCallRef {
     ToolCallRef { step_id: step().step_id, tool_call_id: "c1".into(), tool_name: "notes__add".to_owned() }
 }
 
-/// What an event of the type `name` looks like: what all have, then `own`.
+/// Returns the JSON of an event of the type `name`: the members that all events have, then `own`.
 fn written(name: &str, own: Value) -> Value {
     let mut object = json!({
         "type": name,
@@ -46,7 +46,7 @@ fn written(name: &str, own: Value) -> Value {
 }
 
 #[test]
-fn each_event_is_written_and_read_as_the_contract_says() {
+fn each_event_has_the_json_form_of_the_contract() {
     let duration = Duration::from_millis(1500);
     let usage = TokenUsage { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
     let usage_written = json!({ "promptTokens": 10, "completionTokens": 5, "totalTokens": 15 });
@@ -143,7 +143,7 @@ fn each_event_is_written_and_read_as_the_contract_says() {
 }
 
 #[test]
-fn what_is_not_known_is_not_written_and_not_asked_for() {
+fn missing_values_are_not_written_and_not_required() {
     let mut scope = scope();
     scope.span.parent = None;
     let event = RuntimeEvent::StepCompleted {

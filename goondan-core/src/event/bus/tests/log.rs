@@ -1,19 +1,19 @@
-//! Keeps the log of one test, so that it can be asked what was reported.
+//! Captures the log of one test.
 
 use std::fmt;
 
 use crate::testing;
 
-/// The lines that this thread logs while it lives.
-pub(super) struct Log(testing::Log);
+/// The lines that this thread has logged since [`capture`]; dropping it ends the capture.
+pub(super) struct CapturedLog(testing::Log);
 
-/// Keeps what this thread logs from now on.
-pub(super) fn capture() -> Log {
-    Log(testing::Log::keep())
+/// Captures what this thread logs from now on.
+pub(super) fn capture() -> CapturedLog {
+    CapturedLog(testing::Log::keep())
 }
 
-impl Log {
-    /// The lines that hold `part`: the level, the fields as `name=value`, the text.
+impl CapturedLog {
+    /// Returns the lines that contain `part`. A line is the level, the fields as `name=value`, and the text.
     pub(super) fn lines(&self, part: &str) -> Vec<String> {
         self.all().filter(|line| line.contains(part)).collect()
     }
@@ -30,7 +30,7 @@ impl Log {
     }
 }
 
-impl fmt::Debug for Log {
+impl fmt::Debug for CapturedLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.all()).finish()
     }
