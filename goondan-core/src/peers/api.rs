@@ -1,4 +1,5 @@
-//! Owns what extensions and tools see of other agents (AGENTS-01, D-17).
+//! The API through which extensions and tools reach other agents.
+// AGENTS-01, D-17
 
 use std::time::Duration;
 
@@ -8,29 +9,29 @@ use crate::BoxFuture;
 use crate::error::Result;
 use crate::name::{AgentName, InstanceKey};
 
-/// The way to other agents. Made by [`TurnContext::agents`](crate::TurnContext::agents),
+/// Sends requests and notices to other agents. Returned by [`TurnContext::agents`](crate::TurnContext::agents),
 /// [`StepContext::agents`](crate::StepContext::agents) and [`ToolContext::runtime`](crate::ToolContext::runtime).
 #[derive(Clone, Copy)]
 pub struct AgentsApi<'a> {
     host: &'a dyn AgentsHost,
 }
 
-/// Behind an [`AgentsApi`].
+/// The host behind an [`AgentsApi`].
 pub trait AgentsHost: Send + Sync {
-    /// Asks another agent and waits for its answer.
+    /// Sends a request to another agent and waits for its answer.
     fn request(&self, request: AgentRequest) -> BoxFuture<'_, Result<AgentResponse>>;
-    /// Asks another agent; the answer comes as a message before a later step.
+    /// Sends a request to another agent; the answer is appended as a message before a later step.
     ///
     /// # Errors
     /// When the request cannot be sent.
     fn request_later(&self, request: AgentRequest) -> Result<Ticket>;
-    /// Tells another agent something, and whether it was taken in.
+    /// Sends a notice to another agent, and returns whether it was accepted.
     fn send(&self, request: AgentRequest) -> BoxFuture<'_, Result<bool>>;
-    /// The agents that can be reached.
+    /// Returns the agents that can be reached.
     fn list(&self) -> Vec<AgentName>;
 }
 
-/// A question, or a notice, to another agent.
+/// A request, or a notice, to another agent.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,21 +42,21 @@ pub trait AgentsHost: Send + Sync {
 pub struct AgentRequest {
     /// The name of the other agent.
     pub target: String,
-    /// What it is asked or told.
+    /// The text for the other agent.
     pub input: Option<String>,
-    /// Which of its conversations this belongs to; the one with the caller's key unless said otherwise.
+    /// The instance of the other agent; defaults to the one with the caller's key.
     pub instance_key: Option<InstanceKey>,
-    /// How long to wait for an answer: 15 s unless said otherwise (AGENTS-04).
+    /// How long to wait for an answer; defaults to [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT).
     pub timeout: Duration,
     /// Values for the extensions of the other agent.
     pub metadata: Map<String, Value>,
 }
 
 impl AgentRequest {
-    /// How long a request waits unless it says otherwise (AGENTS-04).
+    /// How long a request waits for an answer by default: 15 seconds.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
-    /// A request to the agent `target`.
+    /// Returns a request to the agent `target`.
     pub fn new(target: impl Into<String>) -> Self {
         Self {
             target: target.into(),
@@ -66,21 +67,21 @@ impl AgentRequest {
         }
     }
 
-    /// Says what the agent is asked or told.
+    /// Sets the text for the other agent.
     #[must_use]
     pub fn input(mut self, input: impl Into<String>) -> Self {
         self.input = Some(input.into());
         self
     }
 
-    /// Says which of its conversations this belongs to.
+    /// Sets the instance of the other agent.
     #[must_use]
     pub fn instance(mut self, key: InstanceKey) -> Self {
         self.instance_key = Some(key);
         self
     }
 
-    /// Says how long to wait.
+    /// Sets how long to wait for an answer.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -95,7 +96,7 @@ impl AgentRequest {
     }
 }
 
-/// What another agent answered (AGENTS-07).
+/// The answer of another agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentResponse {
     /// The agent that answered.
@@ -104,39 +105,41 @@ pub struct AgentResponse {
     pub response: String,
 }
 
-/// The receipt of a request whose answer comes later (F-AGENTS).
+/// The receipt of a request whose answer arrives later; returned by [`AgentsApi::request_later`].
+// F-AGENTS
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
-    /// What joins the request and the answer: `requestId` in the metadata of the message that brings it.
+    /// The id that connects the request and the answer: `requestId` in the metadata of the message with the answer.
     pub correlation_id: String,
 }
 
 impl<'a> AgentsApi<'a> {
-    /// The way through `host`.
+    /// Returns an API that uses `host`.
     #[doc(hidden)]
     pub fn new(host: &'a dyn AgentsHost) -> Self {
         Self { host }
     }
 
-    /// Asks another agent and waits for its answer. The agent is started if it does not run (AGENTS-06).
+    /// Sends a request to another agent and waits for its answer. The instance is opened if it is not running.
     ///
     /// # Errors
-    /// `AGENT_REQUEST_TIMEOUT`, `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED` with the chain of callers (AGENTS-05), or the
-    /// error of its turn.
+    /// `AGENT_REQUEST_TIMEOUT`, `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED` with the chain of callers, or the error
+    /// of the other agent's turn.
     pub async fn request(&self, request: AgentRequest) -> Result<AgentResponse> {
         self.host.request(request).await
     }
 
-    /// Asks another agent without waiting. The answer is appended as a message before the next step that starts after it
-    /// came, with `__goondanInterAgentResponse` in its metadata (F-AGENTS).
+    /// Sends a request to another agent without waiting. The answer is appended as a message before the next step that
+    /// starts after its arrival, with `__goondanInterAgentResponse` in its metadata.
     ///
     /// # Errors
     /// `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED`, or when too many answers are outstanding.
+    // F-AGENTS
     pub fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
         self.host.request_later(request)
     }
 
-    /// Tells another agent something without waiting for its turn (AGENTS-08). False when nobody took it in.
+    /// Sends a notice to another agent without waiting for its turn. Returns false when no agent accepts it.
     ///
     /// # Errors
     /// When the router fails.
@@ -144,7 +147,7 @@ impl<'a> AgentsApi<'a> {
         self.host.send(request).await
     }
 
-    /// The agents that can be reached.
+    /// Returns the agents that can be reached.
     pub fn list(&self) -> Vec<AgentName> {
         self.host.list()
     }

@@ -1,4 +1,4 @@
-//! Owns the calling side: what a request needs to know of the turn that makes it.
+//! The calling side: sends the requests of one turn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,24 +14,27 @@ use crate::event::TurnInfo;
 use crate::event::{AgentEvent, EventSource, ReplyTo, SpanId};
 use crate::name::{AgentName, EventId};
 
-/// The way from one turn to other agents. Copies call for the same turn.
+/// Sends requests to other agents on behalf of one turn. Copies belong to the same turn.
 #[derive(Clone, Copy)]
 pub(crate) struct Caller<'a> {
     pub(crate) router: Option<&'a Arc<dyn Router>>,
     pub(crate) turn: &'a Arc<TurnInfo>,
-    /// The span that a turn of another agent belongs to (F-TRACE).
+    /// F-TRACE: the parent span of the turns that the requests start.
     pub(crate) span: SpanId,
     pub(crate) inbox: &'a Arc<Inbox>,
 }
 
 impl Caller<'_> {
-    /// The same caller inside of another span.
+    /// Returns a caller of the same turn with another span.
     pub(crate) fn within(self, span: SpanId) -> Self {
         Self { span, ..self }
     }
 
-    /// The request as an event on its way, or why it may not go.
-    fn call(&self, request: &AgentRequest, reply: Option<String>) -> Result<(Arc<dyn Router>, AgentCall)> {
+    /// Converts a request into an event with its address. A notice has no `reply` id.
+    ///
+    /// # Errors
+    /// `AGENT_NOT_FOUND`, or `CIRCULAR_CALL_DETECTED` for a request to this agent or to one that waits for this turn.
+    fn agent_call(&self, request: &AgentRequest, reply: Option<String>) -> Result<(Arc<dyn Router>, AgentCall)> {
         let known = self.list();
         let router = self.router.ok_or_else(|| not_found(&request.target, &known))?;
         let target = AgentName::new(&request.target).map_err(|_| not_found(&request.target, &known))?;
@@ -49,7 +52,7 @@ impl Caller<'_> {
             created_at: Timestamp::now(),
             input: request.input.clone(),
             source: EventSource { kind: "agent".to_owned(), name: self.turn.agent.to_string(), other: Map::new() },
-            // F-TRACE, F-AGENTS: one trace and one principal along the whole chain.
+            // F-TRACE, F-AGENTS: the whole chain of calls has one trace and one principal.
             trace_id: Some(self.turn.trace.clone()),
             parent_span_id: Some(self.span),
             metadata: request.metadata.clone(),
@@ -62,13 +65,13 @@ impl Caller<'_> {
     }
 }
 
-/// Waits for the answer to a call that is on its way.
-async fn answer(router: Arc<dyn Router>, call: AgentCall, limit: Duration) -> Result<AgentResponse> {
+/// Delivers a call and waits for the answer.
+async fn await_answer(router: Arc<dyn Router>, call: AgentCall, timeout: Duration) -> Result<AgentResponse> {
     let target = call.target.clone();
-    match tokio::time::timeout(limit, router.request(call)).await {
+    match tokio::time::timeout(timeout, router.request(call)).await {
         Ok(response) => Ok(AgentResponse { target, response: response? }),
         Err(_) => {
-            let message = format!("the agent `{target}` did not answer within {limit:?}");
+            let message = format!("the agent `{target}` did not answer within {timeout:?}");
             Err(Error::new(ErrorCode::AGENT_REQUEST_TIMEOUT, message)
                 .suggest("ask for less at once, or give the request a longer timeout"))
         }
@@ -78,29 +81,29 @@ async fn answer(router: Arc<dyn Router>, call: AgentCall, limit: Duration) -> Re
 impl AgentsHost for Caller<'_> {
     fn request(&self, request: AgentRequest) -> BoxFuture<'_, Result<AgentResponse>> {
         Box::pin(async move {
-            let (router, call) = self.call(&request, Some(correlation_id()))?;
-            answer(router, call, request.timeout).await
+            let (router, call) = self.agent_call(&request, Some(correlation_id()))?;
+            await_answer(router, call, request.timeout).await
         })
     }
 
     fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
         let correlation_id = correlation_id();
-        let (router, call) = self.call(&request, Some(correlation_id.clone()))?;
-        let place = self.inbox.reserve()?;
+        let (router, call) = self.agent_call(&request, Some(correlation_id.clone()))?;
+        let reservation = self.inbox.reserve()?;
         let turn = Arc::clone(self.turn);
-        let asked = Asked { request, correlation_id: correlation_id.clone() };
+        let pending = PendingRequest { request, correlation_id: correlation_id.clone() };
         tokio::spawn(async move {
-            let answer = answer(router, call, asked.request.timeout).await;
-            place.fill(asked.message(&turn, answer));
+            let answer = await_answer(router, call, pending.request.timeout).await;
+            reservation.fill(pending.message(&turn, answer));
         });
         Ok(Ticket { correlation_id })
     }
 
     fn send(&self, request: AgentRequest) -> BoxFuture<'_, Result<bool>> {
         Box::pin(async move {
-            match self.call(&request, None) {
+            match self.agent_call(&request, None) {
                 Ok((router, call)) => router.send(call).await,
-                // F-AGENTS: nobody there is an answer, not a failure.
+                // F-AGENTS: a missing agent is a result, not a failure.
                 Err(error) if *error.code() == ErrorCode::AGENT_NOT_FOUND => Ok(false),
                 Err(error) => Err(error),
             }
@@ -116,14 +119,14 @@ fn correlation_id() -> String {
     EventId::random().to_string()
 }
 
-/// A request whose answer comes as a message.
-struct Asked {
+/// A request whose answer is delivered as a message.
+struct PendingRequest {
     request: AgentRequest,
     correlation_id: String,
 }
 
-impl Asked {
-    /// The message that brings the answer, with the metadata of F-AGENTS.
+impl PendingRequest {
+    /// Returns the message with the answer, and with the metadata that F-AGENTS requires.
     fn message(&self, turn: &TurnInfo, answer: Result<AgentResponse>) -> Message {
         let target = &self.request.target;
         let (status, text, error) = match &answer {

@@ -1,66 +1,73 @@
-//! Owns the inbox of an instance: answers of other agents that wait for the next step (F-AGENTS).
+//! The inbox of an instance: answers of other agents, kept until the next step.
+// F-AGENTS
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::conversation::Message;
 use crate::error::{Error, ErrorCode, Result};
 
-/// How many answers may be waited for, or wait, at once.
+/// The capacity: how many answers may be outstanding or kept at once.
 const LIMIT: usize = 256;
 
-/// Answers of other agents, in the order in which they came.
+/// Answers of other agents, in the order of their arrival.
 #[derive(Default)]
-pub(crate) struct Inbox(Mutex<Slots>);
+pub(crate) struct Inbox(Mutex<Answers>);
 
 #[derive(Default)]
-struct Slots {
-    came: Vec<Message>,
+struct Answers {
+    received: Vec<Message>,
+    /// The number of [`Reservation`]s that are not filled yet.
     outstanding: usize,
 }
 
-/// A place in an inbox for an answer that is on its way.
-pub(crate) struct Place(Option<Arc<Inbox>>);
+/// Capacity of an inbox for one answer that is outstanding. Returned by [`Inbox::reserve`]; dropping it frees the
+/// capacity.
+pub(crate) struct Reservation(Option<Arc<Inbox>>);
 
 impl Inbox {
-    /// Keeps a place for an answer, so that none is lost when it comes.
-    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Place> {
-        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if slots.came.len() + slots.outstanding >= LIMIT {
+    /// Reserves capacity for an answer, so that it is not lost when it arrives.
+    ///
+    /// # Errors
+    /// `E_EXT_RUNTIME` when the inbox is full.
+    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Reservation> {
+        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if answers.received.len() + answers.outstanding >= LIMIT {
             let message = format!("{LIMIT} answers of other agents are waited for already");
             return Err(Error::new(ErrorCode::EXT_RUNTIME, message).suggest("wait for some of them first"));
         }
-        slots.outstanding += 1;
-        Ok(Place(Some(Arc::clone(self))))
+        answers.outstanding += 1;
+        Ok(Reservation(Some(Arc::clone(self))))
     }
 
-    /// Whether answers are there that nobody took, or are on their way.
+    /// Returns whether answers are outstanding, or have arrived and were not taken.
     pub(crate) fn is_waiting(&self) -> bool {
-        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.outstanding > 0 || !slots.came.is_empty()
+        let answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.outstanding > 0 || !answers.received.is_empty()
     }
 
-    /// The answers that came since the last time.
+    /// Removes and returns the answers that have arrived.
     pub(crate) fn take(&self) -> Vec<Message> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).came)
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).received)
     }
 }
 
-impl Place {
+impl Reservation {
+    /// Adds the answer to the inbox.
     pub(crate) fn fill(mut self, answer: Message) {
-        self.free(Some(answer));
+        self.release(Some(answer));
     }
 
-    fn free(&mut self, answer: Option<Message>) {
+    fn release(&mut self, answer: Option<Message>) {
         if let Some(inbox) = self.0.take() {
-            let mut slots = inbox.0.lock().unwrap_or_else(PoisonError::into_inner);
-            slots.outstanding -= 1;
-            slots.came.extend(answer);
+            let mut answers = inbox.0.lock().unwrap_or_else(PoisonError::into_inner);
+            answers.outstanding -= 1;
+            answers.received.extend(answer);
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for Reservation {
     fn drop(&mut self) {
-        self.free(None);
+        self.release(None);
     }
 }

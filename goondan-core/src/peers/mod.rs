@@ -1,4 +1,4 @@
-//! Asking other agents: the port to a router, and the API that extensions and tools call.
+//! Requests to other agents: the API that extensions and tools call, and the port to a router.
 
 mod api;
 #[cfg(feature = "runtime")]

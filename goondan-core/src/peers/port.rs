@@ -1,35 +1,35 @@
-//! The port by which agents reach one another.
+//! The port through which agents reach one another.
 
 use crate::BoxFuture;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::AgentEvent;
 use crate::name::{AgentName, InstanceKey};
 
-/// Brings events to agents: implement it to reach agents of other programs.
+/// Delivers events to agents: implement it to reach agents of other programs.
 pub trait Router: Send + Sync + 'static {
-    /// Has the target handle the event, starting it if need be, and gives the text of its answer. The caller sees to the
-    /// time limit and to circles.
+    /// Runs a turn of the target with the event and returns the text of its answer. The target is opened if it is not
+    /// running. The caller enforces the timeout and rejects circles.
     fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<String>>;
 
-    /// Hands the event over without waiting for the turn; false when there is no such agent.
+    /// Delivers the event without waiting for the turn. Returns false when no such agent exists.
     fn send(&self, call: AgentCall) -> BoxFuture<'_, Result<bool>>;
 
-    /// The agents that can be reached, by name.
+    /// Returns the names of the agents that can be reached.
     fn agents(&self) -> Vec<AgentName>;
 }
 
-/// An event on its way to another agent.
+/// An event for another agent, and its address; what a [`Router`] delivers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AgentCall {
     /// The agent.
     pub target: AgentName,
-    /// Which of its conversations.
+    /// The instance of the agent.
     pub instance: InstanceKey,
     /// The event.
     pub event: AgentEvent,
 }
 
-/// There is no agent called `name`.
+/// The error for a request to `name`, which is not among the `known` agents.
 pub(crate) fn not_found(name: impl std::fmt::Display, known: &[AgentName]) -> Error {
     let known: Vec<_> = known.iter().map(AgentName::as_str).collect();
     let known = if known.is_empty() { "no other agent".to_owned() } else { known.join(", ") };
