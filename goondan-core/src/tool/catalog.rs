@@ -1,4 +1,4 @@
-//! Owns the catalog: the tools that one step shows the model.
+//! The catalog: the tools that one step offers to the model.
 
 #[cfg(feature = "runtime")]
 use std::borrow::Cow;
@@ -12,56 +12,60 @@ use crate::name::ToolName;
 #[cfg(feature = "runtime")]
 use crate::secret::{self, mask_json, mask_text};
 
-/// A tool as the model sees it (F-TOOL).
+/// A tool that is offered to the model.
+// F-TOOL
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolItem {
     /// The full name.
     pub name: ToolName,
-    /// What the tool does, for the model.
+    /// A description of the tool for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The JSON Schema of the arguments; none means that any object will do (LEGACY-TOOLDEF-01).
+    /// The JSON Schema of the arguments; if `None`, any object is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Value>,
-    /// What a call does to the world; a model is not told.
+    /// The side effects of a call; not sent to the model.
     #[serde(skip)]
     pub effect: Effect,
-    /// How long a call may take; the agent's policy decides when this is `None`. A model is not told.
+    /// How long a call may take; defaults to the timeout of the agent's policy. Not sent to the model.
     #[serde(skip)]
     pub timeout: Option<Duration>,
-    /// Where the tool comes from; a model is not told.
+    /// The origin of the tool; not sent to the model.
     #[serde(skip)]
     pub source: Option<ToolSource>,
 }
 
-/// What a tool call does to the world (EFFECT-01).
+/// The side effects of a tool call, which decide whether it may run again.
+// EFFECT-01
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
-    /// Nothing: it may run beside other such calls (D-06), and again.
+    /// None: the call may run concurrently with other such calls, and again.
+    // D-06
     Read,
-    /// Something that is the same when done twice: it may run again after a crash.
+    /// Running the call twice has the same effect as running it once: it may run again after a crash.
     Idempotent,
-    /// Something that must not happen twice.
+    /// The call must not run twice.
     #[default]
     Once,
 }
 
-/// Where a tool comes from (F-TOOL).
+/// The origin of a tool.
+// F-TOOL
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum ToolSource {
-    /// An extension registered it.
+    /// A tool of an extension.
     Extension {
-        /// The extension.
+        /// The extension's name.
         name: String,
     },
-    /// An MCP server offers it, and an extension brought it in.
+    /// A tool of an MCP server, registered by an extension.
     Mcp {
         /// The tool's name at the server.
         name: String,
-        /// The extension that brought it in.
+        /// The name of the extension that registered it.
         extension_name: String,
         /// The server's name.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +74,7 @@ pub enum ToolSource {
 }
 
 impl ToolItem {
-    /// The same without secrets, for records.
+    /// Returns the tool with secrets masked, for recorded requests.
     #[cfg(feature = "runtime")]
     pub(crate) fn masked(&self) -> Cow<'_, Self> {
         if !secret::any() {
@@ -82,10 +86,10 @@ impl ToolItem {
         Cow::Owned(tool)
     }
 
-    /// A tool without description and parameters.
+    /// Returns a tool without description and parameters.
     ///
     /// # Errors
-    /// `E_TOOL_NAME` when `name` is not a legal tool name (TOOL-01).
+    /// `E_TOOL_NAME` when `name` is not a legal tool name.
     pub fn new(name: &str) -> crate::Result<Self> {
         Ok(Self {
             name: ToolName::new(name)?,
@@ -97,35 +101,35 @@ impl ToolItem {
         })
     }
 
-    /// Adds what the tool does, for the model.
+    /// Sets the description for the model.
     #[must_use]
     pub fn describe(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Adds the JSON Schema of the arguments.
+    /// Sets the JSON Schema of the arguments.
     #[must_use]
     pub fn parameters(mut self, schema: impl Into<Value>) -> Self {
         self.parameters = Some(schema.into());
         self
     }
 
-    /// Says what a call does to the world; [`Effect::Once`] unless said otherwise.
+    /// Sets the side effects of a call; the default is [`Effect::Once`].
     #[must_use]
     pub fn effect(mut self, effect: Effect) -> Self {
         self.effect = effect;
         self
     }
 
-    /// Says how long a call may take.
+    /// Sets how long a call may take.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Says where the tool comes from.
+    /// Sets the origin of the tool.
     #[must_use]
     pub fn source(mut self, source: ToolSource) -> Self {
         self.source = Some(source);
@@ -133,46 +137,46 @@ impl ToolItem {
     }
 }
 
-/// The tools of one step, in the order in which they were registered. Changing it changes this step alone.
+/// The tools that one step offers to the model, in registration order. A change affects this step only.
 #[derive(Clone, Debug, Default)]
 pub struct ToolCatalog {
-    /// Shared with the registry until someone changes it.
+    /// Shared with the registry until it is changed (copy on write).
     items: Arc<Vec<Arc<ToolItem>>>,
 }
 
 impl ToolCatalog {
-    /// The tools.
+    /// Iterates over the tools.
     pub fn iter(&self) -> impl Iterator<Item = &ToolItem> {
         self.items.iter().map(|item| &**item)
     }
 
-    /// How many tools there are.
+    /// Returns the number of tools.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether there is no tool.
+    /// Returns whether the catalog has no tool.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// The tool called `name`.
+    /// Returns the tool called `name`, if any.
     pub fn get(&self, name: &str) -> Option<&ToolItem> {
         self.iter().find(|item| item.name == *name)
     }
 
-    /// The tool called `name`, to change it.
+    /// Returns the tool called `name`, if any, to change it for this step.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut ToolItem> {
         let item = Arc::make_mut(&mut self.items).iter_mut().find(|item| item.name == *name)?;
         Some(Arc::make_mut(item))
     }
 
-    /// Adds a tool, in the place of one with the same name if there is one.
+    /// Adds a tool; replaces one with the same name, if any.
     pub fn insert(&mut self, item: ToolItem) {
         self.insert_shared(Arc::new(item));
     }
 
-    /// Adds a tool that others keep, too.
+    /// Adds a tool that other instances share.
     pub(crate) fn insert_shared(&mut self, item: Arc<ToolItem>) {
         let items = Arc::make_mut(&mut self.items);
         match items.iter_mut().find(|present| present.name == item.name) {
@@ -181,7 +185,7 @@ impl ToolCatalog {
         }
     }
 
-    /// Keeps the tools for which `keep` holds.
+    /// Removes the tools for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(&ToolItem) -> bool) {
         Arc::make_mut(&mut self.items).retain(|item| keep(item));
     }

@@ -1,4 +1,4 @@
-//! Owns the handler: the code that answers a tool call, and what it knows of the call.
+//! Tool handlers and their context.
 
 use std::fmt;
 use std::path::Path;
@@ -14,81 +14,84 @@ use crate::log::Logger;
 use crate::name::{AgentName, InstanceKey, ToolCallId, ToolName, TraceId, TurnId};
 use crate::peers::AgentsApi;
 
-/// Answers the calls of one tool. `#[tool]` writes implementations.
+/// The code that answers the calls of one tool. `#[tool]` generates implementations.
 pub trait ToolHandler: Send + Sync + 'static {
-    /// Answers one call. An error, or a panic, becomes an error result for the model (F-TOOL).
+    /// Answers one call. An error, or a panic, becomes an error result for the model.
+    // F-TOOL
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>>;
 }
 
-/// What a handler knows of the call that it answers (F-TOOL).
+/// The call that a handler answers, and its turn.
+// F-TOOL
 #[derive(Clone, Copy)]
 pub struct ToolContext<'a> {
     host: &'a dyn ToolHost,
 }
 
 impl<'a> ToolContext<'a> {
-    /// A context in front of `host`.
+    /// Returns a context that uses `host`.
     #[doc(hidden)]
     pub fn new(host: &'a dyn ToolHost) -> Self {
         Self { host }
     }
 
-    /// What stays the same during the turn, for a linkage.
+    /// Returns the running turn, for a linkage.
     #[doc(hidden)]
     pub fn scope(&self) -> &'a TurnInfo {
         self.host.scope()
     }
 
-    /// The agent that runs.
+    /// Returns the name of the running agent.
     pub fn agent_name(&self) -> &'a AgentName {
         &self.host.scope().agent
     }
 
-    /// The instance of the agent.
+    /// Returns the key of the instance.
     pub fn instance_key(&self) -> &'a InstanceKey {
         &self.host.scope().instance
     }
 
-    /// The turn that runs.
+    /// Returns the id of the running turn.
     pub fn turn_id(&self) -> &'a TurnId {
         &self.host.scope().turn
     }
 
-    /// What joins everything that one input caused.
+    /// Returns the trace id of the turn: it is shared by everything that one input event causes.
     pub fn trace_id(&self) -> &'a TraceId {
         &self.host.scope().trace
     }
 
-    /// The call.
+    /// Returns the id of the call.
     pub fn call_id(&self) -> &'a ToolCallId {
         self.host.call_id()
     }
 
-    /// The tool.
+    /// Returns the name of the tool.
     pub fn tool_name(&self) -> &'a ToolName {
         self.host.tool_name()
     }
 
-    /// The message of the model that asked for the call.
+    /// Returns the message of the model that contains the call.
     pub fn message(&self) -> &'a Message {
         self.host.message()
     }
 
-    /// The directory that belongs to this conversation: where tools that read and write files work by default. It is made
-    /// on first use.
+    /// Returns the working directory of the instance, the default for tools that read and write files. It is created on
+    /// first use.
     ///
     /// # Errors
-    /// `E_STORE_IO` when it cannot be made.
+    /// `E_STORE_IO` when it cannot be created.
     pub fn workdir(&self) -> Result<&'a Path> {
         self.host.workdir()
     }
 
-    /// Writes to the log, in the name of the extension that owns the tool.
+    /// Returns a logger for the extension that registered the tool.
     pub fn logger(&self) -> Logger<'a> {
         self.host.logger()
     }
 
-    /// The way to other agents (D-17).
+    /// Returns the API to other agents.
+    // D-17
     pub fn runtime(&self) -> AgentsApi<'a> {
         AgentsApi::new(self.host.agents())
     }

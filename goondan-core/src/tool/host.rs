@@ -1,4 +1,4 @@
-//! What a tool handler's context is backed by.
+//! The host trait behind the context of a tool handler.
 
 use std::path::Path;
 
@@ -9,23 +9,23 @@ use crate::log::Logger;
 use crate::name::{ToolCallId, ToolName};
 use crate::peers::AgentsHost;
 
-/// Behind a [`ToolContext`](crate::ToolContext).
+/// The host behind a [`ToolContext`](crate::ToolContext).
 pub trait ToolHost: Send + Sync {
-    /// What stays the same during the turn.
+    /// Returns the running turn.
     fn scope(&self) -> &TurnInfo;
-    /// The call.
+    /// Returns the id of the call.
     fn call_id(&self) -> &ToolCallId;
-    /// The tool.
+    /// Returns the name of the tool.
     fn tool_name(&self) -> &ToolName;
-    /// The message of the model that asked for the call.
+    /// Returns the message of the model that contains the call.
     fn message(&self) -> &Message;
-    /// The directory that belongs to the conversation, made if need be.
+    /// Returns the working directory of the instance, which is created on first use.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When it cannot be created.
     fn workdir(&self) -> Result<&Path>;
-    /// The log, in the name of the extension that owns the tool.
+    /// Returns a logger for the extension that registered the tool.
     fn logger(&self) -> Logger<'_>;
-    /// The way to other agents.
+    /// Returns the host that reaches other agents.
     fn agents(&self) -> &dyn AgentsHost;
 }

@@ -1,4 +1,4 @@
-//! Owns tools: what the model may call, what a step shows of it, and who answers.
+//! Tools: the catalog of a step, the handlers that answer calls, and the registry of an instance.
 
 mod catalog;
 mod handler;

@@ -1,4 +1,4 @@
-//! Owns the registry: all tools that an agent can run.
+//! The registry: all tools of an instance, with their handlers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,14 +9,15 @@ use crate::log::LogHost;
 use crate::name::{ExtensionName, ToolName};
 use crate::schema::{Schema, SchemaCache};
 
-/// All tools of an instance, by name.
+/// All tools of an instance, by name. Filled while the extensions register; each step starts with a copy of its
+/// catalog.
 #[derive(Default)]
 pub(crate) struct ToolRegistry {
     catalog: ToolCatalog,
     tools: HashMap<ToolName, Tool>,
 }
 
-/// Who answers the calls of a tool, and what they must look like.
+/// The handler of a tool, and what checks, limits and logs its calls.
 pub(crate) struct Tool {
     pub(crate) handler: Arc<dyn ToolHandler>,
     pub(crate) schema: Option<Arc<Schema>>,
@@ -26,20 +27,20 @@ pub(crate) struct Tool {
     extension: ExtensionName,
 }
 
-/// What the instances of an agent have in common of their tools: each item is kept once, and its schema is compiled once.
+/// The parts of tools that the instances of an agent share: each item is stored once, and its schema is compiled once.
 #[derive(Default)]
 pub(crate) struct SharedTools {
     items: Mutex<HashMap<ToolName, Vec<Arc<ToolItem>>>>,
     schemas: SchemaCache,
 }
 
-/// How many items of one name are kept: an extension that describes its tool in each instance otherwise gains nothing
-/// from more.
+/// How many different items of one name are stored. The limit bounds the memory for an extension that describes its
+/// tool differently in each instance, for which sharing saves nothing.
 const VARIANTS: usize = 8;
 
 impl SharedTools {
-    /// The item that `extension` registers as `item`; one that is equal, if an instance has it already.
-    pub(crate) fn share(&self, mut item: Arc<ToolItem>, extension: &ExtensionName) -> Arc<ToolItem> {
+    /// Interns an item that `extension` registers: returns an equal one that another instance has registered, if any.
+    pub(crate) fn intern(&self, mut item: Arc<ToolItem>, extension: &ExtensionName) -> Arc<ToolItem> {
         if item.source.is_none() {
             Arc::make_mut(&mut item).source = Some(ToolSource::Extension { name: extension.to_string() });
         }
@@ -56,7 +57,8 @@ impl SharedTools {
 }
 
 impl ToolRegistry {
-    /// Adds a tool, in the place of one with the same name (TOOL-03), and tells whose that was.
+    /// TOOL-03: adds a tool; replaces one with the same name, if any, and returns the extension that registered that
+    /// one.
     ///
     /// # Errors
     /// `E_SCHEMA_INVALID` when the parameters are not a JSON Schema.
@@ -75,7 +77,7 @@ impl ToolRegistry {
         Ok(replaced.map(|tool| tool.extension))
     }
 
-    /// What a step shows the model unless a middleware changes it (TOOL-02).
+    /// TOOL-02: returns the catalog that a step starts with.
     pub(crate) fn catalog(&self) -> ToolCatalog {
         self.catalog.clone()
     }

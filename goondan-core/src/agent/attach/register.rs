@@ -86,7 +86,7 @@ async fn make(
     // Ended for all at once: until the last `#[init]` returned, an extension may register from a task.
     let active = handles.into_iter().zip(extensions).map(|(handle, spec)| {
         let registrations = handle.end_registration().into_iter().map(|registration| match registration {
-            AnyRegistration::Tool(item, handler) => AnyRegistration::Tool(tools.share(item, &spec.name), handler),
+            AnyRegistration::Tool(item, handler) => AnyRegistration::Tool(tools.intern(item, &spec.name), handler),
             other => other,
         });
         let registrations = registrations.collect();
