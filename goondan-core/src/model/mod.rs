@@ -1,4 +1,4 @@
-//! Owns the port to language models, and the scripted model that comes with it.
+//! The port to language models, and a scripted model for tests and examples.
 
 mod scripted;
 
@@ -17,19 +17,19 @@ use crate::tool::{ToolCatalog, ToolItem};
 
 pub use scripted::{ScriptItem, ScriptedModel};
 
-/// A language model: implement it to let agents talk to another one.
+/// A language model. Implement it to connect agents to another one.
 ///
 /// ```
 /// use goondan::{BoxFuture, Model, ModelRequest, ModelResponse, Result};
 ///
-/// /// Says what it heard last.
+/// /// Answers with the text of the last message.
 /// struct Echo;
 ///
 /// impl Model for Echo {
 ///     fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
 ///         Box::pin(async move {
-///             let heard = request.messages().last().map(|message| message.content.text().into_owned());
-///             Ok(ModelResponse::text(heard.unwrap_or_default()))
+///             let last = request.messages().last().map(|message| message.content.text().into_owned());
+///             Ok(ModelResponse::text(last.unwrap_or_default()))
 ///         })
 ///     }
 /// }
@@ -38,8 +38,8 @@ pub trait Model: Send + Sync + 'static {
     /// Answers one request. Dropping the future cancels it.
     fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>>;
 
-    /// Answers one request, and hands the text to `text` piece by piece as it comes. A model that cannot do that hands it
-    /// over as a whole.
+    /// Answers one request, and calls `text` with each piece of the text as it arrives. The default implementation
+    /// calls [`generate`](Self::generate), then `text` once with the whole text, if any.
     fn stream<'a>(
         &'a self,
         request: ModelRequest<'a>,
@@ -55,7 +55,7 @@ pub trait Model: Send + Sync + 'static {
     }
 }
 
-/// What a model is asked. It borrows the conversation: nothing is copied on the way to the model.
+/// A request to a model. It borrows the conversation, so nothing is copied for a model call.
 #[derive(Clone, Copy)]
 pub struct ModelRequest<'a> {
     system: Option<&'a str>,
@@ -65,34 +65,35 @@ pub struct ModelRequest<'a> {
 }
 
 impl<'a> ModelRequest<'a> {
-    /// A request over `conversation` as it is now.
+    /// Returns a request with the current messages of `conversation`.
     pub fn new(system: Option<&'a str>, conversation: &'a Conversation, tools: &'a ToolCatalog) -> Self {
         Self { system, conversation, tools, options: None }
     }
 
-    /// The same request with options for the model.
+    /// Sets the options for the model.
     #[must_use]
     pub fn with_options(self, options: Option<&'a Map<String, Value>>) -> Self {
         Self { options, ..self }
     }
 
-    /// What a step middleware asked of the model, by [`MODEL_OPTIONS_KEY`](crate::MODEL_OPTIONS_KEY) (API-11). What the names
-    /// mean is the model's business.
+    /// Returns the options that a step middleware has set under [`MODEL_OPTIONS_KEY`](crate::MODEL_OPTIONS_KEY). The
+    /// model defines their names and meaning.
     pub fn options(&self) -> Option<&'a Map<String, Value>> {
         self.options
     }
 
-    /// The standing instructions of the agent (D-19).
+    /// Returns the agent's instructions (the system prompt).
+    // D-19
     pub fn system(&self) -> Option<&'a str> {
         self.system
     }
 
-    /// The messages, oldest first. Every tool call has its result here, and every result its call (PAIR-01).
+    /// Iterates over the messages, oldest first. Every tool call has its result among them, and every result its call.
     pub fn messages(&self) -> impl Iterator<Item = Cow<'a, MessageData>> + use<'a> {
         self.conversation.model_input()
     }
 
-    /// The tools that the model may call.
+    /// Iterates over the tools that the model may call.
     pub fn tools(&self) -> impl Iterator<Item = &'a ToolItem> + use<'a> {
         self.tools.iter()
     }
@@ -104,20 +105,20 @@ impl fmt::Debug for ModelRequest<'_> {
     }
 }
 
-/// What a model answers: text, tool calls, or both.
+/// The response of a model: text, tool calls, or both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ModelResponse {
-    /// What the model says.
+    /// The text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The tools that it asks for, in its order.
+    /// The tool calls that the model requests, in its order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolRequest>,
-    /// Why the model stopped, if it says so.
+    /// Why the model stopped, if it reports that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<ModelFinish>,
-    /// What the answer cost, if the model says so.
+    /// The tokens that the call used, if the model reports them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
 }
@@ -126,21 +127,21 @@ pub struct ModelResponse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelFinish {
-    /// It said what it had to say.
+    /// The response is complete.
     Stop,
-    /// It waits for tools.
+    /// The model requests tool calls.
     ToolCalls,
-    /// It reached a limit of tokens.
+    /// A limit of tokens was reached.
     Length,
-    /// The provider kept part of the answer back.
+    /// The provider withheld part of the response.
     ContentFilter,
-    /// Something else.
+    /// Any other reason.
     #[serde(other)]
     Other,
 }
 
 impl ModelResponse {
-    /// An answer in text.
+    /// Returns a response with a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
     }

@@ -1,6 +1,6 @@
-//! Owns the scripted model: it plays prepared answers, without key or network, the same every time.
+//! A model that plays prepared responses: it needs no key and no network, and always answers the same.
 
-mod when;
+mod pattern;
 
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use self::when::When;
+use self::pattern::InputPattern;
 use super::{Model, ModelRequest, ModelResponse};
 use crate::BoxFuture;
 use crate::conversation::{MessageData, Role};
@@ -21,40 +21,40 @@ use crate::pipeline::ToolRequest;
 use crate::secret::mask;
 use crate::tool::ToolItem;
 
-/// Plays a list of prepared answers.
+/// A model that plays a list of prepared responses.
 ///
-/// Each request is answered by the first unused item that fits: one without `when`, or one whose `when` matches the newest
-/// text of a user or a tool. An item with `repeat` is never used up.
+/// Each request is answered by the first unused item that matches: one without `when`, or one whose `when` matches the
+/// newest text of a user or a tool. An item with `repeat` is never used up.
 #[derive(Debug)]
 pub struct ScriptedModel {
     script: Mutex<Vec<Option<ScriptItem>>>,
-    record: Option<Record>,
+    record: Option<RequestLog>,
 }
 
-/// One prepared answer.
+/// One prepared response.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(try_from = "ItemFields")]
 pub struct ScriptItem {
-    action: Action,
-    when: Option<When>,
+    action: ScriptedAction,
+    when: Option<InputPattern>,
     repeat: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Action {
+enum ScriptedAction {
     Respond(ModelResponse),
-    Calls(Vec<ScriptedCall>),
-    Fail(ScriptedFailure),
+    Calls(Vec<CallFields>),
+    Fail(FailFields),
 }
 
-/// The fields of an item as they stand in a script.
+/// The fields of an item as they are written in a script.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ItemFields {
     say: Option<String>,
-    call: Option<ScriptedCall>,
-    calls: Option<Vec<ScriptedCall>>,
-    fail: Option<ScriptedFailure>,
+    call: Option<CallFields>,
+    calls: Option<Vec<CallFields>>,
+    fail: Option<FailFields>,
     raw: Option<ModelResponse>,
     when: Option<String>,
     #[serde(default)]
@@ -63,9 +63,9 @@ struct ItemFields {
 
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
-struct ScriptedCall {
+struct CallFields {
     tool: String,
-    /// Anything, so that a script can play a model that does not keep to the contract; no arguments if it is left out.
+    /// Any value, so that a script can play a model that violates the contract; defaults to no arguments.
     #[serde(default = "no_args")]
     args: Value,
 }
@@ -76,7 +76,7 @@ fn no_args() -> Value {
 
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
-struct ScriptedFailure {
+struct FailFields {
     message: String,
     #[serde(default)]
     retryable: bool,
@@ -87,66 +87,66 @@ impl TryFrom<ItemFields> for ScriptItem {
 
     fn try_from(fields: ItemFields) -> Result<Self, String> {
         let actions = [
-            fields.say.map(|text| Action::Respond(ModelResponse::text(text))),
-            fields.call.map(|call| Action::Calls(vec![call])),
-            fields.calls.map(Action::Calls),
-            fields.fail.map(Action::Fail),
-            fields.raw.map(Action::Respond),
+            fields.say.map(|text| ScriptedAction::Respond(ModelResponse::text(text))),
+            fields.call.map(|call| ScriptedAction::Calls(vec![call])),
+            fields.calls.map(ScriptedAction::Calls),
+            fields.fail.map(ScriptedAction::Fail),
+            fields.raw.map(ScriptedAction::Respond),
         ];
         let mut actions = actions.into_iter().flatten();
         let (Some(action), None) = (actions.next(), actions.next()) else {
             return Err("an item has exactly one of `say`, `call`, `calls`, `fail` and `raw`".to_owned());
         };
-        let when = fields.when.map(When::new).transpose();
+        let when = fields.when.map(InputPattern::new).transpose();
         let when = when.map_err(|error| format!("`when` is not a regular expression: {error}"))?;
         Ok(Self { action, when, repeat: fields.repeat })
     }
 }
 
 impl ScriptItem {
-    fn new(action: Action) -> Self {
+    fn new(action: ScriptedAction) -> Self {
         Self { action, when: None, repeat: false }
     }
 
-    /// Answers in text.
+    /// Returns an item that answers with a text.
     pub fn say(text: impl Into<String>) -> Self {
-        Self::new(Action::Respond(ModelResponse::text(text)))
+        Self::new(ScriptedAction::Respond(ModelResponse::text(text)))
     }
 
-    /// Calls one tool with `args`, a JSON object.
+    /// Returns an item that calls one tool with `args`, a JSON object.
     pub fn call(tool: impl Into<String>, args: impl Into<Value>) -> Self {
         Self::calls([(tool, args)])
     }
 
-    /// Calls several tools.
+    /// Returns an item that calls several tools.
     pub fn calls<T: Into<String>, A: Into<Value>>(calls: impl IntoIterator<Item = (T, A)>) -> Self {
-        let calls = calls.into_iter().map(|(tool, args)| ScriptedCall { tool: tool.into(), args: args.into() });
-        Self::new(Action::Calls(calls.collect()))
+        let calls = calls.into_iter().map(|(tool, args)| CallFields { tool: tool.into(), args: args.into() });
+        Self::new(ScriptedAction::Calls(calls.collect()))
     }
 
-    /// Fails.
+    /// Returns an item that fails.
     pub fn fail(message: impl Into<String>, retryable: bool) -> Self {
-        Self::new(Action::Fail(ScriptedFailure { message: message.into(), retryable }))
+        Self::new(ScriptedAction::Fail(FailFields { message: message.into(), retryable }))
     }
 
-    /// Answers with `response` as it is, legal or not.
+    /// Returns an item that answers with `response` unchanged, valid or not.
     pub fn raw(response: ModelResponse) -> Self {
-        Self::new(Action::Respond(response))
+        Self::new(ScriptedAction::Respond(response))
     }
 
-    /// The same item for requests whose newest user or tool text `pattern` matches.
+    /// Restricts the item to requests whose newest text of a user or a tool matches `pattern`.
     ///
     /// # Errors
     /// `E_MODEL_SCRIPT` when `pattern` is not a regular expression.
     pub fn when(mut self, pattern: &str) -> Result<Self> {
-        let when = When::new(pattern.to_owned()).map_err(|error| {
+        let when = InputPattern::new(pattern.to_owned()).map_err(|error| {
             Error::new(ErrorCode::MODEL_SCRIPT, format!("`{pattern}` is not a regular expression")).caused_by(error)
         })?;
         self.when = Some(when);
         Ok(self)
     }
 
-    /// The same item, never used up.
+    /// Makes the item answer any number of requests.
     #[must_use]
     pub fn repeat(mut self) -> Self {
         self.repeat = true;
@@ -155,15 +155,15 @@ impl ScriptItem {
 }
 
 impl ScriptedModel {
-    /// A model that plays `script`.
+    /// Returns a model that plays `script`.
     pub fn new(script: impl IntoIterator<Item = ScriptItem>) -> Self {
         Self { script: Mutex::new(script.into_iter().map(Some).collect()), record: None }
     }
 
-    /// The same model, writing every request to `path`: one JSON object a line, added to what is there.
+    /// Appends every request to the file at `path`, one JSON object per line.
     #[must_use]
     pub fn record(mut self, path: impl Into<PathBuf>) -> Self {
-        self.record = Some(Record { path: path.into(), file: Mutex::new(None) });
+        self.record = Some(RequestLog { path: path.into(), file: Mutex::new(None) });
         self
     }
 
@@ -171,29 +171,29 @@ impl ScriptedModel {
         if let Some(record) = &self.record {
             record.write(request)?;
         }
-        let heard = newest_input(request);
-        match self.pick(&heard)? {
-            Some(Action::Respond(response)) => Ok(response),
-            Some(Action::Calls(calls)) => {
+        let input = newest_input(request);
+        match self.pick(&input)? {
+            Some(ScriptedAction::Respond(response)) => Ok(response),
+            Some(ScriptedAction::Calls(calls)) => {
                 let request =
-                    |call: ScriptedCall| ToolRequest { id: ToolCallId::random(), name: call.tool, args: call.args };
+                    |call: CallFields| ToolRequest { id: ToolCallId::random(), name: call.tool, args: call.args };
                 Ok(ModelResponse { tool_calls: calls.into_iter().map(request).collect(), ..ModelResponse::default() })
             }
-            Some(Action::Fail(failure)) => {
+            Some(ScriptedAction::Fail(failure)) => {
                 Err(Error::new(ErrorCode::MODEL, failure.message).retryable(failure.retryable))
             }
-            None => Err(Error::new(ErrorCode::MODEL_SCRIPT, format!("no unused item of the script answers {heard:?}"))
+            None => Err(Error::new(ErrorCode::MODEL_SCRIPT, format!("no unused item of the script answers {input:?}"))
                 .suggest("add an item, or set `repeat: true` on the last one")),
         }
     }
 
-    fn pick(&self, heard: &str) -> Result<Option<Action>> {
+    fn pick(&self, input: &str) -> Result<Option<ScriptedAction>> {
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
-        for slot in script.iter_mut() {
-            let Some(item) = slot else { continue };
-            if item.when.as_ref().map_or(Ok(true), |when| when.fits(heard))? {
+        for unused in script.iter_mut() {
+            let Some(item) = unused else { continue };
+            if item.when.as_ref().map_or(Ok(true), |when| when.matches(input))? {
                 let again = item.repeat.then(|| item.action.clone());
-                return Ok(again.or_else(|| slot.take().map(|item| item.action)));
+                return Ok(again.or_else(|| unused.take().map(|item| item.action)));
             }
         }
         Ok(None)
@@ -207,41 +207,40 @@ impl Model for ScriptedModel {
 }
 
 fn newest_input(request: &ModelRequest<'_>) -> String {
-    let spoken = request.messages().filter(|message| matches!(message.role, Role::User | Role::Tool));
-    spoken.last().map(|message| message.content.text().into_owned()).unwrap_or_default()
+    let inputs = request.messages().filter(|message| matches!(message.role, Role::User | Role::Tool));
+    inputs.last().map(|message| message.content.text().into_owned()).unwrap_or_default()
 }
 
-/// The file that requests are written to; opened by the first one.
+/// The file that requests are appended to; opened by the first one.
 #[derive(Debug)]
-struct Record {
+struct RequestLog {
     path: PathBuf,
     file: Mutex<Option<File>>,
 }
 
-/// A request as it is recorded: without secrets.
+/// A line of the file: a request, with secrets masked.
 #[derive(Serialize)]
-struct RecordedRequest<'a> {
+struct RequestLine<'a> {
     system: Option<Cow<'a, str>>,
     messages: Vec<Cow<'a, MessageData>>,
     tools: Vec<Cow<'a, ToolItem>>,
 }
 
-fn without_secrets(message: Cow<'_, MessageData>) -> Cow<'_, MessageData> {
-    let masked = match message.content.masked() {
-        Cow::Owned(content) => MessageData { role: message.role, content },
-        Cow::Borrowed(_) => return message,
-    };
-    Cow::Owned(masked)
+fn masked(message: Cow<'_, MessageData>) -> Cow<'_, MessageData> {
+    match message.content.masked() {
+        Cow::Owned(content) => Cow::Owned(MessageData { role: message.role, content }),
+        Cow::Borrowed(_) => message,
+    }
 }
 
-impl Record {
+impl RequestLog {
     fn write(&self, request: &ModelRequest<'_>) -> Result<()> {
-        let recorded = RecordedRequest {
+        let request = RequestLine {
             system: request.system().map(mask),
-            messages: request.messages().map(without_secrets).collect(),
+            messages: request.messages().map(masked).collect(),
             tools: request.tools().map(ToolItem::masked).collect(),
         };
-        let mut line = serde_json::to_vec(&recorded)?;
+        let mut line = serde_json::to_vec(&request)?;
         line.push(b'\n');
         self.append(&line).map_err(|error| {
             Error::new(ErrorCode::MODEL_SCRIPT, format!("cannot record requests in {}", self.path.display()))

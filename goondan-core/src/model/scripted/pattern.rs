@@ -1,4 +1,4 @@
-//! Owns the patterns of a script: checked when they are read, compiled when they are asked.
+//! The `when` patterns of a script: checked when they are read, compiled at their first use.
 
 use std::sync::OnceLock;
 
@@ -6,17 +6,19 @@ use regex::Regex;
 
 use crate::error::{Error, ErrorCode, Result};
 
-/// A pattern that an input must fit.
+/// A regular expression that the input must match.
 ///
-/// Most runs end before most items of a script are asked, and compiling a pattern takes longer than reading all of the
-/// script.
+/// It is compiled lazily: most runs end before they reach most items of a script, and compiling a pattern takes longer
+/// than reading the whole script.
 #[derive(Clone, Debug)]
-pub(super) struct When {
+pub(super) struct InputPattern {
     pattern: String,
     compiled: OnceLock<Regex>,
 }
 
-impl When {
+impl InputPattern {
+    /// Checks `pattern` without compiling it.
+    ///
     /// # Errors
     /// When `pattern` is not a regular expression.
     pub(super) fn new(pattern: String) -> Result<Self, Box<regex_syntax::Error>> {
@@ -24,24 +26,24 @@ impl When {
         Ok(Self { pattern, compiled: OnceLock::new() })
     }
 
-    /// Whether `heard` has a part that fits.
+    /// Returns whether the pattern matches `input` or a part of it.
     ///
     /// # Errors
     /// `E_MODEL_SCRIPT` when the pattern is too large to be compiled.
-    pub(super) fn fits(&self, heard: &str) -> Result<bool> {
+    pub(super) fn matches(&self, input: &str) -> Result<bool> {
         if let Some(compiled) = self.compiled.get() {
-            return Ok(compiled.is_match(heard));
+            return Ok(compiled.is_match(input));
         }
         let compiled = Regex::new(&self.pattern).map_err(|error| {
             Error::new(ErrorCode::MODEL_SCRIPT, format!("the pattern `{}` cannot be compiled", self.pattern))
                 .suggest("write a shorter pattern: repetitions like `{1000}` count as often as they say")
                 .caused_by(error)
         })?;
-        Ok(self.compiled.get_or_init(|| compiled).is_match(heard))
+        Ok(self.compiled.get_or_init(|| compiled).is_match(input))
     }
 }
 
-impl PartialEq for When {
+impl PartialEq for InputPattern {
     fn eq(&self, other: &Self) -> bool {
         self.pattern == other.pattern
     }
@@ -51,29 +53,29 @@ impl PartialEq for When {
 mod tests {
     use super::*;
 
-    fn when(pattern: &str) -> When {
-        When::new(pattern.to_owned()).unwrap()
+    fn when(pattern: &str) -> InputPattern {
+        InputPattern::new(pattern.to_owned()).unwrap()
     }
 
     #[test]
-    fn a_pattern_fits_anywhere_in_any_case_and_script() {
-        assert!(when(r"(?i)\b(hi|hello)\b").fits("Well, HELLO there").unwrap());
-        assert!(!when(r"(?i)\b(hi|hello)\b").fits("this").unwrap());
-        assert!(when("(?i)ärger|größe").fits("GRÖSSE, ÄRGER").unwrap());
+    fn a_pattern_matches_anywhere_in_any_case_and_script() {
+        assert!(when(r"(?i)\b(hi|hello)\b").matches("Well, HELLO there").unwrap());
+        assert!(!when(r"(?i)\b(hi|hello)\b").matches("this").unwrap());
+        assert!(when("(?i)ärger|größe").matches("GRÖSSE, ÄRGER").unwrap());
         let often = when(r"^\w+$");
-        assert!(["eins", "два", "三"].iter().all(|heard| often.fits(heard).unwrap()));
-        assert!(when("x$").fits(&"y".repeat(100_000).replace("yyyy", "yyyx")).unwrap());
+        assert!(["eins", "два", "三"].iter().all(|input| often.matches(input).unwrap()));
+        assert!(when("x$").matches(&"y".repeat(100_000).replace("yyyy", "yyyx")).unwrap());
     }
 
     #[test]
-    fn a_pattern_that_is_none_is_refused_when_it_is_read() {
-        assert!(When::new("(".to_owned()).is_err());
-        assert!(When::new(r"\p{Nothing}".to_owned()).is_err());
+    fn an_invalid_pattern_is_refused_when_it_is_read() {
+        assert!(InputPattern::new("(".to_owned()).is_err());
+        assert!(InputPattern::new(r"\p{Nothing}".to_owned()).is_err());
     }
 
     #[test]
-    fn a_pattern_that_is_too_large_says_so_when_it_is_asked() {
-        let error = when(r"(\w{1000}){1000}").fits("a").unwrap_err();
+    fn a_pattern_that_is_too_large_fails_at_its_first_use() {
+        let error = when(r"(\w{1000}){1000}").matches("a").unwrap_err();
         assert_eq!(error.code(), &ErrorCode::MODEL_SCRIPT);
         assert!(error.message().contains(r"(\w{1000}){1000}"), "{error}");
     }
