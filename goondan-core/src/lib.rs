@@ -1,20 +1,21 @@
-//! The contract and the runtime of goondan. Programs and extensions import the facade crate `goondan` instead.
+//! The contract and the runtime of goondan. Programs and extensions import the facade crate `goondan` instead of this
+//! one.
 //!
 //! # Layout
-//! A module imports only modules above it in this list; `error` and `name` are the one pair that needs each other.
+//! A module imports only modules above it in this list; the exception is `error` and `name`, which import each other.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `name`, `error`, `secret`, `log`, `panic`, `outcome` | the ground floor: names and ids, the error, redaction, the logger |
-//! | `schema` | JSON Schema, compiled once |
+//! | `name`, `error`, `secret`, `log`, `panic`, `outcome` | names and ids, errors, redaction, the logger |
+//! | `schema` | JSON Schema validation |
 //! | `conversation` | messages, message events, the conversation and its view |
 //! | `event` | input events, bus events and the bus, runtime events |
-//! | `peers` | asking other agents |
+//! | `peers` | requests to other agents |
 //! | `tool` | tools, the catalog of a step, handlers |
 //! | `crossing` | values that may be in another binary |
 //! | `pipeline` | the kinds of middleware, contexts, `Next`, chains, results |
 //! | `extension` | descriptors, and the handle through which an extension registers and acts |
-//! | `authoring` | what expansions call |
+//! | `authoring` | the traits and functions that macro expansions call |
 //! | `model`, `state`, `store` | the ports to models and to persistence, with built-in implementations |
 //! | `agent` | the builder, instances, turns |
 //! | `testing` | the harness for tests of extensions |
@@ -57,7 +58,7 @@ pub mod testing;
 #[doc(hidden)]
 pub mod linkage;
 
-/// A future that can be sent and stored: what dynamic dispatch of async functions gives.
+/// A boxed future that is `Send`: the return type of async functions in traits that are used as `dyn`.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 pub use name::{AgentName, EventId, ExtensionName, InstanceKey, MessageId, ToolCallId, ToolName, TraceId, TurnId};
