@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-const FOLDERS: [&str; 10] = [
+const FOLDERS: [&str; 11] = [
     "goondan-core/src",
     "goondan-core/src/agent",
+    "goondan-core/src/event",
     "goondan-core/src/store/file",
     "goondan-macros/src",
     "goondan-abi/src",

@@ -36,5 +36,4 @@ mod values;
 mod order;
 
 #[cfg(test)]
-
 mod schema;

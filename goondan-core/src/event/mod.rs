@@ -7,6 +7,7 @@ mod bus_event;
 mod input;
 mod pattern;
 mod runtime;
+mod span;
 mod standard;
 mod turn_info;
 
@@ -15,9 +16,8 @@ pub(crate) use bus::{Bus, Owner};
 pub use bus_event::{Event, EventArgs, EventHandler};
 pub use input::{AgentEvent, Auth, EventSource, Principal, ReplyTo};
 pub use pattern::{Deliveries, EventPattern};
-pub use runtime::{
-    ContentSource, EventScope, LlmInputMessage, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef,
-};
+pub use runtime::{ContentSource, EventScope, LlmInputMessage, RuntimeEvent, StepRef, TokenUsage, ToolCallRef};
+pub use span::{Span, SpanId};
 pub use standard::{
     AgentDelegate, AgentDelegationResult, AuthGranted, ExtensionCleanup, RepoAvailable, WorktreeMounted,
 };

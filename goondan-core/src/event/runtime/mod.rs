@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use payload::{ContentSource, LlmInputMessage, StepRef, TokenUsage, ToolCallRef};
-pub use scope::{EventScope, Span, SpanId};
+pub use scope::EventScope;
 
 use crate::outcome::ToolCallStatus;
 use payload::millis;

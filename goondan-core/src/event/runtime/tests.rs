@@ -7,6 +7,7 @@ use crate::conversation::{Content, MessageData, Part, Role, TextPart};
 use crate::error::ErrorCode;
 use crate::event::TurnInfo;
 use crate::event::{AgentEvent, Event};
+use crate::event::{Span, SpanId};
 use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
 
 fn scope() -> EventScope {
