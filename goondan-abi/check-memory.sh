@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Looks for misuse of memory in goondan-abi with the tools that are installed, and prints which those are:
 #  - Miri runs the unit tests. They are few, because most unsafe code needs a second binary, which Miri cannot load.
-#  - Valgrind runs the tests that load, run, cancel, panic and reload, in Rust and in C. It reports nothing at present, so
-#    there are no suppressions. It does not look for leaks: libraries and their descriptors are never freed, on purpose.
+#  - Valgrind runs the tests that load, run, cancel, panic and reload, in Rust and in C. It reports nothing at present,
+#    so there are no suppressions. It does not look for leaks: libraries and their descriptors are never freed, on
+#    purpose.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

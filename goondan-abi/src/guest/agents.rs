@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use goondan_core::linkage::{WireAgentRequest, WireAgentResponse};
 use goondan_core::{AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Result, Ticket};
 
-use super::link::Link;
+use super::call::CallRef;
 use super::{host, missing};
 use crate::bytes::{OwnedBuffer, ask};
 use crate::future::{Imported, NoScope};
@@ -13,22 +13,22 @@ use crate::table::{Future, Text};
 
 type Start = unsafe extern "C" fn(*const c_void, Text) -> Future;
 
-async fn send(link: Link, start: Start, request: AgentRequest) -> Result<OwnedBuffer> {
+async fn send(call: CallRef, start: Start, request: AgentRequest) -> Result<OwnedBuffer> {
     let future = {
         let request = serde_json::to_vec(&WireAgentRequest::from(request))?;
-        // SAFETY: By the contract of `Link::new`, the call outlives this future; the text is borrowed for this
+        // SAFETY: By the contract of `CallRef::new`, the call outlives this future; the text is borrowed for this
         // function.
-        unsafe { start(link.raw(), Text::new(&request)) }
+        unsafe { start(call.raw(), Text::new(&request)) }
     };
     // SAFETY: The host just returned the future, which has no other owner.
     unsafe { Imported::new(future, NoScope) }.await
 }
 
-impl AgentsHost for Link {
+impl AgentsHost for CallRef {
     fn request(&self, request: AgentRequest) -> BoxFuture<'_, Result<AgentResponse>> {
-        let link = *self;
+        let call = *self;
         Box::pin(async move {
-            let answer = send(link, host().run_request, request).await?;
+            let answer = send(call, host().run_request, request).await?;
             Ok(answer.parse::<WireAgentResponse>()?.into())
         })
     }
@@ -36,18 +36,18 @@ impl AgentsHost for Link {
     fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
         let request = serde_json::to_vec(&WireAgentRequest::from(request))?;
         let request = Text::new(&request);
-        // SAFETY: By the contract of `Link::new`, the call is valid; the text is borrowed for this function.
+        // SAFETY: By the contract of `CallRef::new`, the call is valid; the text is borrowed for this function.
         let ticket = ask(|output| unsafe { (host().run_request_later)(self.raw(), request, output) })?;
         Ok(Ticket { correlation_id: ticket.ok_or_else(|| missing("ticket"))?.text() })
     }
 
     fn send(&self, request: AgentRequest) -> BoxFuture<'_, Result<bool>> {
-        let link = *self;
-        Box::pin(async move { send(link, host().run_send, request).await?.parse() })
+        let call = *self;
+        Box::pin(async move { send(call, host().run_send, request).await?.parse() })
     }
 
     fn list(&self) -> Vec<AgentName> {
-        // SAFETY: By the contract of `Link::new`, the call is valid.
+        // SAFETY: By the contract of `CallRef::new`, the call is valid.
         let list = ask(|output| unsafe { (host().run_agents)(self.raw(), output) });
         let list = list.and_then(|list| list.ok_or_else(|| missing("agents"))?.parse());
         list.unwrap_or_else(|error| {

@@ -29,16 +29,16 @@ impl MiddlewareRun {
 
 impl ConversationHost for MiddlewareRun {
     fn message_count(&self, snapshot: Snapshot) -> usize {
-        self.link.message_count(snapshot)
+        self.call.message_count(snapshot)
     }
 
     fn message_from(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)> {
-        let message = self.link.message(snapshot, cursor, host().run_message_from);
+        let message = self.call.message(snapshot, cursor, host().run_message_from);
         self.found(snapshot, message).map(|(found, message)| (found, message.next))
     }
 
     fn message_before(&self, snapshot: Snapshot, cursor: usize) -> Option<(MessageRef<'_>, usize)> {
-        let message = self.link.message(snapshot, cursor, host().run_message_before);
+        let message = self.call.message(snapshot, cursor, host().run_message_before);
         self.found(snapshot, message).map(|(found, message)| (found, message.cursor))
     }
 
@@ -49,10 +49,10 @@ impl ConversationHost for MiddlewareRun {
 
 impl RemoteConversation for MiddlewareRun {
     fn text(&self, snapshot: Snapshot, cursor: usize) -> String {
-        self.link.read_message(snapshot, cursor, "text").map_or_else(|_| String::new(), |text| text.text())
+        self.call.read_message(snapshot, cursor, "text").map_or_else(|_| String::new(), |text| text.text())
     }
 
     fn read(&self, snapshot: Snapshot, cursor: usize, field: &'static str) -> Result<Vec<u8>> {
-        Ok(self.link.read_message(snapshot, cursor, field)?.bytes().to_vec())
+        Ok(self.call.read_message(snapshot, cursor, field)?.bytes().to_vec())
     }
 }

@@ -48,7 +48,7 @@ macro_rules! guest_kind {
                 if let Err(error) = self.flush() {
                     return CoreRun::local(async { Err(error) });
                 }
-                self.next = Some(self.link.next());
+                self.next = Some(self.call.next());
                 CoreRun::remote(self)
             }
         }

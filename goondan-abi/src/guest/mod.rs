@@ -6,15 +6,15 @@
 //! - `object`: the middlewares and handlers that the host calls
 //! - `kind`, `run`, `conversation`, `result`: behind the context of a middleware
 //! - `tool`: behind the context of a tool
-//! - `link`, `agents`: calls of the host
+//! - `call`, `agents`: the functions `run_…` of the host
 //! - `runtime`, `log`: one for the whole library
 
 mod agents;
+mod call;
 mod conversation;
 mod entry;
 mod extension;
 mod kind;
-mod link;
 mod log;
 mod object;
 mod result;

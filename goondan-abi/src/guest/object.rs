@@ -8,8 +8,8 @@ use goondan_core::{CleanupHandler, Event, EventHandler, Result, ToolContext, Too
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::call::CallRef;
 use super::kind::GuestKind;
-use super::link::Link;
 use super::run::MiddlewareRun;
 use super::runtime::{RuntimeRef, RuntimeScope};
 use super::tool::ToolRun;
@@ -25,7 +25,7 @@ pub(super) trait Callable: Send + Sync + 'static {
     /// Parses the input, whose bytes are borrowed only until the future is created.
     fn read(input: &[u8]) -> Result<Self::Input>;
     /// Runs one call.
-    fn call(&self, link: Link, input: Self::Input) -> impl Future<Output = Result<Buffer>> + Send;
+    fn call(&self, call: CallRef, input: Self::Input) -> impl Future<Output = Result<Buffer>> + Send;
 }
 
 /// Passes the ownership of `callable` to the host.
@@ -41,12 +41,12 @@ pub(super) fn object<C: Callable>(callable: C) -> Object {
             // SAFETY: The contract makes the host pass the data of this object, which it drops after all its futures.
             let Self(callable, _) = unsafe { &*data.cast::<Self>() };
             // SAFETY: The contract makes `call` valid until the future is dropped.
-            let link = unsafe { Link::new(call) };
+            let call = unsafe { CallRef::new(call) };
             // SAFETY: The contract makes the text valid for this call.
             let input = catch_or_log("reading the input of a call", || C::read(unsafe { input.bytes() }));
             match input {
                 // SAFETY: The future borrows the object, which the host drops after it.
-                Some(Ok(input)) => unsafe { export(RuntimeScope, callable.call(link, input)) },
+                Some(Ok(input)) => unsafe { export(RuntimeScope, callable.call(call, input)) },
                 // SAFETY: The future borrows nothing.
                 Some(Err(error)) => unsafe { export(RuntimeScope, async move { Err(error) }) },
                 // SAFETY: The future borrows nothing.
@@ -78,8 +78,8 @@ where
         Ok(())
     }
 
-    async fn call(&self, link: Link, (): ()) -> Result<Buffer> {
-        let mut run = MiddlewareRun::new(link);
+    async fn call(&self, call: CallRef, (): ()) -> Result<Buffer> {
+        let mut run = MiddlewareRun::new(call);
         let result = self.run(K::host(&mut run)).await;
         // Dropping writes the last changes to the host before the outer layers read them, also after a failure.
         drop(run);
@@ -100,8 +100,8 @@ impl Callable for Tool {
         Ok(serde_json::from_slice(input)?)
     }
 
-    async fn call(&self, link: Link, input: Value) -> Result<Buffer> {
-        let run = ToolRun::new(link)?;
+    async fn call(&self, call: CallRef, input: Value) -> Result<Buffer> {
+        let run = ToolRun::new(call)?;
         Buffer::json(&self.0.call(&ToolContext::new(&run), input).await?)
     }
 }
@@ -123,7 +123,7 @@ impl Callable for Subscriber {
         Event::new(name, args)
     }
 
-    async fn call(&self, _: Link, event: Event) -> Result<Buffer> {
+    async fn call(&self, _: CallRef, event: Event) -> Result<Buffer> {
         self.0.handle(&event).await.map(|()| Buffer::EMPTY)
     }
 }
@@ -138,7 +138,7 @@ impl Callable for Cleanup {
         Ok(())
     }
 
-    async fn call(&self, _: Link, (): ()) -> Result<Buffer> {
+    async fn call(&self, _: CallRef, (): ()) -> Result<Buffer> {
         self.0.clean_up().await.map(|()| Buffer::EMPTY)
     }
 }

@@ -11,13 +11,13 @@ use serde::de::DeserializeOwned;
 use serde_json::de::StrRead;
 use serde_json::{Map, Value};
 
-use super::link::Link;
+use super::call::CallRef;
 use crate::future::{Imported, NoScope};
 use crate::json_map;
 
 /// The host behind the context of a middleware.
 pub(super) struct MiddlewareRun {
-    pub(super) link: Link,
+    pub(super) call: CallRef,
     /// The rest of the chain, while it runs.
     pub(super) next: Option<Imported<NoScope>>,
     /// Created by the first read, because many layers read no field.
@@ -34,8 +34,8 @@ struct Fields {
     index: OnceLock<u32>,
     catalog: Cached<ToolCatalog>,
     args: Cached<Map<String, Value>>,
-    call: OnceLock<ToolCallId>,
-    tool: OnceLock<String>,
+    call_id: OnceLock<ToolCallId>,
+    tool_name: OnceLock<String>,
 }
 
 /// A copy of a field that a middleware can change.
@@ -82,8 +82,8 @@ const MAX_KEPT: usize = 1024;
 /// # Panics
 /// If the host breaks the contract. The panic is caught within the library and reported to the host.
 #[expect(clippy::panic, reason = "the accessors of a context cannot return an error")]
-fn read<T: DeserializeOwned>(link: Link, field: &str) -> T {
-    let value = link.read(field).and_then(|json| json.parse());
+fn read<T: DeserializeOwned>(call: CallRef, field: &str) -> T {
+    let value = call.read(field).and_then(|json| json.parse());
     value.unwrap_or_else(|error| panic!("the host gave no `{field}`: {error}"))
 }
 
@@ -92,10 +92,10 @@ fn read<T: DeserializeOwned>(link: Link, field: &str) -> T {
 /// # Panics
 /// As [`read`].
 #[expect(clippy::panic, reason = "the accessors of a context cannot return an error")]
-fn read_metadata(link: Link) -> Map<String, Value> {
+fn read_metadata(call: CallRef) -> Map<String, Value> {
     // A thread that is ending has no thread-locals any more.
     let mut metadata = METADATA.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    let read = link.read("metadata").and_then(|json| {
+    let read = call.read("metadata").and_then(|json| {
         // SAFETY: The contract makes JSON of the host UTF-8.
         json_map::overwrite(&mut metadata, StrRead::new(unsafe { json.str_unchecked() }))
     });
@@ -103,13 +103,13 @@ fn read_metadata(link: Link) -> Map<String, Value> {
     metadata
 }
 
-fn read_catalog(link: Link) -> ToolCatalog {
-    read::<Vec<WireToolItem<'_>>>(link, "toolCatalog").into_iter().map(ToolItem::from).collect()
+fn read_catalog(call: CallRef) -> ToolCatalog {
+    read::<Vec<WireToolItem<'_>>>(call, "toolCatalog").into_iter().map(ToolItem::from).collect()
 }
 
 impl MiddlewareRun {
-    pub(super) fn new(link: Link) -> Self {
-        Self { link, next: None, fields: OnceLock::new() }
+    pub(super) fn new(call: CallRef) -> Self {
+        Self { call, next: None, fields: OnceLock::new() }
     }
 
     /// Writes the changed fields to the host and drops all copies, which `next` may make outdated.
@@ -120,23 +120,23 @@ impl MiddlewareRun {
         let Some(fields) = self.fields.take() else { return Ok(()) };
         if let Some(metadata) = fields.metadata.into_changed() {
             let json = serde_json::to_vec(&metadata)?;
-            self.link.write("metadata", &json)?;
+            self.call.write("metadata", &json)?;
             if json.len() <= MAX_KEPT {
                 _ = METADATA.try_with(|kept| kept.set(Some(metadata)));
             }
         }
         if let Some(args) = fields.args.into_changed() {
-            self.link.write("args", &serde_json::to_vec(&args)?)?;
+            self.call.write("args", &serde_json::to_vec(&args)?)?;
         }
         if let Some(catalog) = fields.catalog.into_changed() {
             let items: Vec<_> = catalog.iter().map(WireToolItem::from).collect();
-            self.link.write("toolCatalog", &serde_json::to_vec(&items)?)?;
+            self.call.write("toolCatalog", &serde_json::to_vec(&items)?)?;
         }
         Ok(())
     }
 
     pub(super) fn events(&self) -> &[MessageEvent] {
-        self.fields().events.get_or_init(|| read(self.link, "events"))
+        self.fields().events.get_or_init(|| read(self.call, "events"))
     }
 
     fn fields(&self) -> &Fields {
@@ -150,33 +150,33 @@ impl MiddlewareRun {
     }
 
     pub(super) fn index(&self) -> u32 {
-        *self.fields().index.get_or_init(|| read(self.link, "stepIndex"))
+        *self.fields().index.get_or_init(|| read(self.call, "stepIndex"))
     }
 
     pub(super) fn catalog(&self) -> &ToolCatalog {
-        self.fields().catalog.get(|| read_catalog(self.link))
+        self.fields().catalog.get(|| read_catalog(self.call))
     }
 
     pub(super) fn catalog_mut(&mut self) -> &mut ToolCatalog {
-        let link = self.link;
-        self.fields_mut().catalog.get_mut(|| read_catalog(link))
+        let call = self.call;
+        self.fields_mut().catalog.get_mut(|| read_catalog(call))
     }
 
     pub(super) fn tool_call(&self) -> &ToolCallId {
-        self.fields().call.get_or_init(|| read(self.link, "callId"))
+        self.fields().call_id.get_or_init(|| read(self.call, "callId"))
     }
 
     pub(super) fn tool(&self) -> &str {
-        self.fields().tool.get_or_init(|| read(self.link, "toolName"))
+        self.fields().tool_name.get_or_init(|| read(self.call, "toolName"))
     }
 
     pub(super) fn arguments(&self) -> &Map<String, Value> {
-        self.fields().args.get(|| read(self.link, "args"))
+        self.fields().args.get(|| read(self.call, "args"))
     }
 
     pub(super) fn arguments_mut(&mut self) -> &mut Map<String, Value> {
-        let link = self.link;
-        self.fields_mut().args.get_mut(|| read(link, "args"))
+        let call = self.call;
+        self.fields_mut().args.get_mut(|| read(call, "args"))
     }
 }
 
@@ -191,16 +191,16 @@ impl Drop for MiddlewareRun {
 
 impl RunHost for MiddlewareRun {
     fn scope(&self) -> &TurnInfo {
-        self.fields().scope.get_or_init(|| Box::new(read::<WireScope<'_>>(self.link, "scope").into()))
+        self.fields().scope.get_or_init(|| Box::new(read::<WireScope<'_>>(self.call, "scope").into()))
     }
 
     fn metadata(&self) -> &Map<String, Value> {
-        self.fields().metadata.get(|| read_metadata(self.link))
+        self.fields().metadata.get(|| read_metadata(self.call))
     }
 
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
-        let link = self.link;
-        self.fields_mut().metadata.get_mut(|| read_metadata(link))
+        let call = self.call;
+        self.fields_mut().metadata.get_mut(|| read_metadata(call))
     }
 }
 
@@ -210,14 +210,14 @@ impl MessageHost for MiddlewareRun {
     }
 
     fn agents(&self) -> &dyn AgentsHost {
-        &self.link
+        &self.call
     }
 
     fn emit(&mut self, event: MessageEvent) {
         if let Some(fields) = self.fields.get_mut() {
             fields.events.take();
         }
-        if let Err(error) = self.link.emit(&event) {
+        if let Err(error) = self.call.emit(&event) {
             tracing::error!("a message event was lost: {error}");
         }
     }

@@ -78,7 +78,7 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Enters the runtime. Whoever enters must own a [`RuntimeRef`] until the guard is dropped.
+/// Enters the runtime. The caller of `enter` must own a [`RuntimeRef`] until the guard is dropped.
 pub(super) struct RuntimeScope;
 
 /// Leaves the runtime when it is dropped.

@@ -8,27 +8,27 @@ use goondan_core::linkage::WireScope;
 use goondan_core::{AgentsHost, LogHost, LogLevel, Logger, Message, Result, ToolCallId, ToolName};
 use serde_json::{Map, Value};
 
+use super::call::CallRef;
 use super::host;
-use super::link::Link;
 use super::log::{fields_json, level_number};
 use crate::table::Text;
 
 /// The host behind the `ToolContext` of one call. Fields are read from the host when they are first accessed.
 pub(super) struct ToolRun {
-    link: Link,
-    call: ToolCallId,
-    tool: ToolName,
+    call: CallRef,
+    call_id: ToolCallId,
+    tool_name: ToolName,
     scope: OnceLock<TurnInfo>,
     message: OnceLock<Message>,
     workdir: OnceLock<PathBuf>,
 }
 
 impl ToolRun {
-    pub(super) fn new(link: Link) -> Result<Self> {
+    pub(super) fn new(call: CallRef) -> Result<Self> {
         Ok(Self {
-            link,
-            call: link.read("callId")?.parse()?,
-            tool: link.read("toolName")?.parse()?,
+            call,
+            call_id: call.read("callId")?.parse()?,
+            tool_name: call.read("toolName")?.parse()?,
             scope: OnceLock::new(),
             message: OnceLock::new(),
             workdir: OnceLock::new(),
@@ -42,17 +42,17 @@ impl ToolHost for ToolRun {
     #[expect(clippy::panic, reason = "the accessors of a context cannot return an error")]
     fn scope(&self) -> &TurnInfo {
         self.scope.get_or_init(|| {
-            let scope = self.link.read("scope").and_then(|json| json.parse::<WireScope<'_>>());
+            let scope = self.call.read("scope").and_then(|json| json.parse::<WireScope<'_>>());
             scope.unwrap_or_else(|error| panic!("the host gave no scope: {error}")).into()
         })
     }
 
     fn call_id(&self) -> &ToolCallId {
-        &self.call
+        &self.call_id
     }
 
     fn tool_name(&self) -> &ToolName {
-        &self.tool
+        &self.tool_name
     }
 
     /// # Panics
@@ -60,7 +60,7 @@ impl ToolHost for ToolRun {
     #[expect(clippy::panic, reason = "the accessors of a context cannot return an error")]
     fn message(&self) -> &Message {
         self.message.get_or_init(|| {
-            let message = self.link.read("message").and_then(|json| json.parse());
+            let message = self.call.read("message").and_then(|json| json.parse());
             message.unwrap_or_else(|error| panic!("the host gave no message: {error}"))
         })
     }
@@ -69,7 +69,7 @@ impl ToolHost for ToolRun {
         match self.workdir.get() {
             Some(workdir) => Ok(workdir),
             None => {
-                let workdir = self.link.read("workdir")?.parse()?;
+                let workdir = self.call.read("workdir")?.parse()?;
                 Ok(self.workdir.get_or_init(|| workdir))
             }
         }
@@ -80,14 +80,14 @@ impl ToolHost for ToolRun {
     }
 
     fn agents(&self) -> &dyn AgentsHost {
-        &self.link
+        &self.call
     }
 }
 
 impl LogHost for ToolRun {
     fn log(&self, level: LogLevel, text: &str, fields: &Map<String, Value>) {
         let (level, fields) = (level_number(level), fields_json(fields));
-        // SAFETY: By the contract of `Link::new`, the call is valid; the texts are borrowed for this function.
-        unsafe { (host().run_log)(self.link.raw(), level, Text::new(text.as_bytes()), Text::new(&fields)) };
+        // SAFETY: By the contract of `CallRef::new`, the call is valid; the texts are borrowed for this function.
+        unsafe { (host().run_log)(self.call.raw(), level, Text::new(text.as_bytes()), Text::new(&fields)) };
     }
 }

@@ -125,8 +125,8 @@ pub fn host_table() -> &'static HostTable {
 fn open(inspected: &Inspected, copy: &Path) -> Result<&'static Declaration> {
     let failed = |error: libloading::Error| {
         Error::new(ErrorCode::EXT_LOAD, format!("`{}` cannot be loaded: {error}", inspected.path.display())).suggest(
-            "the message of the system above names what is missing, often another library; one in the directory of this \
-             one is not found there, because libraries are loaded from copies",
+            "the message of the system above names what is missing, often another library; one in the directory of \
+             this one is not found there, because libraries are loaded from copies",
         )
     };
     // SAFETY: Loading runs the initializers of the library; the user who names a library trusts its code, as

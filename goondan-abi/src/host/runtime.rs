@@ -1,5 +1,5 @@
-//! The host's tokio runtime around code that a library polls. A library may poll on a thread of its own runtime, on
-//! which the timers and tasks of the host would find no runtime of theirs.
+//! The host's tokio runtime around code that a library polls. A library may poll on a thread of its own runtime, where
+//! tokio of the host finds no runtime for its timers and tasks.
 
 use std::cell::Cell;
 

@@ -13,17 +13,17 @@ use crate::table::{self, BASE, Message, NOW, Text};
 /// The pointer by which the host knows one call of this library. It is valid until the future of that call is
 /// dropped.
 #[derive(Clone, Copy)]
-pub(super) struct Link(*const c_void);
+pub(super) struct CallRef(*const c_void);
 
 // SAFETY: The contract allows calling the functions of the host with it from any thread.
-unsafe impl Send for Link {}
+unsafe impl Send for CallRef {}
 // SAFETY: As above. The contract also allows concurrent calls, except of functions that change the run, which
 // `MiddlewareRun` calls only with `&mut self`.
-unsafe impl Sync for Link {}
+unsafe impl Sync for CallRef {}
 
-impl Link {
+impl CallRef {
     /// # Safety
-    /// `call` must be valid for as long as the link, its copies, and what is borrowed through them are used.
+    /// `call` must be valid for as long as this, its copies, and what is borrowed through them are used.
     pub(super) unsafe fn new(call: *const c_void) -> Self {
         Self(call)
     }
