@@ -3,9 +3,14 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use goondan_core::host::{StepHost, ToolCallHost, TurnHost};
 use goondan_core::linkage::{CoreRun, RemoteCore, RemoteResult};
-use goondan_core::{Kind, Result, Step, ToolCall, Turn};
+use goondan_core::{
+    Kind, Result, Step, StepResult, ToolCall, ToolCallId, ToolCallResult, ToolCatalog, Turn, TurnResult, context_fields,
+};
+use serde_json::{Map, Value};
 
+use super::fields::read;
 use super::run::MiddlewareRun;
 use super::{missing, result};
 use crate::table::{STEP, TOOL_CALL, TURN};
@@ -35,57 +40,9 @@ macro_rules! guest_kind {
         impl GuestKind for $kind {
             const NUMBER: u32 = $number;
 
-            fn host(run: &mut MiddlewareRun) -> &mut (dyn goondan_core::host::$host + '_) {
+            fn host(run: &mut MiddlewareRun) -> &mut (dyn $host + '_) {
                 run
             }
-        }
-
-        impl goondan_core::host::$host for MiddlewareRun {
-            guest_kind!(@members $kind);
-
-            fn run_core(&mut self) -> CoreRun<'_, <$kind as Kind>::Output> {
-                // The inner layers must see the changes of this layer, and this layer must see theirs.
-                if let Err(error) = self.flush() {
-                    return CoreRun::local(async { Err(error) });
-                }
-                self.next = Some(self.call.next());
-                CoreRun::remote(self)
-            }
-        }
-    };
-    (@members Turn) => {};
-    (@members Step) => {
-        fn step_index(&self) -> u32 {
-            self.index()
-        }
-
-        fn tool_catalog(&self) -> &goondan_core::ToolCatalog {
-            self.catalog()
-        }
-
-        fn tool_catalog_mut(&mut self) -> &mut goondan_core::ToolCatalog {
-            self.catalog_mut()
-        }
-    };
-    (@members ToolCall) => {
-        fn step_index(&self) -> u32 {
-            self.index()
-        }
-
-        fn call_id(&self) -> &goondan_core::ToolCallId {
-            self.tool_call()
-        }
-
-        fn tool_name(&self) -> &str {
-            self.tool()
-        }
-
-        fn args(&self) -> &serde_json::Map<String, serde_json::Value> {
-            self.arguments()
-        }
-
-        fn args_mut(&mut self) -> &mut serde_json::Map<String, serde_json::Value> {
-            self.arguments_mut()
         }
     };
 }
@@ -93,3 +50,65 @@ macro_rules! guest_kind {
 guest_kind!(Turn, TurnHost, TURN);
 guest_kind!(Step, StepHost, STEP);
 guest_kind!(ToolCall, ToolCallHost, TOOL_CALL);
+
+impl MiddlewareRun {
+    fn run_next<T>(&mut self) -> CoreRun<'_, T> {
+        // The inner layers must see the changes of this layer, and this layer must see theirs.
+        if let Err(error) = self.flush() {
+            return CoreRun::local(async { Err(error) });
+        }
+        self.next = Some(self.call.next());
+        CoreRun::remote(self)
+    }
+}
+
+impl TurnHost for MiddlewareRun {
+    fn run_core(&mut self) -> CoreRun<'_, TurnResult> {
+        self.run_next()
+    }
+}
+
+/// Implements the host traits of the kinds that have fields.
+macro_rules! implement {
+    ($(
+        $kind:ident($context:ident) {
+            $($mode:ident $name:ident: $type:ty = $json:literal { $(#[doc = $doc:literal])* }
+                $($name_mut:ident { $(#[doc = $doc_mut:literal])* })?;)*
+        } host $host:ident: $base:ident, core $output:ident, copies $copies:ident: $fields:ident;
+    )*) => {
+        $(
+            impl $host for MiddlewareRun {
+                $(
+                    implement! { @method $mode $copies $name $type, $json }
+                    $(
+                        fn $name_mut(&mut self) -> &mut $type {
+                            let call = self.call;
+                            self.of_kind_mut().$copies.$name.get_mut(|| read(call, $json))
+                        }
+                    )?
+                )*
+
+                fn run_core(&mut self) -> CoreRun<'_, $output> {
+                    self.run_next()
+                }
+            }
+        )*
+    };
+    (@method copy $copies:ident $name:ident $type:ty, $json:literal) => {
+        fn $name(&self) -> $type {
+            *self.of_kind().$copies.$name.get(|| read(self.call, $json))
+        }
+    };
+    (@method text $copies:ident $name:ident $type:ty, $json:literal) => {
+        fn $name(&self) -> &str {
+            self.of_kind().$copies.$name.get(|| read(self.call, $json))
+        }
+    };
+    (@method $mode:ident $copies:ident $name:ident $type:ty, $json:literal) => {
+        fn $name(&self) -> &$type {
+            self.of_kind().$copies.$name.get(|| read(self.call, $json))
+        }
+    };
+}
+
+context_fields!(implement);

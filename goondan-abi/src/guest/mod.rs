@@ -14,6 +14,7 @@ mod call;
 mod conversation;
 mod entry;
 mod extension;
+mod fields;
 mod kind;
 mod log;
 mod object;

@@ -5,13 +5,13 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 
 use goondan_core::host::{ConversationHost, MessageHost, RunHost};
-use goondan_core::linkage::{WireScope, WireToolItem};
-use goondan_core::{AgentsHost, MessageEvent, Result, ToolCallId, ToolCatalog, ToolItem, TurnInfo};
-use serde::de::DeserializeOwned;
+use goondan_core::linkage::WireScope;
+use goondan_core::{AgentsHost, MessageEvent, Result, TurnInfo};
 use serde_json::de::StrRead;
 use serde_json::{Map, Value};
 
 use super::call::CallRef;
+use super::fields::{Cached, KindFields, read_with};
 use crate::future::{Imported, NoScope};
 use crate::json_map;
 
@@ -31,41 +31,7 @@ struct Fields {
     scope: OnceLock<Box<TurnInfo>>,
     metadata: Cached<Map<String, Value>>,
     events: OnceLock<Vec<MessageEvent>>,
-    index: OnceLock<u32>,
-    catalog: Cached<ToolCatalog>,
-    args: Cached<Map<String, Value>>,
-    call_id: OnceLock<ToolCallId>,
-    tool_name: OnceLock<String>,
-}
-
-/// A copy of a field that a middleware can change.
-struct Cached<T> {
-    value: OnceLock<T>,
-    /// Whether the copy may differ from the field of the host.
-    changed: bool,
-}
-
-impl<T> Default for Cached<T> {
-    fn default() -> Self {
-        Self { value: OnceLock::new(), changed: false }
-    }
-}
-
-impl<T> Cached<T> {
-    fn get(&self, read: impl FnOnce() -> T) -> &T {
-        self.value.get_or_init(read)
-    }
-
-    #[expect(clippy::expect_used, reason = "`get_or_init` has just stored the value")]
-    fn get_mut(&mut self, read: impl FnOnce() -> T) -> &mut T {
-        self.changed = true;
-        self.value.get_or_init(read);
-        self.value.get_mut().expect("it is there")
-    }
-
-    fn into_changed(self) -> Option<T> {
-        if self.changed { self.value.into_inner() } else { None }
-    }
+    of_kind: KindFields,
 }
 
 thread_local! {
@@ -77,34 +43,14 @@ thread_local! {
 /// A map with more bytes of JSON is not kept in [`METADATA`].
 const MAX_KEPT: usize = 1024;
 
-/// Reads a field of the run.
-///
-/// # Panics
-/// If the host breaks the contract. The panic is caught within the library and reported to the host.
-#[expect(clippy::panic, reason = "the accessors of a context cannot return an error")]
-fn read<T: DeserializeOwned>(call: CallRef, field: &str) -> T {
-    let value = call.read(field).and_then(|json| json.parse());
-    value.unwrap_or_else(|error| panic!("the host gave no `{field}`: {error}"))
-}
-
-/// Reads the metadata.
-///
-/// # Panics
-/// As [`read`].
-#[expect(clippy::panic, reason = "the accessors of a context cannot return an error")]
 fn read_metadata(call: CallRef) -> Map<String, Value> {
     // A thread that is ending has no thread-locals any more.
     let mut metadata = METADATA.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    let read = call.read("metadata").and_then(|json| {
+    read_with(call, "metadata", |json| {
         // SAFETY: The contract makes JSON of the host UTF-8.
         json_map::overwrite(&mut metadata, StrRead::new(unsafe { json.str_unchecked() }))
     });
-    read.unwrap_or_else(|error| panic!("the host gave no `metadata`: {error}"));
     metadata
-}
-
-fn read_catalog(call: CallRef) -> ToolCatalog {
-    read::<Vec<WireToolItem<'_>>>(call, "toolCatalog").into_iter().map(ToolItem::from).collect()
 }
 
 impl MiddlewareRun {
@@ -125,18 +71,19 @@ impl MiddlewareRun {
                 _ = METADATA.try_with(|kept| kept.set(Some(metadata)));
             }
         }
-        if let Some(args) = fields.args.into_changed() {
-            self.call.write("args", &serde_json::to_vec(&args)?)?;
-        }
-        if let Some(catalog) = fields.catalog.into_changed() {
-            let items: Vec<_> = catalog.iter().map(WireToolItem::from).collect();
-            self.call.write("toolCatalog", &serde_json::to_vec(&items)?)?;
-        }
-        Ok(())
+        fields.of_kind.flush(self.call)
     }
 
     pub(super) fn events(&self) -> &[MessageEvent] {
-        self.fields().events.get_or_init(|| read(self.call, "events"))
+        self.fields().events.get_or_init(|| read_with(self.call, "events", |json| json.parse()))
+    }
+
+    pub(super) fn of_kind(&self) -> &KindFields {
+        &self.fields().of_kind
+    }
+
+    pub(super) fn of_kind_mut(&mut self) -> &mut KindFields {
+        &mut self.fields_mut().of_kind
     }
 
     fn fields(&self) -> &Fields {
@@ -147,36 +94,6 @@ impl MiddlewareRun {
     fn fields_mut(&mut self) -> &mut Fields {
         self.fields();
         self.fields.get_mut().expect("it is there")
-    }
-
-    pub(super) fn index(&self) -> u32 {
-        *self.fields().index.get_or_init(|| read(self.call, "stepIndex"))
-    }
-
-    pub(super) fn catalog(&self) -> &ToolCatalog {
-        self.fields().catalog.get(|| read_catalog(self.call))
-    }
-
-    pub(super) fn catalog_mut(&mut self) -> &mut ToolCatalog {
-        let call = self.call;
-        self.fields_mut().catalog.get_mut(|| read_catalog(call))
-    }
-
-    pub(super) fn tool_call(&self) -> &ToolCallId {
-        self.fields().call_id.get_or_init(|| read(self.call, "callId"))
-    }
-
-    pub(super) fn tool(&self) -> &str {
-        self.fields().tool_name.get_or_init(|| read(self.call, "toolName"))
-    }
-
-    pub(super) fn arguments(&self) -> &Map<String, Value> {
-        self.fields().args.get(|| read(self.call, "args"))
-    }
-
-    pub(super) fn arguments_mut(&mut self) -> &mut Map<String, Value> {
-        let call = self.call;
-        self.fields_mut().args.get_mut(|| read(call, "args"))
     }
 }
 
@@ -191,7 +108,9 @@ impl Drop for MiddlewareRun {
 
 impl RunHost for MiddlewareRun {
     fn scope(&self) -> &TurnInfo {
-        self.fields().scope.get_or_init(|| Box::new(read::<WireScope<'_>>(self.call, "scope").into()))
+        self.fields()
+            .scope
+            .get_or_init(|| Box::new(read_with(self.call, "scope", |json| json.parse::<WireScope<'_>>()).into()))
     }
 
     fn metadata(&self) -> &Map<String, Value> {

@@ -3,15 +3,13 @@
 use std::ptr::NonNull;
 
 use goondan_core::host::{ConversationHost, Snapshot, TurnInfo};
-use goondan_core::linkage::{WireScope, WireToolItem};
-use goondan_core::{
-    AgentsApi, Error, Kind, MessageEvent, Result, Step, StepContext, ToolCall, ToolCallContext, ToolContext, ToolItem,
-    Turn,
-};
+use goondan_core::linkage::WireScope;
+use goondan_core::{AgentsApi, Kind, MessageEvent, Result, Step, ToolCall, ToolContext, Turn};
 use serde_json::de::SliceRead;
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
+use super::fields::{ContextFields, unknown};
 use super::next::StartNext;
 use crate::future::{NoScope, export};
 use crate::json_map;
@@ -84,11 +82,6 @@ impl<K: Kind> MiddlewareCall<K> {
     }
 }
 
-/// The error for a field or function that this kind of call does not have.
-fn unknown(what: &str) -> Error {
-    Error::msg(format!("this call has no `{what}`"))
-}
-
 fn json(value: &(impl serde::Serialize + ?Sized)) -> Result<Vec<u8>> {
     Ok(serde_json::to_vec(value)?)
 }
@@ -123,8 +116,8 @@ impl Call<'_> {
             ("metadata", _) => json(self.metadata().ok_or_else(|| unknown(field))?),
             ("scope", _) => json(&WireScope::from(self.scope())),
             ("events", CallContext::Turn(_) | CallContext::Step(_)) => json(self.conversation()?.message_events()),
-            (_, CallContext::Step(run)) => read_step(run.ctx(), field),
-            (_, CallContext::ToolCall(run)) => read_tool_call(run.ctx(), field),
+            (_, CallContext::Step(run)) => run.ctx().read_field(field),
+            (_, CallContext::ToolCall(run)) => run.ctx().read_field(field),
             (_, CallContext::Tool(ctx)) => read_tool(Self::tool(ctx), field),
             (_, CallContext::Turn(_)) => Err(unknown(field)),
         }
@@ -151,16 +144,10 @@ impl Call<'_> {
                 let ctx = unsafe { run.ctx_mut() };
                 json_map::overwrite(ctx.metadata_mut(), SliceRead::new(json))?;
             }
-            ("toolCatalog", CallContext::Step(run)) => {
-                let items: Vec<WireToolItem<'_>> = serde_json::from_slice(json)?;
-                // SAFETY: As above.
-                *unsafe { run.ctx_mut() }.tool_catalog_mut() = items.into_iter().map(ToolItem::from).collect();
-            }
-            ("args", CallContext::ToolCall(run)) => {
-                // SAFETY: As above.
-                let ctx = unsafe { run.ctx_mut() };
-                *ctx.args_mut() = serde_json::from_slice(json)?;
-            }
+            // SAFETY: As above.
+            (_, CallContext::Step(run)) => unsafe { run.ctx_mut() }.write_field(field, json)?,
+            // SAFETY: As above.
+            (_, CallContext::ToolCall(run)) => unsafe { run.ctx_mut() }.write_field(field, json)?,
             _ => return Err(unknown(field)),
         }
         Ok(())
@@ -231,24 +218,6 @@ impl Call<'_> {
 
     pub(super) fn logger(&self) -> Option<goondan_core::Logger<'_>> {
         if let CallContext::Tool(ctx) = &self.context { Some(Self::tool(ctx).logger()) } else { None }
-    }
-}
-
-fn read_step(ctx: &StepContext<'_>, field: &str) -> Result<Vec<u8>> {
-    match field {
-        "stepIndex" => json(&ctx.step_index()),
-        "toolCatalog" => json(&ctx.tool_catalog().iter().map(WireToolItem::from).collect::<Vec<_>>()),
-        _ => Err(unknown(field)),
-    }
-}
-
-fn read_tool_call(ctx: &ToolCallContext<'_>, field: &str) -> Result<Vec<u8>> {
-    match field {
-        "stepIndex" => json(&ctx.step_index()),
-        "callId" => json(ctx.call_id()),
-        "toolName" => json(ctx.tool_name()),
-        "args" => json(ctx.args()),
-        _ => Err(unknown(field)),
     }
 }
 

@@ -14,6 +14,7 @@ mod descriptor;
 mod digest;
 mod elf;
 mod extension;
+mod fields;
 mod inspect;
 mod kind;
 mod load;

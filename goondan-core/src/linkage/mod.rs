@@ -16,4 +16,4 @@ pub use crate::conversation::RemoteMessage;
 pub use crate::crossing::{CoreRun, Crossing, RemoteCore, RemoteHost, RemoteResult, Returned};
 pub use crate::error::WireError;
 pub use crate::pipeline::Layer;
-pub use wire::{WireAgentRequest, WireAgentResponse, WireScope, WireToolItem};
+pub use wire::{WireAgentRequest, WireAgentResponse, WireField, WireScope, WireToolItem};

@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::event::AgentEvent;
-use crate::event::TurnInfo;
-use crate::name::{AgentName, InstanceKey, ToolName, TraceId, TurnId};
+use crate::error::Result;
+use crate::event::{AgentEvent, TurnInfo};
+use crate::name::{AgentName, InstanceKey, ToolCallId, ToolName, TraceId, TurnId};
 use crate::peers::{AgentRequest, AgentResponse};
-use crate::tool::{Effect, ToolItem, ToolSource};
+use crate::tool::{Effect, ToolCatalog, ToolItem, ToolSource};
 
 /// What stays the same during a turn.
 #[derive(Debug, Serialize, Deserialize)]
@@ -135,5 +135,48 @@ impl From<AgentResponse> for WireAgentResponse {
 impl From<WireAgentResponse> for AgentResponse {
     fn from(WireAgentResponse { target, response }: WireAgentResponse) -> Self {
         Self { target, response }
+    }
+}
+
+/// A field of a context, as it crosses to another binary.
+pub trait WireField: Sized {
+    /// Returns the JSON of the field.
+    ///
+    /// # Errors
+    /// When the value has no JSON form.
+    fn to_json(&self) -> Result<Vec<u8>>;
+    /// Returns the field that `json` holds.
+    ///
+    /// # Errors
+    /// When `json` is another value.
+    fn from_json(json: &[u8]) -> Result<Self>;
+}
+
+macro_rules! wire_fields {
+    ($($type:ty),*) => {
+        $(
+            impl WireField for $type {
+                fn to_json(&self) -> Result<Vec<u8>> {
+                    Ok(serde_json::to_vec(self)?)
+                }
+
+                fn from_json(json: &[u8]) -> Result<Self> {
+                    Ok(serde_json::from_slice(json)?)
+                }
+            }
+        )*
+    };
+}
+
+wire_fields!(u32, String, ToolCallId, Map<String, Value>);
+
+impl WireField for ToolCatalog {
+    fn to_json(&self) -> Result<Vec<u8>> {
+        Ok(serde_json::to_vec(&self.iter().map(WireToolItem::from).collect::<Vec<_>>())?)
+    }
+
+    fn from_json(json: &[u8]) -> Result<Self> {
+        let items: Vec<WireToolItem<'_>> = serde_json::from_slice(json)?;
+        Ok(items.into_iter().map(ToolItem::from).collect())
     }
 }

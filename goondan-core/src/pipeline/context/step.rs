@@ -1,25 +1,52 @@
-//! Owns the context of step middlewares.
+//! The context of step middlewares.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::host::StepHost;
+use super::fields::StepHost;
 use super::{message_members, shared_members};
 use crate::conversation::{ConversationView, MessageEvent, Source};
 use crate::event::{AgentEvent, TurnInfo};
 use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::peers::AgentsApi;
 use crate::pipeline::Frame;
-use crate::tool::ToolCatalog;
 
-/// The metadata key by which a step middleware chooses another model of the agent for the step: its name (API-11).
+/// The metadata key with which a step middleware chooses another model of the agent for the step, by the model's name.
+// API-11
 pub const MODEL_KEY: &str = "goondan.model";
 
-/// The metadata key by which a step middleware gives the model options: a JSON object (API-11).
+/// The metadata key with which a step middleware sets options of the model call: a JSON object.
+// API-11
 pub const MODEL_OPTIONS_KEY: &str = "goondan.modelOptions";
 
-/// What a step middleware sees: one model call and the tool calls that it triggers (CTX-02).
+/// The context of a step middleware: one model call and the tool calls that it asks for.
+///
+/// A function under `#[middleware(step)]` takes it as `&mut StepContext<'_>`. Before `next`, the middleware can change
+/// the conversation and the tools that the model sees, and choose the model and its options through the metadata.
+///
+/// ```
+/// use goondan::prelude::*;
+///
+/// # struct ReadOnly;
+/// # #[goondan::extension(name = "read-only")]
+/// # impl ReadOnly {
+/// #     #[init]
+/// #     fn new() -> Self {
+/// #         Self
+/// #     }
+/// #
+/// /// Offers the model only tools that read, after the first step.
+/// #[middleware(step)]
+/// async fn restrict(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+///     if ctx.step_index() > 0 {
+///         ctx.tool_catalog_mut().retain(|tool| tool.effect == goondan::Effect::Read);
+///     }
+///     next.run(ctx).await
+/// }
+/// # }
+/// ```
+// CTX-02
 pub struct StepContext<'a> {
     pub(crate) host: &'a mut dyn StepHost,
     pub(crate) frame: Frame<'a>,
@@ -29,28 +56,14 @@ impl StepContext<'_> {
     shared_members!();
     message_members!();
 
-    /// The turn that this step belongs to (CTX-14).
+    /// Returns the turn that this step belongs to.
+    // CTX-14
     pub fn turn(&self) -> &TurnInfo {
         self.host.scope()
     }
 
-    /// What started the turn.
+    /// Returns the input event that started the turn.
     pub fn input(&self) -> &AgentEvent {
         &self.host.scope().input
-    }
-
-    /// The step's index in its turn, from 0 (CTX-11).
-    pub fn step_index(&self) -> u32 {
-        self.host.step_index()
-    }
-
-    /// The tools that this step shows the model.
-    pub fn tool_catalog(&self) -> &ToolCatalog {
-        self.host.tool_catalog()
-    }
-
-    /// The same, to filter, extend and modify before `next` (CTX-05, CTX-06). The next step starts from all tools again.
-    pub fn tool_catalog_mut(&mut self) -> &mut ToolCatalog {
-        self.host.tool_catalog_mut()
     }
 }

@@ -1,14 +1,40 @@
-//! Owns the context of tool-call middlewares.
+//! The context of tool-call middlewares.
 
 use serde_json::{Map, Value};
 
-use super::host::ToolCallHost;
+use super::fields::ToolCallHost;
 use super::shared_members;
-use crate::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, TraceId, TurnId};
+use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::pipeline::Frame;
 
-/// What a tool-call middleware sees: one call that the model asked for (CTX-03). It has no way to other agents
-/// (AGENTS-02) and none to the messages.
+/// The context of a tool-call middleware: one call that the model asked for.
+///
+/// A function under `#[middleware(toolCall)]` takes it as `&mut ToolCallContext<'_>`. Before `next`, the middleware can
+/// change the arguments, or refuse the call by returning an error, which the model reads. It can reach neither the
+/// messages nor other agents.
+///
+/// ```
+/// use goondan::prelude::*;
+///
+/// # struct Sandbox;
+/// # #[goondan::extension(name = "sandbox")]
+/// # impl Sandbox {
+/// #     #[init]
+/// #     fn new() -> Self {
+/// #         Self
+/// #     }
+/// #
+/// /// Makes every command of the tool `shell__run` a dry run.
+/// #[middleware(toolCall)]
+/// async fn dry_run(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+///     if ctx.tool_name() == "shell__run" {
+///         ctx.args_mut().insert("dryRun".to_owned(), true.into());
+///     }
+///     next.run(ctx).await
+/// }
+/// # }
+/// ```
+// CTX-03, AGENTS-02
 pub struct ToolCallContext<'a> {
     pub(crate) host: &'a mut dyn ToolCallHost,
     pub(crate) frame: Frame<'a>,
@@ -16,30 +42,4 @@ pub struct ToolCallContext<'a> {
 
 impl ToolCallContext<'_> {
     shared_members!();
-
-    /// The index of the step that the call belongs to.
-    pub fn step_index(&self) -> u32 {
-        self.host.step_index()
-    }
-
-    /// The call (CTX-13).
-    pub fn call_id(&self) -> &ToolCallId {
-        self.host.call_id()
-    }
-
-    /// The tool's full name as the model wrote it. It may be one that does not exist: the call is refused after the
-    /// middlewares.
-    pub fn tool_name(&self) -> &str {
-        self.host.tool_name()
-    }
-
-    /// The arguments.
-    pub fn args(&self) -> &Map<String, Value> {
-        self.host.args()
-    }
-
-    /// The arguments, to change them before `next`: the handler gets what stands here (CTX-08).
-    pub fn args_mut(&mut self) -> &mut Map<String, Value> {
-        self.host.args_mut()
-    }
 }

@@ -1,4 +1,4 @@
-//! Owns the context of turn middlewares.
+//! The context of turn middlewares.
 
 use std::sync::Arc;
 
@@ -12,7 +12,33 @@ use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::peers::AgentsApi;
 use crate::pipeline::Frame;
 
-/// What a turn middleware sees: one input event on its way to an answer (CTX-01).
+/// The context of a turn middleware: the handling of one input event, until the answer.
+///
+/// A function under `#[middleware(turn)]` takes it as `&mut TurnContext<'_>`. The middleware can read and change the
+/// conversation, ask other agents, and share values with other middlewares through the metadata.
+///
+/// ```
+/// use goondan::prelude::*;
+///
+/// # struct Greeting;
+/// # #[goondan::extension(name = "greeting")]
+/// # impl Greeting {
+/// #     #[init]
+/// #     fn new() -> Self {
+/// #         Self
+/// #     }
+/// #
+/// /// Asks the model to greet in the first turn of a conversation.
+/// #[middleware(turn)]
+/// async fn greet(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+///     if ctx.conversation().len() == 1 {
+///         ctx.emit(MessageEvent::append(Message::user("Begin your answer with a greeting.")));
+///     }
+///     next.run(ctx).await
+/// }
+/// # }
+/// ```
+// CTX-01
 pub struct TurnContext<'a> {
     pub(crate) host: &'a mut dyn TurnHost,
     pub(crate) frame: Frame<'a>,
@@ -22,7 +48,9 @@ impl TurnContext<'_> {
     shared_members!();
     message_members!();
 
-    /// What started the turn (CTX-12). Its text is already the newest message of the conversation (D-13).
+    /// Returns the input event that started the turn. When the outermost layer runs, its text is the newest message of
+    /// the conversation already.
+    // CTX-12, D-13
     pub fn input(&self) -> &AgentEvent {
         &self.host.scope().input
     }

@@ -1,0 +1,94 @@
+//! The fields of one kind of context: copies of those that a middleware read, written back when it changed them.
+
+use std::sync::OnceLock;
+
+use goondan_core::linkage::WireField;
+use goondan_core::{Result, ToolCallId, ToolCatalog, context_fields};
+use serde_json::{Map, Value};
+
+use super::call::CallRef;
+use crate::bytes::OwnedBuffer;
+
+/// A copy of a field that a middleware can change.
+pub(super) struct Cached<T> {
+    value: OnceLock<T>,
+    /// Whether the copy may differ from the field of the host.
+    changed: bool,
+}
+
+impl<T> Default for Cached<T> {
+    fn default() -> Self {
+        Self { value: OnceLock::new(), changed: false }
+    }
+}
+
+impl<T> Cached<T> {
+    pub(super) fn get(&self, read: impl FnOnce() -> T) -> &T {
+        self.value.get_or_init(read)
+    }
+
+    #[expect(clippy::expect_used, reason = "`get_or_init` has just stored the value")]
+    pub(super) fn get_mut(&mut self, read: impl FnOnce() -> T) -> &mut T {
+        self.changed = true;
+        self.value.get_or_init(read);
+        self.value.get_mut().expect("it is there")
+    }
+
+    pub(super) fn into_changed(self) -> Option<T> {
+        if self.changed { self.value.into_inner() } else { None }
+    }
+}
+
+/// Reads a field of the run.
+pub(super) fn read<T: WireField>(call: CallRef, field: &str) -> T {
+    read_with(call, field, |json| T::from_json(json.bytes()))
+}
+
+/// Reads a field of the run with `parse`.
+///
+/// # Panics
+/// If the host breaks the contract. The panic is caught within the library and reported to the host.
+#[expect(clippy::panic, reason = "the accessors of a context cannot return an error")]
+pub(super) fn read_with<T>(call: CallRef, field: &str, parse: impl FnOnce(OwnedBuffer) -> Result<T>) -> T {
+    let value = call.read(field).and_then(parse);
+    value.unwrap_or_else(|error| panic!("the host gave no `{field}`: {error}"))
+}
+
+/// Declares the copies of all kinds.
+macro_rules! declare {
+    ($(
+        $kind:ident($context:ident) {
+            $($mode:ident $name:ident: $type:ty = $json:literal { $(#[doc = $doc:literal])* }
+                $($name_mut:ident { $(#[doc = $doc_mut:literal])* })?;)*
+        } host $host:ident: $base:ident, core $output:ident, copies $copies:ident: $fields:ident;
+    )*) => {
+        /// The copies of a run; only those of its kind are ever read.
+        #[derive(Default)]
+        pub(super) struct KindFields {
+            $(pub(super) $copies: $fields,)*
+        }
+
+        impl KindFields {
+            /// Writes the changed fields to the host.
+            pub(super) fn flush(self, call: CallRef) -> Result<()> {
+                $($(declare! { @flush $mode self call $copies $name $json })*)*
+                Ok(())
+            }
+        }
+
+        $(
+            #[derive(Default)]
+            pub(super) struct $fields {
+                $(pub(super) $name: Cached<$type>,)*
+            }
+        )*
+    };
+    (@flush change $self:ident $call:ident $copies:ident $name:ident $json:literal) => {
+        if let Some(value) = $self.$copies.$name.into_changed() {
+            $call.write($json, &value.to_json()?)?;
+        }
+    };
+    (@flush $mode:ident $($rest:tt)*) => {};
+}
+
+context_fields!(declare);
