@@ -1,4 +1,4 @@
-//! Owns the target `answer`: any answers of a model, and with them any tool name and any arguments.
+//! Target `answer`: any answers of a model, and with them any tool name and any arguments.
 
 use std::collections::HashMap;
 
@@ -35,15 +35,15 @@ impl Notes {
         Ok(input.text.len() + input.tags.len() + usize::from(input.priority.unwrap_or(0)) + rest)
     }
 
-    /// Says it back.
+    /// Returns its arguments.
     #[tool(name = "notes__echo")]
     async fn echo(&self, input: Value) -> Result<Value> {
         Ok(input)
     }
 }
 
-/// Lets a model answer with the lines of `data`: each is a response in JSON, the rest is text. The turn ends, and every
-/// call in the conversation has exactly one result.
+/// Runs a turn whose model answers with the lines of `data`, at most eight. A line is a response in JSON, or else plain
+/// text. The turn ends, and every call in the conversation has exactly one result.
 pub fn answer(data: &[u8]) {
     let answers = data.split(|byte| *byte == b'\n').take(8).map(|line| {
         let response = serde_json::from_slice(line);

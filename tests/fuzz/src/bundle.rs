@@ -1,10 +1,10 @@
-//! Owns the target `bundle`: any bytes as `goondan.yaml`.
+//! Target `bundle`: any bytes as `goondan.yaml`.
 
 use std::fs;
 
 use goondan::Bundle;
 
-/// Reads `data` as a bundle: it is one, or every fault says where it is, what is wrong, and what to do.
+/// Reads `data` as a bundle. If it is not one, every diagnostic has a message, a remedy, and a position in the file if any.
 pub fn bundle(data: &[u8]) {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("goondan.yaml");

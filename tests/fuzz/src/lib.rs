@@ -1,7 +1,7 @@
-//! What is fed to goondan from outside, and what must hold whatever that is. `fuzz/` at the root of the repository hands
-//! each target the inputs of libFuzzer; the test of this crate hands it those that are checked in.
+//! The fuzz targets: one for each kind of foreign bytes that goondan reads, and what must hold for every input.
 //!
-//! A target returns when all is well, and panics when something is wrong.
+//! `fuzz/` at the root of the repository runs them with libFuzzer. The test of this crate runs them with the inputs in
+//! `fuzz/corpus`. A target panics when an assertion fails.
 #![allow(clippy::panic, clippy::expect_used, clippy::missing_panics_doc)] // Targets are assertions.
 
 mod answer;
@@ -18,10 +18,10 @@ pub use names::names;
 pub use script::script;
 pub use store::store;
 
-/// Takes one input.
+/// A function that checks one input.
 pub type Target = fn(&[u8]);
 
-/// All targets, by the name of their corpus.
+/// All targets, each with its name, which is also the name of its corpus.
 pub const TARGETS: [(&str, Target); 6] = [
     ("answer", answer),
     ("bundle", bundle),
@@ -31,7 +31,7 @@ pub const TARGETS: [(&str, Target); 6] = [
     ("store", store),
 ];
 
-/// Runs a future that waits for nothing but timers.
+/// Runs a future on this thread, in a runtime with timers and without IO.
 fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     runtime.expect("a runtime without input and output can be built").block_on(future)

@@ -1,10 +1,10 @@
-//! Owns the target `library`: any file where a library of extensions is expected.
+//! Target `library`: any file where a library of extensions is expected.
 
 use std::io::Write;
 
 use goondan::{ErrorCode, Library};
 
-/// Reads a file that holds `data` as a library: it has extensions, or is refused with a reason and a remedy.
+/// Inspects a file with the bytes `data` as a library. It has extensions, or is refused with a reason and a remedy.
 pub fn library(data: &[u8]) {
     let mut file = tempfile::NamedTempFile::new().expect("a file");
     file.write_all(data).expect("written");

@@ -1,11 +1,11 @@
-//! Owns the target `names`: any text where a name is expected.
+//! Target `names`: any text where a name is expected.
 
 use std::sync::LazyLock;
 
 use goondan::{EventPattern, ExtensionName, InstanceKey, ToolName};
 use regex::Regex;
 
-/// The grammars as the requirements have them (TOOL-01, D-04); the code has them by hand.
+/// The grammars of the requirements (TOOL-01, D-04), which goondan parses by hand.
 static TOOL: LazyLock<Regex> =
     LazyLock::new(|| grammar(r"^[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*__[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*\z"));
 static KEBAB: LazyLock<Regex> = LazyLock::new(|| grammar(r"^[a-z][a-z0-9]*(-[a-z0-9]+)*\z"));
@@ -14,7 +14,7 @@ fn grammar(text: &str) -> Regex {
     Regex::new(text).expect("a grammar")
 }
 
-/// Reads `data` as every kind of name: what is accepted is what the grammar says, and comes back as it was.
+/// Reads `data` as every kind of name. A name is accepted exactly when the grammar accepts it, and is then unchanged.
 pub fn names(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let legal = TOOL.is_match(text) && text.len() <= 64;

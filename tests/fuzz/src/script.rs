@@ -1,4 +1,4 @@
-//! Owns the target `script`: any bytes as the script of a model.
+//! Target `script`: any bytes as the script of a scripted model.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use goondan::{Agent, ScriptItem, ScriptedModel};
 
 use crate::block_on;
 
-/// Reads `data` as a script, and plays it: it is a script, or the error names the file and the remedy.
+/// Reads `data` as a script and runs a turn with it. If it is not a script, the error names the file and a remedy.
 pub fn script(data: &[u8]) {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("script.yaml");
@@ -16,7 +16,7 @@ pub fn script(data: &[u8]) {
         Ok(items) => block_on(async {
             let agent = Agent::builder("bot").model(ScriptedModel::new(items)).build().await;
             let instance = agent.expect("an agent").instance("fuzz").await.expect("an instance");
-            // Scripts may fail on purpose, or have nothing to say.
+            // Scripts may fail on purpose, or end before the turn does.
             _ = instance.run("hello").await;
             instance.close().await.expect("whatever was said can be stored");
         }),

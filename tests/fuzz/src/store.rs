@@ -1,4 +1,4 @@
-//! Owns the target `store`: any bytes as the files of an instance.
+//! Target `store`: any bytes as the files of an instance.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,11 +10,11 @@ use goondan::{Conversation, InstanceId, Message, Result, Store};
 
 use crate::block_on;
 
-/// Parts the files in an input.
-const CUT: &[u8] = b"\n====\n";
+/// Separates the files of an input.
+const SEPARATOR: &[u8] = b"\n====\n";
 
-/// Opens an instance whose `base.jsonl`, `events.jsonl` and state file hold what `data` says: it is refused with a remedy,
-/// or it opens, the same every time, and a turn that was interrupted can be committed.
+/// Opens an instance whose `base.jsonl`, `events.jsonl` and state file are the three parts of `data`. It is refused with a
+/// remedy; or it opens, with the same content every time, and a turn that was interrupted can be committed.
 pub fn store(data: &[u8]) {
     let workspace = tempfile::tempdir().expect("a directory");
     let id: InstanceId = InstanceId { agent: "bot".parse().expect("a name"), key: "k".parse().expect("a key") };
@@ -52,8 +52,8 @@ pub fn store(data: &[u8]) {
 }
 
 fn files(data: &[u8]) -> [&[u8]; 3] {
-    let cut = |data: &[u8]| data.windows(CUT.len()).position(|window| window == CUT);
-    let split = |data| cut(data).map_or((data, &data[data.len()..]), |at| (&data[..at], &data[at + CUT.len()..]));
+    let end = |data: &[u8]| data.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
+    let split = |data| end(data).map_or((data, &data[data.len()..]), |at| (&data[..at], &data[at + SEPARATOR.len()..]));
     let (base, rest) = split(data);
     let (events, state) = split(rest);
     [base, events, if state.is_empty() { b"null" } else { state }]
@@ -64,7 +64,7 @@ fn write(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).expect("a file");
 }
 
-/// The instance; or nothing when it was refused in the way that a user can act on.
+/// Returns the opened instance, or `None` when it was refused with a remedy.
 fn refused_or(opened: Result<Opened>) -> Option<Opened> {
     opened.inspect_err(|error| assert!(error.suggestion().is_some(), "no remedy: {error:?}")).ok()
 }
@@ -72,7 +72,7 @@ fn refused_or(opened: Result<Opened>) -> Option<Opened> {
 fn conversation(opened: &Opened) -> Conversation {
     let (mut conversation, _) = Conversation::from_base(opened.base.iter().cloned());
     for event in opened.interrupted.iter().flat_map(|turn| &turn.events) {
-        conversation.apply(event.clone()).expect("events that were given out apply");
+        conversation.apply(event.clone()).expect("events of an opened instance apply");
     }
     conversation
 }
