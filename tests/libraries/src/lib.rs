@@ -1,4 +1,4 @@
-//! Owns building crates of this workspace as libraries, for the tests that load them.
+//! Builds crates of this workspace as libraries, for the tests that load them.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -6,38 +6,46 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How a crate is built.
+/// A build of a package as a library. The defaults are the profile `dev`, the toolchain of this workspace, and the default
+/// features of the package.
 #[derive(Clone, Debug)]
 pub struct Build {
     package: String,
     profile: String,
     toolchain: Option<String>,
+    default_features: bool,
 }
 
 impl Build {
-    /// In debug, by the toolchain of this workspace.
+    /// A build of `package` with the defaults.
     pub fn new(package: &str) -> Self {
-        Self { package: package.to_owned(), profile: "dev".to_owned(), toolchain: None }
+        Self { package: package.to_owned(), profile: "dev".to_owned(), toolchain: None, default_features: true }
     }
 
-    /// In another profile.
+    /// Builds in this profile.
     pub fn profile(self, profile: &str) -> Self {
         Self { profile: profile.to_owned(), ..self }
     }
 
-    /// By another toolchain, as rustup calls it.
+    /// Builds with this toolchain, named as rustup names it.
     pub fn toolchain(self, toolchain: &str) -> Self {
         Self { toolchain: Some(toolchain.to_owned()), ..self }
     }
 
-    /// Builds the library and gives its file. `directory` is the `CARGO_TARGET_TMPDIR` of the test, the same for all of
-    /// this workspace: libraries have a target directory of their own, because the one in use holds builds with other features.
+    /// Builds without the default features of the package.
+    pub fn no_default_features(self) -> Self {
+        Self { default_features: false, ..self }
+    }
+
+    /// Builds the library and returns its path. `directory` is the `CARGO_TARGET_TMPDIR` of the test, which is the same for
+    /// the whole workspace. Libraries have their own target directory in it, because builds with other features are in the
+    /// one in use, and cargo would replace them.
     ///
     /// # Panics
-    /// When it does not build.
+    /// When the build fails.
     pub fn run(&self, directory: &str) -> PathBuf {
-        let Self { package, profile, toolchain } = self;
-        // Each toolchain would build anew what another one has built.
+        let Self { package, profile, toolchain, default_features } = self;
+        // In a shared directory, each toolchain would rebuild what another one has built.
         let target = Path::new(directory).join(toolchain.as_deref().unwrap_or("libraries"));
         let mut cargo = match toolchain {
             None => Command::new(env!("CARGO")),
@@ -48,30 +56,34 @@ impl Build {
             }
         };
         cargo.args(["build", "--quiet", "--package", package, "--profile", profile]).arg("--target-dir").arg(&target);
+        if !default_features {
+            cargo.arg("--no-default-features");
+        }
         finish(cargo.current_dir(env!("CARGO_MANIFEST_DIR")));
         let directory = if profile == "dev" { "debug" } else { profile };
         target.join(directory).join(format!("lib{}.so", package.replace('-', "_")))
     }
 }
 
-/// The library that is written by hand against the frozen tables, compiled with `--cfg cfg`.
+/// Compiles the library that is written by hand against the frozen tables, with `--cfg cfg`, and returns its path.
 ///
 /// # Panics
 /// When it does not compile.
 pub fn by_hand(directory: &str, cfg: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../goondan-abi/tests/frozen/plugin.rs");
     let library = Path::new(directory).join(format!("libfrozen_{cfg}.so"));
-    // Several tests may compile it at the same time, in one process too.
+    // Several tests may compile it at the same time, in other processes and in this one: each compiles in its own
+    // directory and moves the result.
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let place = Path::new(directory).join(format!("frozen-{cfg}-{}-{count}", std::process::id()));
-    fs::create_dir_all(&place).unwrap();
-    let built = place.join("lib.so");
+    let scratch = Path::new(directory).join(format!("frozen-{cfg}-{}-{count}", std::process::id()));
+    fs::create_dir_all(&scratch).unwrap();
+    let built = scratch.join("lib.so");
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--cfg", cfg]).arg("-o").arg(&built).arg(source);
     finish(rustc.args(["-A", "unexpected_cfgs"]));
     fs::rename(&built, &library).unwrap();
-    fs::remove_dir_all(&place).unwrap();
+    fs::remove_dir_all(&scratch).unwrap();
     library
 }
 

@@ -1,4 +1,7 @@
-//! Owns a `goondan` command with an extension whose tools wait for whoever tests it, and one that wants to lie inside of it.
+//! The command `goondan` with the extensions of these tests: one whose tools wait for the test, one that must run inside
+//! it, and the one that reveals its key.
+
+use goondan_cli_tests as _;
 
 /// Tools that wait until a named pipe is opened for writing, and closed again.
 #[goondan::extension(name = "gate")]
@@ -7,14 +10,14 @@ mod gate {
 
     use goondan::prelude::*;
 
-    /// Where the gate is.
+    /// Which gate to wait at.
     #[derive(Debug, Deserialize, JsonSchema)]
     struct Gate {
         /// A named pipe.
         path: String,
     }
 
-    /// Waits at the gate, and counts who went through.
+    /// Waits at the gate, and counts the calls that passed it.
     #[tool(blocking)]
     fn wait(api: &ExtensionApi, gate: Gate) -> Result<String> {
         let said = fs::read_to_string(gate.path)?;
@@ -22,20 +25,20 @@ mod gate {
         Ok(said)
     }
 
-    /// Waits at the gate and lets nobody else run.
+    /// Waits at the gate and blocks the runtime's thread.
     #[tool]
     async fn stall(gate: Gate) -> Result<String> {
         Ok(fs::read_to_string(gate.path)?)
     }
 
-    /// Cannot do it.
+    /// Always fails.
     #[tool]
     async fn fail() -> Result<String> {
         Err(Error::msg("no such gate"))
     }
 }
 
-/// Lies inside of the gate.
+/// Has a layer inside those of `gate`.
 #[goondan::extension(name = "guarded")]
 mod guarded {
     use goondan::prelude::*;

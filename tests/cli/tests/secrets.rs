@@ -1,4 +1,4 @@
-//! A key comes in by the environment, and leaves by none of the ways that goondan tells something.
+//! A key that comes from the environment appears in no output of goondan: not in errors, logs, events or recorded requests.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -12,10 +12,10 @@ use std::sync::OnceLock;
 use goondan_libraries::Build;
 use tempfile::TempDir;
 
-/// With characters that logs, JSON and `{:?}` escape, and letters that no time and no id is written with.
+/// Contains characters that logs, JSON and `{:?}` escape, and letters that occur in no time and no id.
 const KEY: &str = "sk-plänted \"qwyx\"\n-key\\end";
 
-/// What must not be left of [`KEY`] anywhere, however it is escaped or cut.
+/// Parts of [`KEY`] of which none may appear anywhere, however the key is escaped or cut.
 const PARTS: [&str; 3] = ["sk-pl", "qwyx", "-key"];
 
 const BUNDLE: &str = r#"
@@ -42,40 +42,41 @@ const SCRIPT: &str = "\
 - { say: done, repeat: true }
 ";
 
-/// Where the command has the extension from.
+/// How the extension reaches the command.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Linkage {
     Linked,
-    Library,
+    Loaded,
 }
 
-const BOTH: [Linkage; 2] = [Linkage::Linked, Linkage::Library];
+const BOTH: [Linkage; 2] = [Linkage::Linked, Linkage::Loaded];
 
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| Build::new("leaky").run(env!("CARGO_TARGET_TMPDIR")))
+    LIBRARY.get_or_init(|| Build::new("goondan-cli-tests").no_default_features().run(env!("CARGO_TARGET_TMPDIR")))
 }
 
-struct Place(TempDir);
+/// A directory with a bundle, which the tests run in.
+struct Fixture(TempDir);
 
-impl Place {
+impl Fixture {
     fn new(config: &str, script: &str) -> Self {
         Self::of(Linkage::Linked, config, script)
     }
 
     fn of(linkage: Linkage, config: &str, script: &str) -> Self {
-        let place = Self(TempDir::new().unwrap());
+        let fixture = Self(TempDir::new().unwrap());
         let entry = match linkage {
             Linkage::Linked => "\"linked:leaky\"",
-            Linkage::Library => {
-                symlink(library(), place.path(&format!("{DLL_PREFIX}leaky{DLL_SUFFIX}"))).unwrap();
+            Linkage::Loaded => {
+                symlink(library(), fixture.path(&format!("{DLL_PREFIX}leaky{DLL_SUFFIX}"))).unwrap();
                 "./leaky"
             }
         };
         let bundle = BUNDLE.replace("CONFIG", config).replace("ENTRY", entry);
-        fs::write(place.path("goondan.yaml"), bundle).unwrap();
-        fs::write(place.path("script.yaml"), script).unwrap();
-        place
+        fs::write(fixture.path("goondan.yaml"), bundle).unwrap();
+        fs::write(fixture.path("script.yaml"), script).unwrap();
+        fixture
     }
 
     fn leaking(leak: &str, script: &str) -> Self {
@@ -83,9 +84,9 @@ impl Place {
     }
 
     fn leaking_in(linkage: Linkage, leak: &str, script: &str) -> Self {
-        // A library that takes a `Secret` masks what it tells by itself; this one leaves that to the command.
-        let typed = if linkage == Linkage::Linked { format!("typed: {FROM}, ") } else { String::new() };
-        Self::of(linkage, &format!("{{ key: {FROM}, {typed}leak: {leak} }}"), script)
+        // A library that takes a `Secret` masks the key by itself; this one leaves it to the command.
+        let typed = if linkage == Linkage::Linked { format!("typed: {FROM_ENV}, ") } else { String::new() };
+        Self::of(linkage, &format!("{{ key: {FROM_ENV}, {typed}leak: {leak} }}"), script)
     }
 
     fn path(&self, file: &str) -> PathBuf {
@@ -93,7 +94,7 @@ impl Place {
     }
 
     fn goondan(&self, arguments: &[&str], key: &str) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan-leaky"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan-under-test"));
         command.current_dir(self.0.path()).args(arguments).args(["--log-level", "trace"]);
         command.env("LEAKY_KEY", key).env("RUST_BACKTRACE", "0").output().unwrap()
     }
@@ -104,21 +105,22 @@ impl Place {
         output
     }
 
-    /// Nothing of the key is in what was printed, nor in any file.
+    /// Asserts that no part of the key was printed or is in a file of the directory.
     #[track_caller]
     fn assert_silent(&self, output: &Output) {
         let mut texts = vec![("stdout".into(), output.stdout.clone()), ("stderr".into(), output.stderr.clone())];
         files(self.0.path(), &mut texts);
-        for (place, bytes) in texts {
+        for (source, bytes) in texts {
             let text = String::from_utf8(bytes).unwrap();
             for part in PARTS {
-                assert!(!text.contains(part), "`{part}` in {}:\n{text}", Path::display(&place));
+                assert!(!text.contains(part), "`{part}` in {}:\n{text}", Path::display(&source));
             }
         }
     }
 }
 
-const FROM: &str = "{ valueFrom: { env: LEAKY_KEY } }";
+/// The value of a config member that takes the key from the environment.
+const FROM_ENV: &str = "{ valueFrom: { env: LEAKY_KEY } }";
 
 fn files(directory: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) {
     for entry in fs::read_dir(directory).unwrap() {
@@ -137,7 +139,7 @@ fn stderr(output: &Output) -> &str {
 
 #[test]
 fn failures_tell_no_key() {
-    for (leak, code, told) in [
+    for (leak, code, message) in [
         ("nowhere", 0, "401 for ***"),
         ("initError", 1, "E_EXT_INIT"),
         ("initPanic", 1, "no service for Config { key: \"***\", typed: "),
@@ -149,12 +151,12 @@ fn failures_tell_no_key() {
     ] {
         for linkage in BOTH {
             for more in [&[][..], &["--json"], &["--log-format", "json"]] {
-                let place = Place::leaking_in(linkage, leak, SCRIPT);
-                let output = place.run(more);
+                let fixture = Fixture::leaking_in(linkage, leak, SCRIPT);
+                let output = fixture.run(more);
                 assert_eq!(output.status.code(), Some(code), "{linkage:?} {leak}: {output:?}");
-                let record = fs::read_to_string(place.path("requests.jsonl")).unwrap_or_default();
-                let said = stderr(&output).replace("\\\"", "\"") + &record;
-                assert!(said.contains(told), "{linkage:?} {leak}: {said}");
+                let record = fs::read_to_string(fixture.path("requests.jsonl")).unwrap_or_default();
+                let shown = stderr(&output).replace("\\\"", "\"") + &record;
+                assert!(shown.contains(message), "{linkage:?} {leak}: {shown}");
             }
         }
     }
@@ -164,7 +166,7 @@ fn failures_tell_no_key() {
 fn log_lines_and_events_are_masked_in_both_forms() {
     let forms: [&[&str]; 2] = [&[], &["--log-format", "json"]];
     for (linkage, more) in BOTH.into_iter().flat_map(|linkage| forms.map(|more| (linkage, more))) {
-        let output = Place::leaking_in(linkage, "nowhere", SCRIPT).run(more);
+        let output = Fixture::leaking_in(linkage, "nowhere", SCRIPT).run(more);
         let quoted = if more.is_empty() { "the key is ***, or \"***\"" } else { "the key is ***, or \\\"***\\\"" };
         assert!(stderr(&output).contains(quoted), "{}", stderr(&output));
         assert!(stderr(&output).contains("heard "), "the handler of the event failed: {}", stderr(&output));
@@ -176,64 +178,64 @@ fn log_lines_and_events_are_masked_in_both_forms() {
 
 #[test]
 fn values_that_do_not_fit_are_not_told() {
-    let place = Place::leaking("nowhere", SCRIPT);
+    let fixture = Fixture::leaking("nowhere", SCRIPT);
     let long = KEY.repeat(20);
     for command in [&["run", "--input", "x", "--state-root", "state"][..], &["order"], &["order", "--json"]] {
-        let output = place.goondan(command, &long);
-        place.assert_silent(&output);
+        let output = fixture.goondan(command, &long);
+        fixture.assert_silent(&output);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(stderr(&output).contains("E_EXT_CONFIG"), "{output:?}");
     }
-    // What may take any text fits, and what takes no text never does.
-    let place = Place::new(&format!("{{ key: {FROM}, leak: {FROM} }}"), SCRIPT);
-    assert_eq!(place.goondan(&["check"], KEY).status.code(), Some(0));
-    let output = place.run(&[]);
+    // `check` does not read the variable: a member that may be any text fits, one that may be no text at all does not.
+    let fixture = Fixture::new(&format!("{{ key: {FROM_ENV}, leak: {FROM_ENV} }}"), SCRIPT);
+    assert_eq!(fixture.goondan(&["check"], KEY).status.code(), Some(0));
+    let output = fixture.run(&[]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let place = Place::new(&format!("{{ key: [ {FROM} ], leak: nowhere }}"), SCRIPT);
-    let output = place.goondan(&["check"], KEY);
-    place.assert_silent(&output);
+    let fixture = Fixture::new(&format!("{{ key: [ {FROM_ENV} ], leak: nowhere }}"), SCRIPT);
+    let output = fixture.goondan(&["check"], KEY);
+    fixture.assert_silent(&output);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
 #[test]
 fn what_tools_answer_is_data_and_only_records_of_it_are_masked() {
-    let place = Place::leaking("nowhere", "- call: { tool: leaky__tell }\n- say: done\n");
-    let output = place.goondan(&["run", "--input", "hello", "--state-root", "state"], KEY);
+    let fixture = Fixture::leaking("nowhere", "- call: { tool: leaky__tell }\n- say: done\n");
+    let output = fixture.goondan(&["run", "--input", "hello", "--state-root", "state"], KEY);
     assert!(output.status.success(), "{output:?}");
     assert!(!stderr(&output).contains("qwyx"), "{}", stderr(&output));
-    let record = fs::read_to_string(place.path("requests.jsonl")).unwrap();
+    let record = fs::read_to_string(fixture.path("requests.jsonl")).unwrap();
     assert!(record.contains("\"***\"") && !record.contains("qwyx"), "{record}");
     let base =
-        fs::read_to_string(place.path("state/workspaces/main/instances/main:default/messages/base.jsonl")).unwrap();
+        fs::read_to_string(fixture.path("state/workspaces/main/instances/main:default/messages/base.jsonl")).unwrap();
     assert!(base.contains("qwyx"), "{base}");
 }
 
 #[test]
 fn missing_variables_are_a_hint_to_check_and_a_fault_to_run() {
-    let place = Place::leaking("nowhere", SCRIPT);
+    let fixture = Fixture::leaking("nowhere", SCRIPT);
     let fault = "goondan.yaml:12:18: error[E_CONFIG_VALUE_NOT_FOUND]: `spec.config.key` takes its value from the variable `LEAKY_KEY`, which is empty";
-    let check = place.goondan(&["check"], "");
+    let check = fixture.goondan(&["check"], "");
     assert_eq!(check.status.code(), Some(0), "{check:?}");
     let hints = String::from_utf8(check.stdout).unwrap();
     assert!(hints.contains("goondan.yaml:12:18: hint: `spec.config.key`"), "{hints}");
     for command in [&["run", "--input", "x"][..], &["order"]] {
-        let output = place.goondan(command, "");
+        let output = fixture.goondan(command, "");
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(stderr(&output).contains(fault) && stderr(&output).ends_with("2 faults\n"), "{}", stderr(&output));
     }
-    let output = place.goondan(&["run", "--input", "x", "--json"], "");
+    let output = fixture.goondan(&["run", "--input", "x", "--json"], "");
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((object["faults"].as_array().unwrap().len(), &object["faults"][0]["line"]), (2, &12.into()), "{object}");
 }
 
 #[test]
 fn a_panic_in_a_library_is_told_once_by_the_log_with_its_place() {
-    let output = Place::leaking_in(Linkage::Library, "stepPanic", SCRIPT).run(&[]);
-    let told: Vec<_> =
+    let output = Fixture::leaking_in(Linkage::Loaded, "stepPanic", SCRIPT).run(&[]);
+    let reports: Vec<_> =
         stderr(&output).lines().filter(|line| line.contains("an extension panicked: refused: ")).collect();
-    let [line] = told.as_slice() else { panic!("{}", stderr(&output)) };
-    assert!(line.contains("ERROR") && line.contains("tests/secrets/extension/src/lib.rs:"), "{line}");
-    // What `std` prints for a panic that nobody has taken into hand.
+    let [line] = reports.as_slice() else { panic!("{}", stderr(&output)) };
+    assert!(line.contains("ERROR") && line.contains("tests/cli/src/lib.rs:"), "{line}");
+    // The panic hook of `std`, which the command replaces, prints these.
     assert!(!stderr(&output).contains("' panicked at "), "{}", stderr(&output));
     assert!(!stderr(&output).contains("note: run with `RUST_BACKTRACE"), "{}", stderr(&output));
 }

@@ -1,18 +1,18 @@
-//! `goondan run` on pipes, and the signals that end it.
+//! `goondan run` on pipes, ended by signals.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Child;
 
-use crate::support::{Place, kill};
+use crate::support::{Fixture, kill};
 
-/// Waits for the end of a process, and gives its exit code and what is left of its standard output.
+/// Waits until a process has ended. Returns its exit code and the rest of its standard output.
 fn end(child: Child) -> (Option<i32>, String) {
     let output = child.wait_with_output().unwrap();
     (output.status.code(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// Waits until a process says on standard error that it is about to leave.
-fn leaving(child: &mut Child) {
+/// Waits until a process prints on standard error that it will exit.
+fn wait_until_leaving(child: &mut Child) {
     let mut line = String::new();
     BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert!(line.starts_with("leaving when the running turn has ended"), "{line}");
@@ -21,29 +21,29 @@ fn leaving(child: &mut Child) {
 #[test]
 fn sigterm_lets_the_running_turn_end_and_takes_no_new_event() {
     for signal in ["-TERM", "-HUP"] {
-        let place = Place::new();
-        let mut child = place.command(&[]).spawn().unwrap();
+        let fixture = Fixture::new();
+        let mut child = fixture.command(&[]).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         input.write_all(b"wait\nnever heard\n").unwrap();
-        let gate = place.reached();
+        let gate = fixture.reached();
         kill(signal, child.id());
-        leaving(&mut child);
+        wait_until_leaving(&mut child);
         drop(gate);
         assert_eq!(end(child), (Some(0), "fine\n".to_owned()), "{signal}");
-        let stored = place.stored();
+        let stored = fixture.stored();
         assert_eq!((stored.len(), stored[0].as_str(), stored[3].as_str()), (4, "wait", "fine"), "{stored:?}");
     }
 }
 
 #[test]
 fn a_turn_that_outlasts_the_grace_period_is_cancelled_and_stored() {
-    let place = Place::new();
-    let child = place.command(&["--input", "wait", "--grace", "0"]).spawn().unwrap();
-    let gate = place.reached();
+    let fixture = Fixture::new();
+    let child = fixture.command(&["--input", "wait", "--grace", "0"]).spawn().unwrap();
+    let gate = fixture.reached();
     kill("-TERM", child.id());
     assert_eq!(end(child), (Some(0), String::new()));
     drop(gate);
-    let stored = place.stored();
+    let stored = fixture.stored();
     assert_eq!(stored.len(), 3);
     assert!(stored[2].contains("E_TOOL_OUTCOME_UNKNOWN"), "{stored:?}");
 }
@@ -51,8 +51,8 @@ fn a_turn_that_outlasts_the_grace_period_is_cancelled_and_stored() {
 #[test]
 fn sigterm_between_events_ends_the_run() {
     for (signal, code) in [("-TERM", 0), ("-HUP", 0), ("-INT", 130)] {
-        let place = Place::new();
-        let mut child = place.command(&[]).spawn().unwrap();
+        let fixture = Fixture::new();
+        let mut child = fixture.command(&[]).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         input.write_all(b"hello\n").unwrap();
         let mut answer = String::new();
@@ -60,39 +60,39 @@ fn sigterm_between_events_ends_the_run() {
         assert_eq!(answer, "fine\n");
         kill(signal, child.id());
         assert_eq!(end(child).0, Some(code), "{signal}");
-        assert_eq!(place.stored(), ["hello", "fine"]);
+        assert_eq!(fixture.stored(), ["hello", "fine"]);
         drop(input);
     }
 }
 
 #[test]
 fn ctrl_c_cancels_the_turn_stores_it_and_the_next_run_goes_on() {
-    let place = Place::new();
-    let child = place.command(&["--input", "wait"]).spawn().unwrap();
-    let gate = place.reached();
+    let fixture = Fixture::new();
+    let child = fixture.command(&["--input", "wait"]).spawn().unwrap();
+    let gate = fixture.reached();
     kill("-INT", child.id());
     assert_eq!(end(child), (Some(130), String::new()));
     drop(gate);
-    assert!(place.stored()[2].contains("E_TOOL_OUTCOME_UNKNOWN"), "{:?}", place.stored());
-    let next = place.run(&["--input", "hello"]);
+    assert!(fixture.stored()[2].contains("E_TOOL_OUTCOME_UNKNOWN"), "{:?}", fixture.stored());
+    let next = fixture.run(&["--input", "hello"]);
     assert_eq!((next.status.code(), next.stdout.as_slice()), (Some(0), b"fine\n".as_slice()));
-    assert_eq!(place.stored()[3..], ["hello", "fine"]);
+    assert_eq!(fixture.stored()[3..], ["hello", "fine"]);
 }
 
 #[test]
 fn a_second_signal_ends_at_once_what_the_first_cannot_cancel() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
-        let place = Place::new();
-        let mut child = place.command(&["--input", "stall"]).spawn().unwrap();
-        let gate = place.reached();
-        // Signals that come close together are one.
+        let fixture = Fixture::new();
+        let mut child = fixture.command(&["--input", "stall"]).spawn().unwrap();
+        let gate = fixture.reached();
+        // Signals that come close together may be delivered as one.
         while child.try_wait().unwrap().is_none() {
             kill(signal, child.id());
         }
         drop(gate);
         assert_eq!(end(child).0, Some(code), "{signal}");
-        let next = place.run(&["--input", "hello"]);
+        let next = fixture.run(&["--input", "hello"]);
         assert_eq!(next.stdout, b"fine\n", "what was left open is closed");
-        assert!(place.stored()[2].contains("E_TOOL_OUTCOME_UNKNOWN"), "{:?}", place.stored());
+        assert!(fixture.stored()[2].contains("E_TOOL_OUTCOME_UNKNOWN"), "{:?}", fixture.stored());
     }
 }

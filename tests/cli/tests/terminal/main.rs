@@ -1,4 +1,4 @@
-//! `goondan run` as somebody uses it: on a terminal and on pipes, with real signals.
+//! `goondan run` as users see it: on a terminal and on pipes, with real signals.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

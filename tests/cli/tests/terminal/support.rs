@@ -1,4 +1,4 @@
-//! Owns the bundle, the gate and the processes that the tests of this crate share.
+//! The bundle, the gate and the processes that the tests share.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The program: `goondan` with the extension `gate`.
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_goondan-gate");
+/// The command `goondan` with the extensions of these tests.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_goondan-under-test");
 
 const BUNDLE: &str = "
 apiVersion: goondan.ai/v1
@@ -32,17 +32,17 @@ metadata: { name: test }
 spec: { agents: [ { ref: Agent/main } ], entryAgent: Agent/main }
 ";
 
-/// A bundle, a state root and a gate in a directory that goes away with the test.
-pub(crate) struct Place {
+/// A bundle, a state root and a gate in a temporary directory.
+pub(crate) struct Fixture {
     root: TempDir,
 }
 
-impl Place {
+impl Fixture {
     pub(crate) fn new() -> Self {
-        let place = Self { root: TempDir::new().unwrap() };
-        fs::create_dir(place.bundle()).unwrap();
-        fs::write(place.manifest(), BUNDLE).unwrap();
-        let gate = place.gate();
+        let fixture = Self { root: TempDir::new().unwrap() };
+        fs::create_dir(fixture.bundle()).unwrap();
+        fs::write(fixture.manifest(), BUNDLE).unwrap();
+        let gate = fixture.gate();
         let gate = gate.display();
         let script = format!(
             "- {{ call: {{ tool: gate__wait, args: {{ path: '{gate}' }} }}, when: ^wait, repeat: true }}\n\
@@ -51,9 +51,9 @@ impl Place {
              - {{ say: \"two\\nlines\", when: ^two, repeat: true }}\n\
              - {{ say: fine, repeat: true }}\n"
         );
-        fs::write(place.bundle().join("script.yaml"), script).unwrap();
-        assert!(Command::new("mkfifo").arg(place.gate()).status().unwrap().success());
-        place
+        fs::write(fixture.bundle().join("script.yaml"), script).unwrap();
+        assert!(Command::new("mkfifo").arg(fixture.gate()).status().unwrap().success());
+        fixture
     }
 
     fn bundle(&self) -> PathBuf {
@@ -72,7 +72,7 @@ impl Place {
         self.root.path().join("gate")
     }
 
-    /// Waits until a tool stands at the gate. It goes on when what is given back is dropped.
+    /// Waits until a tool has reached the gate. The tool goes on when the returned file is dropped.
     pub(crate) fn reached(&self) -> File {
         OpenOptions::new().write(true).open(self.gate()).unwrap()
     }
@@ -96,14 +96,14 @@ impl Place {
         self.state().join("workspaces/test/instances/main:default/messages")
     }
 
-    /// What the committed turns said, each message as its text or, for a tool, its output.
+    /// The messages of the committed turns, each as its text or, for a tool, its output.
     pub(crate) fn stored(&self) -> Vec<String> {
         assert_eq!(fs::read(self.messages().join("events.jsonl")).unwrap(), b"", "no turn is open");
-        json_lines(&self.messages().join("base.jsonl")).iter().map(said).collect()
+        json_lines(&self.messages().join("base.jsonl")).iter().map(text_of).collect()
     }
 }
 
-fn said(message: &Value) -> String {
+fn text_of(message: &Value) -> String {
     let content = &message["data"]["content"];
     let content = if content.is_null() { &message["content"] } else { content };
     content.as_str().map_or_else(|| content.to_string(), str::to_owned)

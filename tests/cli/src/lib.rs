@@ -1,4 +1,4 @@
-//! Owns an extension that tells its key wherever it can.
+//! An extension that reveals its key wherever it can: in errors, panics, logs, events and recorded requests.
 
 use goondan::prelude::*;
 use goondan::{Failure, Secret};
@@ -7,16 +7,16 @@ use goondan::{Failure, Secret};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Config {
-    /// As extensions that know nothing of secrets take it.
+    /// The key as plain text, as an extension takes it that does not use [`Secret`].
     #[schemars(length(max = 200))]
     key: String,
-    /// As those that do take it.
+    /// The same key as a [`Secret`].
     typed: Option<Secret>,
-    /// Where the key is told.
+    /// Which leak a run tries out.
     leak: Leak,
 }
 
-/// Where the key is told.
+/// Where the key is revealed.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(rename_all = "camelCase")]
 enum Leak {
@@ -35,7 +35,7 @@ pub(crate) struct Leaky {
     api: ExtensionApi,
 }
 
-/// Tells its key.
+/// Reveals its key.
 #[goondan::extension(name = "leaky")]
 impl Leaky {
     #[init]
@@ -78,19 +78,19 @@ impl Leaky {
     #[middleware(toolCall)]
     async fn around_call(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         let fallback = |failure: Failure<ToolCall>, ctx: &ToolCallContext<'_>| {
-            let told = Error::msg(format!("{}, with {}", failure.error(), self.config.key));
-            failure.recover(ctx, goondan::ToolCallDraft::error(told))
+            let error = Error::msg(format!("{}, with {}", failure.error(), self.config.key));
+            failure.recover(ctx, goondan::ToolCallDraft::error(error))
         };
         match next.catch(ctx).await {
             Ok(mut result) if self.config.leak == Leak::Recovery => {
                 let message = format!("no: {}", self.config.key);
-                let told = goondan::ToolError {
+                let error = goondan::ToolError {
                     message: message.clone(),
                     code: None,
                     suggestion: Some(message),
                     help_url: None,
                 };
-                result.set_error(told);
+                result.set_error(error);
                 Ok(result)
             }
             Ok(result) => Ok(result),
@@ -103,26 +103,26 @@ impl Leaky {
         Err(Error::msg(format!("heard {event:?}")))
     }
 
-    /// Cannot do it.
+    /// Fails with the key.
     #[tool(effect = read)]
     async fn fail(&self) -> Result<String> {
         Err(std::io::Error::other(format!("401 for {}", self.config.key)).into())
     }
 
-    /// Fails with the key where a long message is cut.
+    /// Fails with the key across the character at which long messages are cut.
     #[tool(effect = read)]
     async fn fail_at_length(&self) -> Result<String> {
         Err(Error::msg(format!("{}{}{}", "x".repeat(970), self.config.key, "y".repeat(100))))
     }
 
-    /// Panics.
+    /// Panics with the key.
     #[tool(effect = read)]
     #[expect(clippy::panic, reason = "this is what panics tell")]
     async fn panic(&self) -> Result<String> {
         panic!("401 for {}", self.config.key)
     }
 
-    /// Answers with the key: the conversation holds what tools say.
+    /// Answers with the key, which is legal: the conversation stores what tools answer.
     #[tool(effect = read)]
     async fn tell(&self) -> Result<String> {
         Ok(self.config.key.clone())

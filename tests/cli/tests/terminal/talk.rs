@@ -1,10 +1,10 @@
-//! `goondan run` on a terminal, as somebody who sits there sees it.
+//! `goondan run` on a terminal: what is typed, and what the screen shows.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::screen::{BACKSPACE, CTRL_C, CTRL_D, CTRL_R, ENTER, LEFT, Screen, UP};
-use crate::support::{Place, kill};
+use crate::support::{Fixture, kill};
 
 const BANNER: &str = "\
 main:default, stored in STATE/workspaces/test/instances/main:default
@@ -13,8 +13,8 @@ main:default, stored in STATE/workspaces/test/instances/main:default
 
 #[test]
 fn a_whole_conversation() {
-    let place = Place::new();
-    let screen = Screen::start(&place, &[], &[]);
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(&format!("{BANNER}>"));
     // An edit in the middle, and one at the end.
     screen.send("helox");
@@ -24,33 +24,33 @@ fn a_whole_conversation() {
     screen.shows("> hello");
     screen.send(ENTER);
     screen.shows("> hello\nfine\n>");
-    // The turn hangs in a tool, and is cancelled.
+    // A turn that hangs in a tool is cancelled.
     screen.send("wait");
     screen.send(ENTER);
     screen.contains("gate__wait N s");
-    let gate = place.reached();
+    let gate = fixture.reached();
     screen.send(CTRL_C);
     screen.shows("> wait\ncancelled\n>");
     drop(gate);
-    // The next turn works, and finds what was typed before.
+    // The next turn works, and the history of inputs is there.
     screen.send(UP);
     screen.shows("> wait");
     screen.send(UP);
     screen.shows("> hello");
     screen.send(ENTER);
     screen.shows("> hello\nfine\n>");
-    // This one comes to its end.
+    // A turn that waits in a tool until the gate opens.
     screen.send("wai");
     screen.send("t");
     screen.send(ENTER);
-    drop(place.reached());
+    drop(fixture.reached());
     screen.shows("✓ gate__wait N s\nfine\n>");
     screen.send("fail");
     screen.send(ENTER);
     screen.shows("✗ gate__fail: no such gate\nfine\n>");
     screen.send("/tools");
     screen.send(ENTER);
-    screen.shows("gate__fail   Cannot do it.\n>");
+    screen.shows("gate__fail   Always fails.\n>");
     screen.send("/quit");
     screen.send(ENTER);
     let (status, shown) = screen.end();
@@ -70,13 +70,13 @@ fine
 ✗ gate__fail: no such gate
 fine
 > /tools
-gate__wait   Waits at the gate, and counts who went through.
-gate__stall  Waits at the gate and lets nobody else run.
-gate__fail   Cannot do it.
+gate__wait   Waits at the gate, and counts the calls that passed it.
+gate__stall  Waits at the gate and blocks the runtime's thread.
+gate__fail   Always fails.
 > /quit"
     );
     assert_eq!(shown, transcript);
-    let stored = place.stored();
+    let stored = fixture.stored();
     assert_eq!((stored[0].as_str(), stored[1].as_str(), stored[2].as_str()), ("hello", "fine", "wait"));
     assert!(stored[4].contains("E_TOOL_OUTCOME_UNKNOWN"), "{stored:?}");
     assert_eq!(stored[5..7], ["hello", "fine"]);
@@ -84,8 +84,8 @@ gate__fail   Cannot do it.
 
 #[test]
 fn inputs_of_several_lines() {
-    let place = Place::new();
-    let screen = Screen::start(&place, &[], &[]);
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(">");
     screen.send("one\\");
     screen.send(ENTER);
@@ -104,12 +104,12 @@ fn inputs_of_several_lines() {
     screen.shows("> two\ntwo\nlines\n>");
     screen.send(CTRL_D);
     assert_eq!(screen.end().0.code(), Some(0));
-    let stored = place.stored();
+    let stored = fixture.stored();
     assert_eq!((stored[0].as_str(), stored[2].as_str(), stored[4].as_str()), ("one\nmore", "pasted\nlines", "/etc"));
-    // The next run finds what was typed in this one.
-    let history = place.state().join("input-history.jsonl");
+    // The next run has the history of this one.
+    let history = fixture.state().join("input-history.jsonl");
     assert_eq!(fs::metadata(history).unwrap().permissions().mode() & 0o777, 0o600);
-    let screen = Screen::start(&place, &[], &[]);
+    let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(">");
     screen.send(CTRL_R);
     screen.send("past");
@@ -119,16 +119,16 @@ fn inputs_of_several_lines() {
     screen.send("/exit");
     screen.send(ENTER);
     assert_eq!(screen.end().0.code(), Some(0));
-    assert_eq!(place.stored()[8], "pasted\nlines");
+    assert_eq!(fixture.stored()[8], "pasted\nlines");
 }
 
 #[test]
 fn commands() {
-    let place = Place::new();
-    let screen = Screen::start(&place, &[], &[]);
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(">");
     screen.send("wait\r");
-    drop(place.reached());
+    drop(fixture.reached());
     screen.shows("fine\n>");
     screen.send("/history\r");
     screen.contains("user       wait");
@@ -148,32 +148,32 @@ fn commands() {
 
 #[test]
 fn reload_goes_on_with_the_bundle_as_it_is_now() {
-    let place = Place::new();
-    let screen = Screen::start(&place, &[], &[]);
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(">");
     screen.send("hello\r");
     screen.shows("fine\n>");
-    let good = fs::read_to_string(place.manifest()).unwrap();
-    fs::write(place.manifest(), good.replace("linked:gate", "linked:gaet")).unwrap();
+    let good = fs::read_to_string(fixture.manifest()).unwrap();
+    fs::write(fixture.manifest(), good.replace("linked:gate", "linked:gaet")).unwrap();
     screen.send("/reload\r");
     screen.contains("linked:gaet");
     screen.contains("1 fault");
     screen.send("still there?\r");
     screen.shows("> still there?\nfine\n>");
-    fs::write(place.manifest(), good.replace(", extensions: [ { ref: Extension/gate } ]", "")).unwrap();
+    fs::write(fixture.manifest(), good.replace(", extensions: [ { ref: Extension/gate } ]", "")).unwrap();
     screen.send("/reload\r");
     screen.shows(concat!("reloaded: gate ", env!("CARGO_PKG_VERSION"), " is gone\n>"));
     screen.send("/tools\r");
     screen.shows("The agent has no tools.\n>");
     screen.send("/quit\r");
     assert_eq!(screen.end().0.code(), Some(0));
-    assert_eq!(place.stored(), ["hello", "fine", "still there?", "fine"]);
+    assert_eq!(fixture.stored(), ["hello", "fine", "still there?", "fine"]);
 }
 
 #[test]
 fn ctrl_c_clears_the_line_and_twice_leaves() {
-    let place = Place::new();
-    let screen = Screen::start(&place, &[], &[]);
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(">");
     screen.send("half a line");
     screen.shows("> half a line");
@@ -185,28 +185,28 @@ fn ctrl_c_clears_the_line_and_twice_leaves() {
     screen.shows("> hello\nfine\n>\nCtrl-C again leaves\n>");
     screen.send(CTRL_C);
     assert_eq!(screen.end().0.code(), Some(130));
-    assert_eq!(place.stored(), ["hello", "fine"]);
+    assert_eq!(fixture.stored(), ["hello", "fine"]);
 }
 
 #[test]
 fn after_a_cancelled_turn_ctrl_c_leaves() {
-    let place = Place::new();
-    let screen = Screen::start(&place, &[], &[]);
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(">");
     screen.send("wait\r");
-    let gate = place.reached();
+    let gate = fixture.reached();
     screen.send(CTRL_C);
     screen.shows("cancelled\n>");
     screen.send(CTRL_C);
     assert_eq!(screen.end().0.code(), Some(130));
     drop(gate);
-    assert!(place.stored()[2].contains("E_TOOL_OUTCOME_UNKNOWN"));
+    assert!(fixture.stored()[2].contains("E_TOOL_OUTCOME_UNKNOWN"));
 }
 
 #[test]
 fn sigterm_leaves_from_the_prompt_and_gives_the_terminal_back() {
-    let place = Place::new();
-    let screen = Screen::start(&place, &[], &[]);
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(">");
     screen.send("half a line");
     screen.shows("> half a line");
@@ -217,11 +217,11 @@ fn sigterm_leaves_from_the_prompt_and_gives_the_terminal_back() {
 
 #[test]
 fn sigterm_lets_the_running_turn_answer() {
-    let place = Place::new();
-    let screen = Screen::start(&place, &[], &[]);
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(">");
     screen.send("wait\r");
-    let gate = place.reached();
+    let gate = fixture.reached();
     kill("-TERM", screen.child.id());
     screen.contains("leaving when the running turn has ended, or in 300 s");
     drop(gate);
@@ -235,11 +235,11 @@ fn colours_and_drawing_only_where_they_are_wanted() {
     for (variables, colours, drawing) in
         [(&[][..], true, true), (&[("NO_COLOR", "1")][..], false, true), (&[("TERM", "dumb")][..], false, false)]
     {
-        let place = Place::new();
-        let screen = Screen::start(&place, &[], variables);
+        let fixture = Fixture::new();
+        let screen = Screen::start(&fixture, &[], variables);
         screen.shows(">");
         screen.send("wait\r");
-        drop(place.reached());
+        drop(fixture.reached());
         screen.shows("✓ gate__wait N s\nfine\n>");
         screen.send("/quit\r");
         let raw = screen.raw_at_end();

@@ -1,10 +1,10 @@
-//! Bundles whose extensions cannot lie around an agent together: refused before anything runs, with the place.
+//! Bundles whose extensions cannot be ordered are refused before anything runs, with file, line and column.
 
 use std::fs;
 use std::process::Command;
 
 use crate::screen::Screen;
-use crate::support::{PROGRAM, Place};
+use crate::support::{Fixture, PROGRAM};
 
 const GUARDED: &str = "\
 ---
@@ -20,20 +20,20 @@ const FAULT: &str = "goondan.yaml:15:49: error[E_EXT_ORDER]: extension `guarded`
 
 #[test]
 fn order_is_checked_before_anything_runs() {
-    let place = Place::new();
-    let good = fs::read_to_string(place.manifest()).unwrap() + GUARDED;
+    let fixture = Fixture::new();
+    let good = fs::read_to_string(fixture.manifest()).unwrap() + GUARDED;
     let both = good.replace("{ ref: Extension/gate }", "{ ref: Extension/gate }, { ref: Extension/guarded }");
-    fs::write(place.manifest(), &both).unwrap();
-    assert_eq!(place.run(&["--input", "hello"]).status.code(), Some(0));
-    let screen = Screen::start(&place, &[], &[]);
+    fs::write(fixture.manifest(), &both).unwrap();
+    assert_eq!(fixture.run(&["--input", "hello"]).status.code(), Some(0));
+    let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(">");
-    fs::write(place.manifest(), good.replace("{ ref: Extension/gate }", "{ ref: Extension/guarded }")).unwrap();
-    let run = place.run(&["--input", "hello"]);
+    fs::write(fixture.manifest(), good.replace("{ ref: Extension/gate }", "{ ref: Extension/guarded }")).unwrap();
+    let run = fixture.run(&["--input", "hello"]);
     assert_eq!(run.status.code(), Some(2));
     assert!(String::from_utf8(run.stderr.clone()).unwrap().ends_with(FAULT), "{run:?}");
-    let check = Command::new(PROGRAM).arg("check").arg(place.manifest().parent().unwrap()).output().unwrap();
+    let check = Command::new(PROGRAM).arg("check").arg(fixture.manifest().parent().unwrap()).output().unwrap();
     assert_eq!((check.status.code(), check.stdout), (Some(2), run.stderr));
-    // The conversation that is open goes on as it was.
+    // The open conversation goes on unchanged.
     screen.send("/reload\r");
     screen.contains("{ ref: Extension/guarded } ] }\n    ·");
     screen.contains("1 fault\nnot reloaded; the conversation goes on as it was\n>");
