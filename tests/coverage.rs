@@ -1,4 +1,4 @@
-//! Which requirements no test proves yet, against the list of those that we know of.
+//! Compares the requirements that no test proves with the list of those that are known to be unproved.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -44,15 +44,15 @@ fn must_rows(document: &str) -> BTreeSet<String> {
     rows.filter(|(_, rest)| rest.starts_with("MUST")).map(|(id, _)| id.to_owned()).collect()
 }
 
-/// The ids of all `#[covers(…)]` marks in the Rust files below `place`.
-fn collect_marks(place: &Path, covered: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(place).unwrap() {
+/// Adds the ids of all `#[covers(…)]` attributes in the Rust files below `directory` to `covered`.
+fn collect_marks(directory: &Path, covered: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.ends_with("target") {
             collect_marks(&path, covered);
         } else if path.extension().is_some_and(|extension| extension == "rs") && path != Path::new(file!()) {
             let text = fs::read_to_string(&path).unwrap();
-            // A mark starts its line; what stands in a comment is not one.
+            // An attribute starts its line; what is in a comment does not count.
             for (before, ids) in text.match_indices("#[covers(").map(|(at, _)| (&text[..at], &text[at..])) {
                 if before.lines().last().is_none_or(|line| line.trim().is_empty()) || before.ends_with('\n') {
                     let ids = ids.split(")]").next().unwrap_or_default();

@@ -21,14 +21,14 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
     fences.filter_map(|block| Some(block.strip_prefix(language)?.strip_prefix('\n')?.to_owned())).collect()
 }
 
-/// Returns all files below `place` with this file extension.
-fn files(place: &Path, ending: &str) -> Vec<PathBuf> {
+/// Returns all files below `directory` with this extension.
+fn files(directory: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(place).unwrap() {
+    for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(files(&path, ending));
-        } else if path.extension().is_some_and(|extension| extension == ending) {
+            found.extend(files(&path, extension));
+        } else if path.extension().is_some_and(|found| found == extension) {
             found.push(path);
         }
     }
@@ -54,13 +54,13 @@ fn every_piece_of_rust_is_compiled() {
 }
 
 #[test]
-fn every_error_is_one_of_the_compilers() {
-    let said: Vec<_> = files(Path::new("tests/ui"), "stderr").iter().map(fs::read_to_string).collect();
-    let said: Vec<_> = said.into_iter().map(|text| flush_left(&text.unwrap())).collect();
+fn every_error_is_one_of_the_compiler() {
+    let texts: Vec<_> = files(Path::new("tests/ui"), "stderr").iter().map(fs::read_to_string).collect();
+    let texts: Vec<_> = texts.into_iter().map(|text| flush_left(&text.unwrap())).collect();
     for page in PAGES {
         let errors = blocks(page, "text").into_iter().filter(|block| block.starts_with("error"));
         for line in errors.flat_map(|block| block.lines().map(str::to_owned).collect::<Vec<_>>()) {
-            assert!(said.iter().any(|text| text.lines().any(|said| said == line.trim())), "{page} says\n{line}");
+            assert!(texts.iter().any(|text| text.lines().any(|known| known == line.trim())), "{page} shows\n{line}");
         }
     }
 }

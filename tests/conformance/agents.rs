@@ -4,18 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conformance_extensions::agents::{Asking, Receiving};
-use goondan::prelude::*;
-use goondan::{
-    Agent, AgentEvent, Auth, BoxFuture, ErrorCode, LocalRouter, Model, ModelRequest, ModelResponse, Principal,
-    ScriptItem, ScriptedModel, json,
-};
+use goondan::{Agent, AgentEvent, Auth, ErrorCode, LocalRouter, Principal, ScriptItem, ScriptedModel, json};
 use goondan_covers::{both_linkages, covers};
 use tokio::sync::Notify;
 
 use crate::linkage::Extended;
-use crate::support::Log;
+use crate::support::{Log, SilentModel};
 
-/// Two agents that reach each other: `a` asks from `hook`, `b` answers.
+/// Builds two agents behind one router: `a` asks from `hook`, `b` answers.
 async fn pair(log: &Log, hook: &str, script: Vec<ScriptItem>) -> (Agent, Agent, LocalRouter) {
     let router = LocalRouter::new();
     let asking = json!({ "log": log, "target": "b", "hook": hook });
@@ -52,7 +48,7 @@ async fn a_request_runs_a_turn_of_the_other_agent_and_brings_its_answer() {
 
 #[both_linkages]
 #[covers("DISPATCH-01")]
-async fn a_tool_asks_by_the_same_way() {
+async fn a_tool_asks_in_the_same_way() {
     let log = Log::new();
     let script =
         vec![ScriptItem::call("asking__ask_tool", json!({})), ScriptItem::say("done").when("^answer$").unwrap()];
@@ -63,17 +59,17 @@ async fn a_tool_asks_by_the_same_way() {
 
 #[both_linkages]
 #[covers("AGENTS-08")]
-async fn a_notice_is_taken_in_or_not_and_nobody_waits() {
+async fn a_notice_is_accepted_or_not_and_the_sender_does_not_wait() {
     let log = Log::new();
     let (a, b, _router) = pair(&log, "send", vec![ScriptItem::say("done")]).await;
     a.instance("user:1").await.unwrap().run("hello").await.unwrap();
     let before = log.take();
     assert!(before.contains(&"b accepted: true".to_owned()), "{before:?}");
     assert!(before.contains(&"nobody accepted: false".to_owned()), "{before:?}");
-    // The queue of the other instance: this comes after the notice.
-    let messages = b.instance("user:1").await.unwrap();
-    messages.run("after").await.unwrap();
-    assert_eq!(messages.messages().await.unwrap()[0].text(), "notice");
+    // The input is behind the notice in the queue of the other instance.
+    let instance = b.instance("user:1").await.unwrap();
+    instance.run("after").await.unwrap();
+    assert_eq!(instance.messages().await.unwrap()[0].text(), "notice");
 }
 
 #[both_linkages]
@@ -99,7 +95,7 @@ async fn a_circle_is_refused_with_its_chain() {
 }
 
 #[both_linkages]
-async fn an_unknown_agent_is_named_with_those_that_there_are() {
+async fn an_unknown_agent_is_named() {
     let log = Log::new();
     let router = LocalRouter::new();
     let config = json!({ "log": log, "target": "nobody", "hook": "turn" });
@@ -110,23 +106,13 @@ async fn an_unknown_agent_is_named_with_those_that_there_are() {
     assert_eq!(log.take(), ["AGENT_NOT_FOUND there is no agent `nobody`"]);
 }
 
-/// Never answers, and says when it was asked.
-struct Silent(Arc<Notify>);
-
-impl Model for Silent {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
-        self.0.notify_one();
-        Box::pin(std::future::pending())
-    }
-}
-
 #[both_linkages(start_paused = true)]
 #[covers("AGENTS-04")]
 async fn a_silent_agent_is_given_up_after_fifteen_seconds() {
     let log = Log::new();
     let (a, _b, router) = pair(&log, "turn", vec![ScriptItem::say("done")]).await;
     let asked = Arc::new(Notify::new());
-    let b = Agent::builder("b").model(Silent(Arc::clone(&asked))).build().await.unwrap();
+    let b = Agent::builder("b").model(SilentModel(Arc::clone(&asked))).build().await.unwrap();
     router.add(&b);
     let start = tokio::time::Instant::now();
     a.instance("x").await.unwrap().run("hello").await.unwrap();
@@ -137,28 +123,28 @@ async fn a_silent_agent_is_given_up_after_fifteen_seconds() {
 }
 
 #[both_linkages]
-async fn the_answer_to_an_asynchronous_request_is_there_before_a_later_step() {
+async fn the_answer_to_an_asynchronous_request_arrives_before_a_later_step() {
     let log = Log::new();
     let (a, b, _router) = pair(&log, "later", vec![ScriptItem::say("one"), ScriptItem::say("two")]).await;
     let instance = a.instance("x").await.unwrap();
     instance.run("hello").await.unwrap();
-    // The other agent's turn is over when its queue is: the answer waits in the inbox.
+    // `messages` waits for the queue: when the other agent's turn has ended, its answer is in the inbox.
     while b.instance("x").await.unwrap().messages().await.unwrap().len() < 2 {
         tokio::task::yield_now().await;
     }
     tokio::task::yield_now().await;
-    let mut brought = None;
+    let mut delivered = None;
     for _ in 0..100 {
         instance.run("again").await.ok();
         let messages = instance.messages().await.unwrap();
-        brought =
+        delivered =
             messages.iter().find(|message| message.metadata().contains_key("__goondanInterAgentResponse")).cloned();
-        if brought.is_some() {
+        if delivered.is_some() {
             break;
         }
         tokio::task::yield_now().await;
     }
-    let message = brought.unwrap();
+    let message = delivered.unwrap();
     let metadata = &message.metadata()["__goondanInterAgentResponse"];
     assert_eq!(
         (&metadata["status"], &metadata["fromAgentId"], &metadata["async"]),

@@ -9,7 +9,7 @@ use crate::support::{Log, agent, one_turn};
 
 #[both_linkages]
 #[covers("CTX-01", "CTX-02", "CTX-14", "CTX-03", "CTX-11", "CTX-12", "CTX-13", "LEGACY-CTX-01", "ENTRY-09", "TOOL-02")]
-async fn contexts_tell_where_the_run_is() {
+async fn contexts_identify_the_run() {
     let log = Log::new();
     let script = [ScriptItem::call("probe__echo", json!({ "a": 1 })), ScriptItem::say("done")];
     let agent = agent(script).with::<Probing>(log.config()).build().await.unwrap();
@@ -24,7 +24,7 @@ async fn contexts_tell_where_the_run_is() {
             "step 0 assistant user:1 Some(\"hello\") [\"probe__echo\"]".to_owned(),
             "call probe__echo {\"a\":1} step 0".to_owned(),
             "for assistant user:1".to_owned(),
-            "gave {\"a\":1}".to_owned(),
+            "returned {\"a\":1}".to_owned(),
             "step 1 assistant user:1 Some(\"hello\") [\"probe__echo\"]".to_owned(),
         ]
     );

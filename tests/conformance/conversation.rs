@@ -1,4 +1,4 @@
-//! CONV: messages change only by events, and the sum is always the truth.
+//! CONV: messages change only by message events, and every view shows their fold at once.
 
 use conformance_extensions::conversation::{Colliding, Editing, Forgetting, Peeking, Tearing};
 use goondan::{ErrorCode, FileStore, ScriptItem, ScriptedModel, Source, Value, json};
@@ -10,7 +10,7 @@ use crate::support::{Log, agent, one_turn};
 #[both_linkages]
 #[covers("CONV-01", "CONV-02", "CONV-03", "CONV-04", "CONV-05", "CONV-06", "CONV-07", "CONV-08")]
 #[covers("CONV-11", "CONV-12", "CONV-16", "PIPE-23")]
-async fn the_sum_follows_every_event_at_once() {
+async fn the_fold_follows_every_event_at_once() {
     let log = Log::new();
     let script = [ScriptItem::say("answer").when("^changed$").unwrap(), ScriptItem::say("second").repeat()];
     let agent = agent(script).with::<Editing>(log.config()).build().await.unwrap();
@@ -102,6 +102,6 @@ async fn the_base_changes_only_at_the_end_of_the_turn_and_then_the_events_are_go
     }
     // The input, the call and its result were written before the model was asked the second time.
     assert_eq!(log.take(), ["base 0 lines, unchanged true, events 3", "base 4 lines, unchanged true, events 1"]);
-    let told = std::fs::read_to_string(messages.join("runtime-events.jsonl")).unwrap();
-    assert!(told.lines().count() >= 10 && told.contains("\"type\":\"turn.completed\""), "{told}");
+    let events = std::fs::read_to_string(messages.join("runtime-events.jsonl")).unwrap();
+    assert!(events.lines().count() >= 10 && events.contains("\"type\":\"turn.completed\""), "{events}");
 }

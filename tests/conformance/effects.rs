@@ -1,4 +1,4 @@
-//! EFFECT: what a tool does to the world, and what becomes of its calls when a turn is interrupted.
+//! EFFECT: the effects that tools declare, and the outcome of their calls when a turn is interrupted.
 
 use conformance_extensions::effects::{Effects, Insisting, Prying};
 use goondan::prelude::*;
@@ -8,14 +8,14 @@ use goondan_covers::both_linkages;
 use crate::linkage::Extended;
 use crate::support::{Log, agent, one_turn};
 
-/// Calls by the ids `c0`, `c1`, …
+/// Calls these tools, with the ids `c0`, `c1`, …
 fn calls(tools: &[&str]) -> ScriptItem {
     let calls = tools.iter().enumerate();
     let calls: Vec<_> = calls.map(|(at, tool)| json!({ "id": format!("c{at}"), "name": tool, "args": {} })).collect();
     ScriptItem::raw(serde_json::from_value::<ModelResponse>(json!({ "toolCalls": calls })).unwrap())
 }
 
-/// Runs a turn until a tool has started, and goes away.
+/// Runs a turn until a tool has started, and cancels it.
 async fn cancel_in_tool(instance: &Instance, log: &Log) {
     let started = async {
         while log.take().is_empty() {
@@ -28,21 +28,21 @@ async fn cancel_in_tool(instance: &Instance, log: &Log) {
     }
 }
 
-/// What the model reads as the results of the calls of the turn before.
+/// Returns the results of the calls, as the model reads them.
 async fn results(instance: &Instance) -> Vec<String> {
     let messages = instance.messages().await.unwrap();
     messages.iter().filter(|message| message.role() == Role::Tool).map(|message| message.text().into_owned()).collect()
 }
 
 #[both_linkages]
-async fn a_started_call_of_once_has_an_unknown_outcome_and_others_may_be_made_again() {
+async fn a_started_call_of_once_has_an_unknown_outcome_and_others_may_be_repeated() {
     for (tool, code) in [
         ("effects__pay", "error E_TOOL_OUTCOME_UNKNOWN: the turn ended while `effects__pay` ran"),
         ("effects__set", "error E_TOOL_INTERRUPTED: the turn ended before `effects__set` was answered"),
         ("effects__look", "error E_TOOL_INTERRUPTED: the turn ended before `effects__look` was answered"),
     ] {
         let log = Log::new();
-        // The call behind it never starts, though it is one of `once`.
+        // The second call has the effect `once` too, but never starts.
         let script = [calls(&[tool, "effects__pay_busy"]), ScriptItem::say("I see")];
         let agent = agent(script).with::<Effects>(log.config()).build().await.unwrap();
         let instance = agent.instance("test").await.unwrap();
@@ -77,7 +77,7 @@ async fn a_call_of_once_is_not_tried_again_after_it_started() {
 }
 
 #[both_linkages]
-async fn that_a_call_of_once_starts_is_kept_before_its_handler_runs_and_not_earlier() {
+async fn the_start_of_a_call_of_once_is_recorded_before_its_handler_runs_and_not_earlier() {
     let (dir, log) = (tempfile::tempdir().unwrap(), Log::new());
     let events = dir.path().join("instances/assistant:test/messages/events.jsonl");
     let script = [calls(&["prying__once"]), calls(&["prying__often"]), ScriptItem::say("done")];

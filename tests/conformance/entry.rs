@@ -1,4 +1,4 @@
-//! ENTRY, LOAD, ERR: how extensions come to life.
+//! ENTRY, LOAD, ERR: how extensions are initialized, and when they are refused.
 
 use conformance_extensions::entry::{Configured, Failing, Late, Quick, Slow};
 use goondan::prelude::*;

@@ -1,6 +1,6 @@
 //! EVENT: the bus of an instance.
 
-use conformance_extensions::events::{Emitting, Listening, SlowEars, Watching};
+use conformance_extensions::events::{Emitting, Listening, SlowListener, Watching};
 use goondan::{ExtensionCleanup, RuntimeEvent, ScriptItem, json};
 use goondan_covers::{both_linkages, covers};
 
@@ -27,8 +27,8 @@ async fn extensions_hear_one_another_and_the_runtime() {
     let agent = agent.with::<Listening>(log.config()).with::<Emitting>(json!({})).build().await.unwrap();
     let instance = agent.instance("test").await.unwrap();
     instance.run("hello").await.unwrap();
-    // Everything was handled before the turn was stored (D-18). Subscriptions do not wait for one another, so that only
-    // the order within one is certain.
+    // D-18: all events are handled before the turn is stored. Subscriptions do not wait for one another, so only the order
+    // within one is certain.
     let mut heard = log.take();
     heard.sort();
     assert_eq!(
@@ -62,7 +62,7 @@ async fn events_stay_inside_of_their_instance() {
 
 #[both_linkages]
 #[covers("EVENT-04")]
-async fn the_runtime_tells_turns_steps_and_calls_in_one_trace() {
+async fn the_runtime_reports_turns_steps_and_calls_in_one_trace() {
     let log = Log::new();
     let script = [ScriptItem::call("no__tool", json!({})), ScriptItem::say("done"), ScriptItem::fail("no", false)];
     let agent = agent(script).with::<Watching>(log.config()).build().await.unwrap();
@@ -87,7 +87,7 @@ async fn the_runtime_tells_turns_steps_and_calls_in_one_trace() {
         assert_eq!((scope.agent_name.as_str(), scope.instance_key.as_str()), ("assistant", "user:1"));
         assert_eq!((&scope.turn_id, &scope.trace_id), (turn.turn_id(), &scopes[0].trace_id));
     }
-    // F-TRACE: the step lies in the turn, and the call in the step.
+    // F-TRACE: the turn is the parent of the step, and the step of the call.
     assert_eq!(scopes[0].span.parent, None);
     assert_eq!(scopes[1].span.parent, Some(scopes[0].span.id));
     assert_eq!(scopes[2].span.parent, Some(scopes[1].span.id));
@@ -104,19 +104,19 @@ async fn the_runtime_tells_turns_steps_and_calls_in_one_trace() {
 
 #[both_linkages]
 #[covers("LOAD-11", "LEGACY-EVENTS-06")]
-async fn extensions_are_told_that_they_go_away_and_clean_up() {
+async fn extensions_hear_of_their_removal_and_clean_up() {
     let log = Log::new();
     let agent = agent([]).with::<Watching>(log.config()).build().await.unwrap();
     agent.instance("test").await.unwrap().close().await.unwrap();
     let lines = log.take();
-    let told: ExtensionCleanup = serde_json::from_str(&lines[0]).unwrap();
-    assert_eq!(told.extension, "watching");
+    let cleanup: ExtensionCleanup = serde_json::from_str(&lines[0]).unwrap();
+    assert_eq!(cleanup.extension, "watching");
     assert_eq!(lines[1..], ["cleaned up"]);
 }
 
 #[both_linkages]
 async fn a_slow_handler_does_not_hold_up_the_steps_of_a_turn() {
     let log = Log::new();
-    one_turn(agent([ScriptItem::say("hi")]).with::<SlowEars>(log.config())).await.unwrap();
+    one_turn(agent([ScriptItem::say("hi")]).with::<SlowListener>(log.config())).await.unwrap();
     assert_eq!(log.take(), ["a step ended", "heard the start"]);
 }

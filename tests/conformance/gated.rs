@@ -1,4 +1,4 @@
-//! Owns a store that waits for the test before it opens or commits, or fails to commit.
+//! A store that waits for the test before it opens or commits, or fails to commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,9 +7,9 @@ use goondan::store::{Commit, Durability, Journal, Opened};
 use goondan::{BoxFuture, Error, ErrorCode, InstanceId, MemoryStore, MessageEvent, Result, Store, ToolCallId, TurnId};
 use tokio::sync::Semaphore;
 
-/// Keeps instances in memory. Clones are the same store.
+/// Keeps instances in memory. Clones share one store.
 #[derive(Clone)]
-pub(crate) struct Gated {
+pub(crate) struct GatedStore {
     store: MemoryStore,
     gates: Arc<Gates>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Gates {
     pub(crate) openings: AtomicUsize,
 }
 
-/// Stands open until it is shut.
+/// A gate of a test, which is open at first.
 pub(crate) struct Gate {
     shut: AtomicBool,
     reached: Semaphore,
@@ -40,12 +40,12 @@ impl Gate {
         self.shut.store(true, Ordering::SeqCst);
     }
 
-    /// Waits until somebody stands at it.
+    /// Waits until a task waits at the gate.
     pub(crate) async fn reached(&self) {
         self.reached.acquire().await.unwrap().forget();
     }
 
-    /// Lets pass who stands at it, and everybody after.
+    /// Releases the task that waits at the gate, and lets later ones pass.
     pub(crate) fn open(&self) {
         self.shut.store(false, Ordering::SeqCst);
         self.passage.add_permits(1);
@@ -59,14 +59,14 @@ impl Gate {
     }
 }
 
-impl Gated {
+impl GatedStore {
     pub(crate) fn new() -> (Self, Arc<Gates>) {
         let gates = Arc::<Gates>::default();
         (Self { store: MemoryStore::new(), gates: Arc::clone(&gates) }, gates)
     }
 }
 
-impl Store for Gated {
+impl Store for GatedStore {
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
         Box::pin(async move {
             self.gates.openings.fetch_add(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! Idle conversations close behind their handles, and open by themselves.
+//! Idle instances close while handles of them exist, and reopen on the next use.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -18,14 +18,14 @@ use goondan_covers::both_linkages;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use crate::gated::Gated;
+use crate::gated::GatedStore;
 use crate::linkage::Extended;
 use crate::support::{Log, agent};
 
 const IDLE: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// An agent whose extension counts turns in memory and in its state, which is 1000 after its clean-up.
+/// Describes an agent whose extension counts turns in memory and in its state, which its clean-up sets to 1000.
 fn counting(log: &Log, tag: &str) -> AgentBuilder {
     let config = json!({ "log": log, "tag": tag });
     agent([ScriptItem::say("fine").repeat()]).with::<Holder>(config)
@@ -34,7 +34,7 @@ fn counting(log: &Log, tag: &str) -> AgentBuilder {
 const CLOSES: [&str; 2] = ["a hears of holder", "a closes"];
 
 #[both_linkages(start_paused = true)]
-async fn what_is_idle_closes_and_opens_with_all_that_was_stored() {
+async fn an_idle_instance_closes_and_reopens_with_everything_that_was_stored() {
     let dir = TempDir::new().unwrap();
     let stores: [Arc<dyn Store>; 2] = [Arc::new(MemoryStore::new()), Arc::new(FileStore::open(dir.path()).unwrap())];
     for store in stores {
@@ -59,7 +59,7 @@ async fn what_is_idle_closes_and_opens_with_all_that_was_stored() {
 }
 
 #[both_linkages(start_paused = true)]
-async fn whoever_looks_at_it_opens_it() {
+async fn a_look_at_it_reopens_it() {
     let log = Log::new();
     let agent = counting(&log, "a").idle_after(IDLE).build().await.unwrap();
     let instance = agent.instance("one").await.unwrap();
@@ -81,7 +81,7 @@ async fn whoever_looks_at_it_opens_it() {
 }
 
 #[both_linkages(start_paused = true)]
-async fn without_a_word_it_stays_open_as_long_as_it_is_held() {
+async fn by_default_it_stays_open_while_a_handle_exists() {
     let log = Log::new();
     let agent = counting(&log, "a").build().await.unwrap();
     let instance = agent.instance("one").await.unwrap();
@@ -94,7 +94,7 @@ async fn without_a_word_it_stays_open_as_long_as_it_is_held() {
 }
 
 #[both_linkages(start_paused = true)]
-async fn with_it_nobody_needs_to_hold_it() {
+async fn with_an_idle_time_no_handle_is_needed_to_keep_it_open() {
     let log = Log::new();
     let agent = counting(&log, "a").idle_after(IDLE).build().await.unwrap();
     for turn in 1..=3 {
@@ -113,7 +113,7 @@ async fn with_it_nobody_needs_to_hold_it() {
 }
 
 #[both_linkages(start_paused = true)]
-async fn a_stream_that_nobody_looks_at_keeps_it_open() {
+async fn an_unread_stream_keeps_it_open() {
     let log = Log::new();
     let agent = counting(&log, "a").idle_after(IDLE).build().await.unwrap();
     let stream = agent.instance("one").await.unwrap().run_stream("hello");
@@ -125,7 +125,7 @@ async fn a_stream_that_nobody_looks_at_keeps_it_open() {
 }
 
 #[both_linkages(start_paused = true)]
-async fn a_handler_of_events_keeps_it_open() {
+async fn a_running_event_handler_keeps_it_open() {
     let log = Log::new();
     let agent = agent([ScriptItem::say("fine").repeat()]).with::<Thinking>(log.config());
     let instance = agent.idle_after(IDLE).build().await.unwrap().instance("one").await.unwrap();
@@ -139,7 +139,7 @@ async fn a_handler_of_events_keeps_it_open() {
 }
 
 #[both_linkages(start_paused = true)]
-async fn an_answer_that_waits_keeps_it_open() {
+async fn an_undelivered_answer_keeps_it_open() {
     let (log, router) = (Log::new(), LocalRouter::new());
     let asking = json!({ "log": log, "target": "b", "hook": "later" });
     let a = counting(&log, "a").with::<Asking>(asking).router(router.clone()).idle_after(IDLE);
@@ -157,13 +157,13 @@ async fn an_answer_that_waits_keeps_it_open() {
 }
 
 #[both_linkages(start_paused = true)]
-async fn inputs_that_come_while_it_closes_are_not_lost() {
-    let (log, (store, gates)) = (Log::new(), Gated::new());
+async fn inputs_that_arrive_while_it_closes_are_not_lost() {
+    let (log, (store, gates)) = (Log::new(), GatedStore::new());
     let agent = counting(&log, "a").store(store).idle_after(IDLE).build().await.unwrap();
     let instance = agent.instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
     gates.commit.shut();
-    // What the clean-up left is about to be stored.
+    // The state of the clean-up is about to be stored.
     gates.commit.reached().await;
     assert_eq!(log.take()[1..], CLOSES);
     let mut run = pin!(instance.run("one"));
@@ -183,8 +183,8 @@ async fn inputs_that_come_while_it_closes_are_not_lost() {
 }
 
 #[both_linkages(start_paused = true)]
-async fn a_caller_that_goes_away_leaves_it_open() {
-    let (log, (store, gates)) = (Log::new(), Gated::new());
+async fn a_cancelled_caller_leaves_it_open() {
+    let (log, (store, gates)) = (Log::new(), GatedStore::new());
     let agent = counting(&log, "a").store(store).idle_after(IDLE).build().await.unwrap();
     let instance = agent.instance("one").await.unwrap();
     sleep(IDLE + MOMENT).await;
@@ -202,8 +202,8 @@ async fn a_caller_that_goes_away_leaves_it_open() {
 }
 
 #[both_linkages(start_paused = true)]
-async fn what_nobody_waits_for_any_more_is_closed_once_it_is_open() {
-    let (log, (store, gates)) = (Log::new(), Gated::new());
+async fn an_opening_that_was_given_up_is_closed_once_it_is_open() {
+    let (log, (store, gates)) = (Log::new(), GatedStore::new());
     let agent = counting(&log, "a").store(store).build().await.unwrap();
     gates.open.shut();
     tokio::select! {
@@ -219,8 +219,8 @@ async fn what_nobody_waits_for_any_more_is_closed_once_it_is_open() {
 }
 
 #[both_linkages(start_paused = true)]
-async fn what_cannot_be_stored_is_not_closed() {
-    let (log, (store, gates)) = (Log::new(), Gated::new());
+async fn an_instance_that_cannot_be_stored_is_not_closed() {
+    let (log, (store, gates)) = (Log::new(), GatedStore::new());
     let agent = counting(&log, "a").store(store).idle_after(IDLE).build().await.unwrap();
     let instance = agent.instance("one").await.unwrap();
     gates.failing.store(true, Ordering::SeqCst);
@@ -246,7 +246,7 @@ async fn another_program_may_open_it_meanwhile() {
     other.run("second").await.unwrap();
     for _ in 0..2 {
         let error = instance.run("refused").await.unwrap_err();
-        assert_eq!(error.code(), &ErrorCode::STORE_LOCKED, "whoever asks learns why it cannot be opened");
+        assert_eq!(error.code(), &ErrorCode::STORE_LOCKED, "the caller gets the reason why it cannot be opened");
     }
     sleep(IDLE + MOMENT).await;
     instance.run("third").await.unwrap();
@@ -255,7 +255,7 @@ async fn another_program_may_open_it_meanwhile() {
 }
 
 #[both_linkages(start_paused = true)]
-async fn it_opens_as_its_agent_is_described_by_then() {
+async fn it_reopens_with_the_present_description_of_its_agent() {
     let log = Log::new();
     let agent = counting(&log, "a").idle_after(IDLE).build().await.unwrap();
     let instance = agent.instance("one").await.unwrap();

@@ -1,4 +1,4 @@
-//! What is open for other agents closes by itself, too.
+//! Instances that are open only for requests of other agents close when they are idle.
 
 use std::time::Duration;
 
@@ -11,20 +11,20 @@ use tokio::time::sleep;
 use crate::linkage::Extended;
 use crate::support::{Log, agent};
 
-/// How long it stays open unless its agent says otherwise.
+/// How long it stays open by default.
 const FOR_OTHERS: Duration = Duration::from_secs(300);
 const MOMENT: Duration = Duration::from_millis(1);
 const CLOSES: [&str; 2] = ["b hears of holder", "b closes"];
 
-/// A conversation of the agent `assistant`, which asks `b` in every turn.
-struct Asked {
+/// An instance of the agent `assistant`, which asks the agent `b` in every turn.
+struct Setup {
     instance: Instance,
     b: Agent,
     router: LocalRouter,
     log: Log,
 }
 
-impl Asked {
+impl Setup {
     async fn new(describe: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
         let (log, router) = (Log::new(), LocalRouter::new());
         let asking = json!({ "log": log, "target": "b", "hook": "turn" });
@@ -37,63 +37,63 @@ impl Asked {
         Self { instance, b, router, log }
     }
 
-    /// Asks, and gives what `b` wrote down.
+    /// Asks, and returns what `b` logged.
     async fn ask(&self) -> Vec<String> {
         self.instance.run("hello").await.unwrap();
         let mut lines = self.log.take();
-        assert_eq!(lines.pop().unwrap(), "b: answer", "what is asked for comes");
+        assert_eq!(lines.pop().unwrap(), "b: answer", "the request is answered");
         lines
     }
 }
 
 #[both_linkages(start_paused = true)]
 async fn it_stays_open_for_five_minutes() {
-    let asked = Asked::new(|b| b).await;
-    assert_eq!(asked.ask().await, ["b question: 1 of 1"]);
+    let setup = Setup::new(|b| b).await;
+    assert_eq!(setup.ask().await, ["b question: 1 of 1"]);
     sleep(FOR_OTHERS - MOMENT).await;
-    assert_eq!(asked.ask().await, ["b question: 2 of 2"]);
+    assert_eq!(setup.ask().await, ["b question: 2 of 2"]);
     sleep(FOR_OTHERS + MOMENT).await;
-    assert_eq!(asked.log.take(), CLOSES);
-    assert_eq!(asked.ask().await, ["b question: 1 of 1001"]);
+    assert_eq!(setup.log.take(), CLOSES);
+    assert_eq!(setup.ask().await, ["b question: 1 of 1001"]);
 }
 
 #[both_linkages(start_paused = true)]
-async fn its_agent_may_say_otherwise() {
-    let asked = Asked::new(|b| b.idle_after(2 * FOR_OTHERS)).await;
-    asked.ask().await;
+async fn its_agent_may_set_another_time() {
+    let setup = Setup::new(|b| b.idle_after(2 * FOR_OTHERS)).await;
+    setup.ask().await;
     sleep(2 * FOR_OTHERS - MOMENT).await;
-    assert_eq!(asked.ask().await, ["b question: 2 of 2"]);
+    assert_eq!(setup.ask().await, ["b question: 2 of 2"]);
     sleep(2 * FOR_OTHERS + MOMENT).await;
-    assert_eq!(asked.log.take(), CLOSES);
+    assert_eq!(setup.log.take(), CLOSES);
 }
 
 #[both_linkages(start_paused = true)]
-async fn whoever_holds_it_keeps_it_open() {
-    let asked = Asked::new(|b| b).await;
-    let held = asked.b.instance("one").await.unwrap();
-    asked.ask().await;
+async fn a_handle_keeps_it_open() {
+    let setup = Setup::new(|b| b).await;
+    let handle = setup.b.instance("one").await.unwrap();
+    setup.ask().await;
     sleep(10 * FOR_OTHERS).await;
-    assert_eq!(asked.ask().await, ["b question: 2 of 2"]);
-    drop(held);
+    assert_eq!(setup.ask().await, ["b question: 2 of 2"]);
+    drop(handle);
     sleep(FOR_OTHERS + MOMENT).await;
-    assert_eq!(asked.log.take(), CLOSES);
+    assert_eq!(setup.log.take(), CLOSES);
 }
 
 #[both_linkages(start_paused = true)]
-async fn the_router_closes_it_and_a_handle_opens_it_again() {
-    let asked = Asked::new(|b| b).await;
-    asked.ask().await;
-    asked.router.close().await.unwrap();
-    assert_eq!(asked.log.take(), CLOSES);
-    let held = asked.b.instance("one").await.unwrap();
-    asked.ask().await;
-    asked.router.remove(asked.b.name()).await.unwrap();
-    asked.log.take();
-    held.run("hello").await.unwrap();
-    assert_eq!(asked.log.take(), ["b hello: 1 of 1001"]);
+async fn the_router_closes_it_and_a_handle_reopens_it() {
+    let setup = Setup::new(|b| b).await;
+    setup.ask().await;
+    setup.router.close().await.unwrap();
+    assert_eq!(setup.log.take(), CLOSES);
+    let handle = setup.b.instance("one").await.unwrap();
+    setup.ask().await;
+    setup.router.remove(setup.b.name()).await.unwrap();
+    setup.log.take();
+    handle.run("hello").await.unwrap();
+    assert_eq!(setup.log.take(), ["b hello: 1 of 1001"]);
     sleep(10 * FOR_OTHERS).await;
-    assert_eq!(asked.log.take(), [""; 0], "it is the affair of who holds it");
-    drop(held);
+    assert_eq!(setup.log.take(), [""; 0], "the handle keeps it open");
+    drop(handle);
     sleep(MOMENT).await;
-    assert_eq!(asked.log.take(), CLOSES);
+    assert_eq!(setup.log.take(), CLOSES);
 }

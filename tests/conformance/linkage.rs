@@ -1,12 +1,12 @@
-//! Owns the two ways in which a case gets its extensions (LINK-01): linked into this program, or out of the library that cargo
-//! makes of the same crate. The attribute `#[both_linkages]` runs a case once in each.
+//! The two linkages in which a case gets its extensions (LINK-01): linked into this program, or loaded from the library that
+//! cargo builds of the same crate. The attribute `#[both_linkages]` runs a case in each.
 
 use std::sync::OnceLock;
 
 use goondan::{AgentBuilder, Extension, Library, Loaded, Value};
 use goondan_libraries::Build;
 
-/// Where a case finds its extensions.
+/// How a case gets its extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Linkage {
     Linked,
@@ -14,7 +14,7 @@ pub(crate) enum Linkage {
 }
 
 tokio::task_local! {
-    /// That of the case that runs.
+    /// The linkage of the running case.
     static LINKAGE: Linkage;
 }
 
@@ -36,14 +36,14 @@ pub(crate) fn library() -> &'static Loaded {
     })
 }
 
-/// How a case adds its extensions: in the linkage in which it runs.
+/// Adds extensions to an agent, in the linkage of the running case.
 pub(crate) trait Extended: Sized {
-    /// Adds the extension `E`.
+    /// Adds the extension `E` under its own name.
     fn with<E: Extension>(self, config: Value) -> Self {
         self.with_named(E::DESCRIPTOR.name, E::DESCRIPTOR.name, config)
     }
 
-    /// Adds `extension`, called `name`.
+    /// Adds `extension` under the name `name`.
     fn with_named(self, name: impl Into<String>, extension: &str, config: Value) -> Self;
 }
 

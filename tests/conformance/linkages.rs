@@ -1,4 +1,4 @@
-//! LINK: that the suite runs in both linkages, and what does not.
+//! LINK: the suite runs in both linkages, with exceptions that are listed here.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use goondan_covers::covers;
 
 use crate::linkage::library;
 
-/// The cases with an extension that run linked alone, and why.
+/// The cases with an extension that run only linked, with the reason.
 const LINKED_ONLY: [(&str, &str); 2] = [
     ("an_extension_that_is_not_linked_is_refused_with_the_line_to_add", "it is about what is linked"),
     (
@@ -18,9 +18,8 @@ const LINKED_ONLY: [(&str, &str); 2] = [
     ),
 ];
 
-/// How a case takes an extension past the linkage in which it runs.
-const PAST_THE_LINKAGE: [&str; 5] =
-    [".extension::<", ".linked(", ".described(", "Chat::with::<", "#[goondan::extension"];
+/// The code with which a case would add an extension independently of its linkage.
+const FIXED_LINKAGE: [&str; 5] = [".extension::<", ".linked(", ".described(", "Chat::with::<", "#[goondan::extension"];
 
 #[test]
 fn every_case_with_an_extension_runs_in_both_linkages_or_has_a_reason() {
@@ -36,7 +35,7 @@ fn every_case_with_an_extension_runs_in_both_linkages_or_has_a_reason() {
             if let Some((_, rest)) = line.split_once("fn ").filter(|_| !line.starts_with(' ')) {
                 function = rest.split('(').next().unwrap_or_default().to_owned();
             }
-            if PAST_THE_LINKAGE.iter().any(|way| line.contains(way)) {
+            if FIXED_LINKAGE.iter().any(|code| line.contains(code)) {
                 linked_only.insert(function.clone());
             }
         }
@@ -45,8 +44,8 @@ fn every_case_with_an_extension_runs_in_both_linkages_or_has_a_reason() {
     assert_eq!(linked_only, known);
 }
 
-/// All that an extension says of itself, as text.
-fn told(extension: &ExtensionDescriptor) -> String {
+/// Returns everything that a descriptor says, as text.
+fn described(extension: &ExtensionDescriptor) -> String {
     let tool = |tool: &goondan::ToolDescriptor| format!("{tool:?} {}", (tool.parameters)());
     let tools: Vec<_> = extension.tools.iter().map(tool).collect();
     let config = (extension.config_schema)();
@@ -55,12 +54,13 @@ fn told(extension: &ExtensionDescriptor) -> String {
 
 #[test]
 #[covers("LINK-01")]
-fn an_extension_tells_the_same_of_itself_in_both_linkages() {
+fn an_extension_describes_itself_the_same_in_both_linkages() {
     let linked = goondan::linked().into_iter().filter(|extension| extension.package == "conformance-extensions");
     let mut loaded = library().extensions().to_vec();
     loaded.sort_by_key(|extension| extension.name);
     let linked: Vec<_> = linked.collect();
     assert!(linked.len() > 40, "{linked:?}");
     assert!(linked.iter().zip(&loaded).all(|(linked, loaded)| !std::ptr::eq(*linked, *loaded)));
-    assert_eq!(loaded.into_iter().map(told).collect::<Vec<_>>(), linked.into_iter().map(told).collect::<Vec<_>>());
+    let [loaded, linked] = [loaded, linked].map(|all| all.into_iter().map(described).collect::<Vec<_>>());
+    assert_eq!(loaded, linked);
 }

@@ -1,4 +1,4 @@
-//! F-TURN and API-11: how the runtime deals with models.
+//! F-TURN and API-11: malformed answers, the choice of a model, streams and deadlines.
 
 use std::sync::{Arc, Mutex};
 
@@ -42,7 +42,7 @@ async fn an_empty_answer_after_tool_results_ends_the_turn() {
     assert_eq!((turn.text().as_ref(), turn.steps(), turn.finish_reason()), ("", 2, FinishReason::TextResponse));
 }
 
-/// Keeps the options that it was given.
+/// A model that records its options.
 #[derive(Clone, Default)]
 struct Optioned(Arc<Mutex<Option<Value>>>);
 
@@ -73,7 +73,7 @@ async fn a_step_middleware_chooses_model_and_options_by_metadata() {
     assert_eq!(one_turn(unhinted).await.unwrap().text(), "from the first");
 }
 
-/// Says its text in pieces.
+/// A model that streams its text in pieces.
 struct Piecewise;
 
 impl Model for Piecewise {
@@ -94,21 +94,22 @@ impl Model for Piecewise {
 }
 
 #[tokio::test]
-async fn a_streamed_turn_tells_text_and_events_as_they_come() {
+async fn a_streamed_turn_yields_text_and_events_as_they_come() {
     let agent = Agent::builder("assistant").model(Piecewise).build().await.unwrap();
     let instance = agent.instance("test").await.unwrap();
     let mut turn = instance.run_stream("hello");
-    let mut told = Vec::new();
+    let mut updates = Vec::new();
     while let Some(update) = turn.next().await {
-        told.push(match update {
+        updates.push(match update {
             TurnUpdate::Text(text) => text,
             TurnUpdate::Event(event) => event.name().to_owned(),
             _ => "something new".to_owned(),
         });
     }
-    assert_eq!(told, ["turn.started", "step.started", "in ", "three ", "pieces", "step.completed", "turn.completed"]);
+    let expected = ["turn.started", "step.started", "in ", "three ", "pieces", "step.completed", "turn.completed"];
+    assert_eq!(updates, expected);
     assert_eq!(turn.finish().await.unwrap().text(), "in three pieces");
-    assert_eq!(instance.run("hello").await.unwrap().text(), "in one piece", "nobody watches");
+    assert_eq!(instance.run("hello").await.unwrap().text(), "in one piece", "without a stream");
 }
 
 #[both_linkages(start_paused = true)]

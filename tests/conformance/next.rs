@@ -1,4 +1,4 @@
-//! NEXT: `next` runs exactly once, and its result is what goes out.
+//! NEXT: `next` runs exactly once, and its result is the result of the chain.
 
 use conformance_extensions::next::{
     Changing, Hoarding, Impatient, Panicking, Persistent, Reached, Recovering, Refusing, Stashing, Stopping, Timeline,
@@ -111,7 +111,7 @@ async fn a_panic_becomes_an_error_that_names_the_layer_even_behind_other_layers(
         assert_eq!(error.code(), &ErrorCode::EXT_PANIC);
         assert_eq!((error.extension().unwrap().as_str(), error.hook()), ("panicking", Some(hook)));
         assert!(error.message().contains("boom"), "{error}");
-        // The conversation goes on: the failed turn was folded (D-16).
+        // D-16: the failed turn was folded, and the conversation goes on.
         assert_eq!(instance.run("again").await.unwrap_err().code(), &ErrorCode::EXT_PANIC);
         assert!(instance.messages().await.unwrap().iter().any(|message| message.text() == "again"));
     }
@@ -138,6 +138,6 @@ async fn next_ends_when_everything_inside_has_ended() {
     let log = Log::new();
     let script = [ScriptItem::call("no__tool", json!({})), ScriptItem::say("done")];
     one_turn(agent(script).with::<Timeline>(log.config())).await.unwrap();
-    // input; then call, result, answer
+    // Before: the input. After: the call, the result and the answer, too.
     assert_eq!(log.take(), ["1 before, 4 after"]);
 }

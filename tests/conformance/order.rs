@@ -1,4 +1,4 @@
-//! ORDER: who wraps whom.
+//! ORDER: the order of layers.
 
 use goondan::{AgentBuilder, ErrorCode, ScriptItem, json};
 use goondan_covers::{both_linkages, covers};
@@ -6,7 +6,8 @@ use goondan_covers::{both_linkages, covers};
 use crate::linkage::Extended;
 use crate::support::{Log, agent, one_turn};
 
-/// The log of a turn with one tool call, for extensions that register these layers.
+/// Runs a turn with one tool call, with an extension for each list of layers, and returns the log. A layer is a kind, a name
+/// and a priority.
 async fn log_of(extensions: &[&[(&str, &str, Option<i32>)]]) -> Vec<String> {
     let log = Log::new();
     let script = [ScriptItem::call("core__run", json!({})), ScriptItem::say("done")];
@@ -31,7 +32,7 @@ async fn b_is_outermost_then_a_then_c_for_each_kind() {
         let c: &[_] = &[(kind, "C", Some(10))];
         let log = log_of(&[a, b, c]).await;
         let expected = match kind {
-            // The step chain runs once a step: the one that calls the tool, and the one that answers.
+            // The step chain runs twice: in the step that calls the tool, and in the one that answers.
             "step" => "B A C core C A B B A C C A B",
             _ => "B A C core C A B",
         };
@@ -87,7 +88,7 @@ async fn the_same_input_gives_the_same_nested_order_every_time() {
     }
 }
 
-/// An agent with the extensions of these names, in this order.
+/// Describes an agent with these extensions, in this order.
 fn named(log: &Log, names: &[&str]) -> AgentBuilder {
     let agent = agent([ScriptItem::say("done")]);
     names.iter().fold(agent, |agent, name| agent.with_named(*name, name, log.config()))

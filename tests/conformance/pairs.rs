@@ -1,5 +1,5 @@
-//! PAIR-01: whatever is appended, replaced and removed, and however often a model uses the same id, the model is sent calls
-//! with their results and results with their calls.
+//! PAIR-01: whatever is appended, replaced and removed, and however often a model uses one id, requests contain a tool call
+//! only with its result, and a result only with its call.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,18 @@ use goondan_covers::covers;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// One event; numbers pick among the messages that are there.
+/// One event. A number selects one of the messages that exist.
 #[derive(Clone, Debug)]
 enum Edit {
     Append(Vec<Half>),
     Replace(usize, Vec<Half>),
     Remove(usize),
     Truncate,
-    /// The turn ends.
+    /// Ends the turn.
     Fold,
 }
 
+/// A part of a message: half of a pair, or text.
 #[derive(Clone, Copy, Debug)]
 enum Half {
     Call(u8),
@@ -29,7 +30,7 @@ enum Half {
     Text,
 }
 
-/// Few ids, so that the same one comes often, and mostly whole pairs.
+/// Generates edits with few ids, so that one id occurs often, and mostly with whole pairs.
 fn edits() -> impl Strategy<Value = Vec<Edit>> {
     let half = || prop_oneof![4 => (0..4_u8).prop_map(Half::Call), 4 => (0..4_u8).prop_map(Half::Result), 1 => Just(Half::Text)];
     let halves = move || vec(half(), 1..4);
@@ -69,15 +70,15 @@ fn apply(conversation: &mut Conversation, number: usize, edit: &Edit) {
     let target = |target: &usize| ids.get(target % ids.len().max(1)).cloned().unwrap_or_else(|| "nobody".into());
     let event = match edit {
         Edit::Append(halves) => MessageEvent::append(message(number, halves)),
-        Edit::Replace(place, halves) => MessageEvent::replace(target(place), message(number, halves)),
-        Edit::Remove(place) => MessageEvent::remove(target(place)),
+        Edit::Replace(index, halves) => MessageEvent::replace(target(index), message(number, halves)),
+        Edit::Remove(index) => MessageEvent::remove(target(index)),
         Edit::Truncate => MessageEvent::truncate(),
         Edit::Fold => return conversation.fold(),
     };
     conversation.apply(event).unwrap();
 }
 
-/// How many calls and results there are, and how many could be pairs at most: each result with a call before it.
+/// Returns the number of calls and results, and the largest possible number of pairs: each result with a call before it.
 fn count<'a>(contents: impl Iterator<Item = &'a Content>) -> (usize, usize) {
     let (mut halves, mut pairs) = (0, 0);
     let mut open: HashMap<String, usize> = HashMap::new();
@@ -96,7 +97,7 @@ fn count<'a>(contents: impl Iterator<Item = &'a Content>) -> (usize, usize) {
             }
             halves += 1;
         }
-        // A message does not answer itself.
+        // A result does not belong to a call in its own message.
         asked.into_iter().for_each(|id| *open.entry(id).or_default() += 1);
     }
     (halves, pairs)
@@ -104,7 +105,7 @@ fn count<'a>(contents: impl Iterator<Item = &'a Content>) -> (usize, usize) {
 
 #[test]
 #[covers("PAIR-01")]
-fn what_a_model_is_sent_are_whole_pairs_and_all_of_them() {
+fn requests_contain_whole_pairs_and_all_of_them() {
     proptest!(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() }, |(edits in edits())| {
         let mut conversation = Conversation::default();
         for (number, edit) in edits.iter().enumerate() {
@@ -115,7 +116,7 @@ fn what_a_model_is_sent_are_whole_pairs_and_all_of_them() {
             let (_, possible) = count(conversation.messages().map(|message| message.content()));
             prop_assert_eq!(pairs, possible, "a pair is missing");
         }
-        // What the turn leaves open is closed by results at the end.
+        // Results for the unanswered calls close the turn.
         for (number, call) in conversation.unanswered_calls().iter().enumerate() {
             let id = call.tool_call_id.as_str().parse().unwrap();
             apply(&mut conversation, 1000 + number, &Edit::Append(vec![Half::Result(id)]));

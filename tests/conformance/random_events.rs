@@ -1,4 +1,4 @@
-//! CONV: random programs of message events, against a list that is kept as naively as the requirement reads:
+//! CONV: random programs of message events, compared with a list that is changed as literally as the requirement reads:
 //! `base + Σ events`.
 
 mod programs;
@@ -12,7 +12,7 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::linkage::{Extended, Linkage};
 use programs::programs;
 
-/// Runs `program`, turn by turn, and compares what the model was sent, what is stored, and what is there after a restart.
+/// Runs `program`, turn by turn, and compares the requests to the model, the stored messages, and those after a restart.
 async fn run(program: &[TurnProgram], store: impl Store) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("run.json");
@@ -49,7 +49,7 @@ async fn run(program: &[TurnProgram], store: impl Store) {
     let misses = chat.logs().iter().filter(|line| line.fields.contains_key("target_id")).count();
     let naive = Run::read(&path).naive;
     assert_eq!(sent, naive.requests());
-    assert_eq!(orphans, naive.orphans(), "what is kept from the model is reported once");
+    assert_eq!(orphans, naive.orphans(), "what is left out of requests is reported once");
     assert_eq!(misses, naive.misses(), "every event without a target is reported, and no other");
 }
 
@@ -66,7 +66,7 @@ fn check<S: Store>(linkage: Linkage, cases: u32, store: impl Fn() -> (S, Option<
 
 #[test]
 #[covers("CONV-01", "CONV-02", "CONV-03", "CONV-04", "CONV-06", "CONV-07", "CONV-11", "PAIR-01")]
-fn the_conversation_is_the_sum_of_its_events_whatever_they_are() {
+fn the_conversation_is_the_fold_of_its_events_whatever_they_are() {
     for linkage in Linkage::BOTH {
         check(linkage, 200, || (MemoryStore::new(), None));
     }
@@ -74,7 +74,7 @@ fn the_conversation_is_the_sum_of_its_events_whatever_they_are() {
 
 #[test]
 #[covers("CONV-04", "CONV-07")]
-fn the_sum_is_what_the_files_hold() {
+fn the_fold_is_what_the_files_hold() {
     for linkage in Linkage::BOTH {
         check(linkage, 40, || {
             let dir = tempfile::tempdir().unwrap();

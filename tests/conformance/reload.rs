@@ -1,4 +1,4 @@
-//! LEGACY-RECONCILE: a conversation goes on with what its agent is made of now.
+//! LEGACY-RECONCILE: after a reload, conversations go on with the new extensions of their agent.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -26,7 +26,7 @@ impl<'a> Described<'a> {
         Self { log, agent: agent([ScriptItem::say("fine").repeat()]) }
     }
 
-    /// With a `holder` called `name`.
+    /// Adds a `holder` under the name `name`.
     fn with(self, name: &str, tag: &str) -> Self {
         let config = json!({ "log": self.log.config()["log"], "tag": tag });
         Self { agent: self.agent.with_named(name, "holder", config), ..self }
@@ -64,7 +64,7 @@ async fn an_unchanged_extension_keeps_what_it_counts() {
 
 #[both_linkages]
 #[covers("LEGACY-RECONCILE-01", "LEGACY-RECONCILE-02", "LEGACY-RECONCILE-04")]
-async fn another_order_makes_nothing_anew() {
+async fn another_order_initializes_nothing_again() {
     let log = Log::new();
     let agent = Described::new(&log).with("holder", "a").with("other", "b").build().await;
     let instance = agent.instance("one").await.unwrap();
@@ -81,16 +81,16 @@ async fn another_order_makes_nothing_anew() {
 
 #[both_linkages]
 #[covers("LEGACY-RECONCILE-01", "LEGACY-EVENTS-06", "LOAD-11")]
-async fn what_is_gone_is_told_and_cleans_up() {
+async fn a_removed_extension_hears_of_it_and_cleans_up() {
     let log = Log::new();
     let agent = Described::new(&log).with("holder", "a").with("other", "b").build().await;
     let instance = agent.instance("one").await.unwrap();
     let left = Described::new(&log).with("other", "b").build().await;
     assert_eq!(changes(&agent.reload(&left).await.unwrap()), [format!("holder {VERSION} is gone")]);
-    let mut told = log.take();
-    assert_eq!(told.pop().unwrap(), "a closes", "after everybody has heard of it");
-    told.sort();
-    assert_eq!(told, ["a hears of holder", "b hears of holder"]);
+    let mut lines = log.take();
+    assert_eq!(lines.pop().unwrap(), "a closes", "after all extensions have heard of it");
+    lines.sort();
+    assert_eq!(lines, ["a hears of holder", "b hears of holder"]);
     assert_eq!(
         instance.tools().await.unwrap().iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>(),
         ["holder__nothing"]
@@ -112,21 +112,21 @@ async fn a_changed_extension_is_replaced_and_finds_its_state() {
     assert_eq!(changes(&reloaded), [format!("holder {VERSION} has another config")]);
     assert_eq!(reloaded.changes[0].change, Change::Configured { version: VERSION });
     instance.run("again").await.unwrap();
-    let mut told = log.take();
-    told[2..5].sort();
+    let mut lines = log.take();
+    lines[2..5].sort();
     let hears = ["b hears of holder", "new hears of holder", "old hears of holder"];
     let turns = ["old closes", "new again: 1 of 2", "b again: 2 of 2"];
-    assert_eq!(told, [&["old hello: 1 of 1", "b hello: 1 of 1"], &hears[..], &turns].concat());
+    assert_eq!(lines, [&["old hello: 1 of 1", "b hello: 1 of 1"], &hears[..], &turns].concat());
     assert_eq!(
         instance.states().await.unwrap().values().collect::<Vec<_>>(),
         [&json!(2), &json!(2)],
-        "the old one is not asked any more"
+        "the state of the old one is not stored"
     );
 }
 
 #[both_linkages]
 #[covers("ENTRY-06")]
-async fn a_broken_one_leaves_everything_as_it_was_and_says_why() {
+async fn an_extension_that_fails_leaves_everything_as_it_was_and_the_error_says_why() {
     let log = Log::new();
     let agent = Described::new(&log).with("holder", "a").build().await;
     let instance = agent.instance("one").await.unwrap();
@@ -135,25 +135,25 @@ async fn a_broken_one_leaves_everything_as_it_was_and_says_why() {
     let error = agent.reload(&broken).await.unwrap_err();
     assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_INIT, "holder"));
     assert!(error.report().to_string().contains("broken"), "{}", error.report());
-    assert_eq!(log.take(), ["a hello: 1 of 1", "n closes"], "what was made for it is cleaned up");
+    assert_eq!(log.take(), ["a hello: 1 of 1", "n closes"], "the new extensions are cleaned up");
     instance.run("again").await.unwrap();
     assert_eq!(log.take(), ["a again: 2 of 2"], "its state is untouched, too");
-    // Others that are opened have what worked.
+    // Instances that are opened now have the old extensions.
     let other = agent.instance("two").await.unwrap();
     other.run("hello").await.unwrap();
     other.close().await.unwrap();
     assert_eq!(log.take()[0], "a hello: 1 of 1");
-    // And the next reload is one like any other.
+    // The next reload works.
     let mended = Described::new(&log).with("added", "n").with("holder", "a").build().await;
     assert_eq!(changes(&agent.reload(&mended).await.unwrap()), [format!("added {VERSION} is new")]);
     instance.run("third").await.unwrap();
     assert_eq!(log.take(), ["n third: 1 of 1", "a third: 3 of 3"]);
 }
 
-/// Holds every answer back until it is let go.
-struct Held(Arc<Semaphore>);
+/// A model whose answers wait for a permit.
+struct HeldModel(Arc<Semaphore>);
 
-impl Model for Held {
+impl Model for HeldModel {
     fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async {
             self.0.acquire().await.map_err(|error| Error::msg(error.to_string()))?.forget();
@@ -163,12 +163,12 @@ impl Model for Held {
 }
 
 #[both_linkages]
-async fn turns_end_on_what_they_began_with_and_none_is_lost() {
+async fn turns_end_with_the_extensions_that_they_began_with_and_none_is_lost() {
     let log = Log::new();
     let gate = Arc::new(Semaphore::new(0));
     let described = |tag| {
         let Described { agent, .. } = Described::new(&log).with("holder", tag);
-        agent.model(Held(Arc::clone(&gate))).build()
+        agent.model(HeldModel(Arc::clone(&gate))).build()
     };
     let agent = described("old").await.unwrap();
     let new = described("new").await.unwrap();
@@ -190,7 +190,7 @@ async fn turns_end_on_what_they_began_with_and_none_is_lost() {
 }
 
 #[both_linkages]
-async fn a_caller_that_goes_away_does_not_leave_it_half_done() {
+async fn a_cancelled_caller_does_not_leave_it_half_done() {
     let log = Log::new();
     let agent = Described::new(&log).with("holder", "old").build().await;
     let instance = agent.instance("one").await.unwrap();
@@ -208,7 +208,7 @@ async fn a_caller_that_goes_away_does_not_leave_it_half_done() {
 }
 
 #[both_linkages]
-async fn every_open_conversation_goes_on_with_the_new_and_so_do_those_that_come() {
+async fn open_and_later_instances_go_on_with_the_new_extensions() {
     let log = Log::new();
     let agent = Described::new(&log).with("holder", "old").build().await;
     let (one, two) = (agent.instance("one").await.unwrap(), agent.instance("two").await.unwrap());
@@ -224,7 +224,7 @@ async fn every_open_conversation_goes_on_with_the_new_and_so_do_those_that_come(
 }
 
 #[tokio::test]
-async fn an_agent_does_not_become_another_one() {
+async fn an_agent_cannot_be_reloaded_as_another_one() {
     let agent = agent([]).build().await.unwrap();
     let other = Agent::builder("other").model(goondan::ScriptedModel::new([])).build().await.unwrap();
     let error = agent.reload(&other).await.unwrap_err();

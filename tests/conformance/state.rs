@@ -1,4 +1,4 @@
-//! STATE: what an extension remembers.
+//! STATE: the state of extensions.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,8 @@ use tempfile::TempDir;
 use crate::linkage::Extended;
 use crate::support::Log;
 
-/// An agent over files whose model counts `calls` times in the turn that hears `count`, and fails when it hears `fail`.
+/// Builds an agent with a file store. Its model requests `calls` calls of the counting tool after the input `count`, and fails
+/// after the input `fail`.
 async fn agent(dir: &Path, log: &Log, calls: usize) -> Agent {
     let call = ("counting__count", json!({}));
     let script = [
@@ -31,7 +32,7 @@ fn state_file(dir: &Path, key: &str) -> Option<Value> {
 
 #[both_linkages]
 #[covers("STATE-01", "STATE-02", "STATE-05", "STATE-06", "STATE-07", "STATE-10", "TOOL-06")]
-async fn state_is_kept_at_the_end_of_every_turn_and_read_at_the_next_start() {
+async fn state_is_stored_at_the_end_of_every_turn_and_read_at_the_next_start() {
     let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let instance = agent(dir.path(), &log, 1).await.instance("one").await.unwrap();
     assert_eq!(state_file(dir.path(), "one"), None);
@@ -48,7 +49,7 @@ async fn state_is_kept_at_the_end_of_every_turn_and_read_at_the_next_start() {
 
 #[both_linkages]
 #[covers("STATE-04", "LEGACY-STATE-01")]
-async fn each_instance_has_state_of_its_own() {
+async fn each_instance_has_its_own_state() {
     let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let agent = agent(dir.path(), &log, 1).await;
     for key in ["one", "two", "one"] {
@@ -129,7 +130,7 @@ async fn any_json_value_is_state_and_nothing_else() {
 }
 
 #[both_linkages]
-async fn an_instance_that_is_dropped_closes_itself_and_can_be_opened_again_at_once() {
+async fn a_dropped_instance_closes_itself_and_can_be_opened_again_at_once() {
     let (dir, log) = (TempDir::new().unwrap(), Log::new());
     let agent = agent(dir.path(), &log, 1).await;
     for _ in 0..20 {

@@ -1,12 +1,16 @@
-//! What the tests share: a log that extensions write to, and agents made in one line.
+//! A log that extensions write to, and agents in one line.
 
 use std::sync::{Arc, Mutex};
 
-use goondan::{Agent, AgentBuilder, ScriptItem, ScriptedModel, TurnResult, Value};
+use goondan::{
+    Agent, AgentBuilder, BoxFuture, Model, ModelRequest, ModelResponse, Result, ScriptItem, ScriptedModel, TurnResult,
+    Value,
+};
 use serde::{Serialize, Serializer};
 use tempfile::NamedTempFile;
+use tokio::sync::Notify;
 
-/// What the extensions of one test write down, in a file: they may be in a library. In a config it is the path.
+/// The log of the extensions of one test. It is a file, because the extensions may be in a library, and its path in a config.
 #[derive(Clone)]
 pub(crate) struct Log {
     file: Arc<NamedTempFile>,
@@ -18,7 +22,7 @@ impl Log {
         Self { file: Arc::new(NamedTempFile::new().unwrap()), taken: Arc::default() }
     }
 
-    /// What was written since the last time.
+    /// Returns the lines that were written since the last call.
     pub(crate) fn take(&self) -> Vec<String> {
         let text = std::fs::read_to_string(self.file.path()).unwrap();
         let mut taken = self.taken.lock().unwrap();
@@ -27,24 +31,34 @@ impl Log {
         lines
     }
 
-    /// The config of an extension that takes only the log.
+    /// Returns the config of an extension that takes only the log.
     pub(crate) fn config(&self) -> Value {
         goondan::json!({ "log": self })
     }
 }
 
 impl Serialize for Log {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         self.file.path().serialize(serializer)
     }
 }
 
-/// An agent whose model plays `script`.
+/// Describes an agent whose model plays `script`.
 pub(crate) fn agent(script: impl IntoIterator<Item = ScriptItem>) -> AgentBuilder {
     Agent::builder("assistant").model(ScriptedModel::new(script))
 }
 
-/// Runs one turn of a new conversation.
-pub(crate) async fn one_turn(agent: AgentBuilder) -> goondan::Result<TurnResult> {
+/// Builds the agent and runs one turn of a new conversation.
+pub(crate) async fn one_turn(agent: AgentBuilder) -> Result<TurnResult> {
     agent.build().await?.instance("test").await?.run("hello").await
+}
+
+/// A model that never answers, and notifies when it was asked.
+pub(crate) struct SilentModel(pub(crate) Arc<Notify>);
+
+impl Model for SilentModel {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        self.0.notify_one();
+        Box::pin(std::future::pending())
+    }
 }

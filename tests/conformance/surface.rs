@@ -1,4 +1,4 @@
-//! API and LOG: what the handle of an extension offers.
+//! API and LOG: the members of an extension's handle.
 
 use conformance_extensions::surface::{Needy, Surfaces};
 use goondan::testing::Chat;
@@ -10,7 +10,7 @@ use crate::support::agent;
 
 #[both_linkages]
 #[covers("API-01", "ENTRY-07", "LOG-01", "LOG-02", "TEST-01")]
-async fn all_five_members_are_there_from_init_on_and_log_lines_carry_their_place() {
+async fn all_five_members_work_from_init_on_and_log_lines_carry_their_context() {
     let chat = Chat::builder().agent(|agent| agent.with::<Surfaces>(json!({}))).start().await.unwrap();
     let turn = chat.say("hello").await.unwrap();
     let logs = chat.logs();

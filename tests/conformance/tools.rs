@@ -1,4 +1,4 @@
-//! TOOL: what extensions offer the model.
+//! TOOL: the tools that extensions offer the model.
 
 use conformance_extensions::tools::{Delegating, Misdescribed, Passing, Rewriting, Running, Toolbox};
 use goondan::{Agent, ErrorCode, FileStore, LocalRouter, ScriptItem, ScriptedModel, ToolItem, Value, json};
@@ -7,7 +7,7 @@ use goondan_covers::{both_linkages, covers};
 use crate::linkage::Extended;
 use crate::support::{Log, agent, one_turn};
 
-/// What the model is sent as the result of this call.
+/// Calls a tool and returns the result that the model is sent.
 async fn result_of(tool: &str, arguments: Value) -> String {
     let record = tempfile::tempdir().unwrap();
     let path = record.path().join("requests.jsonl");
@@ -19,7 +19,7 @@ async fn result_of(tool: &str, arguments: Value) -> String {
     let request: Value = serde_json::from_str(requests.lines().last().unwrap()).unwrap();
     let messages = request["messages"].as_array().unwrap();
     let (call, result) = (&messages[1], &messages[2]);
-    // D-12: one message a call, right behind the assistant's, joined by the id.
+    // D-12: each call has one result message, right after the assistant's, with the same id.
     assert_eq!((&call["role"], &result["role"]), (&json!("assistant"), &json!("tool")));
     assert_eq!(call["content"][0]["toolCallId"], result["content"][0]["toolCallId"]);
     result["content"][0]["output"].to_string()
@@ -59,7 +59,7 @@ async fn a_panic_of_a_handler_reaches_the_model_as_an_error() {
 }
 
 #[both_linkages]
-async fn a_tool_outside_of_the_catalog_is_refused_with_those_inside() {
+async fn a_tool_outside_the_catalog_is_refused_with_a_list_of_the_catalog() {
     let result = result_of("box__other", json!({})).await;
     assert!(result.contains("E_TOOL_NOT_IN_CATALOG") && result.contains("box__weather"), "{result}");
 }
@@ -73,12 +73,12 @@ async fn a_tool_name_has_two_parts() {
 }
 
 #[both_linkages]
-async fn parameters_that_are_no_schema_fail_the_start() {
+async fn parameters_that_are_not_a_schema_fail_the_start() {
     let error = one_turn(agent([]).with::<Misdescribed>(json!({}))).await.unwrap_err();
     assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::SCHEMA_INVALID, "misdescribed"));
 }
 
-/// Two calls, by ids of their own.
+/// Calls a tool twice, with the ids `c1` and `c2`.
 fn two_calls(tool: &str) -> ScriptItem {
     let call = |id: &str| json!({ "id": id, "name": tool, "args": {} });
     ScriptItem::raw(serde_json::from_value(json!({ "text": "now", "toolCalls": [call("c1"), call("c2")] })).unwrap())
@@ -120,7 +120,7 @@ async fn the_text_of_an_error_is_cut_on_a_character_boundary() {
 }
 
 #[both_linkages]
-async fn a_handler_knows_its_call_and_has_a_directory() {
+async fn a_handler_gets_its_call_and_a_directory() {
     let (dir, log) = (tempfile::tempdir().unwrap(), Log::new());
     let call = json!({ "text": "let me see", "toolCalls": [{ "id": "c1", "name": "running__look", "args": {} }] });
     let script = [ScriptItem::raw(serde_json::from_value(call).unwrap()), ScriptItem::say("done")];
@@ -147,7 +147,7 @@ async fn rewritten_arguments_are_recorded_on_the_result_and_the_call_keeps_its_o
 
 #[both_linkages]
 #[covers("DISPATCH-01")]
-async fn no_way_to_a_tool_leads_past_the_tool_call_chain() {
+async fn every_call_passes_the_tool_call_chain() {
     let (log, router) = (Log::new(), LocalRouter::new());
     let calls = ["passing__declared", "passing__dynamic", "no__tool"].map(|tool| (tool, json!({})));
     let worker = Agent::builder("worker")

@@ -1,4 +1,4 @@
-//! PIPE and F-TURN: how a turn goes, and what it leaves.
+//! PIPE and F-TURN: the steps of a turn, its limits, and the queue of an instance.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ async fn a_step_middleware_decides_whether_another_step_comes() {
 
 #[both_linkages(start_paused = true)]
 #[covers("PATTERN-RETRY-01")]
-async fn a_retry_is_a_new_step_after_the_delay_that_was_asked_for() {
+async fn a_retry_is_a_new_step_after_the_requested_delay() {
     let (log, start) = (Log::new(), tokio::time::Instant::now());
     let script = [ScriptItem::fail("busy", true), ScriptItem::fail("busy", true), ScriptItem::say("here")];
     let turn = one_turn(agent(script).with::<Retrying>(log.config())).await.unwrap();
@@ -110,28 +110,28 @@ async fn a_failed_turn_is_kept_and_does_not_block_the_next() {
     assert_eq!(texts, ["one", "two", "yes"]);
 }
 
-/// A model that waits for a sign before it answers, and says when it was asked.
+/// A model that notifies when it was asked, and waits for a notification before it answers.
 #[derive(Clone, Default)]
-struct Gated {
+struct GatedModel {
     asked: Arc<Notify>,
     open: Arc<Notify>,
 }
 
-impl Model for Gated {
+impl Model for GatedModel {
     fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
-            let heard = request.messages().last().map(|message| message.content.text().into_owned());
+            let input = request.messages().last().map(|message| message.content.text().into_owned());
             self.asked.notify_one();
             self.open.notified().await;
-            Ok(ModelResponse::text(format!("re: {}", heard.unwrap_or_default())))
+            Ok(ModelResponse::text(format!("re: {}", input.unwrap_or_default())))
         })
     }
 }
 
 #[tokio::test]
 #[covers("PIPE-18")]
-async fn events_are_handled_one_at_a_time_in_the_order_of_asking() {
-    let model = Gated::default();
+async fn events_are_handled_one_at_a_time_in_the_order_of_the_calls() {
+    let model = GatedModel::default();
     let agent = goondan::Agent::builder("assistant").model(model.clone()).build().await.unwrap();
     let instance = agent.instance("test").await.unwrap();
     let asking = |text: &'static str| {
@@ -157,11 +157,11 @@ async fn events_are_handled_one_at_a_time_in_the_order_of_asking() {
 
 #[tokio::test]
 async fn a_cancelled_turn_is_kept_and_the_next_goes_on() {
-    let model = Gated::default();
+    let model = GatedModel::default();
     let agent = goondan::Agent::builder("assistant").model(model.clone()).build().await.unwrap();
     let instance = agent.instance("test").await.unwrap();
     tokio::select! {
-        _ = instance.run("one") => panic!("nobody opened the gate"),
+        _ = instance.run("one") => panic!("the gate is closed"),
         () = model.asked.notified() => {}
     }
     model.open.notify_one();
@@ -172,7 +172,7 @@ async fn a_cancelled_turn_is_kept_and_the_next_goes_on() {
 
 #[tokio::test]
 async fn two_instances_do_not_wait_for_each_other() {
-    let model = Gated::default();
+    let model = GatedModel::default();
     let agent = goondan::Agent::builder("assistant").model(model.clone()).build().await.unwrap();
     let one = agent.instance("one").await.unwrap();
     let two = agent.instance("two").await.unwrap();

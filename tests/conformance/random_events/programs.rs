@@ -1,10 +1,10 @@
-//! Random programs.
+//! Strategies for random programs.
 
 use conformance_extensions::random_events::{Around, Edit, NewId, TurnProgram};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// One to four turns.
+/// Generates one to four turns.
 pub(super) fn programs() -> impl Strategy<Value = Vec<TurnProgram>> {
     vec(turn(), 1..=4)
 }

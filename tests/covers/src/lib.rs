@@ -1,4 +1,4 @@
-//! Owns the marks of tests: which requirements a test proves, and that it runs in both linkages.
+//! The attributes of tests: `covers` names the requirements that a test proves, `both_linkages` runs it in both linkages.
 
 mod linkages;
 
@@ -8,7 +8,7 @@ const REQUIREMENTS: &str = include_str!("../../../docs/requirements.md");
 
 /// Marks a test as the proof of rows of `docs/requirements.md`: `#[covers("PIPE-03", "NEXT-01")]`.
 ///
-/// The mark changes nothing. An id that the document does not have is a compile error at the id.
+/// The attribute leaves the test unchanged. An id that the document does not have is a compile error at the id.
 #[proc_macro_attribute]
 pub fn covers(ids: TokenStream, test: TokenStream) -> TokenStream {
     let mut output = TokenStream::new();
@@ -23,10 +23,10 @@ pub fn covers(ids: TokenStream, test: TokenStream) -> TokenStream {
     output
 }
 
-/// Makes two tests of a case, called `linked` and `loaded` in a module of its name: `#[both_linkages]` in the place of
-/// `#[tokio::test]`, with the same arguments.
+/// Turns a case into two tests, `linked` and `loaded`, in a module that is named like the case. `#[both_linkages]` replaces
+/// `#[tokio::test]` and takes the same arguments.
 ///
-/// The crate of the tests has a type `crate::linkage::Linkage` that runs a case in a linkage.
+/// The crate of the tests must have a type `crate::linkage::Linkage`, which runs a case in a linkage.
 #[proc_macro_attribute]
 pub fn both_linkages(arguments: TokenStream, case: TokenStream) -> TokenStream {
     linkages::expand(&arguments, case)

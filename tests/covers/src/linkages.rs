@@ -1,8 +1,8 @@
-//! Owns what `#[both_linkages]` makes of a case.
+//! Expansion of `#[both_linkages]`.
 
 use proc_macro::{TokenStream, TokenTree};
 
-/// The case, and two tests that run it.
+/// Returns the case and the two tests that run it.
 pub(crate) fn expand(arguments: &TokenStream, case: TokenStream) -> TokenStream {
     let mut tokens = case.clone().into_iter().skip_while(|token| token.to_string() != "fn").skip(1);
     let Some(TokenTree::Ident(name)) = tokens.next() else {

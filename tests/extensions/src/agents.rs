@@ -1,11 +1,11 @@
-//! Owns the extensions that ask other agents, and hear them.
+//! Extensions that ask other agents, and that log their requests.
 
 use goondan::AgentRequest;
 use goondan::prelude::*;
 
 use crate::Log;
 
-/// Asks or tells the agent of its config, from the kind of hook of its config.
+/// Sends a request or a notice to the agent of its config, from the kind of middleware of its config.
 pub struct Asking {
     config: AskingConfig,
 }
@@ -70,7 +70,7 @@ impl Asking {
     }
 }
 
-/// Logs what reaches an agent.
+/// Logs the input of every turn.
 pub struct Receiving {
     log: Log,
 }
@@ -90,7 +90,8 @@ impl Receiving {
     #[middleware(turn)]
     async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         let input = ctx.input();
-        let principal = input.auth.as_ref().and_then(|auth| auth.principal.as_ref()).map(|who| who.id.as_str());
+        let principal = input.auth.as_ref().and_then(|auth| auth.principal.as_ref());
+        let principal = principal.map(|principal| principal.id.as_str());
         self.log.write(format!(
             "{} {} {:?} from {} {}, callers {:?}, for {principal:?}, metadata {:?}, reply {}",
             ctx.agent_name(),

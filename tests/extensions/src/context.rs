@@ -1,11 +1,11 @@
-//! Owns the extensions that look at their contexts, and change them.
+//! Extensions that read and change their contexts.
 
 use goondan::prelude::*;
 use goondan::{BoxFuture, ToolHandler, ToolItem, Value, json};
 
 use crate::{Log, LogConfig};
 
-/// Answers with the arguments that it got.
+/// Returns its arguments.
 struct Echo;
 
 impl ToolHandler for Echo {
@@ -23,7 +23,7 @@ pub struct Probing {
 impl Probing {
     #[init]
     fn new(api: ExtensionApi, config: LogConfig) -> Result<Self> {
-        api.tools().register(ToolItem::new("probe__echo")?.describe("Says what it hears."), Echo)?;
+        api.tools().register(ToolItem::new("probe__echo")?.describe("Returns its arguments."), Echo)?;
         Ok(Self { log: config.log })
     }
 
@@ -65,7 +65,7 @@ impl Probing {
         assert!(ctx.metadata().is_empty());
         let result = next.run(ctx).await?;
         assert_eq!(result.call_id(), ctx.call_id());
-        self.log.write(format!("gave {}", result.output().unwrap()));
+        self.log.write(format!("returned {}", result.output().unwrap()));
         Ok(result)
     }
 }

@@ -1,4 +1,4 @@
-//! Owns the extensions that look at the conversation, and change it.
+//! Extensions that read and change the conversation.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ fn base(conversation: ConversationView<'_>) -> String {
     conversation.base().map(|message| message.text().into_owned()).collect::<Vec<_>>().join(",")
 }
 
-/// Emits every event before and after `next`, and logs what the views show on the next line.
+/// Emits every kind of message event, before and after `next`, and logs what the views show right after it.
 pub struct Editing {
     log: Log,
 }
@@ -50,7 +50,7 @@ impl Editing {
     }
 }
 
-/// Empties the conversation, then says one thing.
+/// Empties the conversation, then appends one message.
 pub struct Forgetting;
 
 #[goondan::extension(name = "forgetting")]
@@ -89,7 +89,7 @@ impl Colliding {
     }
 }
 
-/// Takes all tool results, or all tool calls, out of the conversation.
+/// Removes all tool results, or all tool calls, from the conversation.
 pub struct Tearing {
     role: Role,
 }
@@ -115,7 +115,7 @@ impl Tearing {
     }
 }
 
-/// Logs how many lines the message files of its instance have, before and after `next`.
+/// Logs the lines of the base before `next`, whether it is unchanged after it, and the appended messages in the events.
 pub struct Peeking {
     log: Log,
     messages: PathBuf,

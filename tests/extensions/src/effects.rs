@@ -1,4 +1,4 @@
-//! Owns the extensions whose tools act on the world.
+//! Extensions with tools of every effect.
 
 use std::path::PathBuf;
 
@@ -30,44 +30,44 @@ impl Effects {
         Self { log: config.log }
     }
 
-    /// Looks, for ever.
+    /// Looks, and never returns.
     #[tool(effect = read)]
     async fn look(&self) -> Result<()> {
         self.hang("look").await
     }
 
-    /// Sets, for ever.
+    /// Sets, and never returns.
     #[tool(effect = idempotent)]
     async fn set(&self) -> Result<()> {
         self.hang("set").await
     }
 
-    /// Pays, for ever.
+    /// Pays, and never returns.
     #[tool(timeout = "5s")]
     async fn pay(&self) -> Result<()> {
         self.hang("pay").await
     }
 
-    /// Cannot look.
+    /// Fails to look.
     #[tool(effect = read)]
     async fn look_busy(&self) -> Result<()> {
         self.fail("look_busy")
     }
 
-    /// Cannot set.
+    /// Fails to set.
     #[tool(effect = idempotent)]
     async fn set_busy(&self) -> Result<()> {
         self.fail("set_busy")
     }
 
-    /// Cannot pay.
+    /// Fails to pay.
     #[tool(effect = once)]
     async fn pay_busy(&self) -> Result<()> {
         self.fail("pay_busy")
     }
 }
 
-/// Asks for another attempt of every call that fails.
+/// Requests another attempt of every call that fails.
 pub struct Insisting;
 
 #[goondan::extension(name = "insisting")]
@@ -87,7 +87,7 @@ impl Insisting {
     }
 }
 
-/// Looks into the events of its own instance while it runs.
+/// Reads the events file of its instance while a turn runs.
 pub struct Prying {
     log: Log,
     events: PathBuf,
@@ -127,7 +127,7 @@ impl Prying {
     }
 
     #[middleware(toolCall)]
-    async fn ask_somebody(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+    async fn around_call(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         self.pry()?;
         next.run(ctx).await
     }

@@ -1,4 +1,4 @@
-//! Owns the extensions that come to life, or fail to.
+//! Extensions that register, and extensions that fail to.
 
 use goondan::json;
 use goondan::prelude::*;
@@ -73,7 +73,7 @@ impl Configured {
     }
 }
 
-/// Keeps its handle and registers when it is too late.
+/// Registers a tool after `#[init]`, when registration is over.
 pub struct Late {
     api: ExtensionApi,
 }

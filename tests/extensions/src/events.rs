@@ -1,4 +1,4 @@
-//! Owns the extensions that emit and hear events.
+//! Extensions that emit events and subscribe to them.
 
 use std::sync::Mutex;
 
@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 
 use crate::{Log, LogConfig};
 
-/// Emits what others listen to, before and after its turn.
+/// Emits events that others listen to, before and after `next`.
 pub struct Emitting {
     api: ExtensionApi,
 }
@@ -34,12 +34,12 @@ impl Emitting {
     }
 }
 
-/// Logs what it hears.
+/// Logs the events that it hears.
 pub struct Listening {
     log: Log,
     cancelled: Mutex<Option<Subscription>>,
-    /// Kept, because a subscription ends when it is dropped.
-    _kept: [Subscription; 2],
+    /// Subscriptions end when they are dropped.
+    _subscriptions: [Subscription; 2],
 }
 
 #[goondan::extension(name = "listening")]
@@ -57,7 +57,7 @@ impl Listening {
         api.events().on("turn.completed", |_: Event| async { panic!("this handler panics") })?.detach();
         let cancelled = api.events().on("news", write("cancelled"))?;
         Ok(Self {
-            _kept: [api.events().once("news", write("once"))?, failing],
+            _subscriptions: [api.events().once("news", write("once"))?, failing],
             cancelled: Mutex::new(Some(cancelled)),
             log: config.log,
         })
@@ -89,7 +89,7 @@ impl Listening {
     }
 }
 
-/// Keeps every runtime event.
+/// Logs every event.
 pub struct Watching {
     log: Log,
 }
@@ -113,14 +113,14 @@ impl Watching {
     }
 }
 
-/// Hears the start of a turn only when a step of it has ended.
-pub struct SlowEars {
+/// Handles the start of a turn until a step of it has ended.
+pub struct SlowListener {
     log: Log,
     ended: Semaphore,
 }
 
-#[goondan::extension(name = "slow-ears")]
-impl SlowEars {
+#[goondan::extension(name = "slow-listener")]
+impl SlowListener {
     #[init]
     fn new(config: LogConfig) -> Self {
         Self { log: config.log, ended: Semaphore::new(0) }

@@ -1,11 +1,11 @@
-//! Owns the extension that thinks about what it heard when its turn is long over.
+//! An extension whose event handler outlives the turn that emitted the event.
 
 use goondan::prelude::*;
 use tokio::sync::Semaphore;
 
 use crate::{Log, LogConfig};
 
-/// Thinks from the input `think` to the input `enough`, in a handler of events.
+/// Runs an event handler from the input `think` to the input `enough`.
 pub struct Thinking {
     api: ExtensionApi,
     log: Log,

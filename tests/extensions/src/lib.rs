@@ -1,6 +1,8 @@
-//! Owns the extensions of the conformance tests, module by module as the tests are. They are linked into the tests, and
-//! built as a library that the tests load; so they reach the tests by what crosses a border: config, files, events, state.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "to panic is what some of them are for, and how they assert")]
+//! The extensions of the conformance tests, in the same modules as the tests.
+//!
+//! They are linked into the tests, and also built as a library that the tests load. So they report to the tests only in ways
+//! that cross the ABI: config, files, events and state.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "some of them exist to panic, and all assert by panicking")]
 
 pub mod agents;
 pub mod context;

@@ -1,4 +1,4 @@
-//! Owns the log of a test: a file, because an extension in a library shares nothing else with the test.
+//! The log of a test: a file, because an extension in a library shares nothing else with the test.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -7,13 +7,13 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Where the extensions of a test write down what they see.
+/// The file in which the extensions of a test log what they see.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub(crate) struct Log(PathBuf);
 
 impl Log {
-    /// Adds one line, as JSON: what is written may have lines of its own.
+    /// Appends one line, as JSON, because the text may contain line ends.
     pub(crate) fn write(&self, line: impl Into<String>) {
         let line = format!("{}\n", serde_json::Value::from(line.into()));
         OpenOptions::new().append(true).open(&self.0).unwrap().write_all(line.as_bytes()).unwrap();

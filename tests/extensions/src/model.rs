@@ -1,9 +1,9 @@
-//! Owns the extensions that choose a model, and those that hang.
+//! Extensions that choose a model, and extensions that hang.
 
 use goondan::prelude::*;
 use goondan::{MODEL_KEY, MODEL_OPTIONS_KEY, json};
 
-/// Asks for the model, and the options, of its config.
+/// Chooses the model of its config, and its options.
 pub struct Choosing {
     config: ChoosingConfig,
 }
@@ -30,7 +30,7 @@ impl Choosing {
     }
 }
 
-/// Has a layer that never ends.
+/// Has a layer that never returns.
 pub struct Stuck;
 
 #[goondan::extension(name = "stuck")]
@@ -46,7 +46,7 @@ impl Stuck {
     }
 }
 
-/// Has a tool that never ends.
+/// Has a tool that never returns.
 pub struct Sleeping;
 
 #[goondan::extension(name = "sleeping")]
@@ -56,7 +56,7 @@ impl Sleeping {
         Self
     }
 
-    /// Sleeps for ever.
+    /// Never returns.
     #[tool(timeout = "5s")]
     async fn sleep(&self) -> Result<()> {
         std::future::pending().await

@@ -1,4 +1,4 @@
-//! Owns the extensions that run `next` well and badly.
+//! Extensions that run `next` rightly and wrongly.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl Stashing {
     }
 }
 
-/// Keeps the result of a turn and gives it in the next one.
+/// Keeps the result of a turn and returns it in the next one.
 #[derive(Default)]
 pub struct Hoarding {
     kept: Mutex<Option<TurnResult>>,
@@ -96,7 +96,7 @@ impl Hoarding {
     }
 }
 
-/// Drops `next` half-way and answers with something else.
+/// Drops a running `next` and fails with an error.
 pub struct Impatient;
 
 #[goondan::extension(name = "impatient")]
@@ -113,14 +113,14 @@ impl Impatient {
             () = std::future::ready(()) => {}
             result = next.run(ctx) => return result,
         }
-        // Only the extension that runs now may be named as the source of this message.
+        // The source of this message must be the extension that runs now.
         ctx.emit(MessageEvent::append(Message::system("too slow")));
         assert_eq!(ctx.extension_name().unwrap(), "impatient");
         Err(Error::msg("too slow"))
     }
 }
 
-/// Changes what every layer inside gave.
+/// Changes the results of the layers inside.
 pub struct Changing;
 
 #[goondan::extension(name = "changing")]
@@ -147,7 +147,7 @@ impl Changing {
     }
 }
 
-/// Answers in the place of what failed.
+/// Recovers from failures with an answer.
 pub struct Recovering;
 
 #[goondan::extension(name = "recovering")]
@@ -169,7 +169,7 @@ impl Recovering {
     }
 }
 
-/// Goes on after failed steps and calls.
+/// Recovers from failed steps and calls.
 pub struct Persistent {
     log: Log,
 }
@@ -219,7 +219,7 @@ impl Refusing {
     }
 }
 
-/// Panics where its config says.
+/// Panics in the function that its config names.
 pub struct Panicking {
     place: String,
 }
@@ -257,7 +257,7 @@ impl Panicking {
     }
 }
 
-/// Notes when the core has finished.
+/// Logs the number of messages before and after the core.
 pub struct Timeline {
     log: Log,
 }

@@ -1,4 +1,4 @@
-//! Owns the extensions that are layers in an order.
+//! Extensions whose layers log in which order they run.
 
 use goondan::prelude::*;
 use goondan::{BoxFuture, Middleware, Options, ToolItem, Value};
@@ -37,7 +37,7 @@ layer!(ToolCall, ToolCallContext, ToolCallResult);
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Config {
     log: Log,
-    /// The layers in the order of their registration: kind, name, priority; no priority means the default.
+    /// The layers in the order of their registration: kind, name, and priority if it is not the default.
     layers: Vec<(String, String, Option<i32>)>,
 }
 
@@ -72,7 +72,7 @@ impl goondan::ToolHandler for CoreTool {
     }
 }
 
-/// Extensions whose places are said by name.
+/// Extensions that are ordered by the names of others.
 mod named {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! An extension that holds what is costly to open, and is replaced.
+//! An extension that holds a costly resource, and that reloads keep or replace.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,7 +6,7 @@ use goondan::prelude::*;
 
 use crate::Log;
 
-/// Something that is costly to open: each has another number.
+/// A resource that is costly to open. Each has another number.
 struct Connection(u32);
 
 impl Connection {
@@ -29,7 +29,7 @@ pub struct Holder {
 pub(crate) struct Config {
     log: Log,
     tag: String,
-    /// What `#[init]` leaves behind before it fails.
+    /// Makes `#[init]` fail, after it has set its state to this number and subscribed to an event.
     #[serde(default)]
     fail_with: Option<u32>,
 }

@@ -1,11 +1,11 @@
-//! Owns the extensions that remember something.
+//! Extensions that use their state.
 
 use goondan::prelude::*;
 use goondan::{ErrorCode, Value};
 
 use crate::{Log, LogConfig};
 
-/// Counts turns in its state, and calls of its tool too.
+/// Counts turns and calls of its tool in its state.
 pub struct Counting {
     api: ExtensionApi,
     log: Log,
@@ -38,7 +38,7 @@ impl Counting {
     }
 }
 
-/// Keeps whatever JSON it is told to, from `#[init]` on.
+/// Sets its state in `#[init]` to the JSON value of its config.
 pub struct Keeping;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -53,7 +53,7 @@ impl Keeping {
         if config.value != "keep" {
             api.state().set(&config.value)?;
         }
-        // A map whose keys are no text cannot be JSON.
+        // A map whose keys are not text has no JSON form.
         let unwritable = std::collections::BTreeMap::from([((1, 2), 3)]);
         let error = api.state().set(&unwritable).unwrap_err();
         assert_eq!(error.code(), &ErrorCode::EXT_STATE);

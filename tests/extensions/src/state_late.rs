@@ -1,8 +1,8 @@
-//! Owns the extension whose state changes while no turn runs.
+//! An extension whose state changes while no turn runs.
 
 use goondan::prelude::*;
 
-/// Counts in its state what it is asked to count.
+/// Counts the events `count` in its state.
 pub struct Open {
     api: ExtensionApi,
 }

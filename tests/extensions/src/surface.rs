@@ -1,18 +1,18 @@
-//! Owns the extensions that touch all that their handle offers.
+//! Extensions that use every member of their handle.
 
 use goondan::prelude::*;
 use goondan::{BoxFuture, Middleware, Options, ToolItem, json};
 
 use crate::tools::Answer;
 
-/// Touches all five members in `#[init]`, and logs at every level from everywhere.
+/// Uses all five members in `#[init]`, and logs at every level from a step.
 pub struct Surfaces {
     api: ExtensionApi,
 }
 
-struct PassingOn;
+struct NoopMiddleware;
 
-impl Middleware<Turn> for PassingOn {
+impl Middleware<Turn> for NoopMiddleware {
     fn handle<'a>(&'a self, ctx: &'a mut TurnContext<'_>, next: Next<'a, Turn>) -> BoxFuture<'a, Result<TurnResult>> {
         Box::pin(next.run(ctx))
     }
@@ -22,7 +22,7 @@ impl Middleware<Turn> for PassingOn {
 impl Surfaces {
     #[init]
     fn new(api: ExtensionApi) -> Result<Self> {
-        api.pipeline().register(Turn, PassingOn, Options::default())?;
+        api.pipeline().register(Turn, NoopMiddleware, Options::default())?;
         api.tools().register(ToolItem::new("surfaces__tool")?, Answer(json!(1)))?;
         assert_eq!(api.state().get::<u32>()?, None);
         api.events().on("turn.completed", |_: Event| async { Ok(()) })?.detach();
@@ -42,7 +42,7 @@ impl Surfaces {
     }
 }
 
-/// Needs something that no host has by itself.
+/// Requires a capability that no host has by default.
 pub struct Needy;
 
 #[goondan::extension(name = "needy", requires = ["state", "quantum-link"])]

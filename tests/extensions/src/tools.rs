@@ -1,11 +1,11 @@
-//! Owns the extensions that offer tools.
+//! Extensions that offer tools.
 
 use goondan::prelude::*;
 use goondan::{AgentRequest, BoxFuture, ToolHandler, ToolItem, Value, json};
 
 use crate::{Log, LogConfig};
 
-/// Always gives the same answer.
+/// Always returns the same value.
 pub(crate) struct Answer(pub(crate) Value);
 
 impl ToolHandler for Answer {
@@ -14,7 +14,7 @@ impl ToolHandler for Answer {
     }
 }
 
-/// Fails, or panics if it is asked to.
+/// Fails, or panics if its arguments say so.
 struct Fragile;
 
 impl ToolHandler for Fragile {
@@ -46,7 +46,7 @@ impl Toolbox {
     }
 }
 
-/// Registers a tool whose parameters are no schema.
+/// Registers a tool whose parameters are not a schema.
 pub struct Misdescribed;
 
 #[goondan::extension(name = "misdescribed")]
@@ -59,7 +59,7 @@ impl Misdescribed {
     }
 }
 
-/// Tools that show how calls run.
+/// Offers tools that show in which order calls run, and what a handler gets.
 pub struct Running {
     log: Log,
     barrier: tokio::sync::Barrier,
@@ -72,7 +72,7 @@ impl Running {
         Self { log: config.log, barrier: tokio::sync::Barrier::new(2) }
     }
 
-    /// Ends only when another call runs beside it.
+    /// Returns only when another call runs at the same time.
     #[tool(effect = read)]
     async fn meet(&self, ctx: &ToolContext<'_>) -> Result<String> {
         self.barrier.wait().await;
@@ -88,13 +88,13 @@ impl Running {
         Ok(())
     }
 
-    /// Fails at length.
+    /// Fails with a long message.
     #[tool(effect = read)]
     async fn complain(&self) -> Result<()> {
         Err(Error::msg("é".repeat(3000)))
     }
 
-    /// Looks around.
+    /// Returns what its context offers, and writes into its directory.
     #[tool]
     async fn look(&self, ctx: &ToolContext<'_>) -> Result<Value> {
         std::fs::write(ctx.workdir()?.join("note.txt"), "was here")?;
@@ -120,7 +120,7 @@ impl Rewriting {
     }
 }
 
-/// Counts what passes, and offers a tool by its attribute and one by hand.
+/// Logs the calls that pass, and offers one tool by its attribute and one by registration.
 pub struct Passing {
     log: Log,
 }
@@ -133,21 +133,21 @@ impl Passing {
         Ok(Self { log: config.log })
     }
 
-    /// Says where it comes from.
+    /// Returns how it was registered.
     #[tool]
     async fn declared(&self) -> Result<&'static str> {
         Ok("by attribute")
     }
 
     #[middleware(toolCall)]
-    async fn count(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+    async fn log_call(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         let result = next.run(ctx).await?;
         self.log.write(format!("{} for {}: {:?}", ctx.tool_name(), ctx.agent_name(), result.output()));
         Ok(result)
     }
 }
 
-/// Has another agent work.
+/// Sends a request to another agent.
 pub struct Delegating;
 
 #[goondan::extension(name = "delegating")]

@@ -1,4 +1,4 @@
-//! Owns the extensions that steer turns.
+//! Extensions that steer turns.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ impl Steering {
     }
 }
 
-/// Asks for another attempt as long as the error says that one may help.
+/// Requests another attempt as long as the error is retryable.
 pub struct Retrying {
     log: Log,
 }

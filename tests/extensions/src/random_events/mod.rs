@@ -1,4 +1,4 @@
-//! Owns the extension that follows a program of events, and the naive list that it compares with what it sees.
+//! An extension that runs a program of message events, and the naive list with which it compares what it sees.
 
 mod naive;
 mod program;
@@ -13,26 +13,26 @@ use goondan::prelude::*;
 pub use naive::Naive;
 pub use program::{Around, Edit, NewId, TurnProgram};
 
-/// What the extension does in the turn that runs, and what must come of it. It lies in a file, where the test and the extension
-/// take turns in changing it.
+/// The program of the current turn, and its expected outcome. It is in a file, which the test and the extension change
+/// alternately.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Run {
-    /// What the extension does.
+    /// What the extension emits.
     pub program: TurnProgram,
-    /// What must come of it.
+    /// The expected conversation.
     pub naive: Naive,
 }
 
 impl Run {
-    /// What lies at `path`.
+    /// Reads the file at `path`.
     ///
     /// # Panics
-    /// When that is nothing.
+    /// When it does not exist, or is no run.
     pub fn read(path: &Path) -> Self {
         serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
     }
 
-    /// Changes what lies at `path`; nothing there is a new run.
+    /// Changes the file at `path`. A file that does not exist is a new run.
     ///
     /// # Panics
     /// When `path` cannot be written.
@@ -47,10 +47,10 @@ impl Run {
     }
 }
 
-/// Emits what the program says, and compares every view with the naive list after each event.
+/// Emits the events of the program, and compares every view with the naive list after each event.
 pub struct Random {
     path: PathBuf,
-    /// As it is in the turn that runs.
+    /// The run of the current turn.
     run: Mutex<Run>,
 }
 
@@ -69,9 +69,9 @@ impl Random {
     #[middleware(turn)]
     async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         *self.run.lock().unwrap() = Run::read(&self.path);
-        self.follow(ctx, |program| &program.around.before);
+        self.emit_edits(ctx, |program| &program.around.before);
         let result = next.run(ctx).await?;
-        self.follow(ctx, |program| &program.around.after);
+        self.emit_edits(ctx, |program| &program.around.after);
         let run = self.run.lock().unwrap();
         run.write(&self.path);
         if run.program.fails { Err(Error::msg("the program ends so")) } else { Ok(result) }
@@ -80,48 +80,48 @@ impl Random {
     #[middleware(step)]
     async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let index = ctx.step_index() as usize;
-        self.follow(ctx, |program| &program.steps[index].before);
+        self.emit_edits(ctx, |program| &program.steps[index].before);
         self.run.lock().unwrap().naive.expect_request();
         let result = next.run(ctx).await?;
-        self.follow(ctx, |program| &program.steps[index].after);
+        self.emit_edits(ctx, |program| &program.steps[index].after);
         Ok(result)
     }
 }
 
-/// What the contexts of turns and steps have in common.
-trait Talks {
+/// The members of the turn context and the step context that the extension needs.
+trait MessageContext {
     fn view(&self) -> ConversationView<'_>;
-    fn say(&mut self, event: MessageEvent);
+    fn emit_event(&mut self, event: MessageEvent);
 }
 
-impl Talks for TurnContext<'_> {
+impl MessageContext for TurnContext<'_> {
     fn view(&self) -> ConversationView<'_> {
         self.conversation()
     }
 
-    fn say(&mut self, event: MessageEvent) {
+    fn emit_event(&mut self, event: MessageEvent) {
         self.emit(event);
     }
 }
 
-impl Talks for StepContext<'_> {
+impl MessageContext for StepContext<'_> {
     fn view(&self) -> ConversationView<'_> {
         self.conversation()
     }
 
-    fn say(&mut self, event: MessageEvent) {
+    fn emit_event(&mut self, event: MessageEvent) {
         self.emit(event);
     }
 }
 
 impl Random {
-    /// Emits the edits of one place of the program.
-    fn follow(&self, ctx: &mut impl Talks, place: impl Fn(&TurnProgram) -> &Vec<Edit>) {
+    /// Emits the edits that `select` returns of the program.
+    fn emit_edits(&self, ctx: &mut impl MessageContext, select: impl Fn(&TurnProgram) -> &Vec<Edit>) {
         let Run { program, naive } = &mut *self.run.lock().unwrap();
-        naive.hear_runtime(ctx.view());
+        naive.take_runtime_events(ctx.view());
         naive.compare(ctx.view());
-        for edit in place(program) {
-            ctx.say(naive.apply(edit));
+        for edit in select(program) {
+            ctx.emit_event(naive.apply(edit));
             naive.compare(ctx.view());
         }
     }

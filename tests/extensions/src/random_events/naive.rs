@@ -1,4 +1,4 @@
-//! The naive conversation: a list that is changed as each event says, and nothing more.
+//! The naive conversation: a list that each event changes literally.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::program::{Edit, NewId};
 
-/// A list of messages, and what must come of it.
+/// A list of messages, and the requests and reports that are expected of it.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Naive {
     base: Vec<Entry>,
@@ -17,16 +17,16 @@ pub struct Naive {
     events: Vec<String>,
     /// Every id that was ever used.
     ids: Vec<String>,
-    /// How many messages were made.
+    /// The number of messages that were made.
     made: usize,
-    /// How many events had no target.
+    /// The number of events without a target.
     misses: usize,
-    /// What the model must be sent, step by step.
+    /// The expected requests to the model, step by step.
     requests: Vec<Vec<MessageData>>,
-    /// How many halves of tool pairs are kept from it for the first time, in the steps in which there are any.
+    /// For each step that leaves halves of tool pairs out of its request for the first time, their number.
     orphans: Vec<u64>,
-    /// The halves that were kept from it in the last step.
-    kept: HashSet<ToolCallId>,
+    /// The halves that the last step left out of its request.
+    left_out: HashSet<ToolCallId>,
 }
 
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -42,23 +42,23 @@ impl From<&Message> for Entry {
 }
 
 impl Naive {
-    /// What is there now is the base.
+    /// Begins a turn: the present messages become the base.
     pub fn begin_turn(&mut self) {
         self.base = self.now.clone();
         self.events.clear();
     }
 
-    /// Takes in what the runtime appended: the input, answers of the model, results of tools.
-    pub(super) fn hear_runtime(&mut self, view: ConversationView<'_>) {
+    /// Takes over the messages that the runtime has appended: the input, answers of the model, results of tools.
+    pub(super) fn take_runtime_events(&mut self, view: ConversationView<'_>) {
         for event in &view.events()[self.events.len()..] {
             let message = event.appended().unwrap_or_else(|| panic!("the runtime only appends, not {event:?}"));
-            self.events.push(shown(event));
+            self.events.push(line(event));
             self.ids.push(message.id().as_str().to_owned());
             self.now.push(Entry::from(&**message));
         }
     }
 
-    /// Does what `edit` says, and gives the event that says the same.
+    /// Applies `edit`, and returns the event that has the same effect.
     pub(super) fn apply(&mut self, edit: &Edit) -> MessageEvent {
         let event = match edit {
             Edit::Append(id) => {
@@ -88,7 +88,7 @@ impl Naive {
                 MessageEvent::truncate()
             }
         };
-        self.events.push(shown(&event));
+        self.events.push(line(&event));
         event
     }
 
@@ -104,28 +104,28 @@ impl Naive {
         Message::system(format!("message {}", self.made)).with_id(id.as_str())
     }
 
-    /// An id that is or was there, or one that never was.
+    /// Returns an id that was used at some time, or one that never was.
     fn any_id(&self, number: usize) -> String {
         self.ids.get(number % (self.ids.len() + 1)).cloned().unwrap_or_else(|| "nobody".to_owned())
     }
 
-    /// CONV-01..04: base, events and sum.
+    /// Compares base, events and fold with `view` (CONV-01..04).
     pub(super) fn compare(&self, view: ConversationView<'_>) {
         let entries = |messages: Messages<'_>| messages.map(|message| Entry::from(&message.to_message())).collect();
         let (base, now): (Vec<_>, Vec<_>) = (entries(view.base()), entries(view.iter()));
-        assert_eq!(now, self.now, "the sum, after {:?}", self.events);
+        assert_eq!(now, self.now, "the fold, after {:?}", self.events);
         assert_eq!(base, self.base, "the base, after {:?}", self.events);
         assert_eq!(view.len(), self.now.len());
-        assert_eq!(view.events().iter().map(shown).collect::<Vec<_>>(), self.events);
+        assert_eq!(view.events().iter().map(line).collect::<Vec<_>>(), self.events);
     }
 
-    /// The model is about to be sent what is there now, without halves of tool pairs (PAIR-01).
+    /// Expects a request with the present messages, without halves of tool pairs (PAIR-01).
     pub(super) fn expect_request(&mut self) {
         let (calls, results) = (self.calls(), self.results());
         let orphans: HashSet<_> = calls.symmetric_difference(&results).cloned().collect();
-        let new = orphans.difference(&self.kept).count() as u64;
+        let new = orphans.difference(&self.left_out).count() as u64;
         self.orphans.extend((new > 0).then_some(new));
-        self.kept = orphans;
+        self.left_out = orphans;
         let paired = |part: &&Part| match part {
             Part::ToolCall(call) => results.contains(&call.tool_call_id),
             Part::ToolResult(result) => calls.contains(&result.tool_call_id),
@@ -143,14 +143,15 @@ impl Naive {
         self.requests.push(request);
     }
 
-    /// Compares what is stored. Behind the sum the runtime answers calls of this turn that nobody answered (D-16).
+    /// Compares the stored messages. After the fold come the results with which the runtime closes unanswered calls of this
+    /// turn (D-16).
     ///
     /// # Panics
-    /// When it is not what must be there.
+    /// When they differ from what is expected.
     pub fn end_turn(&mut self, stored: &[Arc<Message>]) {
         let stored: Vec<_> = stored.iter().map(|message| Entry::from(&**message)).collect();
-        let (sum, closing) = stored.split_at(self.now.len().min(stored.len()));
-        assert_eq!(sum, self.now, "what is stored");
+        let (fold, closing) = stored.split_at(self.now.len().min(stored.len()));
+        assert_eq!(fold, self.now, "the stored messages");
         let old: HashSet<_> = calls(&self.base);
         let open: HashSet<_> = self.calls().difference(&self.results()).cloned().collect();
         let open: HashSet<_> = open.difference(&old).cloned().collect();
@@ -160,22 +161,22 @@ impl Naive {
         self.now = stored;
     }
 
-    /// Who opens a conversation does not know what was reported before.
+    /// Reopens the conversation: what was reported before is forgotten.
     pub fn reopen(&mut self) {
-        self.kept.clear();
+        self.left_out.clear();
     }
 
-    /// What the model must have been sent.
+    /// Returns the expected requests to the model.
     pub fn requests(&self) -> &[Vec<MessageData>] {
         &self.requests
     }
 
-    /// The reports of halves of tool pairs that there must be.
+    /// Returns the expected reports of halves of tool pairs.
     pub fn orphans(&self) -> &[u64] {
         &self.orphans
     }
 
-    /// The reports of events without a target that there must be.
+    /// Returns the expected number of reports of events without a target.
     pub fn misses(&self) -> usize {
         self.misses
     }
@@ -203,8 +204,8 @@ fn results(entries: &[Entry]) -> HashSet<ToolCallId> {
         .collect()
 }
 
-/// An event as a line.
-fn shown(event: &MessageEvent) -> String {
+/// Formats an event as a line.
+fn line(event: &MessageEvent) -> String {
     match event {
         MessageEvent::Append { message } => format!("append {}", message.id().as_str()),
         MessageEvent::Replace { target_id, message } => {

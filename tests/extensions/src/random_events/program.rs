@@ -1,13 +1,13 @@
-//! Owns the programs: which events are emitted, and where.
+//! Programs: which events are emitted in which middleware.
 
 use serde::{Deserialize, Serialize};
 
 /// One turn.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct TurnProgram {
-    /// What the turn middleware emits.
+    /// The events of the turn middleware.
     pub around: Around,
-    /// What the step middleware emits, step by step; all steps but the last call a tool.
+    /// The events of the step middleware, step by step. All steps but the last call a tool.
     pub steps: Vec<Around>,
     /// Whether the turn middleware ends with an error.
     pub fails: bool,
@@ -15,33 +15,33 @@ pub struct TurnProgram {
     pub restarts: bool,
 }
 
-/// What a middleware emits around `next`.
+/// The events that a middleware emits around `next`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Around {
-    /// Before it.
+    /// The events before it.
     pub before: Vec<Edit>,
-    /// After it.
+    /// The events after it.
     pub after: Vec<Edit>,
 }
 
-/// One event. Numbers pick among the ids that were ever used, so that targets are often gone, or among the unused ones.
+/// One event. A number selects one of the ids that were ever used, whose message is often gone, or an unused one.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub enum Edit {
-    /// A message comes.
+    /// Appends a message.
     Append(NewId),
-    /// One takes the place of another, under its id or another one.
+    /// Replaces a message, under the same id or a new one.
     Replace(usize, Option<NewId>),
-    /// One goes.
+    /// Removes a message.
     Remove(usize),
-    /// All go.
+    /// Removes all messages.
     Truncate,
 }
 
-/// The id of a message that comes in.
+/// The id of a new message.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub enum NewId {
-    /// One that was never used.
+    /// An id that was never used.
     Fresh,
-    /// One that was used before and is free again, if there is one.
+    /// An id that was used before and is free again, if there is one.
     Former(usize),
 }
