@@ -1,4 +1,5 @@
-//! Logs turns, steps and tool calls, with how long they took and how they ended (PATTERN-LOG).
+//! Logs turns, steps and tool calls, with their duration and outcome.
+// PATTERN-LOG
 
 use std::time::Instant;
 
@@ -9,13 +10,13 @@ use goondan::prelude::*;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// The least important lines that are written. Tool calls are at `debug`, turns and steps at `info`, and what failed at
+    /// The lowest level that is written. Tool calls are logged at `debug`, turns and steps at `info`, and failures at
     /// `error`.
     pub level: Level,
-    /// Whether lines of tool calls show the arguments. They may hold secrets, so they stay out unless asked for.
+    /// Whether lines of tool calls show the arguments. Defaults to false, because arguments may hold secrets.
     pub include_tool_args: bool,
-    /// Whether the first line of a turn shows what started it: the trace, the kind of the input event, and the metadata
-    /// that the turn begins with.
+    /// Whether the first line of a turn shows the trace, the kind of the input event, and the metadata with which the turn
+    /// begins.
     pub include_turn_metadata: bool,
 }
 
@@ -25,17 +26,17 @@ impl Default for Config {
     }
 }
 
-/// How important a line is, the least important first.
+/// The level of a line, lowest first.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Tool calls, and everything below.
+    /// Tool calls, turns and steps, and failures.
     Debug,
-    /// Turns and steps, and everything below.
+    /// Turns and steps, and failures.
     Info,
-    /// The same as `error`: nothing of what happens here is a warning.
+    /// The same as `error`: the extension logs no warnings.
     Warn,
-    /// What failed.
+    /// Failures.
     Error,
 }
 
@@ -46,9 +47,9 @@ pub struct Logging {
     config: Config,
 }
 
-/// Logs turns, steps and tool calls, with how long they took and how they ended.
-// The priority puts these layers outside of those that leave theirs at 0 or near it: the times are those of everything
-// inside, and a failure is logged as the caller gets it. What must be outside of the log can still go below.
+/// Logs turns, steps and tool calls, with their duration and outcome.
+// The priority puts these layers outside those with a priority of 0 or near it: durations include everything inside, and a
+// failure is logged as the caller gets it. Layers that must be outside the log can have a lower priority.
 #[goondan::extension(name = "logging")]
 impl Logging {
     #[init]
@@ -105,14 +106,14 @@ impl Logging {
     }
 }
 
-/// Something that is logged: it starts, and it ends well or fails.
+/// A turn, step or tool call that is logged when it starts and when it ends.
 struct Run<'a> {
     what: &'static str,
-    /// How important it is, unless it fails.
+    /// The level of its lines, unless it fails.
     level: Level,
-    /// How important a line must be to be written.
+    /// The lowest level that is written.
     least: Level,
-    /// Carries what all lines of the run say.
+    /// Has the fields that all lines of the run share.
     logger: Logger<'a>,
     start: Instant,
 }
@@ -127,7 +128,7 @@ impl<'a> Run<'a> {
         self.write(line, "started");
     }
 
-    /// Only looks at the outcome (PATTERN-LOG-05).
+    // PATTERN-LOG-05: the outcome is only read.
     fn ended<T>(self, outcome: &Result<T>, describe: impl FnOnce(&T, Logger<'a>) -> Logger<'a>) {
         let elapsed = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         let line = self.logger.clone().with("elapsedMs", elapsed);

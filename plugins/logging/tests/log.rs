@@ -1,4 +1,4 @@
-//! What the log says of conversations, and that they do not notice it.
+//! PATTERN-LOG: the lines of the log, and that it does not change conversations.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ struct Input {
 
 struct Echo;
 
-/// A tool that answers, and one that does not.
+/// A tool that returns its text, a tool that fails, and a layer that changes or refuses arguments.
 #[goondan::extension(name = "echo")]
 impl Echo {
     #[init]
@@ -46,7 +46,7 @@ impl Echo {
     }
 }
 
-/// Runs one turn, and gives its outcome, what it left in the conversation, and what the extension logged.
+/// Runs one turn, and returns its outcome, the conversation after it, and the lines of the extension.
 async fn turn(script: &[ScriptItem], config: Option<Value>) -> (Result<TurnResult>, Vec<String>, Vec<LogLine>) {
     let mut chat = Chat::with::<Echo>(json!({})).script(script.to_vec()).agent(|agent| agent.hint("plan", "gold"));
     if let Some(config) = config {
@@ -59,7 +59,7 @@ async fn turn(script: &[ScriptItem], config: Option<Value>) -> (Result<TurnResul
     (outcome, chat.transcript().await, lines)
 }
 
-/// Two steps, with a tool call in the first.
+/// Returns a script of two steps, with a tool call in the first.
 fn two_steps() -> [ScriptItem; 2] {
     [ScriptItem::call("echo__say", json!({ "text": "hi" })), ScriptItem::say("done")]
 }
@@ -118,7 +118,7 @@ async fn tool_calls_are_logged_at_debug_with_name_arguments_time_and_status() {
 }
 
 #[tokio::test]
-async fn what_a_tool_answers_and_what_a_layer_fails_with_are_told_apart() {
+async fn an_error_of_a_tool_and_a_failure_of_a_layer_are_logged_differently() {
     let script = [
         ScriptItem::call("echo__fail", json!({})),
         ScriptItem::call("echo__say", json!({ "text": "refuse" })),
@@ -164,17 +164,17 @@ async fn a_conversation_is_the_same_with_and_without_the_log() {
         ScriptItem::call("no__tool", json!({})),
         ScriptItem::say("done"),
     ];
-    let (with, said_with, lines) = turn(&script, Some(everything)).await;
-    let (without, said_without, silence) = turn(&script, None).await;
+    let (with, transcript_with, lines) = turn(&script, Some(everything)).await;
+    let (without, transcript_without, no_lines) = turn(&script, None).await;
     let (with, without) = (with.unwrap(), without.unwrap());
-    let account = |turn: &TurnResult| {
+    let summary = |turn: &TurnResult| {
         let calls: Vec<_> = turn.tool_calls().iter().map(|call| (call.name.clone(), call.status)).collect();
         (turn.text().into_owned(), turn.finish_reason(), turn.steps(), calls)
     };
-    assert_eq!(account(&with), account(&without));
-    assert_eq!(said_with, said_without);
-    assert!(said_with.contains(&"tool: HI".to_owned()), "the tool got what the inner layer made of the arguments");
-    assert_eq!((lines.len(), silence.len()), (16, 0));
+    assert_eq!(summary(&with), summary(&without));
+    assert_eq!(transcript_with, transcript_without);
+    assert!(transcript_with.contains(&"tool: HI".to_owned()), "the tool got the arguments of the inner layer");
+    assert_eq!((lines.len(), no_lines.len()), (16, 0));
 }
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! Keeps the newest messages of a conversation and lets the older ones go (PATTERN-WINDOW).
+//! Keeps the newest messages of a conversation and removes the older ones.
+// PATTERN-WINDOW
 
 use std::num::NonZeroUsize;
 
@@ -8,7 +9,7 @@ use goondan::prelude::*;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// How many messages a turn starts with at most, its input included.
+    /// The largest number of messages with which a turn starts, its input included.
     pub max_messages: NonZeroUsize,
 }
 
@@ -37,10 +38,10 @@ impl MessageWindow {
     async fn trim(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         let excess = ctx.conversation().len().saturating_sub(self.max_messages);
         if excess > 0 {
-            // A tool's answer without the call that it answers says nothing: it goes with its call.
-            let oldest = ctx.conversation().iter().enumerate();
-            let gone = oldest.take_while(|(index, message)| *index < excess || message.role() == Role::Tool);
-            let ids: Vec<_> = gone.map(|(_, message)| message.id().to_owned()).collect();
+            // A tool result is removed with its call, because it means nothing without it.
+            let messages = ctx.conversation().iter().enumerate();
+            let oldest = messages.take_while(|(index, message)| *index < excess || message.role() == Role::Tool);
+            let ids: Vec<_> = oldest.map(|(_, message)| message.id().to_owned()).collect();
             for id in ids {
                 ctx.emit(MessageEvent::remove(id));
             }

@@ -1,4 +1,4 @@
-//! PATTERN-WINDOW: what the window lets go, and what it keeps.
+//! PATTERN-WINDOW: the messages that the window removes and keeps.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use goondan_covers::covers;
 use message_window::MessageWindow;
 use serde_json::{Value, json};
 
-/// A chat whose model counts its answers.
+/// Starts a chat with a model that numbers its answers.
 async fn chat(config: Value) -> Chat {
     let answers = (1..=9).map(|number| ScriptItem::say(format!("answer {number}")));
     Chat::with::<MessageWindow>(config).script(answers).start().await.unwrap()
@@ -22,7 +22,7 @@ async fn the_oldest_messages_go_before_the_model_is_asked() {
         chat.say(input).await.unwrap();
     }
     assert_eq!(chat.last_request().transcript(), ["user: two", "assistant: answer 2", "user: three"]);
-    // The answer comes after the cut; the next turn cuts again.
+    // The answer is appended after the window was applied; the next turn applies it again.
     let expected = ["user: two", "assistant: answer 2", "user: three", "assistant: answer 3"];
     assert_eq!(chat.transcript().await, expected);
 }
@@ -64,7 +64,7 @@ async fn a_tool_result_goes_with_its_call() {
     chat.say("use both").await.unwrap();
     assert_eq!(chat.messages().await.len(), 5);
     chat.say("again").await.unwrap();
-    // Six messages are two too many: the input and the calls go, and so both results do.
+    // Six messages are two too many: the input and the message with the calls are removed, and so are both results.
     assert_eq!(chat.last_request().transcript(), ["assistant: neither", "user: again"]);
     assert!(!chat.logs().iter().any(|line| line.text.contains("kept from the model")), "{:?}", chat.logs());
 }

@@ -1,7 +1,7 @@
-//! Limits and rewrites the arguments of tool calls, by rules from its config (PATTERN-VALIDATE).
+//! Limits and rewrites the arguments of tool calls, by rules from its config.
 //!
-//! # Layout
-//! Here: the config and the middleware · `rule`: what one rule does to arguments.
+//! This file has the config and the middleware, `rule` the effect of one rule on arguments.
+// PATTERN-VALIDATE
 
 mod rule;
 
@@ -21,7 +21,7 @@ pub use rule::{Replace, Rule};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// What holds for which arguments. Each rule sees what the rules before it left.
+    /// The rules, in their order. Each gets the arguments as the rules before it left them.
     pub rules: Vec<Rule>,
 }
 
@@ -40,13 +40,13 @@ pub struct Validate {
 }
 
 /// Limits and rewrites the arguments of tool calls, by rules.
-// The priority puts the layer inside of those that leave theirs at 0 or near it: it judges the arguments that the tool will
-// get, whoever changed them.
+// The priority puts the layer inside those with a priority of 0 or near it: it checks the arguments that the tool will get,
+// with the changes of all other extensions.
 #[goondan::extension(name = "validate")]
 impl Validate {
     #[init]
     fn new(api: ExtensionApi, config: Config) -> Result<Self> {
-        match config.rules.iter().position(Rule::asks_for_nothing) {
+        match config.rules.iter().position(Rule::has_no_effect) {
             None => Ok(Self { api, rules: config.rules }),
             Some(index) => Err(Error::new(ErrorCode::EXT_CONFIG, format!("/rules/{index} asks for nothing"))
                 .suggest("give it `require`, `replace`, `deny` or `maxLength`, or take it out")),
@@ -57,7 +57,7 @@ impl Validate {
     async fn check(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         let tool = ctx.tool_name().to_owned();
         for rule in self.rules.iter().filter(|rule| rule.is_for(&tool)) {
-            // The error becomes the result of the call: the model reads it, and the tool does not run.
+            // The error becomes the result of the call: the tool does not run, and the model reads the error.
             for cut in rule.apply(&tool, ctx.args_mut())? {
                 let log = self.api.logger().with("tool", &tool).with("call", ctx.call_id()).with("path", &rule.path);
                 log.with("length", cut.length).warn(format!("an argument was cut to {} characters", cut.limit));

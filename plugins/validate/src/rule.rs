@@ -1,4 +1,4 @@
-//! Owns the rule: which arguments it is for, and what it does to them. Nothing here waits or logs.
+//! One rule: the arguments to which it applies, and its effect on them. It is pure: the middleware logs.
 
 use std::num::NonZeroUsize;
 
@@ -9,22 +9,22 @@ use serde::Deserialize;
 /// The reference limit for the text of a shell command (PATTERN-VALIDATE-01).
 pub(crate) const SHELL_COMMAND: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-/// What holds for one argument of some tools. What a rule asks for is done in the order of its members.
+/// A rule for one argument of some tools. Its members are applied in their order.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
-    /// Which tools: a full name, or a glob in which `*` stands for any text, such as `bash__*`.
+    /// The tools: a full name, or a pattern in which `*` matches any text, such as `bash__*`.
     #[schemars(length(min = 1))]
     pub tool: String,
-    /// Which argument, as a JSON pointer: `/command`. A rule for a list or an object holds for all text in it; without a
-    /// path, for all text in the arguments.
+    /// The argument, as a JSON pointer: `/command`. A rule for a list or an object applies to all text in it; without a
+    /// path, it applies to all text in the arguments.
     #[serde(default)]
     #[schemars(regex(pattern = r"^(/|$)"))]
     pub path: String,
     /// Refuses the call when the argument is absent or null.
     #[serde(default)]
     pub require: bool,
-    /// Puts one text in the place of another, wherever it occurs.
+    /// Replaces a text by another one, wherever it occurs.
     pub replace: Option<Replace>,
     /// Refuses the call when one of these occurs in the text.
     #[serde(default)]
@@ -34,23 +34,23 @@ pub struct Rule {
     pub max_length: Option<NonZeroUsize>,
 }
 
-/// One text to be put in the place of another.
+/// A text and its replacement.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replace {
-    /// What is replaced.
+    /// The text to replace.
     #[schemars(length(min = 1))]
     pub from: String,
-    /// What takes its place.
+    /// The replacement.
     pub to: String,
 }
 
 /// A text that was cut.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Cut {
-    /// How many characters it had.
+    /// The number of characters that it had.
     pub(crate) length: usize,
-    /// How many it has now.
+    /// The number of characters that it has now.
     pub(crate) limit: NonZeroUsize,
 }
 
@@ -67,30 +67,30 @@ impl Rule {
         }
     }
 
-    /// Whether the rule has no effect on any arguments: a member was forgotten.
-    pub(crate) fn asks_for_nothing(&self) -> bool {
+    /// Whether the rule has no effect on any arguments, because none of its members has one.
+    pub(crate) fn has_no_effect(&self) -> bool {
         !self.require && self.replace.is_none() && self.deny.is_empty() && self.max_length.is_none()
     }
 
-    /// Whether the rule is for the tool called `name`.
+    /// Whether the rule applies to the tool `name`.
     pub(crate) fn is_for(&self, name: &str) -> bool {
         let mut parts = self.tool.split('*');
         let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
         let Some(last) = parts.next_back() else { return rest.is_empty() };
         for part in parts {
-            let Some((_, behind)) = rest.split_once(part) else { return false };
-            rest = behind;
+            let Some((_, after)) = rest.split_once(part) else { return false };
+            rest = after;
         }
         rest.ends_with(last)
     }
 
-    /// Does to `args` what the rule asks for, and tells what was cut.
+    /// Applies the rule to `args`, and returns the texts that were cut.
     ///
     /// # Errors
-    /// `E_VALIDATE_REFUSED` when the call must not be run; the message is for the model.
+    /// `E_VALIDATE_REFUSED` when the call must not run; the message is for the model.
     pub(crate) fn apply(&self, tool: &str, args: &mut Map<String, Value>) -> Result<Vec<Cut>> {
         let mut cuts = Vec::new();
-        // A pointer leads through a value, so the arguments become one for a while.
+        // `pointer_mut` needs a value, so the map is moved into one and back.
         let mut whole = Value::Object(std::mem::take(args));
         let outcome = match whole.pointer_mut(&self.path) {
             Some(Value::Null) | None if self.require => Err(self.refusal(tool, "is missing", "call the tool with it")),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn a_star_matches_any_text() {
         for (pattern, name, expected) in [
             ("bash__*", "bash__run", true),
             ("bash__*", "bash__", true),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_for_a_list_or_an_object_holds_for_all_text_in_it() {
+    fn a_rule_for_a_list_or_an_object_applies_to_all_text_in_it() {
         let members = json!({ "path": "/argv", "deny": ["--force"] });
         let args = json!({ "argv": ["git", { "flags": ["push", "--force"] }] });
         assert!(apply(members.clone(), args).unwrap_err().contains("`/argv` contains `--force`"));
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(
             apply(json!({ "replace": { "from": "a", "to": "b" } }), json!({ "x": "aa", "y": { "z": "a" } })),
             Ok(json!({ "x": "bb", "y": { "z": "b" } })),
-            "without a path a rule is for all arguments"
+            "without a path a rule applies to all arguments"
         );
     }
 

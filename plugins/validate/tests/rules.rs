@@ -1,4 +1,4 @@
-//! Rules in conversations: what the tool gets, what the model reads, what the log says.
+//! PATTERN-VALIDATE: rules in conversations: the arguments of the tool, the result for the model, the log.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ struct Command {
 
 struct Shell;
 
-/// A shell that answers with the command that it was given.
+/// A shell that returns its command.
 #[goondan::extension(name = "bash")]
 impl Shell {
     #[init]
@@ -42,14 +42,14 @@ impl Shell {
     }
 }
 
-/// Calls `tool` with `command`, and gives what the model reads, and the log.
+/// Calls `tool` with `command`, and returns the result that the model reads, and the log.
 async fn call(config: Value, tool: &str, command: &str) -> (String, Vec<LogLine>) {
     let mut chat = Chat::with::<Validate>(config).with::<Shell>(json!({})).start().await.unwrap();
     chat.call(tool, json!({ "command": command })).await.unwrap();
-    let said = chat.transcript().await;
-    assert_eq!(said.last().unwrap(), "assistant: done", "whatever a rule says, the turn goes on");
-    let read = chat.last_request().transcript().pop().unwrap();
-    (read.strip_prefix("tool: ").unwrap().to_owned(), chat.logs())
+    let transcript = chat.transcript().await;
+    assert_eq!(transcript.last().unwrap(), "assistant: done", "whatever a rule says, the turn goes on");
+    let result = chat.last_request().transcript().pop().unwrap();
+    (result.strip_prefix("tool: ").unwrap().to_owned(), chat.logs())
 }
 
 #[tokio::test]
@@ -77,7 +77,10 @@ async fn a_refused_call_is_not_run_and_the_model_reads_why() {
     assert!(answer.contains("`bash__run` was not run, because the argument `/command` contains `rm -rf`"), "{answer}");
     assert_eq!(call(config.clone(), "bash__run", "ls").await.0, "ls");
     let (answer, _) = call(config, "bash__run", "$CLEAN *").await;
-    assert!(answer.contains("E_VALIDATE_REFUSED"), "rules see what other extensions made of the arguments: {answer}");
+    assert!(
+        answer.contains("E_VALIDATE_REFUSED"),
+        "rules see the arguments as other extensions changed them: {answer}"
+    );
 }
 
 #[tokio::test]
@@ -91,7 +94,7 @@ async fn rules_run_in_their_order_each_on_what_the_others_left() {
 }
 
 #[tokio::test]
-async fn a_required_argument_must_be_there() {
+async fn a_call_without_a_required_argument_is_refused() {
     let config = json!({ "rules": [{ "tool": "bash__run", "path": "/reason", "require": true }] });
     let (answer, _) = call(config, "bash__run", "ls").await;
     assert!(answer.contains("the argument `/reason` is missing"), "{answer}");
