@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# How long an author of an extension waits: for a clean build of a plugin crate, debug and release, and for the build after
-# one line has changed. Prints each beside its budget, and the crates that take most of a clean build.
+# Measures how long the author of an extension waits: for a clean build of a plugin crate, debug and release, and for the
+# build after one line has changed. Prints each beside its budget, and the crates that take most of a clean build.
 #
-#   benches/build-times.sh [PLUGIN]      a package in plugins/; message-window unless said otherwise
+#   benches/build-times.sh [PLUGIN]      a package in plugins/; defaults to message-window
 #
-# Two jobs run at a time, because the budgets are for two cores. Nothing is fetched, and nothing outside of a directory for
-# temporary files is written, but for the touched line, which is taken back.
+# Two jobs run at a time, because the budgets are for two cores. Nothing is fetched. Only a temporary directory is written,
+# and the source file of the plugin, which is restored.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,8 +20,8 @@ export CARGO_TARGET_DIR=$work/target CARGO_TERM_COLOR=never
 
 build() { cargo build --quiet --locked --offline --jobs 2 -p "$plugin" "$@"; }
 
-# Runs the rest of the arguments, and prints the name, how long it took, what the processors did in that time, the budget.
-# Where the two differ by more than a factor of two, others were at work on this machine.
+# Runs the rest of the arguments and prints the name, the wall time, the processor time and the budget. When the two times
+# differ by more than a factor of two, the machine was busy with other work.
 timed() {
   local name=$1 budget=$2 TIMEFORMAT='%1R %1U %1S' took
   shift 2
@@ -30,8 +30,8 @@ timed() {
     '{ printf "%-28s %6.1f s  (%.1f s of the processors)  at most %d s\n", name, $1, $2 + $3, budget }' <<<"$took"
 }
 
-# The units of the report that cargo wrote last, the longest first.
-dominating() {
+# The longest units of the last timing report of cargo.
+longest_units() {
   local report=$CARGO_TARGET_DIR/cargo-timings/cargo-timing.html
   sed -n '/^const UNIT_DATA = /,/^];/p' "$report" | awk '
     /"name":/     { gsub(/.*"name": "|",?$/, ""); name = $0 }
@@ -41,12 +41,12 @@ dominating() {
 }
 
 timed "clean build, debug" 30 build --timings
-debug=$(dominating)
+debug=$(longest_units)
 echo '#[doc(hidden)] pub const ONE_LINE_MORE: u8 = 1;' >>"$source"
 timed "build after a change, debug" 3 build
 cp "$work/before.rs" "$source"
 timed "clean build, release" 45 build --release --timings
-release=$(dominating)
+release=$(longest_units)
 
-printf '\nwhat a clean debug build is spent on\n%s\n' "$debug"
-printf '\nwhat a clean release build is spent on\n%s\n' "$release"
+printf '\nthe longest units of a clean debug build\n%s\n' "$debug"
+printf '\nthe longest units of a clean release build\n%s\n' "$release"

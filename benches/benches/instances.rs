@@ -1,13 +1,13 @@
-//! What many conversations in one process cost, each with 20 messages and five extensions: memory, turns a second, and how
-//! long a turn takes beside a thousand others.
-#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+//! Many conversations in one process, each with 20 messages and five extensions: memory, turns a second, and the latency of
+//! a turn beside a thousand others.
+#![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goondan::store::Fsync;
 use goondan::{Agent, FileStore, Instance, Message};
-use goondan_benches::instances::{self, Answers, EXTENSIONS, INPUT, key, turn_by_hand};
+use goondan_benches::instances::{self, AnsweringModel, EXTENSIONS, INPUT, key, turn_by_hand};
 use goondan_benches::time;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -15,11 +15,11 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 const INSTANCES: usize = 10_000;
-/// How many of them in files: what each costs does not depend on it, and disks are slow.
+/// The number of instances in files. It is smaller, because the cost of one does not depend on it and disks are slow.
 const FILES: usize = 2_000;
-/// How many conversations go on beside the turn that is measured.
+/// The number of instances that run turns beside the one that is measured.
 const OTHERS: usize = 1_000;
-/// How often that one is run.
+/// The number of turns of the instance that is measured.
 const TURNS: usize = 1_000;
 const ROUNDS: usize = 3;
 
@@ -28,7 +28,7 @@ fn main() {
     let runtime = runtime.expect("a runtime");
     let dir = TempDir::new().expect("a directory");
     eprintln!("writing {FILES} conversations …");
-    let store = runtime.block_on(instances::stored(dir.path(), FILES)).expect("they are written");
+    let store = runtime.block_on(instances::stored(dir.path(), FILES)).expect("stored conversations");
     memory(&runtime, instances::builder(Duration::ZERO).store(store.clone()));
     let in_memory = runtime.block_on(filled());
     throughput(&runtime, &in_memory, store);
@@ -36,15 +36,15 @@ fn main() {
     latency(&runtime);
 }
 
-/// What `/proc/self/statm` says is in memory, and how many files are open.
+/// Returns the bytes of the resident pages, by `/proc/self/statm`, and the number of open files.
 fn resident() -> (u64, usize) {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages");
     (pages * 4096, std::fs::read_dir("/proc/self/fd").expect("Linux").count())
 }
 
-/// How many conversations can be open in files, with three handles each.
-fn fitting() -> usize {
+/// Returns how many conversations in files the limit of open files allows, with three handles each.
+fn openable() -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").expect("Linux");
     let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("the limit");
     let limit = line.split_whitespace().nth(3).and_then(|limit| limit.parse().ok()).unwrap_or(usize::MAX);
@@ -52,7 +52,7 @@ fn fitting() -> usize {
 }
 
 fn memory(runtime: &Runtime, agent: goondan::AgentBuilder) {
-    let number = fitting();
+    let number = openable();
     eprintln!("opening {number} conversations …");
     let (before, files_before) = resident();
     let histories = runtime.block_on(histories(number));
@@ -66,11 +66,11 @@ fn memory(runtime: &Runtime, agent: goondan::AgentBuilder) {
     println!("{:<52} {:>12} B", "an open conversation, messages included", per(open - yardstick));
     println!(
         "{:<52} {:>12.1}",
-        "files that it holds open before its first turn",
+        "open files of a conversation before its first turn",
         (files - files_before) as f64 / number as f64
     );
     drop((histories, held));
-    runtime.block_on(agent.close()).expect("they close");
+    runtime.block_on(agent.close()).expect("the instances close");
 }
 
 async fn histories(number: usize) -> Vec<Vec<Arc<Message>>> {
@@ -81,11 +81,11 @@ async fn histories(number: usize) -> Vec<Vec<Arc<Message>>> {
     all
 }
 
-/// The messages of one conversation.
+/// Makes the messages of one conversation.
 async fn history() -> Vec<Arc<Message>> {
     let mut messages = Vec::new();
     for _ in 0..instances::HISTORY / 2 {
-        turn_by_hand(&mut messages, &Answers(Duration::ZERO)).await.expect("a turn");
+        turn_by_hand(&mut messages, &AnsweringModel(Duration::ZERO)).await.expect("a turn");
     }
     messages
 }
@@ -93,19 +93,19 @@ async fn history() -> Vec<Arc<Message>> {
 async fn opened(agent: &Agent, number: usize) -> Vec<Instance> {
     let mut open = Vec::with_capacity(number);
     for number in 0..number {
-        open.push(agent.instance(&key(number)).await.expect("it opens"));
+        open.push(agent.instance(&key(number)).await.expect("an instance"));
     }
     open
 }
 
-/// Conversations in memory, each with a history.
+/// Opens all instances in memory, each with a history.
 async fn filled() -> Vec<Instance> {
     eprintln!("talking to {INSTANCES} conversations in memory …");
     let agent = instances::builder(Duration::ZERO).build().await.expect("the agent is complete");
     let mut all = JoinSet::new();
     for number in 0..INSTANCES {
         let agent = agent.clone();
-        all.spawn(async move { instances::talked(&agent, &key(number)).await.expect("it talks") });
+        all.spawn(async move { instances::with_history(&agent, &key(number)).await.expect("an instance") });
     }
     all.join_all().await
 }
@@ -116,7 +116,7 @@ fn throughput(runtime: &Runtime, in_memory: &[Instance], files: FileStore) {
     let histories: Vec<_> = histories.collect();
     let by_hand = fastest(|| {
         each(runtime, histories.iter().map(Arc::clone), |history| async move {
-            turn_by_hand(&mut *history.lock().await, &Answers(Duration::ZERO)).await
+            turn_by_hand(&mut *history.lock().await, &AnsweringModel(Duration::ZERO)).await
         })
     });
     rate("by hand, without extensions", INSTANCES, by_hand);
@@ -131,7 +131,7 @@ fn throughput(runtime: &Runtime, in_memory: &[Instance], files: FileStore) {
         let agent = runtime.block_on(agent).expect("the agent is complete");
         let open = runtime.block_on(opened(&agent, number));
         rate(what, number, fastest(|| each(runtime, open.iter().cloned(), run)));
-        runtime.block_on(agent.close()).expect("they close");
+        runtime.block_on(agent.close()).expect("the instances close");
     }
     eprintln!("opening for each turn …");
     let agent =
@@ -156,7 +156,7 @@ fn fastest(work: impl Fn()) -> Duration {
     (0..ROUNDS).map(|_| time(&work)).min().expect("there are rounds")
 }
 
-/// Does `work` with each of `all`, 64 at a time.
+/// Runs `work` for each of `all`, 64 at a time.
 fn each<T, F>(runtime: &Runtime, all: impl Iterator<Item = T>, work: impl Fn(T) -> F)
 where
     F: Future<Output = goondan::Result<()>> + Send + 'static,
@@ -165,22 +165,22 @@ where
         let mut running: JoinSet<goondan::Result<()>> = JoinSet::new();
         for one in all {
             if running.len() == 64 {
-                running.join_next().await.expect("some run").expect("no panic").expect("it works");
+                running.join_next().await.expect("a running task").expect("no panic").expect("no error");
             }
             running.spawn(work(one));
         }
-        running.join_all().await.into_iter().collect::<goondan::Result<()>>().expect("it works");
+        running.join_all().await.into_iter().collect::<goondan::Result<()>>().expect("no error");
     });
 }
 
 fn latency(runtime: &Runtime) {
-    println!("\nOne turn in memory, whose model answers at once");
+    println!("\nOne turn in memory, with a model that answers at once");
     let agent = instances::builder(Duration::ZERO).build();
     let agent = runtime.block_on(agent).expect("the agent is complete");
-    let probe = runtime.block_on(instances::talked(&agent, "probe")).expect("it talks");
+    let probe = runtime.block_on(instances::with_history(&agent, "probe")).expect("an instance");
     percentiles("alone", &mut turns(runtime, &probe));
     for (what, latency) in
-        [("beside 1,000 whose models take 50 ms", 50), ("beside 1,000 that want more than there is", 1)]
+        [("beside 1,000 with models that take 50 ms", 50), ("beside 1,000 that want more time than there is", 1)]
     {
         eprintln!("{what} …");
         let others = runtime.block_on(others(Duration::from_millis(latency)));
@@ -189,12 +189,12 @@ fn latency(runtime: &Runtime) {
     }
 }
 
-/// Conversations that go on until this is dropped.
+/// Runs turns of other instances until the returned set is dropped.
 async fn others(latency: Duration) -> JoinSet<()> {
     let agent = instances::builder(latency).build().await.expect("the agent is complete");
     let mut others = JoinSet::new();
     for number in 0..OTHERS {
-        let instance = agent.instance(&key(number)).await.expect("it opens");
+        let instance = agent.instance(&key(number)).await.expect("an instance");
         others.spawn(async move {
             loop {
                 instance.run(INPUT).await.expect("a turn");
@@ -204,7 +204,7 @@ async fn others(latency: Duration) -> JoinSet<()> {
     others
 }
 
-/// How long each of some turns takes.
+/// Runs [`TURNS`] turns and returns how long each took.
 fn turns(runtime: &Runtime, probe: &Instance) -> Vec<Duration> {
     let probe = probe.clone();
     let turns = async move {

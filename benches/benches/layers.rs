@@ -1,5 +1,5 @@
-//! What a layer costs: the slope between 16 and 64 layers that do nothing, beside a chain by hand.
-#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+//! The cost of a layer: the slope between 16 and 64 layers that do nothing, beside a chain that is written by hand.
+#![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use goondan::Instance;
 use goondan_benches::agents::{self, Layers};
-use goondan_benches::by_hand::{Count, Layer, Rest, plain};
+use goondan_benches::by_hand::{Count, Layer, Next, noop_layers};
 use goondan_benches::{Pair, head, row, runtime, side_by_side, time};
 use tokio::runtime::Runtime;
 
-/// Short, so that some samples are not interrupted.
+/// The turns of a sample. A sample is short, so that some samples are not interrupted.
 const TURNS: u32 = 50;
 const ROUNDS: usize = 1_000;
 
-/// So many layers of one kind.
-type Around = fn(usize) -> Layers;
+/// Makes this number of layers of one kind.
+type LayersOfKind = fn(usize) -> Layers;
 
 fn main() {
     head("One more layer (slope between 16 and 64)", "by hand");
-    let kinds: [(&str, Around); 3] = [
+    let kinds: [(&str, LayersOfKind); 3] = [
         ("turn", |depth| Layers { turn: depth, ..Layers::default() }),
         ("step", |depth| Layers { step: depth, ..Layers::default() }),
         ("tool call", |depth| Layers { tool_call: depth, ..Layers::default() }),
@@ -35,7 +35,7 @@ fn main() {
     }
 }
 
-/// What one layer more costs. Both depths take turns too: between two of their own a machine may have become another.
+/// Returns the cost of one more layer. The two depths alternate, because the machine may become faster or slower meanwhile.
 fn slope(few: &mut Depth, many: &mut Depth) -> Pair {
     let mut least = [Pair { ours: Duration::MAX, yardstick: Duration::MAX }; 2];
     for _ in 0..ROUNDS {
@@ -50,7 +50,7 @@ fn slope(few: &mut Depth, many: &mut Depth) -> Pair {
     Pair { ours: slope(few.ours, many.ours), yardstick: slope(few.yardstick, many.yardstick) }
 }
 
-/// An agent with so many layers of one kind, and a chain by hand of as many.
+/// An agent with a number of layers of one kind, and a chain by hand with as many.
 struct Depth {
     runtime: Runtime,
     instance: Instance,
@@ -62,7 +62,7 @@ impl Depth {
     fn new(layers: Layers, depth: usize, calls: usize) -> Self {
         let runtime = runtime();
         let instance = runtime.block_on(agents::instance(layers, calls));
-        Self { runtime, instance, by_hand: plain(depth), runs: 0 }
+        Self { runtime, instance, by_hand: noop_layers(depth), runs: 0 }
     }
 }
 
@@ -78,7 +78,7 @@ fn turns(runtime: &Runtime, instance: &Instance) -> Duration {
 fn runs_by_hand(runtime: &Runtime, by_hand: &[Arc<dyn Layer<Count>>], runs: &mut u64) -> Duration {
     let chain = async {
         for _ in 0..TURNS {
-            black_box(Rest::new(by_hand).run(runs).await).expect("a run");
+            black_box(Next::new(by_hand).run(runs).await).expect("a run");
         }
     };
     time(|| runtime.block_on(chain))

@@ -1,28 +1,33 @@
-//! What a layer in a library costs: the slope between 16 and 64 layers, beside layers by hand and linked ones; and what it
-//! costs to load one.
-#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+//! The cost of a layer in a library, the slope between 16 and 64 layers, beside layers by hand and linked ones; and the cost
+//! of loading a library.
+#![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::hint::black_box;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use abi_fixture::{Light, Noop};
 use goondan::{Extension, ExtensionDescriptor, Library};
-use goondan_benches::step::{ByHand, HandLight, HandNext, HandNoop, chain, idle, library};
+use goondan_benches::by_hand::{self, NoopLayer};
+use goondan_benches::step::{IdleStep, LightLayer, chain, idle_step, library};
 use goondan_benches::{Pair, head, row, runtime, side_by_side, time};
 
-/// Short, so that some samples are not interrupted.
+/// The runs of a sample. A sample is short, so that some samples are not interrupted.
 const RUNS: u32 = 20;
 const ROUNDS: usize = 1_500;
+
+/// A layer by hand.
+type HandLayer = Arc<dyn by_hand::Layer<IdleStep>>;
 
 fn main() {
     let path = library(Path::new(env!("CARGO_TARGET_TMPDIR")), &[]);
     load(&path);
     let library = Library::inspect(&path).and_then(goondan::Inspected::load).expect("a library");
     head("One more layer (slope between 16 and 64)", "by hand");
-    type Row = (&'static str, &'static ExtensionDescriptor, fn() -> Box<dyn ByHand>);
+    type Row = (&'static str, &'static ExtensionDescriptor, fn() -> HandLayer);
     let layers: [Row; 2] =
-        [("noop", Noop::DESCRIPTOR, || Box::new(HandNoop)), ("light", Light::DESCRIPTOR, || Box::new(HandLight))];
+        [("noop", Noop::DESCRIPTOR, || Arc::new(NoopLayer)), ("light", Light::DESCRIPTOR, || Arc::new(LightLayer))];
     for (name, linked, by_hand) in layers {
         let loaded = library.extension(Some(name)).expect("the layer");
         for messages in [0, 100] {
@@ -36,17 +41,18 @@ fn main() {
     }
 }
 
-/// So many builds of the library are loaded.
+/// The number of builds of the library that are loaded.
 const BUILDS: usize = 20;
 
-/// Prints how long a library takes that this process has not loaded yet, and what its file alone takes.
+/// Prints how long it takes to load a library that this process has not loaded yet, and how long to inspect its file.
 fn load(path: &Path) {
     let inspect = (0..BUILDS).map(|_| time(|| drop(black_box(Library::inspect(path).expect("a library"))))).min();
     let runtime = runtime();
     let directory = tempfile::tempdir().expect("a directory");
     let mut times: Vec<_> = (0..BUILDS)
         .map(|number| {
-            // Bytes behind the end make it another library; so many, so that it differs early, as builds do.
+            // Bytes after the end make it another library. Their number differs from build to build, so that files differ
+            // by their length already, as real builds do.
             let build = directory.path().join("lib.so");
             let mut bytes = std::fs::read(path).expect("the library");
             bytes.resize(bytes.len() + number + 1, 0);
@@ -67,11 +73,11 @@ fn load(path: &Path) {
     );
 }
 
-/// Runs of a chain of so many layers, beside as many by hand.
-fn measure(extension: &ExtensionDescriptor, layer: fn() -> Box<dyn ByHand>, messages: usize, depth: usize) -> Pair {
+/// Runs a chain of `depth` layers, beside one by hand.
+fn measure(extension: &ExtensionDescriptor, layer: fn() -> HandLayer, messages: usize, depth: usize) -> Pair {
     let runtime = runtime();
-    let (chain, mut ours) = (runtime.block_on(chain(extension, depth)), idle(messages));
-    let (by_hand, mut yardstick): (Vec<_>, _) = ((0..depth).map(|_| layer()).collect(), idle(messages));
+    let (chain, mut ours) = (runtime.block_on(chain(extension, depth)), idle_step(messages));
+    let (by_hand, mut yardstick): (Vec<_>, _) = ((0..depth).map(|_| layer()).collect(), idle_step(messages));
     let run = || {
         let runs = async {
             for _ in 0..RUNS {
@@ -83,7 +89,7 @@ fn measure(extension: &ExtensionDescriptor, layer: fn() -> Box<dyn ByHand>, mess
     let run_by_hand = || {
         let runs = async {
             for _ in 0..RUNS {
-                black_box(HandNext(&by_hand).run(&mut yardstick).await).expect("a run");
+                black_box(by_hand::Next::new(&by_hand).run(&mut yardstick).await).expect("a run");
             }
         };
         time(|| runtime.block_on(runs))

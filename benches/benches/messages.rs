@@ -1,5 +1,5 @@
-//! What 1,000 message events cost over bases of several lengths, beside pushing as many messages onto a vector.
-#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+//! The cost of 1,000 message events over bases of several lengths, beside pushing as many messages onto a vector.
+#![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::hint::black_box;
 

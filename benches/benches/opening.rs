@@ -1,5 +1,5 @@
-//! What opening a conversation costs that lies on the disk, beside parsing its lines with serde_json.
-#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+//! The cost of opening a stored conversation, beside parsing its lines with serde_json.
+#![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::fs;
 use std::hint::black_box;
@@ -16,25 +16,25 @@ fn main() {
     for (messages, rounds) in [(100, 200), (10_000, 20), (100_000, 7)] {
         let workspace = tempfile::tempdir().expect("a directory");
         let store = FileStore::open(workspace.path()).expect("a store");
-        // The first opening makes what is not there; all others find it.
+        // The first opening creates the directories of the instance; the others find them.
         drop(open(&store));
         let base = stored::write(&store, &stored::id(), messages);
-        let ours = || taken(|| open(&store));
+        let ours = || time_without_drop(|| open(&store));
         row(
             &format!("{messages} messages, to their lines as values"),
             1,
-            side_by_side(rounds, ours, || taken(|| parsed::<Value>(&base))),
+            side_by_side(rounds, ours, || time_without_drop(|| parsed::<Value>(&base))),
         );
         row(
             &format!("{messages} messages, to their lines as messages"),
             1,
-            side_by_side(rounds, ours, || taken(|| parsed::<Message>(&base))),
+            side_by_side(rounds, ours, || time_without_drop(|| parsed::<Message>(&base))),
         );
     }
 }
 
 fn open(store: &FileStore) -> goondan::store::Opened {
-    runtime().block_on(store.open(&stored::id())).expect("it opens")
+    runtime().block_on(store.open(&stored::id())).expect("a stored conversation")
 }
 
 fn parsed<T: DeserializeOwned>(base: &Path) -> Vec<T> {
@@ -43,10 +43,10 @@ fn parsed<T: DeserializeOwned>(base: &Path) -> Vec<T> {
     lines.map(|line| serde_json::from_slice(line).expect("a line")).collect()
 }
 
-/// How long it takes to make something; not, to let it go.
-fn taken<T>(make: impl FnOnce() -> T) -> Duration {
+/// Returns how long it takes to make a value, without the time to drop it.
+fn time_without_drop<T>(make: impl FnOnce() -> T) -> Duration {
     let mut made = None;
-    let taken = time(|| made = Some(black_box(make())));
+    let elapsed = time(|| made = Some(black_box(make())));
     drop(made);
-    taken
+    elapsed
 }

@@ -1,5 +1,5 @@
-//! What it costs to check the arguments of a tool call, beside a bare validator of jsonschema; and what making either does.
-#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+//! The cost of validating the arguments of a tool call, and of compiling a schema, beside a bare validator of jsonschema.
+#![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::hint::black_box;
 
@@ -23,7 +23,7 @@ fn main() {
     row("to compile one that was derived", 1, side_by_side(200, derived, bare));
 }
 
-/// The schema of a tool that runs commands, as it is derived from a type.
+/// Returns the schema of a tool that runs commands, as it would be derived from a type.
 fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -48,7 +48,7 @@ fn measure(what: &str, schema: &Value, arguments: &Value) {
     let ours = Schema::compile(schema).expect("a schema");
     let bare = jsonschema::validator_for(schema).expect("a schema");
     let check = || time(|| (0..CALLS).for_each(|_| drop(black_box(ours.violations(arguments)))));
-    // What goondan tells of a violation, and no more.
+    // The two texts that goondan reports of a violation, and no more.
     let texts = || bare.iter_errors(arguments).map(|error| (error.instance_path().to_string(), error.to_string()));
     let check_bare = || time(|| (0..CALLS).for_each(|_| drop(black_box(texts().collect::<Vec<_>>()))));
     row(what, CALLS, side_by_side(60, check, check_bare));

@@ -1,6 +1,6 @@
-//! What it costs to start `goondan run --input` and to see its first turn end, beside a program that starts a runtime of
-//! tokio and ends. Each sample is a new process; the files that it reads are in the memory of the system already.
-#![allow(clippy::expect_used, clippy::panic, reason = "a bench stops at what cannot be")]
+//! The cost of `goondan run --input` from its start to the end of the first turn, beside a program that starts a tokio
+//! runtime and exits. Each sample is a new process; the files that it reads are in the page cache.
+#![allow(clippy::expect_used, clippy::panic, reason = "a bench stops at the first error")]
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,8 +14,8 @@ use goondan_benches::{Pair, head, row, stored};
 
 const ROUNDS: usize = 150;
 const QUICKSTART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
-/// An agent that keeps all its messages.
-const KEEPS: &str = "
+/// An agent without a window: it keeps all messages.
+const WITHOUT_WINDOW: &str = "
 apiVersion: goondan.ai/v1
 kind: Model
 metadata: { name: main }
@@ -30,7 +30,7 @@ spec: { model: Model/main }
 fn main() {
     let goondan = program();
     let disk = tempfile::tempdir().expect("a directory");
-    // What a disk takes is its own affair: without one, the program is seen.
+    // In memory, the time of the disk is not measured.
     let memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a directory");
     let run = |bundle: &Path, instance: &str, state: &Path, fsync: &str| {
         let args = ["--input", "hello", "--instance", instance, "--fsync", fsync, "--state-root"].map(OsStr::new);
@@ -55,11 +55,11 @@ fn main() {
 
     println!("\nThe most memory over 10,000 messages of 500 characters");
     let keeps = tempfile::tempdir().expect("a directory");
-    fs::write(keeps.path().join("goondan.yaml"), KEEPS).expect("a file");
+    fs::write(keeps.path().join("goondan.yaml"), WITHOUT_WINDOW).expect("a file");
     fs::write(keeps.path().join("script.yaml"), "- { say: fine }").expect("a file");
     for (what, bundle, workspace) in [
         ("all are kept", keeps.path(), "guide"),
-        ("a window lets all but twenty go", QUICKSTART.as_ref(), "quickstart"),
+        ("a window removes all but twenty", QUICKSTART.as_ref(), "quickstart"),
     ] {
         let size = fs::metadata(long(memory.path(), workspace)).expect("a file").len() / 1024;
         let most_memory = run(bundle, "long", memory.path(), "never").memory;
@@ -68,23 +68,23 @@ fn main() {
     }
 }
 
-/// The command, built as its users build it.
+/// Builds the command as its users build it, and returns its path.
 fn program() -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("it is in the target directory");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target directory");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--release", "--package", "goondan-cli", "--target-dir"]).arg(target);
     assert!(cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo runs").success());
     target.join("release/goondan")
 }
 
-/// Writes the conversation `long`, and says where it lies.
+/// Writes the conversation `long` and returns the file of its messages.
 fn long(state: &Path, workspace: &str) -> PathBuf {
     let store = FileStore::in_workspace(state, workspace).expect("a store");
-    let agent = AgentName::new("guide").expect("it is one");
-    stored::write(&store, &InstanceId { agent, key: InstanceKey::new("long").expect("it is one") }, 10_000)
+    let agent = AgentName::new("guide").expect("a legal name");
+    stored::write(&store, &InstanceId { agent, key: InstanceKey::new("long").expect("a legal key") }, 10_000)
 }
 
-/// What one run of a program took.
+/// The time and the memory that one run of a program took.
 #[derive(Clone, Copy)]
 struct Sample {
     time: Duration,
@@ -106,7 +106,7 @@ impl Sample {
         Self { time: Duration::from_micros(time), processors: Duration::from_micros(processors), memory }
     }
 
-    /// The least of both, in each respect.
+    /// Returns the smaller of the two, field by field.
     fn least(self, other: Self) -> Self {
         Self {
             time: self.time.min(other.time),

@@ -1,5 +1,5 @@
-//! What keeping a turn on the disk costs, beside the shortest way to put the same bytes there.
-#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+//! The cost of storing a turn on the disk, beside the shortest way to write the same bytes.
+#![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
@@ -19,22 +19,22 @@ fn main() {
     rewriting();
 }
 
-/// Whole turns of an agent that only adds messages, beside writing as many bytes at the end of a file.
+/// Measures whole turns of an agent that only appends messages, beside appending as many bytes to a file.
 fn appending(what: &str, fsync: Fsync, sync: fn(&File)) {
     let (ours, bare) = (tempfile::tempdir().expect("a directory"), tempfile::tempfile().expect("a file"));
     let store = FileStore::open(ours.path()).expect("a store").fsync(fsync);
     let runtime = runtime();
     let instance = runtime.block_on(async {
         let agent = agents::builder(Layers::default(), 0).store(store).build().await.expect("the agent is complete");
-        agent.instance("bench").await.expect("it opens")
+        agent.instance("bench").await.expect("an instance")
     });
     let turn = || {
         runtime.block_on(instance.run("hi")).expect("a turn");
     };
     turn();
-    let before = written();
+    let before = bytes_written();
     turn();
-    let bytes = vec![b'x'; written() - before];
+    let bytes = vec![b'x'; bytes_written() - before];
     let append = || {
         (&bare).write_all(&bytes).expect("a write");
         sync(&bare);
@@ -42,22 +42,23 @@ fn appending(what: &str, fsync: Fsync, sync: fn(&File)) {
     row(&format!("{what} its {} bytes", bytes.len()), 1, side_by_side(100, || time(turn), || time(append)));
 }
 
-/// How many bytes this process wrote.
-fn written() -> usize {
+/// Returns how many bytes this process has written.
+fn bytes_written() -> usize {
     let counted = fs::read_to_string("/proc/self/io").expect("Linux counts them");
     let written = counted.lines().find_map(|line| line.strip_prefix("wchar: "));
     written.and_then(|number| number.parse().ok()).expect("Linux counts them")
 }
 
-/// A saturated window over 10,000 messages: each turn brings two and lets two go. The yardstick writes the same bytes by
-/// the shortest way that a crash cannot tear.
+/// Measures turns of a full window over 10,000 messages: each appends two and removes two. The yardstick writes the same
+/// bytes in the shortest way that a crash cannot tear.
 fn rewriting() {
     let workspace = tempfile::tempdir().expect("a directory");
     let store = FileStore::open(workspace.path()).expect("a store");
     let runtime = runtime();
-    drop(runtime.block_on(store.open(&stored::id())).expect("it opens"));
+    drop(runtime.block_on(store.open(&stored::id())).expect("a new conversation"));
     let base = stored::write(&store, &stored::id(), 10_000);
-    let Opened { base: messages, mut journal, .. } = runtime.block_on(store.open(&stored::id())).expect("it opens");
+    let opened = runtime.block_on(store.open(&stored::id())).expect("a stored conversation");
+    let Opened { base: messages, mut journal, .. } = opened;
     let mut ids: VecDeque<_> = messages.iter().map(|message| message.id().clone()).collect();
     let (mut conversation, _) = Conversation::from_base(messages);
     let mut number = 0;
@@ -85,10 +86,10 @@ fn rewriting() {
 
 fn rewrite(workspace: &Path, bytes: &[u8]) -> Duration {
     time(|| {
-        let beside = workspace.join("bare.tmp");
-        let mut file = File::create(&beside).expect("a file");
+        let temporary = workspace.join("bare.tmp");
+        let mut file = File::create(&temporary).expect("a file");
         file.write_all(bytes).expect("a write");
         file.sync_data().expect("a sync");
-        fs::rename(&beside, workspace.join("bare")).expect("a name");
+        fs::rename(&temporary, workspace.join("bare")).expect("a rename");
     })
 }

@@ -1,15 +1,15 @@
-//! What a turn costs: 3 steps and 2 tool calls with 10 layers of each kind, beside a plain loop that makes the same calls,
-//! those of the layers included, and beside one that has no layers.
-#![allow(clippy::expect_used, reason = "a bench stops at what cannot be")]
+//! The cost of a turn of 3 steps and 2 tool calls with 10 layers of each kind, beside a loop by hand that makes the same
+//! calls, those of the layers included, and beside a loop without layers.
+#![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::time::Duration;
 
 use goondan_benches::agents::{self, Layers};
-use goondan_benches::by_hand::Talk;
+use goondan_benches::by_hand::Conversation;
 use goondan_benches::{head, row, runtime, side_by_side, time};
 use tokio::runtime::Runtime;
 
-/// Short, so that some samples are not interrupted.
+/// The turns of a sample. A sample is short, so that some samples are not interrupted.
 const TURNS: u32 = 50;
 const ROUNDS: usize = 400;
 
@@ -21,12 +21,12 @@ fn main() {
     }
 }
 
-/// Turns with a history of so many messages, beside those of a loop by hand.
+/// Measures turns with a history of `messages` messages, beside those of a loop by hand.
 fn measure(messages: usize, layered: bool) -> goondan_benches::Pair {
     let runtime = runtime();
     let layers = Layers { turn: 10, step: 10, tool_call: 10, keep: messages, observed: false };
     let instance = runtime.block_on(agents::instance(layers, 2));
-    let mut talk = Talk::new(agents::by_hand(layers, 2));
+    let mut by_hand = Conversation::new(agents::by_hand(layers, 2));
     let ours = || {
         let turns = async {
             for _ in 0..TURNS {
@@ -35,8 +35,8 @@ fn measure(messages: usize, layered: bool) -> goondan_benches::Pair {
         };
         time(|| runtime.block_on(turns))
     };
-    let mut yardstick = || turns_by_hand(&runtime, &mut talk, messages, layered);
-    // Until the history is as long as it is kept.
+    let mut yardstick = || turns_by_hand(&runtime, &mut by_hand, messages, layered);
+    // Until the history has its full length.
     for _ in 0..messages.div_ceil(6 * TURNS as usize) {
         ours();
         yardstick();
@@ -44,13 +44,13 @@ fn measure(messages: usize, layered: bool) -> goondan_benches::Pair {
     side_by_side(ROUNDS, ours, yardstick)
 }
 
-fn turns_by_hand(runtime: &Runtime, talk: &mut Talk, keep: usize, layered: bool) -> Duration {
+fn turns_by_hand(runtime: &Runtime, by_hand: &mut Conversation, keep: usize, layered: bool) -> Duration {
     let turns = async {
         for _ in 0..TURNS {
-            let turn = if layered { talk.turn("hi").await } else { talk.turn_without_layers("hi").await };
+            let turn = if layered { by_hand.turn("hi").await } else { by_hand.turn_without_layers("hi").await };
             turn.expect("a turn");
-            let excess = talk.messages.len().saturating_sub(keep);
-            talk.messages.drain(..excess);
+            let excess = by_hand.messages.len().saturating_sub(keep);
+            by_hand.messages.drain(..excess);
         }
     };
     time(|| runtime.block_on(turns))

@@ -1,4 +1,4 @@
-//! Agents to measure: layers that do nothing, a tool that does nothing, a model that answers by itself.
+//! Agents to measure: with layers and a tool that do nothing, and a model that answers at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,15 +9,15 @@ use goondan::{
     ToolHandler, ToolItem, ToolRequest, Value, json,
 };
 
-use crate::by_hand::{self, PlainModel, PlainTool, Request, plain};
+use crate::by_hand::{self, PlainModel, PlainTool, Request, noop_layers};
 
-/// Does nothing, in front of every kind.
+/// A middleware of every kind that only calls `next`.
 #[derive(Debug)]
-struct Plain;
+struct NoopMiddleware;
 
-macro_rules! plain {
+macro_rules! noop_middleware {
     ($kind:ident, $context:ident, $output:ident) => {
-        impl goondan::Middleware<$kind> for Plain {
+        impl goondan::Middleware<$kind> for NoopMiddleware {
             fn handle<'a>(
                 &'a self,
                 ctx: &'a mut $context<'_>,
@@ -29,26 +29,26 @@ macro_rules! plain {
     };
 }
 
-plain!(Turn, TurnContext, TurnResult);
-plain!(Step, StepContext, StepResult);
-plain!(ToolCall, ToolCallContext, ToolCallResult);
+noop_middleware!(Turn, TurnContext, TurnResult);
+noop_middleware!(Step, StepContext, StepResult);
+noop_middleware!(ToolCall, ToolCallContext, ToolCallResult);
 
-/// How many layers an agent has.
+/// The layers of an agent, and how it is measured. It is the config of the extension that registers them.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub struct Layers {
-    /// Around the turn.
+    /// The number of layers around the turn.
     pub turn: usize,
-    /// Around each step.
+    /// The number of layers around each step.
     pub step: usize,
-    /// Around each tool call.
+    /// The number of layers around each tool call.
     pub tool_call: usize,
-    /// How many messages are kept after a turn; 0 keeps all.
+    /// The number of messages that are kept after a turn; 0 keeps all.
     pub keep: usize,
-    /// Whether somebody listens to all that happens.
+    /// Whether an extension listens to all events.
     pub observed: bool,
 }
 
-/// The tool.
+/// The name of the tool.
 pub const TOOL: &str = "bench__nothing";
 
 #[derive(Debug)]
@@ -61,22 +61,22 @@ impl Bench {
     #[init]
     fn new(api: ExtensionApi, layers: Layers) -> Result<Self> {
         for _ in 0..layers.turn {
-            api.pipeline().register(Turn, Plain, Options::default())?;
+            api.pipeline().register(Turn, NoopMiddleware, Options::default())?;
         }
         for _ in 0..layers.step {
-            api.pipeline().register(Step, Plain, Options::default())?;
+            api.pipeline().register(Step, NoopMiddleware, Options::default())?;
         }
         for _ in 0..layers.tool_call {
-            api.pipeline().register(ToolCall, Plain, Options::default())?;
+            api.pipeline().register(ToolCall, NoopMiddleware, Options::default())?;
         }
         if layers.observed {
             api.events().on("*", |_| std::future::ready(Ok(())))?.detach();
         }
-        api.tools().register(ToolItem::new(TOOL)?.effect(Effect::Read), Nothing)?;
+        api.tools().register(ToolItem::new(TOOL)?.effect(Effect::Read), NoopTool)?;
         Ok(Self { keep: layers.keep })
     }
 
-    /// Lets the oldest messages go, so that every turn starts with the same number.
+    /// Removes the oldest messages, so that every turn starts with the same number.
     #[middleware(turn, priority = 1)]
     async fn trim(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         let result = next.run(ctx).await;
@@ -93,36 +93,36 @@ impl Bench {
 
 /// A tool that does nothing.
 #[derive(Debug)]
-pub struct Nothing;
+pub struct NoopTool;
 
-impl ToolHandler for Nothing {
+impl ToolHandler for NoopTool {
     fn call<'a>(&'a self, _: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
         Box::pin(async { Ok(Value::Null) })
     }
 }
 
-impl PlainTool for Nothing {
+impl PlainTool for NoopTool {
     fn call(&self, _: Value) -> BoxFuture<'_, Result<Value>> {
         Box::pin(async { Ok(Value::Null) })
     }
 }
 
-/// A model that asks for the tool a number of times, and then says something.
+/// A model that requests a number of tool calls in each turn, one in a step, and then answers with text.
 #[derive(Debug)]
-pub struct Asks {
+pub struct ToolCallingModel {
     calls: usize,
-    asked: AtomicUsize,
+    requests: AtomicUsize,
 }
 
-impl Asks {
-    /// A model that asks for `calls` tool calls in every turn, one after another.
+impl ToolCallingModel {
+    /// A model that requests `calls` tool calls in every turn.
     pub fn new(calls: usize) -> Self {
-        Self { calls, asked: AtomicUsize::new(0) }
+        Self { calls, requests: AtomicUsize::new(0) }
     }
 
     fn next(&self) -> ModelResponse {
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed) % (self.calls + 1);
-        if asked == self.calls {
+        let step = self.requests.fetch_add(1, Ordering::Relaxed) % (self.calls + 1);
+        if step == self.calls {
             return ModelResponse::text("done");
         }
         let call = ToolRequest { id: ToolCallId::random(), name: TOOL.to_owned(), args: json!({}) };
@@ -130,37 +130,37 @@ impl Asks {
     }
 }
 
-impl Model for Asks {
+impl Model for ToolCallingModel {
     fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async { Ok(self.next()) })
     }
 }
 
-impl PlainModel for Asks {
+impl PlainModel for ToolCallingModel {
     fn answer<'a>(&'a self, _: Request<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async { Ok(self.next()) })
     }
 }
 
-/// An open conversation, in memory, whose model asks for the tool `calls` times a turn.
+/// Opens an instance in memory, whose model requests `calls` tool calls in a turn.
 pub async fn instance(layers: Layers, calls: usize) -> Instance {
     let agent = builder(layers, calls).build().await.expect("the agent is complete");
-    agent.instance("bench").await.expect("it opens")
+    agent.instance("bench").await.expect("an instance")
 }
 
-/// The same agent by hand.
+/// Makes the agent of [`instance`] by hand.
 pub fn by_hand(layers: Layers, calls: usize) -> Arc<by_hand::Agent> {
     Arc::new(by_hand::Agent {
-        model: Box::new(Asks::new(calls)),
-        catalog: vec![ToolItem::new(TOOL).expect("it is a name").effect(Effect::Read)],
-        tools: vec![Box::new(Nothing)],
-        turn: plain(layers.turn),
-        step: plain(layers.step),
-        call: plain(layers.tool_call),
+        model: Box::new(ToolCallingModel::new(calls)),
+        catalog: vec![ToolItem::new(TOOL).expect("a legal name").effect(Effect::Read)],
+        tools: vec![Box::new(NoopTool)],
+        turn: noop_layers(layers.turn),
+        step: noop_layers(layers.step),
+        call: noop_layers(layers.tool_call),
     })
 }
 
-/// The agent of [`instance`], for other stores.
+/// Describes the agent of [`instance`], so that it can be given another store.
 pub fn builder(layers: Layers, calls: usize) -> AgentBuilder {
-    Agent::builder("bench").model(Asks::new(calls)).extension::<Bench>(json!(layers))
+    Agent::builder("bench").model(ToolCallingModel::new(calls)).extension::<Bench>(json!(layers))
 }

@@ -1,5 +1,4 @@
-//! Many conversations to measure: each with a history, and five extensions that layer, register a tool and remember
-//! something.
+//! Many conversations to measure, each with a history and five extensions. An extension has layers, a tool and state.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,22 +12,22 @@ use goondan::{
 };
 use tokio::sync::Semaphore;
 
-use crate::agents::Nothing;
+use crate::agents::NoopTool;
 
-/// How many messages a history has.
+/// The number of messages of a history.
 pub const HISTORY: usize = 20;
 
-/// The extensions.
+/// The names of the extensions.
 pub const EXTENSIONS: [&str; 5] = ["one", "two", "three", "four", "five"];
 
-/// What the user says; about as long as people write.
+/// The input of every turn, about as long as people write.
 pub const INPUT: &str = "Could you look up what we said about the invoices of last month, and tell me in short?";
 
 const ANSWER: &str = "We said that the invoices of last month go out together with those of this month, because the new \
                       address of the customer was not known then. Two of them were corrected since; the other ones are \
                       as they were. Shall I write that down for the meeting?";
 
-/// A permit for each extension that has cleaned up.
+/// Has a permit for each extension that has cleaned up.
 pub static CLEANED_UP: Semaphore = Semaphore::const_new(0);
 
 #[derive(Debug)]
@@ -38,12 +37,12 @@ struct Keeping {
 }
 
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-struct Keep {
-    /// As which of the extensions.
+struct KeepingConfig {
+    /// Which one of [`EXTENSIONS`] it is.
     name: String,
 }
 
-/// What each of them remembers.
+/// The state of an extension.
 #[derive(Debug, Default, Deserialize, Serialize)]
 struct Memo {
     turns: u32,
@@ -53,14 +52,14 @@ struct Memo {
 #[goondan::extension(name = "keeping")]
 impl Keeping {
     #[init]
-    fn new(api: ExtensionApi, config: Keep) -> Result<Self> {
+    fn new(api: ExtensionApi, config: KeepingConfig) -> Result<Self> {
         if api.state().get::<Memo>()?.is_none() {
             api.state()
                 .set(&Memo { turns: 0, topics: ["invoices", "address", "meeting"].map(str::to_owned).into() })?;
         }
         let schema = json!({ "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] });
         let tool = ToolItem::new(&format!("{}__note", config.name))?.describe("Notes something.");
-        api.tools().register(tool.parameters(schema).effect(Effect::Read), Nothing)?;
+        api.tools().register(tool.parameters(schema).effect(Effect::Read), NoopTool)?;
         Ok(Self { api, counts: config.name == EXTENSIONS[0] })
     }
 
@@ -83,11 +82,11 @@ impl Keeping {
     }
 }
 
-/// A model that answers after a while.
+/// A model that answers with a text after this duration.
 #[derive(Debug)]
-pub struct Answers(pub Duration);
+pub struct AnsweringModel(pub Duration);
 
-impl Answers {
+impl AnsweringModel {
     async fn answer(&self) -> Result<ModelResponse> {
         if !self.0.is_zero() {
             tokio::time::sleep(self.0).await;
@@ -96,40 +95,40 @@ impl Answers {
     }
 }
 
-impl Model for Answers {
+impl Model for AnsweringModel {
     fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(self.answer())
     }
 }
 
-/// The yardstick of a turn: what somebody would write who has neither a framework nor extensions.
+/// The yardstick of a turn, without a framework and without extensions.
 ///
 /// # Errors
-/// That of the model.
-pub async fn turn_by_hand(messages: &mut Vec<Arc<Message>>, model: &Answers) -> Result<()> {
+/// When the model fails.
+pub async fn turn_by_hand(messages: &mut Vec<Arc<Message>>, model: &AnsweringModel) -> Result<()> {
     messages.push(Arc::new(Message::user(INPUT)));
     let answer = model.answer().await?.text.unwrap_or_default();
     messages.push(Arc::new(Message::new(Role::Assistant, answer, Source::System)));
     Ok(())
 }
 
-/// An agent with the five extensions, whose model takes `latency` to answer.
+/// Describes an agent with the five extensions, whose model answers after `latency`.
 pub fn builder(latency: Duration) -> AgentBuilder {
-    EXTENSIONS.iter().fold(Agent::builder("many").model(Answers(latency)), |agent, name| {
+    EXTENSIONS.iter().fold(Agent::builder("many").model(AnsweringModel(latency)), |agent, name| {
         agent.linked(*name, "keeping", json!({ "name": name }))
     })
 }
 
-/// The key of a conversation.
+/// Returns the key of a conversation.
 pub fn key(number: usize) -> String {
     format!("user:{number}")
 }
 
-/// The conversation `key`, in which so much was said as makes a history.
+/// Opens the instance `key` and runs turns until it has a history.
 ///
 /// # Errors
-/// As those of the agent.
-pub async fn talked(agent: &Agent, key: &str) -> Result<Instance> {
+/// When it cannot be opened, or a turn fails.
+pub async fn with_history(agent: &Agent, key: &str) -> Result<Instance> {
     let instance = agent.instance(key).await?;
     for _ in 0..HISTORY / 2 {
         instance.run(INPUT).await?;
@@ -137,21 +136,21 @@ pub async fn talked(agent: &Agent, key: &str) -> Result<Instance> {
     Ok(instance)
 }
 
-/// Makes `number` conversations below `dir`, each with a history: one that is spoken, and copies of it.
+/// Stores `number` conversations below `dir`, each with a history: one that turns have made, and copies of it.
 ///
 /// # Errors
 /// When files cannot be written.
 pub async fn stored(dir: &Path, number: usize) -> Result<FileStore> {
     let store = FileStore::open(dir)?.fsync(goondan::store::Fsync::Never);
     let agent = builder(Duration::ZERO).store(store.clone()).build().await?;
-    talked(&agent, &key(0)).await?.close().await?;
-    let place = |number| {
+    with_history(&agent, &key(0)).await?.close().await?;
+    let directory = |number| {
         let id = InstanceId { agent: agent.name().clone(), key: goondan::InstanceKey::new(&key(number))? };
         Ok::<_, Error>(store.instance_dir(&id))
     };
-    let first = place(0)?;
+    let first = directory(0)?;
     for number in 1..number {
-        let copy = place(number)?;
+        let copy = directory(number)?;
         for folder in ["messages", "extensions"] {
             std::fs::create_dir_all(copy.join(folder)).map_err(Error::from)?;
         }
@@ -164,10 +163,10 @@ pub async fn stored(dir: &Path, number: usize) -> Result<FileStore> {
     Ok(store)
 }
 
-/// The messages of a stored conversation, read into memory: what there is to remember.
+/// Reads the messages of a stored conversation: what an open one keeps in memory at least.
 ///
 /// # Errors
-/// When the conversation is not there, or is open.
+/// When the conversation does not exist or is open.
 pub async fn messages(store: &FileStore) -> Result<Vec<Arc<Message>>> {
     let id = InstanceId { agent: "many".parse()?, key: goondan::InstanceKey::new(&key(0))? };
     Ok(store.open(&id).await?.base)

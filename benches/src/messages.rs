@@ -1,15 +1,16 @@
-//! A conversation, and events for it.
+//! The messages of a base, and message events for it.
 
 use std::sync::Arc;
 
 use goondan::{Message, MessageEvent};
 
-/// So many messages.
+/// Makes `number` messages.
 pub fn base(number: usize) -> Vec<Arc<Message>> {
     (0..number).map(|n| Arc::new(Message::user("text").with_id(format!("m{n}")))).collect()
 }
 
-/// One of `number` events over a base of so many messages: appends, replaces and removes in turns, all over the base.
+/// Makes the event `n` of `number` over a base of `base` messages: appends, replacements and removals alternate, with targets
+/// that are spread over the whole base.
 pub fn event(n: usize, number: usize, base: usize) -> MessageEvent {
     let target = format!("m{}", n * base / number);
     match n % 3 {

@@ -1,4 +1,4 @@
-//! A step whose layers come out of a library, or are linked, or are written by hand.
+//! A step that does nothing, with layers from a library, linked ones, or layers that are written by hand.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,9 @@ use goondan_core::{
 };
 use serde_json::{Map, Value, json};
 
-/// Builds the library of the measured layers below `target`, as users build theirs, with these features.
+use crate::by_hand::{self, Stage};
+
+/// Builds the library of the measured layers below `target` with these features, as users build theirs, and returns its path.
 pub fn library(target: &Path, features: &[&str]) -> PathBuf {
     let target = target.join(format!("library-{}", features.join("-")));
     let mut cargo = Command::new(env!("CARGO"));
@@ -24,17 +26,17 @@ pub fn library(target: &Path, features: &[&str]) -> PathBuf {
     target.join("release/libabi_fixture.so")
 }
 
-/// A step that does nothing.
+/// A step that does nothing: the host of goondan's layers, and the context of layers by hand.
 #[derive(Debug)]
-pub struct Idle {
+pub struct IdleStep {
     scope: TurnInfo,
     conversation: Conversation,
-    /// What the layers have left.
+    /// The values that the layers leave.
     pub metadata: Map<String, Value>,
     catalog: ToolCatalog,
 }
 
-impl RunHost for Idle {
+impl RunHost for IdleStep {
     fn scope(&self) -> &TurnInfo {
         &self.scope
     }
@@ -46,12 +48,12 @@ impl RunHost for Idle {
     }
 }
 
-impl MessageHost for Idle {
+impl MessageHost for IdleStep {
     fn conversation(&self) -> &dyn ConversationHost {
         &self.conversation
     }
     fn agents(&self) -> &dyn AgentsHost {
-        unreachable!("no layer here asks for agents")
+        unreachable!("none of these layers uses agents")
     }
     fn emit(&mut self, _: MessageEvent) {}
 }
@@ -59,10 +61,10 @@ impl MessageHost for Idle {
 fn result() -> StepResult {
     let fields =
         json!({ "status": "completed", "hasToolCalls": true, "toolCalls": [], "toolResults": [], "metadata": {} });
-    StepResult::from_fields(fields.as_object().expect("it is there").clone()).expect("it is there")
+    StepResult::from_fields(fields.as_object().expect("an object").clone()).expect("the fields of a result")
 }
 
-impl StepHost for Idle {
+impl StepHost for IdleStep {
     fn step_index(&self) -> u32 {
         0
     }
@@ -77,19 +79,28 @@ impl StepHost for Idle {
     }
 }
 
-/// Collects what an extension registers.
-struct Collect(ExtensionName, Mutex<Vec<AnyRegistration>>);
+impl Stage for IdleStep {
+    type Context = Self;
+    type Output = StepResult;
 
-impl LogHost for Collect {
+    fn core(_: &mut Self) -> BoxFuture<'_, Result<StepResult>> {
+        Box::pin(async { Ok(result()) })
+    }
+}
+
+/// The host of an extension during its registration: it only collects what the extension registers.
+struct Collector(ExtensionName, Mutex<Vec<AnyRegistration>>);
+
+impl LogHost for Collector {
     fn log(&self, _: LogLevel, _: &str, _: &Map<String, Value>) {}
 }
 
-impl ExtensionHost for Collect {
+impl ExtensionHost for Collector {
     fn extension(&self) -> &ExtensionName {
         &self.0
     }
     fn register(&self, registration: AnyRegistration) -> Result<()> {
-        self.1.lock().expect("it is there").push(registration);
+        self.1.lock().expect("no panic").push(registration);
         Ok(())
     }
     fn state(&self) -> Option<Value> {
@@ -105,19 +116,19 @@ impl ExtensionHost for Collect {
     fn emit(&self, _: Event) {}
 }
 
-/// So many layers of an extension that registers step middlewares.
+/// Makes a chain of `depth` times the layers of an extension that registers step middlewares.
 pub async fn chain(descriptor: &ExtensionDescriptor, depth: usize) -> Chain<Step> {
     chain_of([(descriptor, depth)]).await
 }
 
-/// The layers of several extensions, each so many times, outermost first.
+/// Makes a chain of the layers of several extensions, each repeated a number of times, outermost first.
 pub async fn chain_of(extensions: impl IntoIterator<Item = (&ExtensionDescriptor, usize)>) -> Chain<Step> {
     let mut layers = Vec::new();
     for descriptor in extensions.into_iter().flat_map(|(descriptor, depth)| std::iter::repeat_n(descriptor, depth)) {
-        let name = ExtensionName::new(descriptor.name).expect("it is there");
-        let collect = Arc::new(Collect(name.clone(), Mutex::default()));
-        (descriptor.register)(ExtensionApi::new(Arc::clone(&collect) as _), json!({})).await.expect("it is there");
-        for registration in collect.1.lock().expect("it is there").drain(..) {
+        let name = ExtensionName::new(descriptor.name).expect("a legal name");
+        let collector = Arc::new(Collector(name.clone(), Mutex::default()));
+        (descriptor.register)(ExtensionApi::new(Arc::clone(&collector) as _), json!({})).await.expect("it registers");
+        for registration in collector.1.lock().expect("no panic").drain(..) {
             if let AnyRegistration::Middleware(AnyMiddleware::Step(layer), options) = registration {
                 let info = LayerInfo::new(name.clone(), MiddlewareKind::Step, options);
                 layers.push((info, layer));
@@ -127,13 +138,13 @@ pub async fn chain_of(extensions: impl IntoIterator<Item = (&ExtensionDescriptor
     Chain::new(layers)
 }
 
-/// A step in a conversation of so many messages of 500 characters.
-pub fn idle(messages: usize) -> Idle {
+/// Makes a step in a conversation of `messages` messages of 500 characters.
+pub fn idle_step(messages: usize) -> IdleStep {
     let all = (0..messages).map(|_| Arc::new(Message::user("x".repeat(500))));
-    Idle {
+    IdleStep {
         scope: TurnInfo {
-            agent: AgentName::new("bench").expect("it is there"),
-            instance: InstanceKey::new("one").expect("it is there"),
+            agent: AgentName::new("bench").expect("a legal name"),
+            instance: InstanceKey::new("one").expect("a legal key"),
             turn: TurnId::random(),
             trace: TraceId::random(),
             input: AgentEvent::input("hi"),
@@ -144,54 +155,17 @@ pub fn idle(messages: usize) -> Idle {
     }
 }
 
-// ---- by hand -----------------------------------------------------------------------------------------------------
-
-type Boxed<'a> = BoxFuture<'a, Result<StepResult>>;
-
-/// A layer by hand.
-pub trait ByHand: Send + Sync {
-    /// Runs the layer.
-    fn handle<'a>(&'a self, ctx: &'a mut Idle, next: HandNext<'a>) -> Boxed<'a>;
-}
-
-/// The rest of the chain by hand.
-pub struct HandNext<'a>(pub &'a [Box<dyn ByHand>]);
-
-impl std::fmt::Debug for HandNext<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "HandNext({})", self.0.len())
-    }
-}
-
-impl<'a> HandNext<'a> {
-    /// Runs it.
-    pub fn run<'b>(self, ctx: &'b mut Idle) -> Boxed<'b>
-    where
-        'a: 'b,
-    {
-        match self.0.split_first() {
-            Some((layer, rest)) => layer.handle(ctx, HandNext(rest)),
-            None => Box::pin(async { Ok(result()) }),
-        }
-    }
-}
-
-/// Passes on.
+/// The layer by hand that does what the extension `light` does: it reads the conversation, leaves a value and changes the
+/// result.
 #[derive(Debug)]
-pub struct HandNoop;
+pub struct LightLayer;
 
-/// Looks at the conversation, and leaves a value.
-#[derive(Debug)]
-pub struct HandLight;
-
-impl ByHand for HandNoop {
-    fn handle<'a>(&'a self, ctx: &'a mut Idle, next: HandNext<'a>) -> Boxed<'a> {
-        Box::pin(async move { next.run(ctx).await })
-    }
-}
-
-impl ByHand for HandLight {
-    fn handle<'a>(&'a self, ctx: &'a mut Idle, next: HandNext<'a>) -> Boxed<'a> {
+impl by_hand::Layer<IdleStep> for LightLayer {
+    fn handle<'a>(
+        &'a self,
+        ctx: &'a mut IdleStep,
+        next: by_hand::Next<'a, IdleStep>,
+    ) -> BoxFuture<'a, Result<StepResult>> {
         Box::pin(async move {
             let last = ctx.conversation.newest().map_or(0, |message| message.text().len());
             let seen = ctx.conversation.message_count(goondan_core::host::Snapshot::Current) + last;

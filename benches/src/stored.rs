@@ -1,4 +1,4 @@
-//! Conversations on the disk, without the turns that would have made them.
+//! Stored conversations, written without running turns.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use goondan::store::FileStore;
 use goondan::{AgentName, InstanceId, InstanceKey, Message};
 
-/// The conversation that [`write()`] makes.
+/// Returns the id of an instance.
 ///
 /// # Panics
-/// Never: the names are names.
+/// Never: the names are legal.
 pub fn id() -> InstanceId {
-    let key = InstanceKey::new("bench").expect("it is one");
-    InstanceId { agent: AgentName::new("bench").expect("it is one"), key }
+    let key = InstanceKey::new("bench").expect("a legal key");
+    InstanceId { agent: AgentName::new("bench").expect("a legal name"), key }
 }
 
-/// A message of 500 characters.
+/// Makes a message of 500 characters.
 pub fn message(id: &str) -> Message {
     Message::user("x".repeat(500)).with_id(id)
 }
 
-/// Stores so many messages as the conversation `instance`, and says where they lie.
+/// Stores `messages` messages as the conversation `instance` and returns their file.
 ///
 /// # Panics
 /// When they cannot be written.

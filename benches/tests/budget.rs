@@ -1,4 +1,4 @@
-//! The budgets that can be counted instead of timed, so that they hold on every machine: allocations.
+//! The budgets of allocations, which can be counted instead of timed, so that they hold on every machine.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 use allocation_counter::measure;
 use goondan::{Inspected, Instance, Library, Loaded};
 use goondan_benches::agents::{self, Layers};
-use goondan_benches::by_hand::Talk;
+use goondan_benches::by_hand::Conversation;
 use goondan_benches::{runtime, step};
 
 /// A turn of 3 steps and 2 tool calls with 10 layers of each kind allocates no more often than this.
 const TURN: u64 = 160;
 
-/// So many layers of one kind.
-type Around = fn(usize) -> Layers;
+/// Makes this number of layers of one kind.
+type LayersOfKind = fn(usize) -> Layers;
 
-/// How often an instance allocates in a turn, once it has had some.
+/// Returns how often an instance allocates in a turn, after `warm_up` turns.
 fn allocations(layers: Layers, calls: usize, warm_up: usize) -> u64 {
     let runtime = runtime();
     let instance = runtime.block_on(agents::instance(layers, calls));
@@ -23,21 +23,21 @@ fn allocations(layers: Layers, calls: usize, warm_up: usize) -> u64 {
         runtime.block_on(instance.run("hi")).unwrap();
     };
     (0..warm_up).for_each(|_| turn(&instance));
-    of_most(|| turn(&instance))
+    median(|| turn(&instance))
 }
 
-/// How often most turns allocate; tables grow now and then.
-fn of_most(mut turn: impl FnMut()) -> u64 {
+/// Returns the median of the allocations of a turn: now and then a table grows.
+fn median(mut turn: impl FnMut()) -> u64 {
     let mut counts: Vec<_> = (0..51).map(|_| measure(&mut turn).count_total).collect();
     counts.sort_unstable();
     counts[25]
 }
 
-/// How often the loop by hand allocates in a turn.
+/// Returns how often the loop by hand allocates in a turn.
 fn allocations_by_hand(layers: Layers, calls: usize) -> u64 {
-    let (runtime, mut talk) = (runtime(), Talk::new(agents::by_hand(layers, calls)));
-    of_most(|| {
-        runtime.block_on(talk.turn("hi")).unwrap();
+    let (runtime, mut conversation) = (runtime(), Conversation::new(agents::by_hand(layers, calls)));
+    median(|| {
+        runtime.block_on(conversation.turn("hi")).unwrap();
     })
 }
 
@@ -54,7 +54,7 @@ fn a_turn_allocates_rarely_and_the_same_over_a_long_history() {
 
 #[test]
 fn a_layer_allocates_its_own_future_and_nothing_else() {
-    let kinds: [(&str, Around, usize); 3] = [
+    let kinds: [(&str, LayersOfKind, usize); 3] = [
         ("turn", |depth| Layers { turn: depth, keep: 20, ..Layers::default() }, 0),
         ("step", |depth| Layers { step: depth, keep: 20, ..Layers::default() }, 0),
         ("tool call", |depth| Layers { tool_call: depth, keep: 20, ..Layers::default() }, 1),
@@ -65,15 +65,15 @@ fn a_layer_allocates_its_own_future_and_nothing_else() {
     }
 }
 
-/// How often a run of so many layers of a library allocates, there and here.
+/// Returns how often a run of `depth` layers of a library allocates, in the library and in the host.
 fn allocations_of_loaded(library: &Loaded, name: &str, depth: usize) -> u64 {
     let extension = |name| library.extension(Some(name)).unwrap();
     let runtime = runtime();
     let chain = runtime.block_on(step::chain_of([(extension("allocations"), 1), (extension(name), depth)]));
-    let mut host = step::idle(100);
+    let mut step = step::idle_step(100);
     let mut run = || {
-        let here = measure(|| drop(runtime.block_on(chain.run(&mut host)).unwrap())).count_total;
-        here + host.metadata["allocations"].as_u64().unwrap()
+        let in_host = measure(|| drop(runtime.block_on(chain.run(&mut step)).unwrap())).count_total;
+        in_host + step.metadata["allocations"].as_u64().unwrap()
     };
     run();
     run()
@@ -84,7 +84,7 @@ fn a_loaded_layer_allocates_its_own_future_and_one_on_the_side_of_the_host() {
     let library = step::library(Path::new(env!("CARGO_TARGET_TMPDIR")), &["counting"]);
     let library = Library::inspect(library).and_then(Inspected::load).unwrap();
     for (name, most) in [("noop", 2), ("light", 8)] {
-        // Fewer than what the library keeps rooms for.
+        // Fewer layers than the library pools memory blocks for.
         let [few, many] = [1, 33].map(|depth| allocations_of_loaded(&library, name, depth));
         println!("{name}: {} allocations", (many - few) as f64 / 32.0);
         assert!(many - few <= 32 * most, "{name}: {few}, {many}");

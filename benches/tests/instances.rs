@@ -1,5 +1,5 @@
-//! The budgets of many conversations in one process: memory and file handles, counted. Alone in its process, because the
-//! handles of all tests in it would be counted.
+//! The budgets of many conversations in one process: memory and file handles, counted. The test has a process for itself,
+//! because the file handles of other tests would be counted too.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
@@ -10,22 +10,22 @@ use goondan_benches::instances::{self, CLEANED_UP, EXTENSIONS, HISTORY, key};
 use goondan_benches::runtime;
 use tempfile::TempDir;
 
-/// So many that what is kept once does not count.
+/// The number of instances: enough that what is kept once for all does not matter.
 const INSTANCES: usize = 320;
-/// What an open conversation with five extensions may keep in memory beside its messages.
+/// The bytes that an open instance with five extensions may keep beside its messages.
 const OPEN: u64 = 16_384;
-/// What an idle one may whose handle is held.
+/// The bytes that an idle instance may keep while a handle exists.
 const IDLE: u64 = 512;
-/// What one may of which nobody holds a handle.
+/// The bytes that an instance may keep of which no handle exists.
 const GONE: u64 = 64;
-/// How many file handles an open conversation may hold: the lock, the events, the runtime events.
+/// The file handles that an open instance may hold: the lock, the events, the runtime events.
 const HANDLES: usize = 3;
 
 fn handles() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Opens all, each with a stream of a turn that keeps it open, however slow this is.
+/// Opens all instances. Each gets a stream of a turn, which keeps it open however long this takes.
 async fn open_all(agent: &Agent) -> (Vec<Instance>, Vec<TurnStream>) {
     let (mut open, mut streams) = (Vec::with_capacity(INSTANCES), Vec::with_capacity(INSTANCES));
     for number in 0..INSTANCES {
@@ -36,11 +36,11 @@ async fn open_all(agent: &Agent) -> (Vec<Instance>, Vec<TurnStream>) {
     (open, streams)
 }
 
-/// Waits until all are closed.
+/// Waits until all instances are closed.
 async fn until_idle(agent: &Agent) {
-    let everybody = u32::try_from(INSTANCES * EXTENSIONS.len()).unwrap();
-    CLEANED_UP.acquire_many(everybody).await.unwrap().forget();
-    // After the clean-up of the last one comes its end, for which this waits.
+    let extensions = u32::try_from(INSTANCES * EXTENSIONS.len()).unwrap();
+    CLEANED_UP.acquire_many(extensions).await.unwrap().forget();
+    // The last instance is still closing after its clean-up; this waits for it.
     agent.close().await.unwrap();
 }
 
@@ -52,7 +52,7 @@ fn idle_conversations_cost_next_to_nothing() {
     CLEANED_UP.forget_permits(EXTENSIONS.len());
     let agent = instances::builder(Duration::ZERO).store(store.clone()).idle_after(Duration::from_millis(50));
     let agent = runtime.block_on(agent.build()).unwrap();
-    // What the agent itself keeps is there from now on.
+    // Makes what the agent itself keeps.
     runtime.block_on(async { agent.instance("first").await.unwrap().close().await.unwrap() });
     CLEANED_UP.forget_permits(EXTENSIONS.len());
     let (mut messages, mut held) = (Vec::new(), (Vec::new(), Vec::new()));
@@ -73,7 +73,7 @@ fn idle_conversations_cost_next_to_nothing() {
     .bytes_current;
     let (open, idle, gone) = (per(opened), per(opened + closed), per(opened + closed + dropped));
     println!("a history of {HISTORY} messages: {history} bytes");
-    println!("a conversation: {open} bytes open, {idle} bytes idle, {gone} bytes when nobody holds it");
+    println!("a conversation: {open} bytes open, {idle} bytes idle, {gone} bytes without a handle");
     println!("{open_handles} file handles open, {idle_handles} idle");
     assert!(open <= history + OPEN, "{open}");
     assert!(idle <= IDLE, "{idle}");

@@ -1,6 +1,6 @@
-//! The work whose instructions `benches/count.sh` counts: what the first argument names, as often as the second says.
-//! Whatever happens outside of [`counted`] is not counted.
-#![allow(clippy::expect_used, clippy::panic, reason = "a bench stops at what cannot be")]
+//! The work whose instructions `benches/count.sh` counts: the first argument names it, the second is the number of
+//! repetitions. Only what happens inside [`counted`] is counted.
+#![allow(clippy::expect_used, clippy::panic, reason = "a bench stops at the first error")]
 
 use std::env;
 use std::hint::black_box;
@@ -10,12 +10,12 @@ use goondan::{Conversation, Instance, Message};
 use goondan_benches::agents::{self, Layers};
 use goondan_benches::{messages, runtime};
 
-/// Turns before the first that is counted: by then all tables have grown.
+/// The number of turns before the first that is counted. After them all tables have grown.
 const WARM_UP: usize = 40;
 
 fn main() {
     let args: Vec<String> = env::args().skip(1).collect();
-    let [what, number] = &args[..] else { panic!("say what, and how often") };
+    let [what, number] = &args[..] else { panic!("usage: counted WORK REPETITIONS") };
     let number: usize = number.parse().expect("a number");
     let one = Layers { keep: 20, ..Layers::default() };
     match what.as_str() {
@@ -29,7 +29,7 @@ fn main() {
     }
 }
 
-/// The work itself. It is a function of its own so that what is counted can be named.
+/// Runs the work. It is a function, because callgrind counts between its entry and its return.
 #[inline(never)]
 fn counted(work: &mut dyn FnMut()) {
     black_box(work)();
@@ -45,7 +45,7 @@ fn turns(layers: Layers, calls: usize, number: usize) {
     counted(&mut || (0..number).for_each(|_| turn(&instance)));
 }
 
-/// Over a base of 10,000 messages.
+/// Applies events over a base of 10,000 messages.
 fn events(number: usize) {
     let base = messages::base(10_000);
     let mut events: Vec<_> = (0..number).map(|n| messages::event(n, number, base.len())).collect();

@@ -1,4 +1,4 @@
-//! The yardstick for starting: a program that has a runtime of tokio like that of `goondan run`, and nothing to do.
+//! The yardstick of a start: a program with a tokio runtime like that of `goondan run`, which does nothing.
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -1,8 +1,8 @@
-//! Runs the program that its arguments name, and prints what that took: microseconds of time, microseconds of the
-//! processors, and the most memory in kilobytes.
+//! Runs the command line in its arguments and prints the wall time and the processor time, in microseconds, and the peak
+//! memory in kilobytes.
 //!
-//! A program of its own, because the memory that a process had before its program was replaced counts as its own: whoever
-//! starts what is measured must be small.
+//! It is a program, because the peak of a process includes the memory that it had before `exec`: the parent of the measured
+//! process must be small.
 
 use std::env;
 use std::io;

@@ -1,12 +1,12 @@
-//! Owns the agent by hand: a turn as a competent engineer would write it for one program.
+//! A turn by hand, as a competent engineer would write it for one program.
 //!
-//! It makes the calls that a turn of goondan makes: those of the model, with the messages and the tools that there are;
-//! those of the tools; and those of the layers around the turn, each step and each tool call. It keeps the conversation:
-//! messages with an id and a time, tool calls and their results as such.
+//! It makes the calls that a turn of goondan makes: it calls the model with all messages and tools, the tools, and the layers
+//! around the turn, each step and each tool call. It keeps the conversation: messages with an id and a time, with tool calls
+//! and their results as parts.
 //!
-//! It does nothing else. No arguments are validated, no time is limited, no panic is caught. Nothing is stored, and nothing
-//! is told to anybody. Layers get what they see as it is: nothing keeps them from running `next` twice, or says whose
-//! failure it was. Orphaned calls go to the model.
+//! It does nothing else. It validates no arguments, limits no time, catches no panic, stores nothing and reports nothing.
+//! Layers get plain references: nothing checks that `next` runs once, and an error does not name its layer. Calls without a
+//! result go to the model.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use goondan::{
     ToolRequest, ToolResultPart, Value,
 };
 
-use super::{Layer, Rest, Stage};
+use super::{Layer, Next, Stage};
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The conversation.
@@ -27,23 +27,23 @@ pub struct Request<'a> {
     pub tools: &'a [ToolItem],
 }
 
-/// A model as somebody would call it who has no framework.
+/// A model, as a program without a framework would call it.
 pub trait PlainModel: Send + Sync {
-    /// Answers.
+    /// Answers a request.
     fn answer<'a>(&'a self, request: Request<'a>) -> BoxFuture<'a, Result<ModelResponse>>;
 }
 
-/// A tool as somebody would call it who has no framework.
+/// A tool, as a program without a framework would call it.
 pub trait PlainTool: Send + Sync {
-    /// Runs.
+    /// Runs the tool.
     fn call(&self, input: Value) -> BoxFuture<'_, Result<Value>>;
 }
 
-/// What conversations share.
+/// The model, the tools and the layers, which conversations share.
 pub struct Agent {
-    /// Who answers.
+    /// The model.
     pub model: Box<dyn PlainModel>,
-    /// What the model is told of the tools.
+    /// The descriptions of the tools, which the model gets.
     pub catalog: Vec<ToolItem>,
     /// The tools, in the order of the catalog.
     pub tools: Vec<Box<dyn PlainTool>>,
@@ -55,89 +55,89 @@ pub struct Agent {
     pub call: Vec<Arc<dyn Layer<CallStage>>>,
 }
 
-/// A conversation.
+/// A conversation: an agent and its messages.
 #[derive(Debug)]
-pub struct Talk {
+pub struct Conversation {
     agent: Arc<Agent>,
-    /// What was said.
+    /// The messages, oldest first.
     pub messages: Vec<Arc<Message>>,
 }
 
-/// A tool call on its way.
+/// A running tool call.
 #[derive(Debug)]
 pub struct Call {
     agent: Arc<Agent>,
     request: ToolRequest,
 }
 
-/// A whole turn.
+/// The stage of a whole turn.
 #[derive(Debug)]
 pub struct TurnStage;
 
-/// A model call and the tool calls that it asks for.
+/// The stage of one model call and the tool calls that it requests.
 #[derive(Debug)]
 pub struct StepStage;
 
-/// A tool call.
+/// The stage of one tool call.
 #[derive(Debug)]
 pub struct CallStage;
 
-impl Talk {
-    /// A conversation in which nothing was said.
+impl Conversation {
+    /// A conversation without messages.
     pub fn new(agent: Arc<Agent>) -> Self {
         Self { agent, messages: Vec::new() }
     }
 
-    /// A turn, with all layers.
+    /// Runs a turn with all layers and returns its answer.
     ///
     /// # Errors
-    /// Those of the model, and a call of a tool that is not there.
+    /// When the model fails, or requests a tool that does not exist.
     pub async fn turn(&mut self, input: &str) -> Result<String> {
-        self.say(Message::user(input));
+        self.push(Message::user(input));
         let agent = Arc::clone(&self.agent);
-        Rest::<TurnStage>::new(&agent.turn).run(self).await
+        Next::<TurnStage>::new(&agent.turn).run(self).await
     }
 
-    /// A turn as a bare loop: the same without any layers, in one function.
+    /// Runs the same turn as a bare loop: without layers, in one function.
     ///
     /// # Errors
-    /// As above.
+    /// As [`Conversation::turn`].
     pub async fn turn_without_layers(&mut self, input: &str) -> Result<String> {
-        self.say(Message::user(input));
+        self.push(Message::user(input));
         loop {
             let answer = self.agent.ask(&self.messages).await?;
             if answer.tool_calls.is_empty() {
-                return Ok(self.answer(answer));
+                return Ok(self.push_answer(answer));
             }
-            self.say(asked(&answer.tool_calls));
+            self.push(calls_message(&answer.tool_calls));
             for call in answer.tool_calls {
                 let output = self.agent.call(&call.name, call.args).await?;
-                self.say(answered(call.id, call.name, output));
+                self.push(result_message(call.id, call.name, output));
             }
         }
     }
 
-    fn say(&mut self, message: Message) {
+    fn push(&mut self, message: Message) {
         self.messages.push(Arc::new(message));
     }
 
-    /// Ends the turn with the text of `answer`.
-    fn answer(&mut self, answer: ModelResponse) -> String {
+    /// Appends the text of `answer` and returns it.
+    fn push_answer(&mut self, answer: ModelResponse) -> String {
         let text = answer.text.unwrap_or_default();
-        self.say(Message::new(Role::Assistant, text.clone(), Source::System));
+        self.push(Message::new(Role::Assistant, text.clone(), Source::System));
         text
     }
 }
 
 impl Stage for TurnStage {
-    type Context = Talk;
+    type Context = Conversation;
     type Output = String;
 
-    fn core(talk: &mut Talk) -> BoxFuture<'_, Result<String>> {
+    fn core(conversation: &mut Conversation) -> BoxFuture<'_, Result<String>> {
         Box::pin(async move {
-            let agent = Arc::clone(&talk.agent);
+            let agent = Arc::clone(&conversation.agent);
             loop {
-                if let Some(text) = Rest::<StepStage>::new(&agent.step).run(talk).await? {
+                if let Some(text) = Next::<StepStage>::new(&agent.step).run(conversation).await? {
                     return Ok(text);
                 }
             }
@@ -146,23 +146,23 @@ impl Stage for TurnStage {
 }
 
 impl Stage for StepStage {
-    type Context = Talk;
-    /// The answer, once there is one.
+    type Context = Conversation;
+    /// The answer, if this step ends the turn.
     type Output = Option<String>;
 
-    fn core(talk: &mut Talk) -> BoxFuture<'_, Result<Option<String>>> {
+    fn core(conversation: &mut Conversation) -> BoxFuture<'_, Result<Option<String>>> {
         Box::pin(async move {
-            let answer = talk.agent.ask(&talk.messages).await?;
+            let answer = conversation.agent.ask(&conversation.messages).await?;
             if answer.tool_calls.is_empty() {
-                return Ok(Some(talk.answer(answer)));
+                return Ok(Some(conversation.push_answer(answer)));
             }
-            talk.say(asked(&answer.tool_calls));
-            let agent = Arc::clone(&talk.agent);
+            conversation.push(calls_message(&answer.tool_calls));
+            let agent = Arc::clone(&conversation.agent);
             for request in answer.tool_calls {
                 let (id, name) = (request.id.clone(), request.name.clone());
                 let mut call = Call { agent: Arc::clone(&agent), request };
-                let output = Rest::<CallStage>::new(&agent.call).run(&mut call).await?;
-                talk.say(answered(id, name, output));
+                let output = Next::<CallStage>::new(&agent.call).run(&mut call).await?;
+                conversation.push(result_message(id, name, output));
             }
             Ok(None)
         })
@@ -195,8 +195,8 @@ impl fmt::Debug for Agent {
     }
 }
 
-/// The message with which the model asks for tools.
-fn asked(calls: &[ToolRequest]) -> Message {
+/// Returns the message with the tool calls that the model requests.
+fn calls_message(calls: &[ToolRequest]) -> Message {
     let part = |call: &ToolRequest| {
         let (tool_call_id, tool_name, input) = (call.id.clone(), call.name.clone(), call.args.clone());
         Part::ToolCall(ToolCallPart { tool_call_id, tool_name, input })
@@ -204,8 +204,8 @@ fn asked(calls: &[ToolRequest]) -> Message {
     Message::new(Role::Assistant, calls.iter().map(part).collect::<Vec<_>>(), Source::System)
 }
 
-/// The message with which a tool answers.
-fn answered(tool_call_id: goondan::ToolCallId, tool_name: String, output: Value) -> Message {
+/// Returns the message with the result of a tool call.
+fn result_message(tool_call_id: goondan::ToolCallId, tool_name: String, output: Value) -> Message {
     let part = ToolResultPart { tool_call_id, tool_name, output: ToolOutput::Json(output) };
     Message::new(Role::Tool, vec![Part::ToolResult(part)], Source::System)
 }
