@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Counts instructions with Valgrind, if it is installed, and compares them with benches/instructions.txt. A count of more
-# than 15 per cent above the recorded one fails. Unlike times, counts do not depend on other work on the machine; on another
-# processor they differ by a few per cent, because the C library chooses its functions by the processor.
+# Counts instructions with Valgrind, if it is installed, and compares them with benches/instructions.txt. A count of
+# more than 15 per cent above the recorded one fails. Unlike times, counts do not depend on other work on the machine;
+# on another processor they differ by a few per cent, because the C library chooses its functions by the processor.
 #
 #   benches/count.sh             counts and compares
 #   BLESS=1 benches/count.sh     counts and records

@@ -1,5 +1,5 @@
-//! Many conversations in one process, each with 20 messages and five extensions: memory, turns a second, and the latency of
-//! a turn beside a thousand others.
+//! Many conversations in one process, each with 20 messages and five extensions: memory, turns a second, and the
+//! latency of a turn beside a thousand others.
 #![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::sync::Arc;

@@ -35,7 +35,8 @@ fn main() {
     }
 }
 
-/// Returns the cost of one more layer. The two depths alternate, because the machine may become faster or slower meanwhile.
+/// Returns the cost of one more layer. The two depths alternate, because the machine may become faster or slower
+/// meanwhile.
 fn slope(few: &mut Depth, many: &mut Depth) -> Pair {
     let mut least = [Pair { ours: Duration::MAX, yardstick: Duration::MAX }; 2];
     for _ in 0..ROUNDS {

@@ -1,5 +1,5 @@
-//! The cost of a layer in a library, the slope between 16 and 64 layers, beside layers by hand and linked ones; and the cost
-//! of loading a library.
+//! The cost of a layer in a library, the slope between 16 and 64 layers, beside layers by hand and linked ones; and
+//! the cost of loading a library.
 #![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::hint::black_box;
@@ -51,8 +51,8 @@ fn load(path: &Path) {
     let directory = tempfile::tempdir().expect("a directory");
     let mut times: Vec<_> = (0..BUILDS)
         .map(|number| {
-            // Bytes after the end make it another library. Their number differs from build to build, so that files differ
-            // by their length already, as real builds do.
+            // Bytes after the end make it another library. Their number differs from build to build, so that files
+            // differ by their length already, as real builds do.
             let build = directory.path().join("lib.so");
             let mut bytes = std::fs::read(path).expect("the library");
             bytes.resize(bytes.len() + number + 1, 0);

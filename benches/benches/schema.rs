@@ -1,4 +1,5 @@
-//! The cost of validating the arguments of a tool call, and of compiling a schema, beside a bare validator of jsonschema.
+//! The cost of validating the arguments of a tool call, and of compiling a schema, beside a bare validator of
+//! jsonschema.
 #![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::hint::black_box;

@@ -49,8 +49,8 @@ fn bytes_written() -> usize {
     written.and_then(|number| number.parse().ok()).expect("Linux counts them")
 }
 
-/// Measures turns of a full window over 10,000 messages: each appends two and removes two. The yardstick writes the same
-/// bytes in the shortest way that a crash cannot tear.
+/// Measures turns of a full window over 10,000 messages: each appends two and removes two. The yardstick writes the
+/// same bytes in the shortest way that a crash cannot tear.
 fn rewriting() {
     let workspace = tempfile::tempdir().expect("a directory");
     let store = FileStore::open(workspace.path()).expect("a store");

@@ -1,5 +1,5 @@
-//! The cost of a turn of 3 steps and 2 tool calls with 10 layers of each kind, beside a loop by hand that makes the same
-//! calls, those of the layers included, and beside a loop without layers.
+//! The cost of a turn of 3 steps and 2 tool calls with 10 layers of each kind, beside a loop by hand that makes the
+//! same calls, those of the layers included, and beside a loop without layers.
 #![allow(clippy::expect_used, reason = "a bench stops at the first error")]
 
 use std::time::Duration;

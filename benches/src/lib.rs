@@ -1,7 +1,7 @@
 //! Measurement of two things side by side, and the agents, conversations and yardsticks that the benches measure.
 //!
-//! Every figure has a yardstick that is measured in the same run, alternating with it: on a machine that is busy with other
-//! work, the ratio of the two says more than either.
+//! Every figure has a yardstick that is measured in the same run, alternating with it: on a machine that is busy with
+//! other work, the ratio of the two says more than either.
 #![allow(clippy::expect_used, clippy::missing_panics_doc)] // Benches stop at the first error.
 
 pub mod agents;
@@ -29,8 +29,8 @@ impl Pair {
     }
 }
 
-/// Runs both alternately and returns the shortest of the times that each returns: on a busy machine, that is the round with
-/// the fewest interruptions.
+/// Runs both alternately and returns the shortest of the times that each returns: on a busy machine, that is the
+/// round with the fewest interruptions.
 pub fn side_by_side(
     rounds: usize,
     mut ours: impl FnMut() -> Duration,

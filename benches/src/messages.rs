@@ -9,8 +9,8 @@ pub fn base(number: usize) -> Vec<Arc<Message>> {
     (0..number).map(|n| Arc::new(Message::user("text").with_id(format!("m{n}")))).collect()
 }
 
-/// Makes the event `n` of `number` over a base of `base` messages: appends, replacements and removals alternate, with targets
-/// that are spread over the whole base.
+/// Makes the event `n` of `number` over a base of `base` messages: appends, replacements and removals alternate, with
+/// targets that are spread over the whole base.
 pub fn event(n: usize, number: usize, base: usize) -> MessageEvent {
     let target = format!("m{}", n * base / number);
     match n % 3 {

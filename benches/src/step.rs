@@ -16,7 +16,8 @@ use serde_json::{Map, Value, json};
 
 use crate::by_hand::{self, Stage};
 
-/// Builds the library of the measured layers below `target` with these features, as users build theirs, and returns its path.
+/// Builds the library of the measured layers below `target` with these features, as users build theirs, and returns
+/// its path.
 pub fn library(target: &Path, features: &[&str]) -> PathBuf {
     let target = target.join(format!("library-{}", features.join("-")));
     let mut cargo = Command::new(env!("CARGO"));
@@ -155,8 +156,8 @@ pub fn idle_step(messages: usize) -> IdleStep {
     }
 }
 
-/// The layer by hand that does what the extension `light` does: it reads the conversation, leaves a value and changes the
-/// result.
+/// The layer by hand that does what the extension `light` does: it reads the conversation, leaves a value and changes
+/// the result.
 #[derive(Debug)]
 pub struct LightLayer;
 

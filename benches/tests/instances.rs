@@ -1,5 +1,5 @@
-//! The budgets of many conversations in one process: memory and file handles, counted. The test has a process for itself,
-//! because the file handles of other tests would be counted too.
+//! The budgets of many conversations in one process: memory and file handles, counted. The test has a process for
+//! itself, because the file handles of other tests would be counted too.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;

@@ -27,8 +27,8 @@ async fn extensions_hear_one_another_and_the_runtime() {
     let agent = agent.with::<Listening>(log.config()).with::<Emitting>(json!({})).build().await.unwrap();
     let instance = agent.instance("test").await.unwrap();
     instance.run("hello").await.unwrap();
-    // D-18: all events are handled before the turn is stored. Subscriptions do not wait for one another, so only the order
-    // within one is certain.
+    // D-18: all events are handled before the turn is stored. Subscriptions do not wait for one another, so only the
+    // order within one is certain.
     let mut heard = log.take();
     heard.sort();
     assert_eq!(

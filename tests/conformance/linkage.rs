@@ -1,5 +1,5 @@
-//! The two linkages in which a case gets its extensions (LINK-01): linked into this program, or loaded from the library that
-//! cargo builds of the same crate. The attribute `#[both_linkages]` runs a case in each.
+//! The two linkages in which a case gets its extensions (LINK-01): linked into this program, or loaded from the
+//! library that cargo builds of the same crate. The attribute `#[both_linkages]` runs a case in each.
 
 use std::sync::OnceLock;
 

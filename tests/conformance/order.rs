@@ -6,8 +6,8 @@ use goondan_covers::{both_linkages, covers};
 use crate::linkage::Extended;
 use crate::support::{Log, agent, one_turn};
 
-/// Runs a turn with one tool call, with an extension for each list of layers, and returns the log. A layer is a kind, a name
-/// and a priority.
+/// Runs a turn with one tool call, with an extension for each list of layers, and returns the log. A layer is a kind,
+/// a name and a priority.
 async fn log_of(extensions: &[&[(&str, &str, Option<i32>)]]) -> Vec<String> {
     let log = Log::new();
     let script = [ScriptItem::call("core__run", json!({})), ScriptItem::say("done")];

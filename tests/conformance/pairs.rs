@@ -1,5 +1,5 @@
-//! PAIR-01: whatever is appended, replaced and removed, and however often a model uses one id, requests contain a tool call
-//! only with its result, and a result only with its call.
+//! PAIR-01: whatever is appended, replaced and removed, and however often a model uses one id, requests contain a
+//! tool call only with its result, and a result only with its call.
 
 use std::collections::HashMap;
 
@@ -78,7 +78,8 @@ fn apply(conversation: &mut Conversation, number: usize, edit: &Edit) {
     conversation.apply(event).unwrap();
 }
 
-/// Returns the number of calls and results, and the largest possible number of pairs: each result with a call before it.
+/// Returns the number of calls and results, and the largest possible number of pairs: each result with a call before
+/// it.
 fn count<'a>(contents: impl Iterator<Item = &'a Content>) -> (usize, usize) {
     let (mut halves, mut pairs) = (0, 0);
     let mut open: HashMap<String, usize> = HashMap::new();

@@ -12,7 +12,8 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::linkage::{Extended, Linkage};
 use programs::programs;
 
-/// Runs `program`, turn by turn, and compares the requests to the model, the stored messages, and those after a restart.
+/// Runs `program`, turn by turn, and compares the requests to the model, the stored messages, and those after a
+/// restart.
 async fn run(program: &[TurnProgram], store: impl Store) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("run.json");

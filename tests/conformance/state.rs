@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use crate::linkage::Extended;
 use crate::support::Log;
 
-/// Builds an agent with a file store. Its model requests `calls` calls of the counting tool after the input `count`, and fails
-/// after the input `fail`.
+/// Builds an agent with a file store. Its model requests `calls` calls of the counting tool after the input `count`,
+/// and fails after the input `fail`.
 async fn agent(dir: &Path, log: &Log, calls: usize) -> Agent {
     let call = ("counting__count", json!({}));
     let script = [

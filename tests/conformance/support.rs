@@ -10,7 +10,8 @@ use serde::{Serialize, Serializer};
 use tempfile::NamedTempFile;
 use tokio::sync::Notify;
 
-/// The log of the extensions of one test. It is a file, because the extensions may be in a library, and its path in a config.
+/// The log of the extensions of one test. It is a file, because the extensions may be in a library, and its path in a
+/// config.
 #[derive(Clone)]
 pub(crate) struct Log {
     file: Arc<NamedTempFile>,

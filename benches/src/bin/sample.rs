@@ -1,8 +1,8 @@
-//! Runs the command line in its arguments and prints the wall time and the processor time, in microseconds, and the peak
-//! memory in kilobytes.
+//! Runs the command line in its arguments and prints the wall time and the processor time, in microseconds, and the
+//! peak memory in kilobytes.
 //!
-//! It is a program, because the peak of a process includes the memory that it had before `exec`: the parent of the measured
-//! process must be small.
+//! It is a program, because the peak of a process includes the memory that it had before `exec`: the parent of the
+//! measured process must be small.
 
 use std::env;
 use std::io;

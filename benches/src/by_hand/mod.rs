@@ -1,7 +1,7 @@
 //! The yardsticks: layers, chains and turns as one would write them without a framework.
 //!
-//! A [`Stage`] is a kind of work with layers around it. Those of a turn are in `turn`; [`crate::step::IdleStep`] is the one
-//! beside which layers in libraries are measured.
+//! A [`Stage`] is a kind of work with layers around it. Those of a turn are in `turn`; [`crate::step::IdleStep`] is
+//! the one beside which layers in libraries are measured.
 
 mod turn;
 

@@ -1,12 +1,12 @@
 //! A turn by hand, as a competent engineer would write it for one program.
 //!
-//! It makes the calls that a turn of goondan makes: it calls the model with all messages and tools, the tools, and the layers
-//! around the turn, each step and each tool call. It keeps the conversation: messages with an id and a time, with tool calls
-//! and their results as parts.
+//! It makes the calls that a turn of goondan makes: it calls the model with all messages and tools, the tools, and
+//! the layers around the turn, each step and each tool call. It keeps the conversation: messages with an id and a
+//! time, with tool calls and their results as parts.
 //!
-//! It does nothing else. It validates no arguments, limits no time, catches no panic, stores nothing and reports nothing.
-//! Layers get plain references: nothing checks that `next` runs once, and an error does not name its layer. Calls without a
-//! result go to the model.
+//! It does nothing else. It validates no arguments, limits no time, catches no panic, stores nothing and reports
+//! nothing. Layers get plain references: nothing checks that `next` runs once, and an error does not name its layer.
+//! Calls without a result go to the model.
 
 use std::fmt;
 use std::sync::Arc;

@@ -15,8 +15,8 @@ pub struct Config {
     pub level: Level,
     /// Whether lines of tool calls show the arguments. Defaults to false, because arguments may hold secrets.
     pub include_tool_args: bool,
-    /// Whether the first line of a turn shows the trace, the kind of the input event, and the metadata with which the turn
-    /// begins.
+    /// Whether the first line of a turn shows the trace, the kind of the input event, and the metadata with which the
+    /// turn begins.
     pub include_turn_metadata: bool,
 }
 
@@ -48,8 +48,8 @@ pub struct Logging {
 }
 
 /// Logs turns, steps and tool calls, with their duration and outcome.
-// The priority puts these layers outside those with a priority of 0 or near it: durations include everything inside, and a
-// failure is logged as the caller gets it. Layers that must be outside the log can have a lower priority.
+// The priority puts these layers outside those with a priority of 0 or near it: durations include everything inside,
+// and a failure is logged as the caller gets it. Layers that must be outside the log can have a lower priority.
 #[goondan::extension(name = "logging")]
 impl Logging {
     #[init]

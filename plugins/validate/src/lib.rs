@@ -40,8 +40,8 @@ pub struct Validate {
 }
 
 /// Limits and rewrites the arguments of tool calls, by rules.
-// The priority puts the layer inside those with a priority of 0 or near it: it checks the arguments that the tool will get,
-// with the changes of all other extensions.
+// The priority puts the layer inside those with a priority of 0 or near it: it checks the arguments that the tool
+// will get, with the changes of all other extensions.
 #[goondan::extension(name = "validate")]
 impl Validate {
     #[init]

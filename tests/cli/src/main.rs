@@ -1,5 +1,5 @@
-//! The command `goondan` with the extensions of these tests: one whose tools wait for the test, one that must run inside
-//! it, and the one that reveals its key.
+//! The command `goondan` with the extensions of these tests: one whose tools wait for the test, one that must run
+//! inside it, and the one that reveals its key.
 
 use goondan_cli_tests as _;
 

@@ -1,4 +1,5 @@
-//! A key that comes from the environment appears in no output of goondan: not in errors, logs, events or recorded requests.
+//! A key that comes from the environment appears in no output of goondan: not in errors, logs, events or recorded
+//! requests.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -1,4 +1,5 @@
-//! The attributes of tests: `covers` names the requirements that a test proves, `both_linkages` runs it in both linkages.
+//! The attributes of tests: `covers` names the requirements that a test proves, `both_linkages` runs it in both
+//! linkages.
 
 mod linkages;
 
@@ -23,8 +24,8 @@ pub fn covers(ids: TokenStream, test: TokenStream) -> TokenStream {
     output
 }
 
-/// Turns a case into two tests, `linked` and `loaded`, in a module that is named like the case. `#[both_linkages]` replaces
-/// `#[tokio::test]` and takes the same arguments.
+/// Turns a case into two tests, `linked` and `loaded`, in a module that is named like the case. `#[both_linkages]`
+/// replaces `#[tokio::test]` and takes the same arguments.
 ///
 /// The crate of the tests must have a type `crate::linkage::Linkage`, which runs a case in a linkage.
 #[proc_macro_attribute]

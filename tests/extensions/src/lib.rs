@@ -1,7 +1,7 @@
 //! The extensions of the conformance tests, in the same modules as the tests.
 //!
-//! They are linked into the tests, and also built as a library that the tests load. So they report to the tests only in ways
-//! that cross the ABI: config, files, events and state.
+//! They are linked into the tests, and also built as a library that the tests load. So they report to the tests only
+//! in ways that cross the ABI: config, files, events and state.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "some of them exist to panic, and all assert by panicking")]
 
 pub mod agents;

@@ -4,7 +4,8 @@ use std::fs;
 
 use goondan::Bundle;
 
-/// Reads `data` as a bundle. If it is not one, every diagnostic has a message, a remedy, and a position in the file if any.
+/// Reads `data` as a bundle. If it is not one, every diagnostic has a message, a remedy, and a position in the file
+/// if any.
 pub fn bundle(data: &[u8]) {
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("goondan.yaml");

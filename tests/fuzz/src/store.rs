@@ -13,8 +13,8 @@ use crate::block_on;
 /// Separates the files of an input.
 const SEPARATOR: &[u8] = b"\n====\n";
 
-/// Opens an instance whose `base.jsonl`, `events.jsonl` and state file are the three parts of `data`. It is refused with a
-/// remedy; or it opens, with the same content every time, and a turn that was interrupted can be committed.
+/// Opens an instance whose `base.jsonl`, `events.jsonl` and state file are the three parts of `data`. It is refused
+/// with a remedy; or it opens, with the same content every time, and a turn that was interrupted can be committed.
 pub fn store(data: &[u8]) {
     let workspace = tempfile::tempdir().expect("a directory");
     let id: InstanceId = InstanceId { agent: "bot".parse().expect("a name"), key: "k".parse().expect("a key") };

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A build of a package as a library. The defaults are the profile `dev`, the toolchain of this workspace, and the default
-/// features of the package.
+/// A build of a package as a library. The defaults are the profile `dev`, the toolchain of this workspace, and the
+/// default features of the package.
 #[derive(Clone, Debug)]
 pub struct Build {
     package: String,
@@ -37,9 +37,9 @@ impl Build {
         Self { default_features: false, ..self }
     }
 
-    /// Builds the library and returns its path. `directory` is the `CARGO_TARGET_TMPDIR` of the test, which is the same for
-    /// the whole workspace. Libraries have their own target directory in it, because builds with other features are in the
-    /// one in use, and cargo would replace them.
+    /// Builds the library and returns its path. `directory` is the `CARGO_TARGET_TMPDIR` of the test, which is the
+    /// same for the whole workspace. Libraries have their own target directory in it, because builds with other
+    /// features are in the one in use, and cargo would replace them.
     ///
     /// # Panics
     /// When the build fails.

@@ -63,8 +63,8 @@ impl Screen {
         (&*self.pty).write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until the screen ends with `expected`. Elapsed times are replaced by `N s`, and spaces at the ends of lines
-    /// are removed.
+    /// Waits until the screen ends with `expected`. Elapsed times are replaced by `N s`, and spaces at the ends of
+    /// lines are removed.
     #[track_caller]
     pub(crate) fn shows(&self, expected: &str) {
         self.wait(|text| text.ends_with(expected.trim_end()), expected);

@@ -143,8 +143,8 @@ impl Naive {
         self.requests.push(request);
     }
 
-    /// Compares the stored messages. After the fold come the results with which the runtime closes unanswered calls of this
-    /// turn (D-16).
+    /// Compares the stored messages. After the fold come the results with which the runtime closes unanswered calls
+    /// of this turn (D-16).
     ///
     /// # Panics
     /// When they differ from what is expected.
