@@ -2,13 +2,16 @@
 
 use std::io::{self, Write};
 
-use goondan::{Agent, MemoryStore, Result, ScriptItem, ScriptedModel, TurnUpdate, json};
+use goondan::agent::TurnUpdate;
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::store::MemoryStore;
+use goondan::{Agent, Result, json};
 use message_window::MessageWindow;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let agent = Agent::builder("assistant")
-        .model(ScriptedModel::new([ScriptItem::say("Hello! To use a real model, implement `goondan::Model`.")]))
+        .model(ScriptedModel::new([ScriptItem::say("Hello! To use a real model, implement `goondan::model::Model`.")]))
         .extension::<MessageWindow>(json!({ "maxMessages": 20 }))
         .store(MemoryStore::new())
         .build()

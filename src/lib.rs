@@ -44,94 +44,60 @@
 //! ```
 //!
 //! # Layout
-//! Re-exports only, in the order in which data passes. The crate `goondan-core` holds the contract and the runtime,
-//! `goondan-macros` the attributes. Extensions build without the feature `runtime`.
+//! | to | see |
+//! | --- | --- |
+//! | write an extension | [`prelude`], [`macro@extension`] and the attributes [`macro@init`], [`macro@middleware`], [`macro@tool`], [`macro@on`], [`macro@cleanup`] |
+//! | wrap turns, steps and tool calls | [`middleware`] |
+//! | read and change the conversation | [`conversation`] |
+//! | offer tools | [`mod@tool`] |
+//! | emit and receive events | [`event`] |
+//! | keep state, write to the log, register at run time | [`mod@extension`] |
+//! | run agents in a program | [`Agent`], [`Instance`], [`agent`], [`model`], [`store`], [`Bundle`] |
+//! | load libraries | [`plugin`] |
+//! | test an extension | [`testing`] |
+//!
+//! An extension depends on `goondan` without default features; a program uses the feature `runtime` (on by default), and
+//! `bundle`, `plugins` and `testing` as needed.
 
 // The examples of the README compile and run.
 #[cfg(all(doctest, feature = "runtime"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub use goondan_core::BoxFuture;
-
-pub use serde_json::{Map, Value, json};
-
-pub use goondan_core::{
-    AgentName, EventId, ExtensionName, InstanceKey, MessageId, ToolCallId, ToolName, TraceId, TurnId,
-};
-
-pub use goondan_core::{Secret, secret};
-
-pub use goondan_core::{Error, ErrorCode, Result, StdErr};
-
-pub use goondan_core::{
-    Applied, Content, Conversation, ConversationView, Message, MessageData, MessageEvent, MessageRef, Messages, Part,
-    Role, Source, TextPart, Timestamp, ToolCallPart, ToolOutput, ToolResultPart,
-};
-
-pub use goondan_core::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Event, EventArgs, EventHandler,
-    EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal, ReplyTo, RepoAvailable,
-    RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, WorktreeMounted,
-};
-
-pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, Ticket};
-
-pub use goondan_core::{Effect, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolSource};
-
-pub use goondan_core::{MODEL_KEY, MODEL_OPTIONS_KEY, StepContext, ToolCallContext, TurnContext, TurnInfo};
-
-pub use goondan_core::{
-    FailedTurn, Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, Next, Options, Step, StepDraft,
-    StepResult, StepStatus, ToolCall, ToolCallDraft, ToolCallResult, ToolCallStatus, ToolCallSummary, ToolError,
-    ToolRequest, Turn, TurnDraft, TurnResult,
-};
-
-pub use goondan_core::{
-    API_VERSION, AnyRegistration, CleanupHandler, Deliveries, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
-    ExtensionHost, LinkedExtension, LogHost, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, RegisterFn, SchemaFn,
-    StateApi, Subscription, ToolDescriptor, ToolsApi, absent, linked, params,
-};
-
-pub use goondan_macros::{cleanup, extension, init, middleware, on, tool};
-
+pub mod agent;
+pub mod conversation;
+pub mod error;
+pub mod event;
+pub mod extension;
+pub mod middleware;
 #[cfg(feature = "runtime")]
-pub use goondan_core::{
-    Agent, AgentBuilder, AgentCall, Change, ExtensionChange, FileStore, Instance, InstanceId, LocalRouter, MemoryStore,
-    Model, ModelFinish, ModelRequest, ModelResponse, Policy, Reloaded, Router, ScriptItem, ScriptedModel, Store,
-    TurnStream, TurnUpdate, schema, store,
-};
-
+pub mod model;
+pub mod name;
 #[cfg(feature = "plugins")]
-pub use goondan_abi::{
-    ExtensionRecord, ExtensionSchemas, Inspected, Library, Loaded, MiddlewareRecord, ToolRecord, ToolSchema,
-};
-// Without a name that leads to it, the crate would be left out, and with it the symbol that libraries export.
-#[cfg(not(feature = "plugins"))]
-use goondan_abi as _;
+pub mod plugin;
+pub mod prelude;
+pub mod tool;
 
+#[cfg(feature = "bundle")]
+pub use goondan_bundle as bundle;
+pub use goondan_core::secret;
+#[cfg(feature = "runtime")]
+pub use goondan_core::store;
 #[cfg(feature = "testing")]
 pub use goondan_core::testing;
 
 #[cfg(feature = "bundle")]
-pub use goondan_bundle::{self as bundle, Bundle};
+pub use goondan_bundle::Bundle;
+#[cfg(feature = "runtime")]
+pub use goondan_core::{Agent, Instance};
+pub use goondan_core::{BoxFuture, Error, ErrorCode, Result, Secret};
+pub use serde_json::{Map, Value, json};
 
-/// What nearly every extension names: `use goondan::prelude::*;`.
-///
-/// The attributes of functions are here so that their documentation is at hand; they mean something inside of
-/// [`#[goondan::extension]`](macro@crate::extension) alone.
-///
-/// The derives `Deserialize`, `Serialize` and `JsonSchema` write code that names their crates, so an extension with a
-/// config also depends on `serde` and `schemars`.
-pub mod prelude {
-    pub use goondan_core::{
-        Error, Event, ExtensionApi, Message, MessageEvent, Next, Result, Role, Step, StepContext, StepResult, ToolCall,
-        ToolCallContext, ToolCallResult, ToolContext, Turn, TurnContext, TurnResult,
-    };
-    pub use goondan_macros::{cleanup, init, middleware, on, tool};
-    pub use schemars::JsonSchema;
-    pub use serde::{Deserialize, Serialize};
-}
+pub use goondan_macros::{cleanup, extension, init, middleware, on, tool};
+
+// Without a path that names it, the crate would not be linked, and with it the symbol that libraries export.
+#[cfg(not(feature = "plugins"))]
+use goondan_abi as _;
 
 /// What expansions name, the standard library included: see `goondan-macros/src/paths.rs`. Not part of the API.
 #[doc(hidden)]

@@ -123,6 +123,6 @@ mod strict_private_module {
 
 #[test]
 fn extensions_compile_in_a_strict_crate() {
-    let linked: Vec<_> = goondan::linked().into_iter().map(|descriptor| descriptor.name).collect();
+    let linked: Vec<_> = goondan::extension::linked().into_iter().map(|descriptor| descriptor.name).collect();
     assert_eq!(linked, ["strict", "strict-module", "strict-private-module"]);
 }

@@ -5,8 +5,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use goondan::conversation::Message;
+use goondan::store::FileStore;
 use goondan::store::Fsync;
-use goondan::{Agent, FileStore, Instance, Message};
+use goondan::{Agent, Instance};
 use goondan_benches::instances::{self, AnsweringModel, EXTENSIONS, INPUT, key, turn_by_hand};
 use goondan_benches::time;
 use tempfile::TempDir;
@@ -51,7 +53,7 @@ fn openable() -> usize {
     FILES.min(limit.saturating_sub(100) / 3)
 }
 
-fn memory(runtime: &Runtime, agent: goondan::AgentBuilder) {
+fn memory(runtime: &Runtime, agent: goondan::agent::AgentBuilder) {
     let number = openable();
     eprintln!("opening {number} conversations …");
     let (before, files_before) = resident();

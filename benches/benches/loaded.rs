@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use abi_fixture::{Light, Noop};
-use goondan::{Extension, ExtensionDescriptor, Library};
+use goondan::extension::{Extension, ExtensionDescriptor};
+use goondan::plugin::Library;
 use goondan_benches::by_hand::{self, NoopLayer};
 use goondan_benches::step::{IdleStep, LightLayer, chain, idle_step, library};
 use goondan_benches::{Pair, head, row, runtime, side_by_side, time};
@@ -23,7 +24,7 @@ type HandLayer = Arc<dyn by_hand::Layer<IdleStep>>;
 fn main() {
     let path = library(Path::new(env!("CARGO_TARGET_TMPDIR")), &[]);
     load(&path);
-    let library = Library::inspect(&path).and_then(goondan::Inspected::load).expect("a library");
+    let library = Library::inspect(&path).and_then(goondan::plugin::Inspected::load).expect("a library");
     head("One more layer (slope between 16 and 64)", "by hand");
     type Row = (&'static str, &'static ExtensionDescriptor, fn() -> HandLayer);
     let layers: [Row; 2] =
@@ -58,7 +59,7 @@ fn load(path: &Path) {
             bytes.resize(bytes.len() + number + 1, 0);
             std::fs::write(&build, bytes).expect("a copy");
             time(|| {
-                let loaded = Library::inspect(&build).and_then(goondan::Inspected::load).expect("a library");
+                let loaded = Library::inspect(&build).and_then(goondan::plugin::Inspected::load).expect("a library");
                 let noop = loaded.extension(Some("noop")).expect("the layer");
                 black_box(runtime.block_on(chain(noop, 1)));
             })

@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use goondan::{Conversation, MessageEvent};
+use goondan::conversation::{Conversation, MessageEvent};
 use goondan_benches::messages::{self, event};
 use goondan_benches::{head, row, side_by_side, time};
 

@@ -6,8 +6,10 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
+use goondan::Value;
+use goondan::conversation::Message;
 use goondan::store::FileStore;
-use goondan::{Message, Store, Value};
+use goondan::store::Store;
 use goondan_benches::{head, row, runtime, side_by_side, stored, time};
 use serde::de::DeserializeOwned;
 

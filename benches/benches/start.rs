@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use goondan::name::{AgentName, InstanceKey};
 use goondan::store::FileStore;
-use goondan::{AgentName, InstanceId, InstanceKey};
+use goondan::store::InstanceId;
 use goondan_benches::{Pair, head, row, stored};
 
 const ROUNDS: usize = 150;

@@ -7,8 +7,10 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use goondan::conversation::{Conversation, MessageEvent};
+use goondan::name::TurnId;
+use goondan::store::Store;
 use goondan::store::{Commit, Durability, FileStore, Fsync, Opened};
-use goondan::{Conversation, MessageEvent, Store, TurnId};
 use goondan_benches::agents::{self, Layers};
 use goondan_benches::{head, row, runtime, side_by_side, stored, time};
 

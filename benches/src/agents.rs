@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use goondan::agent::AgentBuilder;
+use goondan::middleware::{Options, ToolRequest};
+use goondan::model::{Model, ModelRequest, ModelResponse};
+use goondan::name::ToolCallId;
 use goondan::prelude::*;
-use goondan::{
-    Agent, AgentBuilder, BoxFuture, Effect, Instance, Model, ModelRequest, ModelResponse, Options, ToolCallId,
-    ToolHandler, ToolItem, ToolRequest, Value, json,
-};
+use goondan::tool::{Effect, ToolHandler, ToolItem};
+use goondan::{Agent, BoxFuture, Instance, Value, json};
 
 use crate::by_hand::{self, PlainModel, PlainTool, Request, noop_layers};
 
@@ -17,7 +19,7 @@ struct NoopMiddleware;
 
 macro_rules! noop_middleware {
     ($kind:ident, $context:ident, $output:ident) => {
-        impl goondan::Middleware<$kind> for NoopMiddleware {
+        impl goondan::middleware::Middleware<$kind> for NoopMiddleware {
             fn handle<'a>(
                 &'a self,
                 ctx: &'a mut $context<'_>,

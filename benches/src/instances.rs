@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use goondan::agent::AgentBuilder;
+use goondan::conversation::{Message, Source};
+use goondan::model::{Model, ModelRequest, ModelResponse};
 use goondan::prelude::*;
 use goondan::store::Store as _;
-use goondan::{
-    Agent, AgentBuilder, BoxFuture, Effect, FileStore, Instance, InstanceId, Message, Model, ModelRequest,
-    ModelResponse, Source, ToolItem, json,
-};
+use goondan::store::{FileStore, InstanceId};
+use goondan::tool::{Effect, ToolItem};
+use goondan::{Agent, BoxFuture, Instance, json};
 use tokio::sync::Semaphore;
 
 use crate::agents::NoopTool;
@@ -145,7 +147,7 @@ pub async fn stored(dir: &Path, number: usize) -> Result<FileStore> {
     let agent = builder(Duration::ZERO).store(store.clone()).build().await?;
     with_history(&agent, &key(0)).await?.close().await?;
     let directory = |number| {
-        let id = InstanceId { agent: agent.name().clone(), key: goondan::InstanceKey::new(&key(number))? };
+        let id = InstanceId { agent: agent.name().clone(), key: goondan::name::InstanceKey::new(&key(number))? };
         Ok::<_, Error>(store.instance_dir(&id))
     };
     let first = directory(0)?;
@@ -168,6 +170,6 @@ pub async fn stored(dir: &Path, number: usize) -> Result<FileStore> {
 /// # Errors
 /// When the conversation does not exist or is open.
 pub async fn messages(store: &FileStore) -> Result<Vec<Arc<Message>>> {
-    let id = InstanceId { agent: "many".parse()?, key: goondan::InstanceKey::new(&key(0))? };
+    let id = InstanceId { agent: "many".parse()?, key: goondan::name::InstanceKey::new(&key(0))? };
     Ok(store.open(&id).await?.base)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use goondan::{Message, MessageEvent};
+use goondan::conversation::{Message, MessageEvent};
 
 /// Makes `number` messages.
 pub fn base(number: usize) -> Vec<Arc<Message>> {

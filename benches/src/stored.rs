@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use goondan::conversation::Message;
+use goondan::name::{AgentName, InstanceKey};
 use goondan::store::FileStore;
-use goondan::{AgentName, InstanceId, InstanceKey, Message};
+use goondan::store::InstanceId;
 
 /// Returns the id of an instance.
 ///

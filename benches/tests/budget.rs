@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use allocation_counter::measure;
-use goondan::{Inspected, Instance, Library, Loaded};
+use goondan::Instance;
+use goondan::plugin::{Inspected, Library, Loaded};
 use goondan_benches::agents::{self, Layers};
 use goondan_benches::by_hand::Conversation;
 use goondan_benches::{runtime, step};

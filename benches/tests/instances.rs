@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use allocation_counter::measure;
-use goondan::{Agent, Instance, TurnStream};
+use goondan::agent::TurnStream;
+use goondan::{Agent, Instance};
 use goondan_benches::instances::{self, CLEANED_UP, EXTENSIONS, HISTORY, key};
 use goondan_benches::runtime;
 use tempfile::TempDir;

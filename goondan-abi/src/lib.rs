@@ -4,7 +4,8 @@
 //! on, exports the one symbol that a library needs. With the feature `host`, a program inspects and loads libraries:
 //!
 //! ```no_run
-//! use goondan::{Agent, Library};
+//! use goondan::Agent;
+//! use goondan::plugin::Library;
 //!
 //! # fn main() -> goondan::Result<()> {
 //! // Reads the file; no code of it runs.

@@ -17,7 +17,8 @@ use crate::libraries::{Declared, Libraries, LibraryEntry};
 /// # }
 /// # async fn example() -> goondan::Result<()> {
 /// use goondan::bundle::Plugins;
-/// use goondan::{Bundle, MemoryStore};
+/// use goondan::Bundle;
+/// use goondan::store::MemoryStore;
 ///
 /// let agents = Bundle::load("examples/dynamic")?.build_with(MemoryStore::new(), &Plugins::new()).await?;
 /// if let Some(agent) = agents.get("guide") {

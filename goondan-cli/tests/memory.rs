@@ -7,8 +7,10 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use goondan::conversation::Message;
+use goondan::name::{AgentName, InstanceKey};
 use goondan::store::FileStore;
-use goondan::{AgentName, InstanceId, InstanceKey, Message};
+use goondan::store::InstanceId;
 use nix::sys::resource::{UsageWho, getrusage};
 
 /// Its agent removes all but the newest twenty messages.

@@ -28,7 +28,7 @@ pub trait LogHost: Send + Sync {
 /// Writes to the log; each line carries the name of the extension. The macros of `tracing` write to the same log.
 ///
 /// ```no_run
-/// # fn f(api: &goondan::ExtensionApi) {
+/// # fn f(api: &goondan::extension::ExtensionApi) {
 /// api.logger().with("removed", 3).info("trimmed the conversation");
 /// # }
 /// ```

@@ -134,7 +134,7 @@ name_type! {
     /// The name of an extension, by which it is identified: lower-case words joined by hyphens, at most 63 characters.
     ///
     /// ```
-    /// use goondan::ExtensionName;
+    /// use goondan::name::ExtensionName;
     /// assert!(ExtensionName::new("message-window").is_ok());
     /// assert!(ExtensionName::new("MessageWindow").is_err());
     /// ```
@@ -145,7 +145,7 @@ name_type! {
     /// The full name of a tool, `<resource>__<tool>`, at most 64 characters.
     ///
     /// ```
-    /// use goondan::ToolName;
+    /// use goondan::name::ToolName;
     /// let name = ToolName::new("notes__add")?;
     /// assert_eq!((name.resource(), name.tool()), ("notes", "add"));
     /// assert!(ToolName::new("add").is_err());

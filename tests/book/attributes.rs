@@ -1,7 +1,7 @@
 //! The snippets of `docs/attributes.md`.
 
-use goondan::ToolContext;
 use goondan::prelude::*;
+use goondan::tool::ToolContext;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Config {

@@ -44,8 +44,8 @@ impl CallLimit {
 
 #[cfg(test)]
 mod tests {
-    use goondan::ScriptItem;
     use goondan::json;
+    use goondan::model::ScriptItem;
     use goondan::testing::Chat;
 
     use super::CallLimit;

@@ -30,8 +30,9 @@ pub mod notes {
 
 #[cfg(test)]
 mod tests {
+    use goondan::json;
+    use goondan::model::ScriptItem;
     use goondan::testing::Chat;
-    use goondan::{ScriptItem, json};
 
     use super::notes;
 

@@ -1,7 +1,7 @@
 //! The third extension of `docs/writing-extensions.md`.
 
+use goondan::middleware::{StepDraft, ToolCallStatus};
 use goondan::prelude::*;
-use goondan::{StepDraft, ToolCallStatus};
 
 pub struct Helpful {
     api: ExtensionApi,
@@ -70,8 +70,9 @@ impl Helpful {
 
 #[cfg(test)]
 mod tests {
+    use goondan::json;
+    use goondan::model::ScriptItem;
     use goondan::testing::Chat;
-    use goondan::{ScriptItem, json};
 
     use super::Helpful;
 

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conformance_extensions::agents::{Asking, Receiving};
-use goondan::{Agent, AgentEvent, Auth, ErrorCode, LocalRouter, Principal, ScriptItem, ScriptedModel, json};
+use goondan::agent::LocalRouter;
+use goondan::event::{AgentEvent, Auth, Principal};
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::{Agent, ErrorCode, json};
 use goondan_covers::{both_linkages, covers};
 use tokio::sync::Notify;
 

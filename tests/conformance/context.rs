@@ -1,7 +1,9 @@
 //! CTX: what middlewares see and may change.
 
 use conformance_extensions::context::{Curating, Inner, Outer, Probing, Tracer};
-use goondan::{AgentEvent, ScriptItem, Value, json};
+use goondan::event::AgentEvent;
+use goondan::model::ScriptItem;
+use goondan::{Value, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;
@@ -75,7 +77,7 @@ async fn a_step_shows_the_model_what_its_middlewares_left_in_the_catalog() {
         call("hidden__tool"),
         ScriptItem::say("done"),
     ];
-    let model = goondan::ScriptedModel::new(script).record(&path);
+    let model = goondan::model::ScriptedModel::new(script).record(&path);
     let agent = goondan::Agent::builder("assistant").model(model).with::<Curating>(json!({}));
     let turn = one_turn(agent).await.unwrap();
     let statuses: Vec<_> = turn.tool_calls().iter().map(|call| json!(call.status)).collect();

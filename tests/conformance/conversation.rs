@@ -1,7 +1,10 @@
 //! CONV: messages change only by message events, and every view shows their fold at once.
 
 use conformance_extensions::conversation::{Colliding, Editing, Forgetting, Peeking, Tearing};
-use goondan::{ErrorCode, FileStore, ScriptItem, ScriptedModel, Source, Value, json};
+use goondan::conversation::Source;
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::store::FileStore;
+use goondan::{ErrorCode, Value, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;

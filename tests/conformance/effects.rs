@@ -1,8 +1,10 @@
 //! EFFECT: the effects that tools declare, and the outcome of their calls when a turn is interrupted.
 
 use conformance_extensions::effects::{Effects, Insisting, Prying};
+use goondan::model::{ModelResponse, ScriptItem};
 use goondan::prelude::*;
-use goondan::{FileStore, Instance, ModelResponse, ScriptItem, json};
+use goondan::store::FileStore;
+use goondan::{Instance, json};
 use goondan_covers::both_linkages;
 
 use crate::linkage::Extended;

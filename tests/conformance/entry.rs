@@ -1,8 +1,9 @@
 //! ENTRY, LOAD, ERR: how extensions are initialized, and when they are refused.
 
 use conformance_extensions::entry::{Configured, Failing, Late, Quick, Slow};
+use goondan::model::ScriptItem;
 use goondan::prelude::*;
-use goondan::{ErrorCode, ScriptItem, json};
+use goondan::{ErrorCode, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;
@@ -73,7 +74,7 @@ async fn one_extension_may_be_used_twice_under_two_names_but_not_under_one() {
     assert_eq!(twice("Quick").await.unwrap_err().code(), &ErrorCode::EXT_NAME);
 }
 
-static FOREIGN: goondan::ExtensionDescriptor = goondan::ExtensionDescriptor {
+static FOREIGN: goondan::extension::ExtensionDescriptor = goondan::extension::ExtensionDescriptor {
     name: "foreign",
     description: "",
     package: "foreign",
@@ -89,8 +90,8 @@ static FOREIGN: goondan::ExtensionDescriptor = goondan::ExtensionDescriptor {
 
 struct Foreign;
 
-impl goondan::Extension for Foreign {
-    const DESCRIPTOR: &'static goondan::ExtensionDescriptor = &FOREIGN;
+impl goondan::extension::Extension for Foreign {
+    const DESCRIPTOR: &'static goondan::extension::ExtensionDescriptor = &FOREIGN;
 }
 
 #[both_linkages]

@@ -1,7 +1,9 @@
 //! EVENT: the bus of an instance.
 
 use conformance_extensions::events::{Emitting, Listening, SlowListener, Watching};
-use goondan::{ExtensionCleanup, RuntimeEvent, ScriptItem, json};
+use goondan::event::{ExtensionCleanup, RuntimeEvent};
+use goondan::json;
+use goondan::model::ScriptItem;
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use goondan::conversation::MessageEvent;
+use goondan::name::{ToolCallId, TurnId};
 use goondan::store::{Commit, Durability, Journal, Opened};
-use goondan::{BoxFuture, Error, ErrorCode, InstanceId, MemoryStore, MessageEvent, Result, Store, ToolCallId, TurnId};
+use goondan::store::{InstanceId, MemoryStore, Store};
+use goondan::{BoxFuture, Error, ErrorCode, Result};
 use tokio::sync::Semaphore;
 
 /// Keeps instances in memory. Clones share one store.

@@ -10,10 +10,11 @@ use std::time::Duration;
 use conformance_extensions::agents::Asking;
 use conformance_extensions::idle::Thinking;
 use conformance_extensions::reload::Holder;
-use goondan::{
-    Agent, AgentBuilder, ErrorCode, FileStore, LocalRouter, MemoryStore, MiddlewareKind, ScriptItem, ScriptedModel,
-    Store, json,
-};
+use goondan::agent::{AgentBuilder, LocalRouter};
+use goondan::middleware::MiddlewareKind;
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::store::{FileStore, MemoryStore, Store};
+use goondan::{Agent, ErrorCode, json};
 use goondan_covers::both_linkages;
 use tempfile::TempDir;
 use tokio::time::sleep;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use conformance_extensions::agents::Asking;
 use conformance_extensions::reload::Holder;
-use goondan::{Agent, AgentBuilder, Instance, LocalRouter, ScriptItem, ScriptedModel, json};
+use goondan::agent::{AgentBuilder, LocalRouter};
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::{Agent, Instance, json};
 use goondan_covers::both_linkages;
 use tokio::time::sleep;
 

@@ -3,7 +3,10 @@
 
 use std::sync::OnceLock;
 
-use goondan::{AgentBuilder, Extension, Library, Loaded, Value};
+use goondan::Value;
+use goondan::agent::AgentBuilder;
+use goondan::extension::Extension;
+use goondan::plugin::{Library, Loaded};
 use goondan_libraries::Build;
 
 /// How a case gets its extensions.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use goondan::ExtensionDescriptor;
+use goondan::extension::ExtensionDescriptor;
 use goondan_covers::covers;
 
 use crate::linkage::library;
@@ -46,7 +46,7 @@ fn every_case_with_an_extension_runs_in_both_linkages_or_has_a_reason() {
 
 /// Returns everything that a descriptor says, as text.
 fn described(extension: &ExtensionDescriptor) -> String {
-    let tool = |tool: &goondan::ToolDescriptor| format!("{tool:?} {}", (tool.parameters)());
+    let tool = |tool: &goondan::extension::ToolDescriptor| format!("{tool:?} {}", (tool.parameters)());
     let tools: Vec<_> = extension.tools.iter().map(tool).collect();
     let config = (extension.config_schema)();
     format!("{extension:?} {} {} {tools:?} {config}", extension.description, extension.api_version)
@@ -55,7 +55,8 @@ fn described(extension: &ExtensionDescriptor) -> String {
 #[test]
 #[covers("LINK-01")]
 fn an_extension_describes_itself_the_same_in_both_linkages() {
-    let linked = goondan::linked().into_iter().filter(|extension| extension.package == "conformance-extensions");
+    let linked =
+        goondan::extension::linked().into_iter().filter(|extension| extension.package == "conformance-extensions");
     let mut loaded = library().extensions().to_vec();
     loaded.sort_by_key(|extension| extension.name);
     let linked: Vec<_> = linked.collect();

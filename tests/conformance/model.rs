@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use conformance_extensions::model::{Choosing, Sleeping, Stuck};
+use goondan::agent::TurnUpdate;
+use goondan::middleware::FinishReason;
+use goondan::model::{Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::prelude::*;
-use goondan::{
-    Agent, BoxFuture, ErrorCode, FinishReason, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel,
-    TurnUpdate, Value, json,
-};
+use goondan::{Agent, BoxFuture, ErrorCode, Value, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;

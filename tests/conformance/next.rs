@@ -3,7 +3,9 @@
 use conformance_extensions::next::{
     Changing, Hoarding, Impatient, Panicking, Persistent, Reached, Recovering, Refusing, Stashing, Stopping, Timeline,
 };
-use goondan::{ErrorCode, FinishReason, ScriptItem, ToolCallStatus, json};
+use goondan::middleware::{FinishReason, ToolCallStatus};
+use goondan::model::ScriptItem;
+use goondan::{ErrorCode, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;

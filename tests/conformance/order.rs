@@ -1,6 +1,8 @@
 //! ORDER: the order of layers.
 
-use goondan::{AgentBuilder, ErrorCode, ScriptItem, json};
+use goondan::agent::AgentBuilder;
+use goondan::model::ScriptItem;
+use goondan::{ErrorCode, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 
-use goondan::{
+use goondan::conversation::{
     Content, Conversation, Message, MessageEvent, Part, Role, Source, TextPart, ToolCallPart, ToolOutput,
-    ToolResultPart, json,
+    ToolResultPart,
 };
+use goondan::json;
 use goondan_covers::covers;
 use proptest::collection::vec;
 use proptest::prelude::*;

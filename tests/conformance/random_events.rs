@@ -4,8 +4,10 @@
 mod programs;
 
 use conformance_extensions::random_events::{Random, Run, TurnProgram};
+use goondan::json;
+use goondan::model::ScriptItem;
+use goondan::store::{FileStore, MemoryStore, Store};
 use goondan::testing::Chat;
-use goondan::{FileStore, MemoryStore, ScriptItem, Store, json};
 use goondan_covers::covers;
 use proptest::test_runner::{Config, TestRunner};
 

@@ -5,11 +5,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use goondan::agent::{AgentBuilder, Change, Reloaded};
+use goondan::middleware::MiddlewareKind;
+use goondan::model::{Model, ModelRequest, ModelResponse, ScriptItem};
 use goondan::prelude::*;
-use goondan::{
-    Agent, AgentBuilder, BoxFuture, Change, ErrorCode, MiddlewareKind, Model, ModelRequest, ModelResponse, Reloaded,
-    ScriptItem, json,
-};
+use goondan::{Agent, BoxFuture, ErrorCode, json};
 use goondan_covers::{both_linkages, covers};
 use tokio::sync::Semaphore;
 
@@ -226,7 +226,7 @@ async fn open_and_later_instances_go_on_with_the_new_extensions() {
 #[tokio::test]
 async fn an_agent_cannot_be_reloaded_as_another_one() {
     let agent = agent([]).build().await.unwrap();
-    let other = Agent::builder("other").model(goondan::ScriptedModel::new([])).build().await.unwrap();
+    let other = Agent::builder("other").model(goondan::model::ScriptedModel::new([])).build().await.unwrap();
     let error = agent.reload(&other).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::CONFIG_SCHEMA);
     assert!(error.message().contains("`other`"), "{error}");

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use conformance_extensions::state::{Counting, Keeping};
-use goondan::{Agent, ErrorCode, FileStore, ScriptItem, ScriptedModel, Value, json};
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::store::FileStore;
+use goondan::{Agent, ErrorCode, Value, json};
 use goondan_covers::{both_linkages, covers};
 use tempfile::TempDir;
 

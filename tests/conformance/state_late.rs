@@ -4,8 +4,9 @@ use std::fs;
 use std::sync::Arc;
 
 use conformance_extensions::state_late::Open;
+use goondan::json;
+use goondan::store::FileStore;
 use goondan::testing::Chat;
-use goondan::{FileStore, json};
 use goondan_covers::both_linkages;
 use tempfile::TempDir;
 use tokio::sync::Notify;

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use goondan::{
-    Agent, AgentBuilder, BoxFuture, Model, ModelRequest, ModelResponse, Result, ScriptItem, ScriptedModel, TurnResult,
-    Value,
-};
+use goondan::agent::AgentBuilder;
+use goondan::middleware::TurnResult;
+use goondan::model::{Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::{Agent, BoxFuture, Result, Value};
 use serde::{Serialize, Serializer};
 use tempfile::NamedTempFile;
 use tokio::sync::Notify;

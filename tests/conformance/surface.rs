@@ -1,8 +1,9 @@
 //! API and LOG: the members of an extension's handle.
 
 use conformance_extensions::surface::{Needy, Surfaces};
+use goondan::extension::LogLevel;
 use goondan::testing::Chat;
-use goondan::{ErrorCode, LogLevel, json};
+use goondan::{ErrorCode, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;

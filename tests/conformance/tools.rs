@@ -1,7 +1,11 @@
 //! TOOL: the tools that extensions offer the model.
 
 use conformance_extensions::tools::{Delegating, Misdescribed, Passing, Rewriting, Running, Toolbox};
-use goondan::{Agent, ErrorCode, FileStore, LocalRouter, ScriptItem, ScriptedModel, ToolItem, Value, json};
+use goondan::agent::LocalRouter;
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::store::FileStore;
+use goondan::tool::ToolItem;
+use goondan::{Agent, ErrorCode, Value, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;
@@ -12,7 +16,7 @@ async fn result_of(tool: &str, arguments: Value) -> String {
     let record = tempfile::tempdir().unwrap();
     let path = record.path().join("requests.jsonl");
     let script = [ScriptItem::call(tool, arguments), ScriptItem::say("done")];
-    let model = goondan::ScriptedModel::new(script).record(&path);
+    let model = goondan::model::ScriptedModel::new(script).record(&path);
     let agent = goondan::Agent::builder("assistant").model(model).with::<Toolbox>(json!({}));
     one_turn(agent).await.unwrap();
     let requests = std::fs::read_to_string(&path).unwrap();

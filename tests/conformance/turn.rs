@@ -4,10 +4,10 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use conformance_extensions::turn::{Retrying, Steering, Tracing};
+use goondan::middleware::{FinishReason, ToolCallStatus};
+use goondan::model::{Model, ModelRequest, ModelResponse, ScriptItem};
 use goondan::prelude::*;
-use goondan::{
-    BoxFuture, ErrorCode, FinishReason, Model, ModelRequest, ModelResponse, ScriptItem, ToolCallStatus, json,
-};
+use goondan::{BoxFuture, ErrorCode, json};
 use goondan_covers::{both_linkages, covers};
 use tokio::sync::Notify;
 

@@ -1,7 +1,8 @@
 //! Parameters and return types of `#[init]`, and the schema of the config.
 
+use goondan::ErrorCode;
+use goondan::extension::Extension;
 use goondan::prelude::*;
-use goondan::{ErrorCode, Extension};
 use serde_json::{Value, json};
 
 use crate::support::register;

@@ -1,7 +1,7 @@
 //! Registrations of subscriptions and cleanups, and calls of their handlers.
 
+use goondan::extension::{Extension, ExtensionHost};
 use goondan::prelude::*;
-use goondan::{Extension, ExtensionHost};
 use serde_json::json;
 
 use crate::support::register;

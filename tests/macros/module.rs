@@ -1,6 +1,7 @@
 //! Extensions that are modules.
 
-use goondan::{Extension, ExtensionHost, MiddlewareDescriptor, MiddlewareKind};
+use goondan::extension::{Extension, ExtensionHost, MiddlewareDescriptor};
+use goondan::middleware::MiddlewareKind;
 use serde_json::json;
 
 use crate::support::register;
@@ -77,7 +78,7 @@ fn module_is_described_like_a_type() {
     assert_eq!(descriptor.tools.iter().map(|tool| tool.name).collect::<Vec<_>>(), ["hello__greet", "hello__slots"]);
     assert_eq!((descriptor.subscriptions, descriptor.requires), (&["turn.completed"][..], &["workspace"][..]));
     assert_eq!((descriptor.config_schema)()["required"], json!(["greeting"]));
-    assert!(goondan::linked().iter().any(|linked| std::ptr::eq(*linked, descriptor)));
+    assert!(goondan::extension::linked().iter().any(|linked| std::ptr::eq(*linked, descriptor)));
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn functions_of_a_module_are_called_without_an_instance() {
     );
     assert_eq!(hello.call("hello__greet", json!({ "name": "ann" })).unwrap(), "hi, please ann call-1");
     assert_eq!(hello.call("hello__slots", json!({ "name": "ann" })).unwrap(), 3);
-    let outcomes = hello.deliver(&goondan::Event::new("turn.completed", ()).unwrap());
+    let outcomes = hello.deliver(&goondan::event::Event::new("turn.completed", ()).unwrap());
     assert_eq!(outcomes[0].as_ref().unwrap_err().message(), "turn.completed");
     assert!(hello.clean_up()[0].is_ok());
     assert_eq!(hello.emitted(), ["hello.closed"]);

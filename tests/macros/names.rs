@@ -1,19 +1,19 @@
 //! Parameters and paths under aliases and renamed imports.
 
 use ::goondan as renamed;
+use renamed::middleware::{MiddlewareKind, ToolCallContext, TurnResult};
 use renamed::prelude::{
     Deserialize, Event as Happened, ExtensionApi as Handle, JsonSchema, Next as Rest, Step as Round,
     StepContext as Seen, ToolContext as Call,
 };
-use renamed::{MiddlewareKind, ToolCallContext, TurnResult};
 use serde_json::json;
 
 use crate::support::{middlewares, register};
 
 type Done<T> = renamed::Result<T>;
-type RestOfTurn<'a> = Rest<'a, renamed::Turn>;
+type RestOfTurn<'a> = Rest<'a, renamed::middleware::Turn>;
 type CallSeen<'a, 'h> = &'a Call<'h>;
-type TurnSeen<'a, 'h> = &'a mut renamed::TurnContext<'h>;
+type TurnSeen<'a, 'h> = &'a mut renamed::middleware::TurnContext<'h>;
 
 trait Configured {
     type Config;
@@ -70,21 +70,24 @@ impl Aliased {
         &self,
         ctx: &mut Seen<'_>,
         next: Rest<'_, Round>,
-    ) -> Result<renamed::StepResult, renamed::Failure<Round>> {
+    ) -> Result<renamed::middleware::StepResult, renamed::middleware::Failure<Round>> {
         next.catch(ctx).await
     }
 
     #[middleware(toolCall)]
     async fn refuse(
         &self,
-        _: Rest<'_, renamed::ToolCall>,
+        _: Rest<'_, renamed::middleware::ToolCall>,
         _: &mut ToolCallContext<'_>,
-    ) -> Done<renamed::ToolCallResult> {
+    ) -> Done<renamed::middleware::ToolCallResult> {
         Err(renamed::Error::msg("not today"))
     }
 
     #[middleware(toolCall)]
-    async fn refuse_blindly(&self, _next: Rest<'_, renamed::ToolCall>) -> Done<renamed::ToolCallResult> {
+    async fn refuse_blindly(
+        &self,
+        _next: Rest<'_, renamed::middleware::ToolCall>,
+    ) -> Done<renamed::middleware::ToolCallResult> {
         Err(renamed::Error::msg("never"))
     }
 }
@@ -113,7 +116,7 @@ macro_rules! passing {
             }
 
             #[middleware($kind, priority = $priority)]
-            async fn pass(&self, ctx: $context, next: Rest<'_, Round>) -> Done<renamed::StepResult> {
+            async fn pass(&self, ctx: $context, next: Rest<'_, Round>) -> Done<renamed::middleware::StepResult> {
                 next.run(ctx).await
             }
 
@@ -145,13 +148,13 @@ mod renamed_module {
     use ::goondan as renamed;
 
     #[init]
-    fn start(_: renamed::ExtensionApi) {}
+    fn start(_: renamed::extension::ExtensionApi) {}
 
     #[middleware(turn)]
     async fn turn(
-        ctx: &mut renamed::TurnContext<'_>,
-        next: renamed::Next<'_, renamed::Turn>,
-    ) -> renamed::Result<renamed::TurnResult> {
+        ctx: &mut renamed::middleware::TurnContext<'_>,
+        next: renamed::middleware::Next<'_, renamed::middleware::Turn>,
+    ) -> renamed::Result<renamed::middleware::TurnResult> {
         next.run(ctx).await
     }
 

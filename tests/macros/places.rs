@@ -1,7 +1,8 @@
 //! Extensions in unusual places, under raw names, with code in their docs, and with functions under `#[cfg]`.
 
+use goondan::extension::Extension;
+use goondan::middleware::MiddlewareKind;
 use goondan::prelude::*;
-use goondan::{Extension, MiddlewareKind};
 use serde_json::{Value, json};
 
 use crate::support::{middlewares, register};

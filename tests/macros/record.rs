@@ -58,7 +58,7 @@ fn record(name: &str) -> Value {
 
 #[test]
 fn record_equals_the_descriptor() {
-    let descriptor = <Recorded as goondan::Extension>::DESCRIPTOR;
+    let descriptor = <Recorded as goondan::extension::Extension>::DESCRIPTOR;
     assert_eq!(descriptor.description, "Says \"hi\", \\ and\ttabs — in über Größe 🦀.\n\u{1} { \"not\": json }");
     let [guard, turn] = descriptor.middlewares else { panic!("two middlewares") };
     assert_eq!((guard.before, guard.after), (&["skills?"][..], &["logging", "a-b"][..]));
@@ -75,7 +75,7 @@ fn record_equals_the_descriptor() {
     assert_eq!(
         record("recorded"),
         json!({
-            "apiVersion": goondan::API_VERSION,
+            "apiVersion": goondan::extension::API_VERSION,
             "package": descriptor.package,
             "version": descriptor.version,
             "name": descriptor.name,
@@ -101,7 +101,7 @@ fn module_has_a_record() {
     let tools =
         json!([{ "name": "recorded-module__touch", "description": "", "effect": "idempotent", "timeoutMs": null }]);
     assert_eq!(record("recorded-module")["tools"], tools);
-    assert_eq!(<module::Extension as goondan::Extension>::DESCRIPTOR.tools.len(), 1);
+    assert_eq!(<module::Extension as goondan::extension::Extension>::DESCRIPTOR.tools.len(), 1);
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Registrations of middlewares: kind, name, priority and order.
 
+use goondan::extension::{Extension, MiddlewareDescriptor};
+use goondan::middleware::MiddlewareKind;
 use goondan::prelude::*;
-use goondan::{Extension, MiddlewareDescriptor, MiddlewareKind};
 use serde_json::json;
 
 use crate::support::{middlewares, register};
@@ -67,7 +68,7 @@ fn descriptor_describes_the_extension() {
     assert_eq!(descriptor.name, "layers");
     assert_eq!(descriptor.description, "Has layers of every kind.\n\nAnd a second paragraph.");
     assert_eq!((descriptor.package, descriptor.version), (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION")));
-    assert_eq!(descriptor.api_version, goondan::API_VERSION);
+    assert_eq!(descriptor.api_version, goondan::extension::API_VERSION);
     assert_eq!(
         descriptor.middlewares,
         [
@@ -99,7 +100,7 @@ fn descriptor_describes_the_extension() {
 
 #[test]
 fn linked_extensions_are_listed() {
-    let linked = goondan::linked();
+    let linked = goondan::extension::linked();
     assert!(linked.iter().any(|descriptor| std::ptr::eq(*descriptor, Layers::DESCRIPTOR)), "{linked:?}");
     assert!(linked.iter().any(|descriptor| descriptor.name == "refuses"), "{linked:?}");
 }
@@ -128,7 +129,7 @@ impl ByHand {
     #[init]
     fn new(api: ExtensionApi) -> Result<Self> {
         struct Layer;
-        impl goondan::Middleware<Step> for Layer {
+        impl goondan::middleware::Middleware<Step> for Layer {
             fn handle<'a>(
                 &'a self,
                 ctx: &'a mut StepContext<'_>,
@@ -137,7 +138,7 @@ impl ByHand {
                 Box::pin(async move { next.run(ctx).await })
             }
         }
-        api.pipeline().register(Step, Layer, goondan::Options::priority(3).named("layer"))?;
+        api.pipeline().register(Step, Layer, goondan::middleware::Options::priority(3).named("layer"))?;
         Ok(Self)
     }
 }

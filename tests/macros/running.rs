@@ -1,7 +1,9 @@
 //! Generated layers in a chain.
 
+use goondan::extension::{Extension, ExtensionHost};
+use goondan::middleware::MiddlewareKind;
+use goondan::name::{ExtensionName, ToolCallId};
 use goondan::prelude::*;
-use goondan::{Extension, ExtensionHost, ExtensionName, MiddlewareKind, ToolCallId};
 use goondan_core::host::{RunHost, ToolCallHost, TurnInfo};
 use goondan_core::linkage::CoreRun;
 use goondan_core::pipeline::{AnyMiddleware, Chain, LayerInfo};

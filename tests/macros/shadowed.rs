@@ -32,21 +32,21 @@ mod scope {
     #[::goondan::extension(name = "shadowed")]
     impl Shadowed {
         #[init]
-        fn new(_api: ::goondan::ExtensionApi) -> Self {
+        fn new(_api: ::goondan::extension::ExtensionApi) -> Self {
             Self
         }
 
         #[middleware(turn)]
         async fn turn(
             &self,
-            ctx: &mut ::goondan::TurnContext<'_>,
-            next: ::goondan::Next<'_, ::goondan::Turn>,
-        ) -> ::goondan::Result<::goondan::TurnResult> {
+            ctx: &mut ::goondan::middleware::TurnContext<'_>,
+            next: ::goondan::middleware::Next<'_, ::goondan::middleware::Turn>,
+        ) -> ::goondan::Result<::goondan::middleware::TurnResult> {
             next.run(ctx).await
         }
 
         #[tool(timeout = "5s")]
-        async fn tool(&self, ctx: &::goondan::ToolContext<'_>, input: ::goondan::Value) -> ::goondan::Result<()> {
+        async fn tool(&self, ctx: &::goondan::tool::ToolContext<'_>, input: ::goondan::Value) -> ::goondan::Result<()> {
             let _ = (ctx, input);
             ::goondan::__private::Ok(())
         }
@@ -57,7 +57,11 @@ mod scope {
         }
 
         #[on("turn.*")]
-        async fn on(&self, _event: &::goondan::Event, _api: &::goondan::ExtensionApi) -> ::goondan::Result<()> {
+        async fn on(
+            &self,
+            _event: &::goondan::event::Event,
+            _api: &::goondan::extension::ExtensionApi,
+        ) -> ::goondan::Result<()> {
             ::goondan::__private::Ok(())
         }
 

@@ -5,11 +5,15 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use goondan::{
-    AgentEvent, AgentName, AnyRegistration, CleanupHandler, Deliveries, Event, EventHandler, EventPattern, Extension,
-    ExtensionApi, ExtensionHost, ExtensionName, InstanceKey, LogHost, LogLevel, Logger, Map, Message, MiddlewareKind,
-    Options, Result, ToolCallId, ToolContext, ToolHandler, ToolItem, ToolName, TraceId, TurnId, Value,
+use goondan::conversation::Message;
+use goondan::event::{AgentEvent, Event, EventHandler, EventPattern};
+use goondan::extension::{
+    AnyRegistration, CleanupHandler, Deliveries, Extension, ExtensionApi, ExtensionHost, LogHost, LogLevel, Logger,
 };
+use goondan::middleware::{MiddlewareKind, Options};
+use goondan::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, ToolName, TraceId, TurnId};
+use goondan::tool::{ToolContext, ToolHandler, ToolItem};
+use goondan::{Map, Result, Value};
 use goondan_core::AgentsHost;
 use goondan_core::host::{ToolHost, TurnInfo};
 use goondan_core::pipeline::AnyMiddleware;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use goondan::ErrorCode;
+use goondan::extension::Extension;
 use goondan::prelude::*;
-use goondan::{Effect, ErrorCode, Extension};
+use goondan::tool::Effect;
 use serde_json::{Value, json};
 
 use crate::support::register;
@@ -130,7 +132,7 @@ fn handlers_take_parameters_in_any_order() {
     let notes = register::<Notes>(json!("ann")).unwrap();
     let note = notes.call("notes__add", json!({ "text": "milk", "atLine": 2 })).unwrap();
     assert_eq!(note, json!({ "text": "2: milk", "by": "ann notes__add call-1" }));
-    assert_eq!(goondan::ExtensionHost::state(&*notes), Some(json!(1)));
+    assert_eq!(goondan::extension::ExtensionHost::state(&*notes), Some(json!(1)));
     let answer = notes.call("notes__match", json!({ "text": "milk" })).unwrap();
     assert_eq!(answer, "milk ExtensionApi(notes)");
     assert_eq!(notes.call("notes__raw", json!([1, null])).unwrap(), json!([1, null]));

@@ -1,7 +1,8 @@
 //! Extensions of several crates in one program: one crate renames its dependency `goondan`, and two extensions have the
 //! same name.
 
-use goondan::{Agent, ErrorCode, ScriptedModel};
+use goondan::model::ScriptedModel;
+use goondan::{Agent, ErrorCode};
 use serde_json::json;
 
 use crate::support::register;

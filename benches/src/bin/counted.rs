@@ -6,7 +6,8 @@ use std::env;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use goondan::{Conversation, Instance, Message};
+use goondan::Instance;
+use goondan::conversation::{Conversation, Message};
 use goondan_benches::agents::{self, Layers};
 use goondan_benches::{messages, runtime};
 

@@ -11,10 +11,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use goondan::{
-    BoxFuture, Error, Message, ModelResponse, Part, Result, Role, Source, ToolCallPart, ToolItem, ToolOutput,
-    ToolRequest, ToolResultPart, Value,
-};
+use goondan::conversation::{Message, Part, Role, Source, ToolCallPart, ToolOutput, ToolResultPart};
+use goondan::middleware::ToolRequest;
+use goondan::model::ModelResponse;
+use goondan::tool::ToolItem;
+use goondan::{BoxFuture, Error, Result, Value};
 
 use super::{Layer, Next, Stage};
 
@@ -205,7 +206,7 @@ fn calls_message(calls: &[ToolRequest]) -> Message {
 }
 
 /// Returns the message with the result of a tool call.
-fn result_message(tool_call_id: goondan::ToolCallId, tool_name: String, output: Value) -> Message {
+fn result_message(tool_call_id: goondan::name::ToolCallId, tool_name: String, output: Value) -> Message {
     let part = ToolResultPart { tool_call_id, tool_name, output: ToolOutput::Json(output) };
     Message::new(Role::Tool, vec![Part::ToolResult(part)], Source::System)
 }

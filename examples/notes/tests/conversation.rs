@@ -4,9 +4,12 @@
 
 use std::path::Path;
 
+use goondan::json;
+use goondan::model::ScriptItem;
 use goondan::prelude::*;
+use goondan::store::FileStore;
 use goondan::testing::Chat;
-use goondan::{FileStore, ScriptItem, ToolItem, json};
+use goondan::tool::ToolItem;
 use notes::Notes;
 
 struct Visitor(ExtensionApi);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use goondan::ExtensionName;
+use goondan::name::ExtensionName;
 
 /// Start a new project.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use goondan::bundle::Plugins;
-use goondan::{Error, Instance, LayerInfo, MemoryStore, MiddlewareKind, Result};
+use goondan::middleware::{LayerInfo, MiddlewareKind};
+use goondan::store::MemoryStore;
+use goondan::{Error, Instance, Result};
 use serde::Serialize;
 
 use super::bundle;

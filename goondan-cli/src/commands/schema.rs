@@ -1,7 +1,8 @@
 //! `goondan schema`: the JSON Schema of bundles, for editors.
 
+use goondan::Result;
 use goondan::bundle::schema_with;
-use goondan::{Result, linked};
+use goondan::extension::linked;
 
 use super::plugin;
 use crate::args::SchemaArgs;

@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use goondan::{Error, FinishReason, Result, ToolCallSummary, ToolError, TurnId, TurnResult};
+use goondan::middleware::{FinishReason, ToolCallSummary, ToolError, TurnResult};
+use goondan::name::TurnId;
+use goondan::{Error, Result};
 use serde::Serialize;
 
 /// The format of printed turns.

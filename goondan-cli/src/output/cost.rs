@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goondan::{Message, RuntimeEvent, Source, Timestamp, TokenUsage, TurnId};
+use goondan::conversation::{Message, Source, Timestamp};
+use goondan::event::{RuntimeEvent, TokenUsage};
+use goondan::name::TurnId;
 use serde::Serialize;
 
 /// The files with the events, older events first.

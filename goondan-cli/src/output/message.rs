@@ -1,6 +1,6 @@
 //! The content of a message as text.
 
-use goondan::{Message, Part, ToolOutput};
+use goondan::conversation::{Message, Part, ToolOutput};
 
 /// Returns the parts of `message`, one text for each.
 pub(crate) fn parts(message: &Message) -> Vec<String> {

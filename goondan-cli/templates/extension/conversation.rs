@@ -1,7 +1,8 @@
 //! Runs the extension in a conversation with a scripted model.
 
 use goondan::testing::Chat;
-use goondan::{ScriptItem, json};
+use goondan::json;
+use goondan::model::ScriptItem;
 use {{crate}}::{{type}};
 
 #[tokio::test]

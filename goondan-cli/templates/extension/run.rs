@@ -1,10 +1,11 @@
 //! A program to try the extension: run `cargo run --example run` and type a line.
 //!
-//! Its model is scripted. To use a real model, implement `goondan::Model`.
+//! Its model is scripted. To use a real model, implement `goondan::model::Model`.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use goondan::{Agent, ScriptItem, ScriptedModel, json};
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::{Agent, json};
 use {{crate}}::{{type}};
 
 /// Returns a model that calls the tool for every input and reports whether the call succeeded.

@@ -40,7 +40,7 @@ impl Role {
 /// replaces it with another one.
 ///
 /// ```
-/// use goondan::{Message, Role};
+/// use goondan::conversation::{Message, Role};
 /// let message = Message::user("hello").with_metadata("pinned", true);
 /// assert_eq!((message.role(), &*message.text()), (Role::User, "hello"));
 /// ```

@@ -60,7 +60,7 @@ impl fmt::Debug for Event {
 /// The arguments of an event: a tuple of up to four values that can be serialized as JSON.
 ///
 /// ```
-/// use goondan::Event;
+/// use goondan::event::Event;
 /// let event = Event::new("note.added", ("groceries", 3))?;
 /// assert_eq!(event.args().len(), 2);
 /// # Ok::<(), goondan::Error>(())

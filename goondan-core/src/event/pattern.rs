@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorCode, Result};
 /// matches any text.
 ///
 /// ```
-/// use goondan::EventPattern;
+/// use goondan::event::EventPattern;
 /// let pattern: EventPattern = "workspace.*".parse()?;
 /// assert!(pattern.matches("workspace.repoAvailable"));
 /// assert!(!pattern.matches("turn.completed"));

@@ -20,7 +20,8 @@ pub use scripted::{ScriptItem, ScriptedModel};
 /// A language model. Implement it to connect agents to another one.
 ///
 /// ```
-/// use goondan::{BoxFuture, Model, ModelRequest, ModelResponse, Result};
+/// use goondan::model::{Model, ModelRequest, ModelResponse};
+/// use goondan::{BoxFuture, Result};
 ///
 /// /// Answers with the text of the last message.
 /// struct Echo;

@@ -35,7 +35,7 @@ pub trait AgentsHost: Send + Sync {
 ///
 /// ```
 /// use std::time::Duration;
-/// use goondan::AgentRequest;
+/// use goondan::agent::AgentRequest;
 /// let request = AgentRequest::new("researcher").input("who wrote this?").timeout(Duration::from_secs(60));
 /// ```
 #[derive(Clone, Debug, PartialEq)]

@@ -126,7 +126,7 @@ impl Effect {
         }
     }
 
-    /// The variant of `goondan::Effect`.
+    /// The variant of `goondan::tool::Effect`.
     pub(crate) fn variant(self) -> &'static str {
         match self {
             Self::Read => "Read",

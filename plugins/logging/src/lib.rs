@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use goondan::Logger;
+use goondan::extension::Logger;
 use goondan::prelude::*;
 
 /// The config of the extension.

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use goondan::extension::LogLevel;
+use goondan::model::ScriptItem;
 use goondan::prelude::*;
 use goondan::testing::{Chat, LogLine};
-use goondan::{ErrorCode, LogLevel, ScriptItem, Value, json};
+use goondan::{ErrorCode, Value, json};
 use goondan_covers::covers;
 use logging::Logging;
 

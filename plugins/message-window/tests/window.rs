@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use goondan::model::ScriptItem;
 use goondan::testing::Chat;
-use goondan::{Error, ErrorCode, ScriptItem};
+use goondan::{Error, ErrorCode};
 use goondan_covers::covers;
 use message_window::MessageWindow;
 use serde_json::{Value, json};

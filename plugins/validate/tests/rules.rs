@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use goondan::extension::LogLevel;
 use goondan::prelude::*;
 use goondan::testing::{Chat, LogLine};
-use goondan::{ErrorCode, LogLevel, Value, json};
+use goondan::{ErrorCode, Value, json};
 use goondan_covers::covers;
 use validate::Validate;
 

@@ -1,7 +1,8 @@
 //! An extension that reveals its key wherever it can: in errors, panics, logs, events and recorded requests.
 
+use goondan::Secret;
+use goondan::middleware::Failure;
 use goondan::prelude::*;
-use goondan::{Failure, Secret};
 
 /// The config of the extension.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -79,12 +80,12 @@ impl Leaky {
     async fn around_call(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         let fallback = |failure: Failure<ToolCall>, ctx: &ToolCallContext<'_>| {
             let error = Error::msg(format!("{}, with {}", failure.error(), self.config.key));
-            failure.recover(ctx, goondan::ToolCallDraft::error(error))
+            failure.recover(ctx, goondan::middleware::ToolCallDraft::error(error))
         };
         match next.catch(ctx).await {
             Ok(mut result) if self.config.leak == Leak::Recovery => {
                 let message = format!("no: {}", self.config.key);
-                let error = goondan::ToolError {
+                let error = goondan::middleware::ToolError {
                     message: message.clone(),
                     code: None,
                     suggestion: Some(message),

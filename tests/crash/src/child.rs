@@ -4,10 +4,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use goondan::conversation::{Content, Part};
+use goondan::middleware::ToolRequest;
+use goondan::model::{Model, ModelRequest, ModelResponse};
+use goondan::name::ToolCallId;
 use goondan::prelude::*;
-use goondan::{
-    Agent, BoxFuture, Content, FileStore, Model, ModelRequest, ModelResponse, Part, ToolCallId, ToolRequest, json,
-};
+use goondan::store::FileStore;
+use goondan::{Agent, BoxFuture, json};
 
 use crate::plan::{Plan, WINDOW};
 

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use goondan::{Content, Error, Message, Part, Result, Role};
+use goondan::conversation::{Content, Message, Part, Role};
+use goondan::{Error, Result};
 
 use crate::child::Progress;
 use crate::plan::{Plan, Tool, WINDOW};

@@ -6,8 +6,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use goondan::name::{AgentName, ExtensionName, InstanceKey};
 use goondan::store::Opened;
-use goondan::{AgentName, Error, ExtensionName, FileStore, InstanceId, InstanceKey, Result, Store};
+use goondan::store::{FileStore, InstanceId, Store};
+use goondan::{Error, Result};
 use serde::Deserialize;
 
 use crate::child::{AGENT, KEY, Progress, agent};

@@ -3,8 +3,10 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::prelude::*;
-use goondan::{Agent, FileStore, ScriptItem, ScriptedModel, json};
+use goondan::store::FileStore;
+use goondan::{Agent, json};
 
 /// Runs one turn. For the input `act`, the model calls a tool that writes a line to the file `ledger` in `dir` and
 /// then waits for its standard input. The requests to the model are recorded in `requests.jsonl`.

@@ -1,6 +1,6 @@
 //! Extensions that ask other agents, and that log their requests.
 
-use goondan::AgentRequest;
+use goondan::agent::AgentRequest;
 use goondan::prelude::*;
 
 use crate::Log;
@@ -18,7 +18,7 @@ struct AskingConfig {
 }
 
 impl Asking {
-    async fn ask(&self, agents: goondan::AgentsApi<'_>) {
+    async fn ask(&self, agents: goondan::agent::AgentsApi<'_>) {
         let request = AgentRequest::new(&self.config.target).input("question").metadata("from", "asking");
         let line = match agents.request(request).await {
             Ok(response) => format!("{}: {}", response.target, response.response),

@@ -1,7 +1,8 @@
 //! Extensions that read and change their contexts.
 
 use goondan::prelude::*;
-use goondan::{BoxFuture, ToolHandler, ToolItem, Value, json};
+use goondan::tool::{ToolHandler, ToolItem};
+use goondan::{BoxFuture, Value, json};
 
 use crate::{Log, LogConfig};
 
@@ -9,7 +10,7 @@ use crate::{Log, LogConfig};
 struct Echo;
 
 impl ToolHandler for Echo {
-    fn call<'a>(&'a self, _: &'a goondan::ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
+    fn call<'a>(&'a self, _: &'a goondan::tool::ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
         Box::pin(async move { Ok(input) })
     }
 }

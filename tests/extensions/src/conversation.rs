@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use goondan::conversation::ConversationView;
 use goondan::prelude::*;
-use goondan::{ConversationView, Value, json};
+use goondan::{Value, json};
 
 use crate::{Log, LogConfig};
 

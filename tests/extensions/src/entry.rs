@@ -87,7 +87,7 @@ impl Late {
 
     #[middleware(turn)]
     async fn register(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        self.api.tools().register(goondan::ToolItem::new("late__tool")?, Answer(json!(1)))?;
+        self.api.tools().register(goondan::tool::ToolItem::new("late__tool")?, Answer(json!(1)))?;
         next.run(ctx).await
     }
 }

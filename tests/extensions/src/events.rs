@@ -2,8 +2,9 @@
 
 use std::sync::Mutex;
 
+use goondan::event::{RepoAvailable, RuntimeEvent, Subscription};
 use goondan::prelude::*;
-use goondan::{RepoAvailable, RuntimeEvent, Subscription, Value, json};
+use goondan::{Value, json};
 
 use tokio::sync::Semaphore;
 

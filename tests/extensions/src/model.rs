@@ -1,7 +1,8 @@
 //! Extensions that choose a model, and extensions that hang.
 
+use goondan::json;
+use goondan::middleware::{MODEL_KEY, MODEL_OPTIONS_KEY};
 use goondan::prelude::*;
-use goondan::{MODEL_KEY, MODEL_OPTIONS_KEY, json};
 
 /// Chooses the model of its config, and its options.
 pub struct Choosing {

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use goondan::middleware::{StepDraft, StepStatus, ToolCallDraft, ToolCallStatus, TurnDraft};
 use goondan::prelude::*;
-use goondan::{StepDraft, StepStatus, ToolCallDraft, ToolCallStatus, TurnDraft};
 
 use crate::{Log, LogConfig};
 

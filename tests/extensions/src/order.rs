@@ -1,7 +1,9 @@
 //! Extensions whose layers log in which order they run.
 
+use goondan::middleware::{Middleware, Options};
 use goondan::prelude::*;
-use goondan::{BoxFuture, Middleware, Options, ToolItem, Value};
+use goondan::tool::ToolItem;
+use goondan::{BoxFuture, Value};
 
 use crate::{Log, LogConfig};
 
@@ -65,8 +67,8 @@ impl Layers {
 
 struct CoreTool(Log);
 
-impl goondan::ToolHandler for CoreTool {
-    fn call<'a>(&'a self, _: &'a goondan::ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
+impl goondan::tool::ToolHandler for CoreTool {
+    fn call<'a>(&'a self, _: &'a goondan::tool::ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
         self.0.write("core");
         Box::pin(async { Ok(Value::Null) })
     }

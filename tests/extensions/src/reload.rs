@@ -73,7 +73,7 @@ impl Holder {
 
     #[on("extension.cleanup")]
     async fn heard(&self, event: &Event) -> Result<()> {
-        let gone: goondan::ExtensionCleanup = event.payload()?;
+        let gone: goondan::event::ExtensionCleanup = event.payload()?;
         self.config.log.write(format!("{} hears of {}", self.config.tag, gone.extension));
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! Extensions that use every member of their handle.
 
+use goondan::middleware::{Middleware, Options};
 use goondan::prelude::*;
-use goondan::{BoxFuture, Middleware, Options, ToolItem, json};
+use goondan::tool::ToolItem;
+use goondan::{BoxFuture, json};
 
 use crate::tools::Answer;
 

@@ -1,7 +1,9 @@
 //! Extensions that offer tools.
 
+use goondan::agent::AgentRequest;
 use goondan::prelude::*;
-use goondan::{AgentRequest, BoxFuture, ToolHandler, ToolItem, Value, json};
+use goondan::tool::{ToolHandler, ToolItem};
+use goondan::{BoxFuture, Value, json};
 
 use crate::{Log, LogConfig};
 

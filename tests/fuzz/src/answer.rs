@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use goondan::conversation::Part;
+use goondan::model::{ModelResponse, ScriptItem, ScriptedModel};
 use goondan::prelude::*;
-use goondan::{Agent, ModelResponse, Part, ScriptItem, ScriptedModel, Value};
+use goondan::{Agent, Value};
 
 use crate::block_on;
 

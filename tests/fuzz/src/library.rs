@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use goondan::{ErrorCode, Library};
+use goondan::ErrorCode;
+use goondan::plugin::Library;
 
 /// Inspects a file with the bytes `data` as a library. It has extensions, or is refused with a reason and a remedy.
 pub fn library(data: &[u8]) {

@@ -2,7 +2,8 @@
 
 use std::sync::LazyLock;
 
-use goondan::{EventPattern, ExtensionName, InstanceKey, ToolName};
+use goondan::event::EventPattern;
+use goondan::name::{ExtensionName, InstanceKey, ToolName};
 use regex::Regex;
 
 /// The grammars of the requirements (TOOL-01, D-04), which goondan parses by hand.

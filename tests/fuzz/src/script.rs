@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use goondan::Agent;
 use goondan::bundle::read_yaml;
-use goondan::{Agent, ScriptItem, ScriptedModel};
+use goondan::model::{ScriptItem, ScriptedModel};
 
 use crate::block_on;
 

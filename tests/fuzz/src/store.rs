@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use goondan::Result;
+use goondan::conversation::{Conversation, Message};
 use goondan::store::{Commit, FileStore, Opened};
-use goondan::{Conversation, InstanceId, Message, Result, Store};
+use goondan::store::{InstanceId, Store};
 
 use crate::block_on;
 

@@ -2,7 +2,8 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use goondan::{Error, ErrorCode, InstanceId, Result};
+use goondan::store::InstanceId;
+use goondan::{Error, ErrorCode, Result};
 
 use super::find::find;
 use crate::args::InstanceDeleteArgs;

@@ -4,8 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use goondan::name::{AgentName, InstanceKey};
+use goondan::store::{FileStore, InstanceId};
 use goondan::store::{state_root, workspace_id};
-use goondan::{AgentName, Error, ErrorCode, FileStore, InstanceId, InstanceKey, Result};
+use goondan::{Error, ErrorCode, Result};
 
 use crate::args::{InstanceSelector, StoreArgs};
 

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use goondan::{Message, Result, Source};
+use goondan::Result;
+use goondan::conversation::{Message, Source};
 
 use super::find::find;
 use crate::args::InstanceShowArgs;

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
+use goondan::store::FileStore;
 use goondan::store::{state_root, workspace_id};
-use goondan::{Error, ErrorCode, FileStore, Result};
+use goondan::{Error, ErrorCode, Result};
 
 use super::find::{find, parse};
 use crate::args::{InstanceExportArgs, InstanceImportArgs};

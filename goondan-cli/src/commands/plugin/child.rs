@@ -7,7 +7,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-use goondan::{Error, ErrorCode, ExtensionSchemas, Result};
+use goondan::plugin::ExtensionSchemas;
+use goondan::{Error, ErrorCode, Result};
 
 use super::describe::DescribeReply;
 

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 
-use goondan::{Error, ExtensionSchemas, Library, Result};
+use goondan::plugin::{ExtensionSchemas, Library};
+use goondan::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::args::PluginDescribeArgs;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use goondan::{ExtensionSchemas, Inspected, Library, Result, ToolSchema, json};
+use goondan::plugin::{ExtensionSchemas, Inspected, Library, ToolSchema};
+use goondan::{Result, json};
 
 use super::child;
 use super::listed::{ListedExtension, row};

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use goondan::Result;
 use goondan::bundle::{Declared, Libraries, LibraryEntry, Plugins};
-use goondan::{ExtensionDescriptor, ExtensionSchemas, Result};
+use goondan::extension::ExtensionDescriptor;
+use goondan::plugin::ExtensionSchemas;
 
 use super::child;
 use crate::args::DeadlineArgs;

@@ -2,8 +2,10 @@
 
 use std::fs;
 
+use goondan::Result;
 use goondan::bundle::{LibraryEntry, Plugins};
-use goondan::{Inspected, Result, linked};
+use goondan::extension::linked;
+use goondan::plugin::Inspected;
 
 use super::inspect::strip_control_in_lines;
 use super::listed::{LibraryOrigin, ListedExtension};

@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Display, Write as _};
 
-use goondan::{Effect, ExtensionDescriptor, ExtensionRecord, MiddlewareKind};
+use goondan::extension::ExtensionDescriptor;
+use goondan::middleware::MiddlewareKind;
+use goondan::plugin::ExtensionRecord;
+use goondan::tool::Effect;
 use serde::Serialize;
 
 /// A linked extension or one in a library. `Serialize` is the output of `--json`, `Display` the one for people.
@@ -56,14 +59,14 @@ struct ListedTool<'a> {
 
 impl From<&'static ExtensionDescriptor> for ListedExtension<'static> {
     fn from(descriptor: &'static ExtensionDescriptor) -> Self {
-        let middleware = |layer: &goondan::MiddlewareDescriptor| ListedMiddleware {
+        let middleware = |layer: &goondan::extension::MiddlewareDescriptor| ListedMiddleware {
             kind: layer.kind,
             function: layer.function,
             priority: layer.priority,
             before: layer.before.to_vec(),
             after: layer.after.to_vec(),
         };
-        let tool = |tool: &goondan::ToolDescriptor| ListedTool {
+        let tool = |tool: &goondan::extension::ToolDescriptor| ListedTool {
             name: tool.name,
             description: first_line(tool.description),
             effect: tool.effect,
@@ -84,14 +87,14 @@ impl From<&'static ExtensionDescriptor> for ListedExtension<'static> {
 
 impl<'a> From<&'a ExtensionRecord> for ListedExtension<'a> {
     fn from(record: &'a ExtensionRecord) -> Self {
-        let middleware = |layer: &'a goondan::MiddlewareRecord| ListedMiddleware {
+        let middleware = |layer: &'a goondan::plugin::MiddlewareRecord| ListedMiddleware {
             kind: layer.kind,
             function: &layer.function,
             priority: layer.priority,
             before: texts(&layer.before),
             after: texts(&layer.after),
         };
-        let tool = |tool: &'a goondan::ToolRecord| ListedTool {
+        let tool = |tool: &'a goondan::plugin::ToolRecord| ListedTool {
             name: &tool.name,
             description: first_line(&tool.description),
             effect: tool.effect,

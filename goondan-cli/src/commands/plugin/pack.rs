@@ -1,6 +1,7 @@
 //! `goondan plugin pack`: adds the schemas of a library to its file, so that reading them does not require running it.
 
-use goondan::{Library, Result};
+use goondan::Result;
+use goondan::plugin::Library;
 
 use super::child;
 use crate::args::PluginPackArgs;

@@ -4,7 +4,8 @@
 use std::io::{self, BufRead, Write};
 use std::thread;
 
-use goondan::{Error, ErrorCode, Result, TurnResult};
+use goondan::middleware::TurnResult;
+use goondan::{Error, ErrorCode, Result};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::conversation::OpenConversation;

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use goondan::agent::{ExtensionChange, Reloaded};
 use goondan::bundle::{Agents, Entry, Plugins, Provider};
+use goondan::name::{AgentName, InstanceKey};
+use goondan::store::{FileStore, InstanceId};
 use goondan::store::{Fsync, state_root};
-use goondan::{
-    AgentName, Bundle, Error, ExtensionChange, FileStore, Instance, InstanceId, InstanceKey, Reloaded, Result,
-};
+use goondan::{Bundle, Error, Instance, Result};
 
 use crate::args::{FsyncArg, RunArgs};
 use crate::commands::bundle;

@@ -20,7 +20,8 @@ use payload::millis;
 /// [`name`](RuntimeEvent::name), and a line of `runtime-events.jsonl`.
 ///
 /// ```
-/// use goondan::{Event, Result, RuntimeEvent};
+/// use goondan::Result;
+/// use goondan::event::{Event, RuntimeEvent};
 ///
 /// async fn count_steps(event: Event) -> Result<()> {
 ///     if let RuntimeEvent::TurnCompleted { scope, step_count, .. } = event.payload()? {

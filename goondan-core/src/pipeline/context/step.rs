@@ -40,7 +40,7 @@ pub const MODEL_OPTIONS_KEY: &str = "goondan.modelOptions";
 /// #[middleware(step)]
 /// async fn restrict(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
 ///     if ctx.step_index() > 0 {
-///         ctx.tool_catalog_mut().retain(|tool| tool.effect == goondan::Effect::Read);
+///         ctx.tool_catalog_mut().retain(|tool| tool.effect == goondan::tool::Effect::Read);
 ///     }
 ///     next.run(ctx).await
 /// }

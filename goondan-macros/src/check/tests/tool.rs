@@ -175,7 +175,7 @@ fn blocking_with_a_value() {
 
 #[test]
 fn blocking_tool_with_the_context() {
-    for ty in [quote!(&ToolContext<'_>), quote!(&goondan::ToolContext)] {
+    for ty in [quote!(&ToolContext<'_>), quote!(&goondan::tool::ToolContext)] {
         assert_eq!(
             error_of(quote!(#[tool(blocking)] fn search(&self, ctx: #ty) -> Result<()> {})),
             "tool `search` is blocking and cannot take `&ToolContext`; remove it, or make the tool async: its thread may \

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use goondan::ConversationView;
+use goondan::conversation::ConversationView;
 use goondan::prelude::*;
 
 pub use naive::Naive;

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use goondan::{Content, ConversationView, Message, MessageData, MessageEvent, Messages, Part, Role, ToolCallId};
+use goondan::conversation::{Content, ConversationView, Message, MessageData, MessageEvent, Messages, Part, Role};
+use goondan::name::ToolCallId;
 use serde::{Deserialize, Serialize};
 
 use super::program::{Edit, NewId};

@@ -11,8 +11,9 @@ mod turn_view;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
+use goondan::middleware::TurnResult;
 use goondan::store::state_root;
-use goondan::{Error, ErrorCode, Result, TurnResult};
+use goondan::{Error, ErrorCode, Result};
 use nix::errno::Errno;
 
 pub(crate) use terminal::Terminal;

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use goondan::{Instance, Message, Result};
+use goondan::conversation::Message;
+use goondan::{Instance, Result};
 
 use super::terminal::sanitize;
 use crate::output::message;

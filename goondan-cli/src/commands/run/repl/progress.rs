@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use goondan::{RuntimeEvent, ToolCallId, ToolCallStatus};
+use goondan::event::RuntimeEvent;
+use goondan::middleware::ToolCallStatus;
+use goondan::name::ToolCallId;
 
 use super::terminal::{Style, Terminal, sanitize};
 

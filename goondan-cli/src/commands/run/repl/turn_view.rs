@@ -3,7 +3,10 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use goondan::{Result, RuntimeEvent, TurnResult, TurnStream, TurnUpdate};
+use goondan::Result;
+use goondan::agent::{TurnStream, TurnUpdate};
+use goondan::event::RuntimeEvent;
+use goondan::middleware::TurnResult;
 use tokio::time::sleep;
 
 use super::progress::Progress;

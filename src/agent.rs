@@ -1,0 +1,35 @@
+//! Running agents, and asking other agents.
+//!
+//! [`Agent::builder`](crate::Agent::builder) describes an agent: its model, its extensions, its store. An
+//! [`Instance`](crate::Instance) is one conversation of it.
+//!
+//! ```
+//! # #[cfg(feature = "runtime")] {
+//! use goondan::Agent;
+//! use goondan::agent::TurnUpdate;
+//! use goondan::model::{ScriptItem, ScriptedModel};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+//! let model = ScriptedModel::new([ScriptItem::say("hi")]);
+//! let agent = Agent::builder("assistant").model(model).build().await?;
+//! let mut turn = agent.instance("user:42").await?.run_stream("hello");
+//! while let Some(update) = turn.next().await {
+//!     if let TurnUpdate::Text(text) = update {
+//!         print!("{text}");
+//!     }
+//! }
+//! println!("{:?}", turn.finish().await?.finish_reason());
+//! # Ok::<(), goondan::Error>(())
+//! # })?;
+//! # }
+//! # Ok::<(), goondan::Error>(())
+//! ```
+//!
+//! Extensions and tools ask other agents through [`AgentsApi`]; a [`Router`] brings the question there.
+
+#[cfg(feature = "runtime")]
+pub use goondan_core::{
+    Agent, AgentBuilder, AgentCall, Change, ExtensionChange, Instance, LocalRouter, Policy, Reloaded, Router,
+    TurnStream, TurnUpdate,
+};
+pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, Ticket};
