@@ -82,7 +82,7 @@ fn why(layer: &LayerInfo, outer: Option<&LayerInfo>, all: &[LayerInfo]) -> Strin
         None => "outermost: the lowest priority".to_owned(),
         Some(outer) if outer.must_be_outside_of(layer) => named_by(layer, outer),
         Some(outer) if outer.priority < layer.priority => {
-            format!("priority {} lies inside of {}", layer.priority, outer.priority)
+            format!("priority {} is inside of {}", layer.priority, outer.priority)
         }
         Some(outer) => format!("registered after `{}`, at the same priority", outer.extension),
     }
