@@ -1,4 +1,4 @@
-//! Owns the description of an agent, and what is checked of it before anything runs.
+//! The builder of agents: collects a description, and checks it before anything runs.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroU32;
@@ -19,17 +19,51 @@ use crate::schema::{Schema, summary};
 use crate::store::{MemoryStore, Store};
 use crate::tool::SharedTools;
 
-/// What every host offers.
+/// The capabilities that every host offers.
 const BUILT_IN: [&str; 6] = ["pipeline", "tools", "state", "events", "logger", "agents"];
 
-/// Describes an agent; made by [`Agent::builder`]. Nothing is checked before [`AgentBuilder::build`].
+/// Describes an agent; returned by [`Agent::builder`]. Only the model is required. Nothing is checked before
+/// [`AgentBuilder::build`].
+///
+/// ```
+/// use std::num::NonZeroU32;
+///
+/// use goondan::prelude::*;
+/// use goondan::model::{ScriptItem, ScriptedModel};
+/// use goondan::store::MemoryStore;
+/// use goondan::{Agent, json};
+///
+/// # struct Greeting;
+/// #[goondan::extension(name = "greeting")]
+/// impl Greeting {
+///     // …
+/// #   #[init]
+/// #   fn new() -> Self {
+/// #       Self
+/// #   }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let agent = Agent::builder("assistant")
+///     .model(ScriptedModel::new([ScriptItem::say("hi")]))
+///     .system("Answer briefly.")
+///     .extension::<Greeting>(json!({}))
+///     .store(MemoryStore::new())
+///     .max_steps_per_turn(NonZeroU32::new(8).unwrap())
+///     .build()
+///     .await?;
+/// assert_eq!(agent.instance("user:42").await?.run("hello").await?.text(), "hi");
+/// # Ok::<(), Error>(())
+/// # })?;
+/// # Ok::<(), Error>(())
+/// ```
 #[must_use = "an agent is made by `build`"]
 pub struct AgentBuilder {
     name: String,
     model: Option<Arc<dyn Model>>,
     models: BTreeMap<String, Arc<dyn Model>>,
     system: Option<String>,
-    extensions: Vec<Wanted>,
+    extensions: Vec<RequestedExtension>,
     policy: Policy,
     hints: Map<String, Value>,
     capabilities: BTreeSet<String>,
@@ -38,16 +72,18 @@ pub struct AgentBuilder {
     idle_after: Option<Duration>,
 }
 
-/// An extension as the caller asked for it.
-struct Wanted {
-    /// What the agent calls it; its own name unless said otherwise.
+/// An extension as it was passed to the builder.
+struct RequestedExtension {
+    /// Its name in the agent; defaults to the name in the descriptor.
     name: Option<String>,
-    code: Code,
+    entry: Entry,
     config: Value,
 }
 
-enum Code {
-    Known(&'static ExtensionDescriptor),
+/// Where the code of an extension comes from.
+enum Entry {
+    Descriptor(&'static ExtensionDescriptor),
+    /// The name of an extension that is linked into this program.
     Linked(String),
 }
 
@@ -68,132 +104,151 @@ impl AgentBuilder {
         }
     }
 
-    /// The model that answers.
+    /// Sets the model that answers.
     pub fn model(mut self, model: impl Model) -> Self {
         self.model = Some(Arc::new(model));
         self
     }
 
-    /// Another model, which a step middleware may ask for by `name`: see [`MODEL_KEY`](crate::MODEL_KEY) (API-11).
+    /// Adds a model that a step middleware can choose by `name`: see [`MODEL_KEY`](crate::MODEL_KEY).
+    // API-11
     pub fn named_model(mut self, name: impl Into<String>, model: impl Model) -> Self {
         self.models.insert(name.into(), Arc::new(model));
         self
     }
 
-    /// The standing instructions of the agent; a field of every request, never a message (D-19).
+    /// Sets the instructions of the agent. They are a field of every model request, and never a message.
+    // D-19
     pub fn system(mut self, system: impl Into<String>) -> Self {
         self.system = Some(system.into());
         self
     }
 
-    /// Adds the extension `E`. Extensions are registered in the order in which they are added (ENTRY-02, ORDER-04).
+    /// Adds the extension `E`. Extensions are registered in the order in which they are added.
+    // ENTRY-02, ORDER-04
     pub fn extension<E: Extension>(mut self, config: Value) -> Self {
-        self.extensions.push(Wanted { name: None, code: Code::Known(E::DESCRIPTOR), config });
+        self.extensions.push(RequestedExtension { name: None, entry: Entry::Descriptor(E::DESCRIPTOR), config });
         self
     }
 
-    /// Adds the extension `entry` that is linked into this program, and calls it `name`: its state belongs to that name
-    /// (STATE-03).
+    /// Adds the extension `entry` that is linked into this program, under the name `name`, to which its state belongs.
+    // STATE-03
     pub fn linked(mut self, name: impl Into<String>, entry: impl Into<String>, config: Value) -> Self {
-        self.extensions.push(Wanted { name: Some(name.into()), code: Code::Linked(entry.into()), config });
+        self.extensions.push(RequestedExtension {
+            name: Some(name.into()),
+            entry: Entry::Linked(entry.into()),
+            config,
+        });
         self
     }
 
-    /// Adds the extension that `descriptor` describes, for example one of a library, and calls it `name`: its state belongs
-    /// to that name (STATE-03).
+    /// Adds the extension of `descriptor`, such as one of a library, under the name `name`, to which its state belongs.
+    // STATE-03
     pub fn described(
         mut self,
         name: impl Into<String>,
         descriptor: &'static ExtensionDescriptor,
         config: Value,
     ) -> Self {
-        self.extensions.push(Wanted { name: Some(name.into()), code: Code::Known(descriptor), config });
+        self.extensions.push(RequestedExtension {
+            name: Some(name.into()),
+            entry: Entry::Descriptor(descriptor),
+            config,
+        });
         self
     }
 
-    /// Where the conversations live; in memory unless said otherwise.
+    /// Sets the store of the conversations. Defaults to a [`MemoryStore`].
     pub fn store(mut self, store: impl Store) -> Self {
         self.store = Arc::new(store);
         self
     }
 
-    /// Closes a conversation in which nothing happened for `time`, and opens it again when the next input comes; its handles
-    /// stay valid, and when none is held it stays open for so long. Closing is that of [`Instance::close`](super::Instance::close):
-    /// extensions clean up, history and extensions leave the memory, files and locks are given back. Opening reads what the
-    /// store has, so nothing is lost but what extensions keep beside their state.
+    /// Closes a conversation in which nothing happened for `time`, and opens it again with the next input. Its handles
+    /// stay valid, and without a handle it stays open for the same time. Closing is that of
+    /// [`Instance::close`](super::Instance::close): extensions are cleaned up, history and extensions are dropped from
+    /// memory, files and locks are released. Opening reads everything from the store, so only what extensions keep
+    /// outside of their state is lost.
     ///
-    /// A conversation is not idle while a turn runs or is asked for, a [`TurnStream`](super::TurnStream) is held, handlers of
-    /// events run, or answers of other agents are awaited or wait. Work that an extension does in tasks of its own does not
-    /// count; its clean-up ends it. Runtimes of tokio must outlive what is open: [`Agent::close`](super::Agent::close) closes
-    /// the rest.
+    /// A conversation is not idle while a turn runs or is queued, a [`TurnStream`](super::TurnStream) exists, event
+    /// handlers run, or answers of other agents are awaited or not yet read. Tasks that an extension spawned do not
+    /// count; its cleanup should end them. The tokio runtime must outlive open conversations:
+    /// [`Agent::close`](super::Agent::close) closes those that are left.
     ///
-    /// Unless said otherwise a conversation is open as long as a handle to it is held. What a [`LocalRouter`](crate::LocalRouter)
-    /// opens for other agents is closed after 5 minutes.
+    /// By default, a conversation is open as long as a handle to it exists, and one that a
+    /// [`LocalRouter`](crate::LocalRouter) opened for other agents is closed after 5 idle minutes.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use goondan_core::{Agent, ScriptItem, ScriptedModel};
+    /// use goondan::Agent;
+    /// use goondan::model::{ScriptItem, ScriptedModel};
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
     /// let model = ScriptedModel::new([ScriptItem::say("hi").repeat()]);
     /// let agent = Agent::builder("assistant").model(model).idle_after(Duration::from_secs(600)).build().await?;
-    /// // For each request that comes in: the conversation is open already if the last one is not long ago.
+    /// // For each request: the conversation is still open if the previous request was recent.
     /// agent.instance("user:42").await?.run("hello").await?;
     /// agent.instance("user:42").await?.run("hello again").await?;
     /// // At the end of the program.
     /// agent.close().await?;
-    /// # Ok::<(), goondan_core::Error>(())
+    /// # Ok::<(), goondan::Error>(())
     /// # })?;
-    /// # Ok::<(), goondan_core::Error>(())
+    /// # Ok::<(), goondan::Error>(())
     /// ```
     pub fn idle_after(mut self, time: Duration) -> Self {
         self.idle_after = Some(time);
         self
     }
 
-    /// The way to other agents; none unless said otherwise. Add the agent to the router once it is built.
+    /// Sets the router to other agents. By default there is none. Add the agent to the router once it is built.
     pub fn router(mut self, router: impl Router) -> Self {
         self.router = Some(Arc::new(router));
         self
     }
 
-    /// The limits of its turns.
+    /// Sets the limits of turns.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// How many steps a turn may have; 32 unless said otherwise (D-22).
+    /// Sets how many steps a turn may have. Defaults to 32.
+    // D-22
     pub fn max_steps_per_turn(mut self, steps: NonZeroU32) -> Self {
         self.policy.max_steps_per_turn = steps;
         self
     }
 
-    /// How long the handler of a tool call may take; 120 s unless said otherwise (TIME-01).
+    /// Sets how long the handler of a tool call may take. Defaults to 120 s.
+    // TIME-01
     pub fn tool_timeout(mut self, timeout: Duration) -> Self {
         self.policy.tool_timeout = timeout;
         self
     }
 
-    /// A value that the metadata of every turn starts with, for extensions to decide by (CTX-10).
+    /// Adds a value to the initial metadata of every turn, which extensions can read.
+    // CTX-10
     pub fn hint(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.hints.insert(key.into(), value.into());
         self
     }
 
-    /// Something that this program offers to extensions that require it by name (COMPAT-03). All of them have
+    /// Adds a capability that this program offers to extensions that require it by name. Every program offers
     /// `pipeline`, `tools`, `state`, `events`, `logger` and `agents`.
+    // COMPAT-03
     pub fn capability(mut self, name: impl Into<String>) -> Self {
         self.capabilities.insert(name.into());
         self
     }
 
-    /// Checks the description: names, extensions, the versions that they were built for, and their configs. Nothing of an
-    /// extension runs; that is for [`Agent::instance`].
+    /// Checks the description, and returns the agent: names, extensions, the versions that they were built for, and
+    /// their configs. No code of an extension runs before [`Agent::instance`].
     ///
     /// # Errors
-    /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one that was
-    /// built for another version of the contract (LOAD-10), `E_EXT_CONFIG` for a config that breaks its schema.
+    /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one that
+    /// was built for another version of the contract or requires a missing capability, `E_EXT_CONFIG` for a config that
+    /// violates its schema.
+    // LOAD-10
     #[expect(clippy::unused_async, reason = "building will load libraries")]
     pub async fn build(self) -> Result<Agent> {
         let name = AgentName::new(&self.name)?;
@@ -201,7 +256,7 @@ impl AgentBuilder {
             Error::new(ErrorCode::CONFIG_SCHEMA, format!("the agent `{name}` has no model"))
                 .suggest("call `.model(…)` before `.build()`")
         })?;
-        let extensions = self.extensions.into_iter().map(|wanted| wanted.check(&self.capabilities).map(Arc::new));
+        let extensions = self.extensions.into_iter().map(|requested| requested.check(&self.capabilities).map(Arc::new));
         let extensions = extensions.collect::<Result<Vec<_>>>()?;
         let mut seen = HashSet::new();
         if let Some(twice) = extensions.iter().find(|extension| !seen.insert(&extension.name)) {
@@ -223,17 +278,17 @@ impl AgentBuilder {
     }
 }
 
-impl Wanted {
+impl RequestedExtension {
     fn check(self, capabilities: &BTreeSet<String>) -> Result<ExtensionSpec> {
-        let descriptor = match &self.code {
-            Code::Known(descriptor) => descriptor,
-            Code::Linked(entry) => find_linked(entry)?,
+        let descriptor = match &self.entry {
+            Entry::Descriptor(descriptor) => descriptor,
+            Entry::Linked(name) => find_linked(name)?,
         };
         let name = ExtensionName::new(self.name.as_deref().unwrap_or(descriptor.name))?;
         check_compatibility(descriptor, capabilities).map_err(|error| error.at(&name, "load"))?;
         let schema =
             Schema::derived(&(descriptor.config_schema)()).map_err(|error| error.at(&name, "config schema"))?;
-        // A missing config is an empty one, so that extensions whose members all have defaults need none.
+        // A missing config is an empty object, so that extensions need none if all members have defaults.
         let config = if self.config.is_null() { Value::Object(serde_json::Map::new()) } else { self.config };
         let violations = schema.violations(&config);
         if !violations.is_empty() {
@@ -248,7 +303,7 @@ impl Wanted {
     }
 }
 
-/// LOAD-10: before any code of the extension runs.
+/// Checks the version of the contract and the capabilities, before any code of the extension runs (LOAD-10).
 fn check_compatibility(descriptor: &ExtensionDescriptor, capabilities: &BTreeSet<String>) -> Result<()> {
     if descriptor.api_version != API_VERSION {
         let message = format!("built for `{}`; this host speaks `{API_VERSION}`", descriptor.api_version);
@@ -259,7 +314,7 @@ fn check_compatibility(descriptor: &ExtensionDescriptor, capabilities: &BTreeSet
     if missing.is_empty() {
         return Ok(());
     }
-    // COMPAT-02: named, so that nobody has to guess what is missing.
+    // COMPAT-02: the error names what is missing.
     let offered: Vec<_> = capabilities.iter().map(String::as_str).collect();
     let message = format!("needs `{}`, which this host does not offer", missing.join("`, `"));
     Err(Error::new(ErrorCode::EXT_COMPAT, message).suggest(format!(
@@ -268,7 +323,7 @@ fn check_compatibility(descriptor: &ExtensionDescriptor, capabilities: &BTreeSet
     )))
 }
 
-/// The extension called `entry` among those that are linked into this program.
+/// Returns the extension called `entry` that is linked into this program.
 fn find_linked(entry: &str) -> Result<&'static ExtensionDescriptor> {
     let all = linked();
     let mut found = all.iter().filter(|descriptor| descriptor.name == entry);

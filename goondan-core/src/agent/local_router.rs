@@ -10,10 +10,26 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::name::AgentName;
 use crate::peers::{AgentCall, Router, not_found};
 
-/// Routes between the agents of one program. Clones are the same router.
+/// Routes requests and events between the agents of one program. Clones are the same router.
 ///
-/// It does not keep agents alive. An instance that it opens is closed when it was idle for as long as its agent
-/// [says](crate::AgentBuilder::idle_after), else for 5 minutes; or by [`LocalRouter::close`].
+/// It does not keep agents alive. An instance that it opens is closed by [`LocalRouter::close`], or when it was idle
+/// for the time that its agent sets with [`idle_after`](crate::AgentBuilder::idle_after), 5 minutes by default.
+///
+/// ```
+/// use goondan::Agent;
+/// use goondan::agent::LocalRouter;
+/// use goondan::model::{ScriptItem, ScriptedModel};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let router = LocalRouter::new();
+/// let model = ScriptedModel::new([ScriptItem::say("hi").repeat()]);
+/// let agent = Agent::builder("assistant").model(model).router(router.clone()).build().await?;
+/// // Extensions of other agents with this router can now send requests to `assistant` through `ctx.agents()`.
+/// router.add(&agent);
+/// # Ok::<(), goondan::Error>(())
+/// # })?;
+/// # Ok::<(), goondan::Error>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct LocalRouter {
     agents: Arc<Mutex<HashMap<AgentName, WeakAgent>>>,
@@ -25,7 +41,7 @@ impl LocalRouter {
         Self::default()
     }
 
-    /// Makes `agent` reachable.
+    /// Makes `agent` reachable by its name.
     pub fn add(&self, agent: &Agent) {
         self.known().insert(agent.name().clone(), agent.downgrade());
     }
@@ -43,11 +59,11 @@ impl LocalRouter {
         }
     }
 
-    /// Closes the instances that were opened on behalf of other agents. A handle of such an instance that somebody holds
-    /// stays valid: it opens it again.
+    /// Closes the instances that were opened on behalf of other agents. Handles to such an instance stay valid: using
+    /// one opens the instance again.
     ///
     /// # Errors
-    /// The first error of an instance that could not be closed; the others are closed all the same.
+    /// The error of the first instance that could not be closed. The others are closed nevertheless.
     pub async fn close(&self) -> Result<()> {
         let agents: Vec<_> = self.known().values().filter_map(WeakAgent::upgrade).collect();
         let mut outcome = Ok(());
@@ -65,7 +81,7 @@ impl LocalRouter {
         self.known().get(name)?.upgrade()
     }
 
-    /// The instance that a call goes to, opened if need be.
+    /// Returns the instance that a call is for, opened if it is not.
     async fn instance(&self, call: &AgentCall) -> Result<Instance> {
         let agent = self.find(&call.target).ok_or_else(|| not_found(&call.target, &self.agents()))?;
         agent.instance_for_others(call.instance.clone()).await
@@ -82,7 +98,7 @@ impl Router for LocalRouter {
     fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<String>> {
         Box::pin(async move {
             let instance = self.instance(&call).await?;
-            // A task of its own: a caller that stops waiting does not cut the other agent's turn.
+            // In a task, so that a caller that stops waiting does not cancel the other agent's turn.
             let turn = tokio::spawn(async move { instance.run(call.event).await });
             let result = turn.await.map_err(|error| Error::new(ErrorCode::EXT_PANIC, error.to_string()))??;
             Ok(result.text().into_owned())

@@ -1,8 +1,8 @@
-//! The agent: what it is made of, its instances, and the turns that they run.
+//! The agent: its description, its instances, and the turns that they run.
 //!
-//! `builder` checks a description and makes an [`Agent`] from it; `spec` is the checked description. `instance` holds one
-//! conversation, open or not; `attach` registers extensions in it; `turn` runs one turn of it. Each imports only what is
-//! named after it in `instance`, `turn`, `attach`, `spec`.
+//! `builder` checks a description and makes an [`Agent`] from it; `spec` is the checked description. `instance` holds
+//! one conversation, open or not; `attach` registers extensions in it; `turn` runs one turn of it. In the order
+//! `instance`, `turn`, `attach`, `spec`, each imports only later ones.
 
 mod attach;
 mod builder;
@@ -27,19 +27,21 @@ use crate::error::Result;
 use crate::name::{AgentName, InstanceKey};
 use instance::{AgentInner, InstanceSlot};
 
-/// An agent: a model, its instructions, and the extensions around it. It holds any number of conversations, its
-/// [`Instance`]s. Clones are the same agent. Its instances run on a tokio runtime whose timers are enabled.
+/// An agent: a model, its instructions, and its extensions. It has any number of conversations, its [`Instance`]s.
+///
+/// [`Agent::builder`] describes one. Clones are the same agent. Instances need a tokio runtime with timers enabled.
 ///
 /// ```
-/// use goondan_core::{Agent, ScriptItem, ScriptedModel};
+/// use goondan::Agent;
+/// use goondan::model::{ScriptItem, ScriptedModel};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
 /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build().await?;
 /// let turn = agent.instance("user:42").await?.run("hello").await?;
 /// assert_eq!(turn.text(), "hi");
-/// # Ok::<(), goondan_core::Error>(())
+/// # Ok::<(), goondan::Error>(())
 /// # })?;
-/// # Ok::<(), goondan_core::Error>(())
+/// # Ok::<(), goondan::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Agent {
@@ -47,28 +49,29 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Starts to describe an agent.
+    /// Returns a builder for an agent called `name`.
     pub fn builder(name: impl Into<String>) -> AgentBuilder {
         AgentBuilder::new(name.into())
     }
 
-    /// The agent's name.
+    /// Returns the agent's name.
     pub fn name(&self) -> &AgentName {
         &self.inner.name
     }
 
-    /// The conversation `key` of this agent. It is opened if it is not: then its history is read and every extension is
-    /// registered for it (ENTRY-08).
+    /// Returns the conversation `key` of this agent. If it is not open, it is opened: its history is read, and every
+    /// extension is registered in it.
     ///
     /// # Errors
     /// `E_CONFIG_INVALID_NAME` for a key that is empty or too long, `E_STORE_…` when the store cannot open it, and
-    /// `E_EXT_INIT` when an extension cannot be initialized (ENTRY-06).
+    /// `E_EXT_INIT` when an extension cannot be initialized.
+    // ENTRY-06, ENTRY-08
     pub async fn instance(&self, key: &str) -> Result<Instance> {
         let slot = self.inner.slot(InstanceKey::new(key)?);
         self.open(&slot).await
     }
 
-    /// The conversation `key`, on behalf of another agent: it stays open for a while when nobody holds it.
+    /// Returns the conversation `key` on behalf of another agent: it stays open for a while without a handle.
     pub(crate) async fn instance_for_others(&self, key: InstanceKey) -> Result<Instance> {
         let slot = self.inner.slot(key);
         let instance = self.open(&slot).await?;
@@ -91,11 +94,11 @@ impl Agent {
         Ok(instance)
     }
 
-    /// Closes all conversations of this agent, as by [`Instance::close`]: the end of a program that leaves the closing to
-    /// [`idle_after`](AgentBuilder::idle_after).
+    /// Closes all conversations of this agent, as [`Instance::close`] does. A program with
+    /// [`idle_after`](AgentBuilder::idle_after) calls it before it ends.
     ///
     /// # Errors
-    /// The first error of a conversation that could not be closed; the others are closed all the same.
+    /// The error of the first conversation that could not be closed. The others are closed nevertheless.
     pub async fn close(&self) -> Result<()> {
         let mut outcome = Ok(());
         for slot in self.inner.slots() {
@@ -108,7 +111,7 @@ impl Agent {
         outcome
     }
 
-    /// Closes what is open for other agents. Those who hold such a conversation open it again when they use it.
+    /// Closes the conversations that were opened for other agents. A handle to one opens it again on use.
     pub(crate) async fn close_for_others(&self) -> Result<()> {
         let mut outcome = Ok(());
         for slot in self.inner.slots().into_iter().filter(|slot| slot.is_for_others()) {
@@ -128,7 +131,7 @@ impl fmt::Debug for Agent {
     }
 }
 
-/// An agent that is not kept alive.
+/// A weak reference to an agent.
 pub(crate) struct WeakAgent(Weak<AgentInner>);
 
 impl WeakAgent {

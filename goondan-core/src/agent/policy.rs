@@ -1,28 +1,32 @@
-//! Owns the limits of a turn.
+//! The limits of a turn.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// The limits of a turn.
+/// The limits of a turn. Start from [`Policy::default`] and set the fields that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
-    /// How many steps a turn may have; then it ends with `max_steps`. 32 unless said otherwise (D-22).
+    /// How many steps a turn may have; then it ends with `max_steps`. Defaults to 32.
+    // D-22
     pub max_steps_per_turn: NonZeroU32,
-    /// How often in a row a step, or a tool call, may be run again because a middleware asked for it. 3 unless said
-    /// otherwise.
+    /// How often in a row a step or a tool call is run again because a middleware asks for it. Defaults to 3.
     pub max_retries: u32,
-    /// How long the handler of a tool call may take; then the call ends with `E_TOOL_TIMEOUT` and the turn goes on
-    /// (TIME-01). 120 s unless said otherwise.
+    /// How long the handler of a tool call may take; then the call ends with `E_TOOL_TIMEOUT` and the turn continues.
+    /// Defaults to 120 s.
+    // TIME-01
     pub tool_timeout: Duration,
-    /// How long a model call may take. 10 minutes unless said otherwise (TIME-01).
+    /// How long a model call may take. Defaults to 10 minutes.
+    // TIME-01
     pub model_timeout: Duration,
-    /// How long a turn may take, its middlewares included. 30 minutes unless said otherwise (TIME-01).
+    /// How long a turn may take, including its middlewares. Defaults to 30 minutes.
+    // TIME-01
     pub turn_timeout: Duration,
-    /// How many characters of a tool's error the model reads. 1000 unless said otherwise (F-TOOL).
+    /// How many characters of a tool's error message the model reads. Defaults to 1000.
+    // F-TOOL
     pub error_message_limit: usize,
-    /// Whether `step.started` tells what the model is sent. Off unless said otherwise: whoever listens could read the
-    /// conversation.
+    /// Whether the runtime event `step.started` contains the messages that the model is sent. Defaults to false,
+    /// because every subscriber could read the conversation.
     pub report_model_input: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Owns the reload of an agent: its open conversations go on with what it is made of now.
+//! The reload of an agent: its open conversations continue with another model, other extensions or another policy.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,46 +8,46 @@ use super::spec::{AgentSpec, ExtensionSpec};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{ExtensionName, InstanceKey};
 
-/// What a reload did; see [`Agent::reload`].
+/// What a reload changed. Returned by [`Agent::reload`].
 #[derive(Debug)]
 pub struct Reloaded {
-    /// The extensions that are not what they were. None when only the models, the policy, or the order changed.
+    /// The extensions that changed. Empty if only the models, the policy or the order did.
     pub changes: Vec<ExtensionChange>,
-    /// The conversations whose new extensions could not be initialized, and why. They go on with what they had.
+    /// The conversations whose new extensions could not be initialized, and the errors. They continue unchanged.
     pub refused: Vec<(InstanceKey, Error)>,
 }
 
-/// What a reload did to one extension. As text it is a few words, such as `message-window 0.1.0 → 0.1.1`.
+/// How one extension changed in a reload. Its `Display` is a few words, such as `message-window 0.1.0 → 0.1.1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExtensionChange {
-    /// The extension, as the agent calls it.
+    /// The name of the extension in the agent.
     pub extension: ExtensionName,
-    /// What became of it.
+    /// The change.
     pub change: Change,
 }
 
-/// What became of an extension in a reload.
+/// The kind of change of an extension in a reload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
-    /// It was not there before.
+    /// The agent did not have it before.
     Added {
         /// Its version.
         version: &'static str,
     },
-    /// It is there no more, and has cleaned up.
+    /// The agent does not have it any more. It was cleaned up.
     Removed {
         /// Its version.
         version: &'static str,
     },
-    /// Other code stands in its place.
+    /// Its code was replaced.
     Replaced {
-        /// The version that went away.
+        /// The old version.
         from: &'static str,
-        /// The version that came; perhaps the same.
+        /// The new version, possibly the same.
         to: &'static str,
     },
-    /// It was made again, of the same code with another config.
+    /// It was made again with another config. Its code is the same.
     Configured {
         /// Its version.
         version: &'static str,
@@ -55,19 +55,21 @@ pub enum Change {
 }
 
 impl Agent {
-    /// Makes this agent what `to` is: the model, the instructions, the extensions, the policy. Its open conversations go on
-    /// between two turns: turns that were asked for earlier end on what they have, later ones begin with the new.
+    /// Replaces the model, the instructions, the extensions and the policy of this agent by those of `to`. Open
+    /// conversations are reloaded between two turns: turns that were queued earlier run with the old ones, later turns
+    /// with the new ones.
     ///
-    /// Extensions are compared by name, whatever their places (LEGACY-RECONCILE). One whose code and config are the same
-    /// stays what it is, with all that it holds. One that is gone is told by `extension.cleanup` and cleans up. One that
-    /// changed is made from what is stored of its state, and takes effect before the old one cleans up: what that does with
-    /// its state then is lost. Code is the same when the [descriptor](crate::ExtensionDescriptor) is the same static.
+    /// Extensions are compared by name, whatever their order. One whose code and config are the same is kept, with
+    /// everything that it holds. One that `to` does not have receives `extension.cleanup` and is cleaned up. One that
+    /// changed is made again with its stored state, and becomes active before the old one is cleaned up: changes of the
+    /// old one to its state are lost from then on. Code is the same if the [descriptor](crate::ExtensionDescriptor) is
+    /// the same static.
     ///
-    /// The name must be the same; the store of `to` is not used. A turn that awaits the reload of its own agent waits for
-    /// itself.
+    /// `to` must have the same name; its store is not used. A turn that awaits a reload of its own agent deadlocks.
     ///
     /// ```
-    /// use goondan_core::{Agent, ScriptItem, ScriptedModel};
+    /// use goondan::Agent;
+    /// use goondan::model::{ScriptItem, ScriptedModel};
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
     /// let saying = |text| Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say(text)])).build();
@@ -76,17 +78,19 @@ impl Agent {
     /// assert_eq!(instance.run("hello").await?.text(), "hi");
     /// agent.reload(&saying("welcome back").await?).await?;
     /// assert_eq!(instance.run("hello").await?.text(), "welcome back");
-    /// # Ok::<(), goondan_core::Error>(())
+    /// # Ok::<(), goondan::Error>(())
     /// # })?;
-    /// # Ok::<(), goondan_core::Error>(())
+    /// # Ok::<(), goondan::Error>(())
     /// ```
     ///
     /// # Errors
-    /// `E_CONFIG_SCHEMA_INVALID` when `to` is another agent. `E_EXT_INIT` and `E_EXT_ORDER` when the new extensions do not come to be
-    /// in the first conversation: then everything goes on as it was. See [`Reloaded::refused`] for the other ones.
+    /// `E_CONFIG_SCHEMA_INVALID` when `to` has another name. `E_EXT_INIT` and `E_EXT_ORDER` when initializing the new
+    /// extensions fails in the first conversation: then nothing is changed. See [`Reloaded::refused`] for the other
+    /// conversations.
+    // LEGACY-RECONCILE
     pub async fn reload(&self, to: &Self) -> Result<Reloaded> {
         let to = self.spec_of(to)?;
-        let _alone = self.inner.reloading.lock().await;
+        let _reloading = self.inner.reloading.lock().await;
         let mut refused = Vec::new();
         let mut accepted = false;
         for slot in self.inner.slots() {
@@ -100,10 +104,10 @@ impl Agent {
         for slot in self.inner.slots() {
             let key = &slot.id.key;
             if !slot.is_open() {
-                // It may be opening with the old spec.
+                // It may be opening with the old spec: the lock is held until it is open.
                 drop(slot.lock().await);
             }
-            // Conversations that were opened meanwhile.
+            // Conversations that were opened during the reload.
             if slot.runs_other_than(&to)
                 && refused.iter().all(|(refused, _)| refused != key)
                 && let Err(error) = slot.reload(&to).await
@@ -124,11 +128,11 @@ impl Agent {
     }
 }
 
-/// What is different, in the order of the new ones.
+/// Returns the changes: those of `to` in its order, and then what was removed.
 fn changes(from: &[Arc<ExtensionSpec>], to: &[Arc<ExtensionSpec>]) -> Vec<ExtensionChange> {
     let find =
         |specs: &[Arc<ExtensionSpec>], name: &ExtensionName| specs.iter().find(|spec| spec.name == *name).cloned();
-    let come = to.iter().filter_map(|new| {
+    let added_or_changed = to.iter().filter_map(|new| {
         let version = new.descriptor.version;
         let change = match find(from, &new.name) {
             None => Change::Added { version },
@@ -138,11 +142,11 @@ fn changes(from: &[Arc<ExtensionSpec>], to: &[Arc<ExtensionSpec>]) -> Vec<Extens
         };
         Some(ExtensionChange { extension: new.name.clone(), change })
     });
-    let gone = from.iter().filter(|old| find(to, &old.name).is_none()).map(|old| ExtensionChange {
+    let removed = from.iter().filter(|old| find(to, &old.name).is_none()).map(|old| ExtensionChange {
         extension: old.name.clone(),
         change: Change::Removed { version: old.descriptor.version },
     });
-    come.chain(gone).collect()
+    added_or_changed.chain(removed).collect()
 }
 
 impl fmt::Display for ExtensionChange {

@@ -1,4 +1,4 @@
-//! What an agent is made of: everything that a reload can exchange.
+//! The checked description of an agent: everything that a reload can replace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::name::ExtensionName;
 use crate::peers::Router;
 use crate::tool::SharedTools;
 
-/// What an agent is made of. [`AgentBuilder::build`](super::AgentBuilder::build) checks and makes it.
+/// The checked description of an agent. [`AgentBuilder::build`](super::AgentBuilder::build) makes it.
 pub(super) struct AgentSpec {
     pub(super) model: Arc<dyn Model>,
     /// The models that a step middleware may choose, by name.

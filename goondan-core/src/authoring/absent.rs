@@ -1,15 +1,12 @@
-//! Owns the names that are not offered. Some are looked for, out of habit or by readers of older drafts. So that the
-//! compiler says what to write instead, they are functions that ask for a trait which no type has: no call compiles. The
-//! `for` in their conditions keeps the compiler from judging them here.
+//! Methods that do not exist on purpose. Authors may expect them, so a call fails to compile with a hint what to write
+//! instead: each requires a trait that no type implements. The `for<'never>` defers the check to the call.
 
 use crate::conversation::ConversationView;
-use crate::error::Result;
-use crate::extension::PipelineApi;
 use crate::peers::AgentsApi;
-use crate::pipeline::ToolCallContext;
-use crate::pipeline::{StepResult, ToolCallResult, TurnResult};
+use crate::pipeline::{StepResult, ToolCallContext, ToolCallResult, TurnResult};
 
-/// Holds for nothing that sees a tool call: other agents are out of its reach (AGENTS-02).
+/// Implemented by no type: a tool-call middleware cannot reach other agents.
+// AGENTS-02
 #[diagnostic::on_unimplemented(
     message = "a tool-call middleware has no way to other agents",
     label = "not in a tool call",
@@ -27,7 +24,8 @@ impl ToolCallContext<'_> {
     }
 }
 
-/// Holds for no view of a conversation: it changes by events alone (CONV-09).
+/// Implemented by no type: a conversation changes by message events alone.
+// CONV-09
 #[diagnostic::on_unimplemented(
     message = "the messages of a conversation change only by events",
     label = "write `ctx.emit(MessageEvent::append(message))`",
@@ -44,37 +42,11 @@ impl ConversationView<'_> {
     }
 }
 
-/// Holds for nothing: middlewares are registered by kind, not at points (API-06).
-#[diagnostic::on_unimplemented(
-    message = "the pipeline has no points to register at",
-    label = "write `#[middleware(turn)]`, `#[middleware(step)]` or `#[middleware(toolCall)]` on a function",
-    note = "what comes before `next.run(ctx)` is its pre phase, what comes after it its post phase"
-)]
-pub trait HasPoints {}
-
-#[allow(clippy::missing_errors_doc, reason = "they cannot be called")]
-impl PipelineApi<'_> {
-    #[doc(hidden)]
-    pub fn mutate<P, F>(&self, _point: P, _handler: F) -> Result<()>
-    where
-        for<'never> Self: HasPoints,
-    {
-        Ok(())
-    }
-
-    #[doc(hidden)]
-    pub fn wrap<P, F>(&self, _point: P, _handler: F) -> Result<()>
-    where
-        for<'never> Self: HasPoints,
-    {
-        Ok(())
-    }
-}
-
-/// Holds for no result: it comes from `next`, or from the failure that `next` gave (NEXT-01).
+/// Implemented by no type: a result is returned by `next`, or by the recovery from a failure of `next`.
+// NEXT-01
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` cannot be made by hand",
-    label = "write `next.run(ctx).await`, and change what it gives",
+    label = "write `next.run(ctx).await`, and change what it returns",
     note = "to stop, return an error: `Err(Error::msg(\"…\"))`",
     note = "to answer after a failure: `next.catch(ctx).await`, and `failure.recover(ctx, draft)`"
 )]

@@ -1,4 +1,4 @@
-//! What expansions of the attributes call, and the words of compile errors. Not part of the API.
+//! What the expansions of attributes call, and the messages of compile errors. Not part of the API.
 
 pub mod absent;
 pub mod params;

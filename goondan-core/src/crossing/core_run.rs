@@ -1,4 +1,4 @@
-//! The future of a core as `next` awaits it: boxed here, or polled in the host of this library.
+//! The future of a core, which `next` awaits: boxed in this binary, or polled in the host of this library.
 
 use std::fmt;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ pub trait RemoteCore: Send {
     fn end(&mut self);
 }
 
-/// A run of a core.
+/// The future of a core.
 pub struct CoreRun<'a, T>(Run<'a, T>);
 
 enum Run<'a, T> {

@@ -1,4 +1,4 @@
-//! A field that is read from the host when it is first used.
+//! A field that is read from the host on first use.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -13,10 +13,10 @@ use crate::error::Result;
 /// One field of a result.
 pub(crate) struct Lazy<T> {
     name: &'static str,
-    state: State<T>,
+    state: LazyState<T>,
 }
 
-enum State<T> {
+enum LazyState<T> {
     /// The host has the value; the cell caches it once it was read.
     Unread(OnceLock<T>),
     /// Made or changed in this binary.
@@ -25,14 +25,14 @@ enum State<T> {
 
 impl<T> From<T> for Lazy<T> {
     fn from(value: T) -> Self {
-        Self { name: "", state: State::Ready(value) }
+        Self { name: "", state: LazyState::Ready(value) }
     }
 }
 
 impl<T: DeserializeOwned> Lazy<T> {
     /// The field `name` of a result that the host keeps.
     pub(crate) fn unread(name: &'static str) -> Self {
-        Self { name, state: State::Unread(OnceLock::new()) }
+        Self { name, state: LazyState::Unread(OnceLock::new()) }
     }
 
     /// Reads the value from the host.
@@ -53,8 +53,8 @@ impl<T: DeserializeOwned> Lazy<T> {
     /// As [`Lazy::read`].
     pub(crate) fn get(&self, origin: Option<&RemoteResult>) -> &T {
         match &self.state {
-            State::Ready(value) => value,
-            State::Unread(cache) => cache.get_or_init(|| self.read(origin)),
+            LazyState::Ready(value) => value,
+            LazyState::Unread(cache) => cache.get_or_init(|| self.read(origin)),
         }
     }
 
@@ -64,18 +64,18 @@ impl<T: DeserializeOwned> Lazy<T> {
     /// As [`Lazy::read`].
     #[expect(clippy::unreachable, reason = "the value has just been set")]
     pub(crate) fn get_mut(&mut self, origin: Option<&RemoteResult>) -> &mut T {
-        if let State::Unread(cache) = &mut self.state {
+        if let LazyState::Unread(cache) = &mut self.state {
             let cached = cache.take();
             self.set(cached.unwrap_or_else(|| self.read(origin)));
         }
         match &mut self.state {
-            State::Ready(value) => value,
-            State::Unread(_) => unreachable!("the value is set"),
+            LazyState::Ready(value) => value,
+            LazyState::Unread(_) => unreachable!("the value is set"),
         }
     }
 
     pub(crate) fn set(&mut self, value: T) {
-        self.state = State::Ready(value);
+        self.state = LazyState::Ready(value);
     }
 
     /// Returns a field with the value that `json` holds.
@@ -94,8 +94,8 @@ impl<T: Serialize + DeserializeOwned> Lazy<T> {
     /// Writes the value to the host if it was changed.
     pub(crate) fn flush(&self, origin: &RemoteResult) -> Result<()> {
         match &self.state {
-            State::Ready(value) => origin.write(self.name, &serde_json::to_vec(value)?),
-            State::Unread(_) => Ok(()),
+            LazyState::Ready(value) => origin.write(self.name, &serde_json::to_vec(value)?),
+            LazyState::Unread(_) => Ok(()),
         }
     }
 }
@@ -103,8 +103,8 @@ impl<T: Serialize + DeserializeOwned> Lazy<T> {
 impl<T: fmt::Debug> fmt::Debug for Lazy<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = match &self.state {
-            State::Ready(value) => Some(value),
-            State::Unread(cache) => cache.get(),
+            LazyState::Ready(value) => Some(value),
+            LazyState::Unread(cache) => cache.get(),
         };
         match value {
             Some(value) => value.fmt(f),

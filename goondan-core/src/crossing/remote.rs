@@ -1,4 +1,4 @@
-//! A result that is here or with the host of this library.
+//! A result that is stored in this binary, or in the host of this library.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -81,7 +81,7 @@ pub trait Crossing: Sized + Send + 'static {
 
     /// Returns a result whose fields are read from the host.
     fn remote(origin: RemoteResult) -> Self;
-    /// Writes changed fields to the host, and returns what goes back to it.
+    /// Writes changed fields to the host, and returns what is returned to it.
     ///
     /// # Errors
     /// When the host refuses a changed field.
@@ -109,7 +109,7 @@ pub trait Crossing: Sized + Send + 'static {
     fn write(data: &mut Self::Data, name: &str, json: &[u8]) -> Result<()>;
 }
 
-/// The fields of a result: here, or with the host. As small as possible, because every layer moves it.
+/// The fields of a result, in this binary or in the host. As small as possible, because every layer moves it.
 #[derive(Debug)]
 pub(crate) enum MaybeRemote<D> {
     Local(Box<D>),
@@ -130,7 +130,7 @@ type InlineOrBox<T> = Box<T>;
 #[cfg(not(feature = "runtime"))]
 type InlineOrBox<T> = T;
 
-/// The default of `D` has all fields with the host.
+/// The default of `D` has all fields unread.
 impl<D: Default> MaybeRemote<D> {
     pub(crate) fn local(data: D) -> Self {
         Self::Local(Box::new(data))

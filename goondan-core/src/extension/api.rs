@@ -1,4 +1,4 @@
-//! Owns the handle that an extension registers and acts through: five members, and no other way (API-01, API-02).
+//! The handle through which an extension registers and acts: five surfaces.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,89 +14,119 @@ use crate::name::ExtensionName;
 use crate::pipeline::{AnyMiddleware, Kind, Middleware, Options};
 use crate::tool::{ToolHandler, ToolItem};
 
-/// What an extension is handed in `#[init]`. Clone it and keep it as long as the extension lives.
+/// The handle of an extension in one conversation. `#[init]` and all other functions of an extension can take it.
+///
+/// It has five surfaces: [`pipeline`](ExtensionApi::pipeline) and [`tools`](ExtensionApi::tools) register, which is
+/// possible in `#[init]` only; [`state`](ExtensionApi::state), [`events`](ExtensionApi::events) and
+/// [`logger`](ExtensionApi::logger) can be used as long as the extension lives. Clones are the same handle.
+///
+/// ```
+/// use goondan::prelude::*;
+///
+/// pub struct Greeter {
+///     api: ExtensionApi,
+/// }
+///
+/// #[goondan::extension(name = "greeter")]
+/// impl Greeter {
+///     #[init]
+///     fn new(api: ExtensionApi) -> Self {
+///         Self { api }
+///     }
+///
+///     #[middleware(turn)]
+///     async fn greet(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+///         let turns: u64 = self.api.state().get()?.unwrap_or_default();
+///         self.api.state().set(&(turns + 1))?;
+///         self.api.logger().with("turns", turns).info("a turn begins");
+///         next.run(ctx).await
+///     }
+/// }
+/// ```
+// API-01, API-02
 #[derive(Clone)]
 pub struct ExtensionApi {
     host: Arc<dyn ExtensionHost>,
 }
 
-/// Behind an [`ExtensionApi`]: the runtime, or the C table of a plugin.
+/// The implementation behind an [`ExtensionApi`]: the runtime, or in a library the C table of its host.
 pub trait ExtensionHost: LogHost {
-    /// The extension that the handle belongs to.
+    /// Returns the name of the extension.
     fn extension(&self) -> &ExtensionName;
-    /// Notes a registration; it takes effect with all others of the agent, or none does (D-08).
+    /// Adds a registration. Registrations of all extensions become active together, or none does.
     ///
     /// # Errors
-    /// When the agent is past its registration.
+    /// When registration is over.
+    // D-08
     fn register(&self, registration: AnyRegistration) -> Result<()>;
-    /// The state of the extension.
+    /// Returns the state of the extension.
     fn state(&self) -> Option<Value>;
-    /// Changes the state in one step, unless `change` fails.
+    /// Changes the state atomically. It is kept as it is when `change` fails.
     ///
     /// # Errors
     /// The error of `change`.
     fn update_state(&self, change: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()>;
-    /// Starts a subscription, and gives its number.
+    /// Starts a subscription, and returns its number.
     fn subscribe(&self, pattern: EventPattern, limit: Deliveries, handler: Arc<dyn EventHandler>) -> u64;
     /// Ends a subscription.
     fn unsubscribe(&self, subscription: u64);
-    /// Hands an event to all subscriptions that it fits.
+    /// Sends an event to all subscriptions that match it.
     fn emit(&self, event: Event);
 }
 
-/// Something that an extension registers. Clones are the same thing.
+/// Something that an extension registers. Clones share the handler.
 #[derive(Clone)]
 pub enum AnyRegistration {
     /// A middleware.
     Middleware(AnyMiddleware, Options),
     /// A tool.
     Tool(Arc<ToolItem>, Arc<dyn ToolHandler>),
-    /// A subscription that lives as long as the extension.
+    /// A subscription for the life of the extension.
     Subscription(EventPattern, Arc<dyn EventHandler>),
-    /// What runs before the extension goes away.
+    /// A handler that runs before the extension is dropped.
     Cleanup(Arc<dyn CleanupHandler>),
 }
 
-/// Runs before an extension goes away. `#[cleanup]` writes implementations.
+/// Runs before an extension is dropped. `#[cleanup]` generates implementations.
 pub trait CleanupHandler: Send + Sync + 'static {
-    /// Lets go of what the extension holds. It has a deadline.
+    /// Releases what the extension holds. The call has a deadline.
     fn clean_up(&self) -> BoxFuture<'_, Result<()>>;
 }
 
 impl ExtensionApi {
-    /// A handle in front of `host`.
+    /// A handle that is backed by `host`.
     #[doc(hidden)]
     pub fn new(host: Arc<dyn ExtensionHost>) -> Self {
         Self { host }
     }
 
-    /// What stands behind the handle; for the code that attributes generate.
+    /// Returns the host, for generated code.
     #[doc(hidden)]
     pub fn host(&self) -> &dyn ExtensionHost {
         &*self.host
     }
 
-    /// Registration of middlewares.
+    /// Returns the surface for the registration of middlewares.
     pub fn pipeline(&self) -> PipelineApi<'_> {
         PipelineApi { host: &*self.host }
     }
 
-    /// Registration of tools.
+    /// Returns the surface for the registration of tools.
     pub fn tools(&self) -> ToolsApi<'_> {
         ToolsApi { host: &*self.host }
     }
 
-    /// The state of the extension in this conversation.
+    /// Returns the state of the extension in this conversation.
     pub fn state(&self) -> StateApi<'_> {
         StateApi::new(&*self.host)
     }
 
-    /// The bus of this conversation.
+    /// Returns the event bus of this conversation.
     pub fn events(&self) -> EventsApi<'_> {
         EventsApi::new(&self.host)
     }
 
-    /// The log.
+    /// Returns a logger that marks its lines with the extension and the conversation.
     pub fn logger(&self) -> Logger<'_> {
         Logger::new(&*self.host)
     }
@@ -108,32 +138,94 @@ impl fmt::Debug for ExtensionApi {
     }
 }
 
-/// Registration of middlewares (API-04).
+/// Registers middlewares at run time, in `#[init]`. Returned by [`ExtensionApi::pipeline`].
+///
+/// `#[middleware]` registers a function without this. Use it for middlewares that depend on the config.
+///
+/// ```
+/// use goondan::prelude::*;
+/// use goondan::BoxFuture;
+/// use goondan::middleware::{Middleware, Options};
+///
+/// struct Log;
+///
+/// impl Middleware<Turn> for Log {
+///     fn handle<'a>(&'a self, ctx: &'a mut TurnContext<'_>, next: Next<'a, Turn>) -> BoxFuture<'a, Result<TurnResult>> {
+///         tracing::info!(turn = %ctx.turn_id(), "a turn begins");
+///         Box::pin(next.run(ctx))
+///     }
+/// }
+///
+/// # struct Audit;
+/// # #[goondan::extension(name = "audit")]
+/// # impl Audit {
+/// #[init]
+/// fn new(api: ExtensionApi) -> Result<Self> {
+///     api.pipeline().register(Turn, Log, Options::priority(-10).named("log"))?;
+///     Ok(Self)
+/// }
+/// # }
+/// ```
+// API-04
 pub struct PipelineApi<'a> {
     host: &'a dyn ExtensionHost,
 }
 
 impl PipelineApi<'_> {
-    /// Adds a layer of the kind [`Turn`](crate::Turn), [`Step`](crate::Step) or [`ToolCall`](crate::ToolCall). Several
-    /// of one kind keep the order in which they were registered (ORDER-09).
+    /// Adds a layer of the kind [`Turn`](crate::Turn), [`Step`](crate::Step) or [`ToolCall`](crate::ToolCall). Layers
+    /// of one kind with equal priority keep the order in which they were registered.
     ///
     /// # Errors
-    /// When the agent is past its registration.
+    /// `E_EXT_INIT` when registration is over: after `#[init]`.
+    // ORDER-09
     pub fn register<K: Kind>(&self, _kind: K, middleware: impl Middleware<K>, options: Options) -> Result<()> {
         self.host.register(AnyRegistration::Middleware(K::erase(Arc::new(middleware)), options))
     }
 }
 
-/// Registration of tools (TOOL-04).
+/// Registers tools at run time, in `#[init]`. Returned by [`ExtensionApi::tools`].
+///
+/// `#[tool]` registers a function without this. Use it for tools that are known only at run time.
+///
+/// ```
+/// use goondan::prelude::*;
+/// use goondan::tool::{Effect, ToolHandler, ToolItem};
+/// use goondan::{BoxFuture, Value};
+///
+/// struct Echo;
+///
+/// impl ToolHandler for Echo {
+///     fn call<'a>(&'a self, _: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
+///         Box::pin(async move { Ok(input) })
+///     }
+/// }
+///
+/// # #[derive(Deserialize, JsonSchema)]
+/// # struct Config {
+/// #     name: String,
+/// # }
+/// # struct Echoes;
+/// # #[goondan::extension(name = "echoes")]
+/// # impl Echoes {
+/// #[init]
+/// fn new(api: ExtensionApi, config: Config) -> Result<Self> {
+///     let item = ToolItem::new(&format!("echoes__{}", config.name))?.effect(Effect::Read);
+///     api.tools().register(item, Echo)?;
+///     Ok(Self)
+/// }
+/// # }
+/// ```
+// TOOL-04
 pub struct ToolsApi<'a> {
     host: &'a dyn ExtensionHost,
 }
 
 impl ToolsApi<'_> {
-    /// Adds a tool, in the place of one with the same name (TOOL-03).
+    /// Adds a tool. It replaces a tool with the same name.
     ///
     /// # Errors
-    /// When the agent is past its registration.
+    /// `E_EXT_INIT` when registration is over: after `#[init]`.
+    // TOOL-03
     pub fn register(&self, item: ToolItem, handler: impl ToolHandler) -> Result<()> {
         self.host.register(AnyRegistration::Tool(Arc::new(item), Arc::new(handler)))
     }

@@ -1,4 +1,4 @@
-//! Owns the descriptor: what is known of an extension before any code of it runs.
+//! The descriptor: static data that describes an extension before any of its code runs.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,48 +11,50 @@ use crate::error::Result;
 use crate::pipeline::MiddlewareKind;
 use crate::tool::Effect;
 
-/// The version of the contract that this build speaks (COMPAT-01).
+/// The version of the contract of this build.
+// COMPAT-01
 pub const API_VERSION: &str = "goondan.ai/v1";
 
-/// A type that `#[goondan::extension]` made an extension.
+/// A type that is an extension. `#[goondan::extension]` implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an extension",
     note = "put `#[goondan::extension(name = \"…\")]` on its `impl` block"
 )]
 pub trait Extension: Send + Sync + 'static {
-    /// What is known of it before it runs.
+    /// The descriptor of the extension.
     const DESCRIPTOR: &'static ExtensionDescriptor;
 }
 
-/// Computes a JSON Schema. A reference, so that it can be a function of this program or lead into a library.
+/// Computes a JSON Schema. A trait object, because it is a function of this program or a call into a library.
 pub type SchemaFn = &'static (dyn Fn() -> Value + Send + Sync);
 
-/// Makes an instance of an extension.
+/// Makes an extension for one conversation, and registers it.
 pub type RegisterFn = &'static (dyn Fn(ExtensionApi, Value) -> BoxFuture<'static, Result<()>> + Send + Sync);
 
-/// What is known of an extension before any code of it runs. `#[goondan::extension]` writes it.
+/// Static data that describes an extension before any of its code runs. `#[goondan::extension]` generates it.
 pub struct ExtensionDescriptor {
-    /// The name, which is the identity.
+    /// The name, which identifies the extension.
     pub name: &'static str,
-    /// The first lines of documentation.
+    /// The description, from the first lines of the documentation.
     pub description: &'static str,
-    /// The crate that holds it.
+    /// The crate that contains it.
     pub package: &'static str,
     /// The version of that crate.
     pub version: &'static str,
     /// The version of the contract that it was built for.
     pub api_version: &'static str,
-    /// The middlewares that its attributes declare; `#[init]` may register others.
+    /// The middlewares that attributes declare; `#[init]` may register others.
     pub middlewares: &'static [MiddlewareDescriptor],
-    /// The tools that its attributes declare; `#[init]` may register others.
+    /// The tools that attributes declare; `#[init]` may register others.
     pub tools: &'static [ToolDescriptor],
-    /// The patterns of the events that its attributes subscribe to.
+    /// The patterns of events that attributes subscribe to.
     pub subscriptions: &'static [&'static str],
-    /// What the host must offer for it to run (COMPAT-02, COMPAT-03).
+    /// The capabilities that the extension requires of the host.
+    // COMPAT-02, COMPAT-03
     pub requires: &'static [&'static str],
     /// The JSON Schema of its config.
     pub config_schema: SchemaFn,
-    /// Makes an instance of the extension and registers what it has.
+    /// Makes the extension for one conversation, and registers what it declares.
     pub register: RegisterFn,
 }
 
@@ -61,13 +63,13 @@ pub struct ExtensionDescriptor {
 pub struct MiddlewareDescriptor {
     /// The kind.
     pub kind: MiddlewareKind,
-    /// The function.
+    /// The name of the function.
     pub function: &'static str,
     /// The priority.
     pub priority: i32,
-    /// The extensions that it must be outside of; a `?` at the end marks one that may be missing.
+    /// The extensions whose layers must be inside of this one. A trailing `?` marks one that may be missing.
     pub before: &'static [&'static str],
-    /// The extensions that it must be inside of.
+    /// The extensions whose layers must be outside of this one, in the same notation.
     pub after: &'static [&'static str],
 }
 
@@ -92,9 +94,9 @@ pub struct ToolDescriptor {
     pub name: &'static str,
     /// What the tool does, for the model.
     pub description: &'static str,
-    /// What a call does to the world.
+    /// Whether a call changes anything, and may be repeated.
     pub effect: Effect,
-    /// How long a call may take, if the attribute says so.
+    /// How long a call may take, if the attribute sets it.
     pub timeout: Option<Duration>,
     /// The JSON Schema of the arguments.
     pub parameters: SchemaFn,
@@ -111,13 +113,14 @@ impl fmt::Debug for ToolDescriptor {
     }
 }
 
-/// The entry of an extension in the list of those that are linked into this program.
+/// The entry of an extension in the [`inventory`] of extensions that are linked into this program.
 #[derive(Debug)]
 pub struct LinkedExtension(pub &'static ExtensionDescriptor);
 
 inventory::collect!(LinkedExtension);
 
-/// The extensions that are linked into this program, by name and then by package: the linker promises no order.
+/// Returns the extensions that are linked into this program, sorted by name and then by package, because the linker
+/// guarantees no order.
 pub fn linked() -> Vec<&'static ExtensionDescriptor> {
     let mut all: Vec<_> = inventory::iter::<LinkedExtension>().map(|LinkedExtension(descriptor)| *descriptor).collect();
     all.sort_by_key(|descriptor| (descriptor.name, descriptor.package));

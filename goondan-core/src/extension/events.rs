@@ -1,4 +1,4 @@
-//! Owns the event surface: subscriptions and emissions on the bus of an instance (EVENT-01..08).
+//! Events: subscriptions and emissions on the event bus of an instance.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -8,8 +8,31 @@ use crate::error::{Error, Result};
 use crate::event::{Deliveries, Event, EventArgs, EventHandler};
 use crate::log::Logger;
 
-/// The bus of one conversation: extensions of the same agent process talk over it, and the runtime tells what happens
-/// (EVENT-02, EVENT-06, EVENT-07).
+/// The event bus of one conversation. Returned by [`ExtensionApi::events`](crate::ExtensionApi::events).
+///
+/// Extensions exchange events on it, and the runtime reports there what happens: turns, steps, tool calls. `#[on]`
+/// subscribes a function for the life of the extension; this handle emits, and subscribes at run time.
+///
+/// ```
+/// use goondan::prelude::*;
+///
+/// # struct Cards;
+/// # #[goondan::extension(name = "cards")]
+/// # impl Cards {
+/// #     #[init]
+/// #     fn new() -> Self {
+/// #         Self
+/// #     }
+/// #
+/// /// Reports every finished turn to other extensions.
+/// #[on("turn.completed")]
+/// async fn report(&self, event: &Event, api: &ExtensionApi) -> Result<()> {
+///     api.events().emit("cards.turn", (event.args()[0].clone(),));
+///     Ok(())
+/// }
+/// # }
+/// ```
+// EVENT-02, EVENT-06, EVENT-07
 pub struct EventsApi<'a> {
     host: &'a Arc<dyn ExtensionHost>,
 }
@@ -19,22 +42,24 @@ impl<'a> EventsApi<'a> {
         Self { host }
     }
 
-    /// Calls `handler` for every event that `pattern`, a name or a glob such as `workspace.*`, fits. Handlers run beside
-    /// the turn; one that fails or is slow holds up nobody (EVENT-03).
+    /// Calls `handler` for every event that matches `pattern`, a name or a glob such as `workspace.*`. Handlers run in
+    /// tasks beside the turn: one that fails or is slow delays neither the turn nor other handlers.
     ///
-    /// The subscription ends when what is returned is cancelled or dropped (EVENT-01); [`Subscription::detach`] lets it
-    /// live as long as the extension.
+    /// The subscription ends when the returned [`Subscription`] is cancelled or dropped; [`Subscription::detach`]
+    /// extends it to the life of the extension.
     ///
     /// # Errors
-    /// `E_EVENT_NAME` when `pattern` is not one.
+    /// `E_EVENT_NAME` when `pattern` is not a legal name or glob.
+    // EVENT-01, EVENT-03
     pub fn on(&self, pattern: &str, handler: impl EventHandler) -> Result<Subscription> {
         self.subscribe(pattern, Deliveries::All, handler)
     }
 
-    /// Calls `handler` for the next event that `pattern` fits, once (LEGACY-EVENTS-02).
+    /// Calls `handler` once, for the next event that matches `pattern`.
     ///
     /// # Errors
-    /// `E_EVENT_NAME` when `pattern` is not one.
+    /// `E_EVENT_NAME` when `pattern` is not a legal name or glob.
+    // LEGACY-EVENTS-02
     pub fn once(&self, pattern: &str, handler: impl EventHandler) -> Result<Subscription> {
         self.subscribe(pattern, Deliveries::One, handler)
     }
@@ -44,8 +69,9 @@ impl<'a> EventsApi<'a> {
         Ok(Subscription { host: Some(Arc::downgrade(self.host)), number })
     }
 
-    /// Hands all `args`, a tuple, to every subscription of `name` (EVENT-05). Arguments that cannot be written as JSON are
-    /// reported in the log, and nobody gets the event.
+    /// Sends an event with the arguments `args`, a tuple, to every subscription that matches `name`. If an argument
+    /// cannot be written as JSON, the event is not sent, and an error is logged.
+    // EVENT-05
     pub fn emit(&self, name: &str, args: impl EventArgs) {
         match Event::new(name, args) {
             Ok(event) => self.host.emit(event),
@@ -64,19 +90,20 @@ impl fmt::Debug for EventsApi<'_> {
     }
 }
 
-/// A subscription; it ends when this is dropped.
+/// A subscription to events. Dropping it ends the subscription; [`Subscription::detach`] keeps it.
 #[must_use = "the subscription ends when this is dropped; keep it, or call `detach`"]
 pub struct Subscription {
-    /// Weak, so that an extension that keeps its subscriptions does not keep itself alive.
+    /// Weak, so that an extension that stores its subscriptions does not keep itself alive. `None` once detached.
     host: Option<Weak<dyn ExtensionHost>>,
     number: u64,
 }
 
 impl Subscription {
-    /// Ends the subscription: nothing that is emitted from now on is delivered (EVENT-01).
+    /// Ends the subscription: events that are emitted later are not delivered.
+    // EVENT-01
     pub fn cancel(self) {}
 
-    /// Lets the subscription live as long as the extension.
+    /// Keeps the subscription for the life of the extension.
     pub fn detach(mut self) {
         self.host = None;
     }

@@ -1,4 +1,4 @@
-//! Owns the extension: what it declares, what it registers, and what it is handed to do so.
+//! Extensions: the descriptor that they declare, and the handle through which they register and act.
 
 mod api;
 mod descriptor;

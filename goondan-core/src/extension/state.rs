@@ -1,4 +1,4 @@
-//! Owns the state surface: one JSON value for each extension and instance (STATE-01).
+//! The state of an extension: one JSON value for each extension and instance.
 
 use std::fmt;
 
@@ -9,8 +9,34 @@ use serde_json::Value;
 use super::ExtensionHost;
 use crate::error::{Error, ErrorCode, Result};
 
-/// The state of an extension in one conversation: one value that survives restarts. It is stored when the turn ends
-/// (STATE-06), and belongs to the name of the extension (STATE-03) and to the instance (STATE-04).
+/// The state of an extension in one conversation: one JSON value that survives restarts. Returned by
+/// [`ExtensionApi::state`](crate::ExtensionApi::state).
+///
+/// The state belongs to the name of the extension and to the instance. Changes are stored when the turn ends, or soon
+/// after if no turn runs.
+///
+/// ```
+/// use goondan::prelude::*;
+///
+/// # struct Counter;
+/// # #[goondan::extension(name = "counter")]
+/// # impl Counter {
+/// #     #[init]
+/// #     fn new() -> Self {
+/// #         Self
+/// #     }
+/// #
+/// /// Counts the calls of this tool in this conversation.
+/// #[tool(effect = once)]
+/// async fn count(&self, api: &ExtensionApi) -> Result<u64> {
+///     api.state().update(|count: &mut u64| {
+///         *count += 1;
+///         *count
+///     })
+/// }
+/// # }
+/// ```
+// STATE-01, STATE-03, STATE-04, STATE-06
 pub struct StateApi<'a> {
     host: &'a dyn ExtensionHost,
 }
@@ -20,28 +46,32 @@ impl<'a> StateApi<'a> {
         Self { host }
     }
 
-    /// The state, or `None` when nothing has been stored (STATE-02).
+    /// Returns the state, or `None` if it was never set.
     ///
     /// # Errors
-    /// `E_EXT_STATE` when what is stored is of another shape.
+    /// `E_EXT_STATE` when the stored value cannot be read as `T`.
+    // STATE-02
     pub fn get<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         self.host.state().map(|value| self.read(value)).transpose()
     }
 
-    /// Puts `value` in the place of the state.
+    /// Replaces the state by `value`.
     ///
     /// # Errors
-    /// `E_EXT_STATE` when `value` cannot be written as JSON; the old state is kept (STATE-08).
+    /// `E_EXT_STATE` when `value` cannot be written as JSON; the old state is kept.
+    // STATE-08
     pub fn set<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
         let value = self.write(value)?;
         self.host.update_state(&mut |_| Ok(value.clone()))
     }
 
-    /// Changes the state in one step, and gives what `change` gives: no other handler of this extension comes between
-    /// reading and writing (D-23). Nothing stored reads as the default.
+    /// Changes the state atomically, and returns the output of `change`: no other handler of this extension can change
+    /// the state in between. A state that was never set is passed as its default. `change` runs under a lock: a call of
+    /// this surface inside of it would deadlock.
     ///
     /// # Errors
     /// `E_EXT_STATE` as for [`StateApi::get`] and [`StateApi::set`]; the old state is kept.
+    // D-23
     pub fn update<T: DeserializeOwned + Serialize + Default, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R> {
         let (mut change, mut output) = (Some(change), None);
         self.host.update_state(&mut |value| {
@@ -49,7 +79,7 @@ impl<'a> StateApi<'a> {
             output = change.take().map(|change| change(&mut state));
             self.write(&state)
         })?;
-        output.ok_or_else(|| Error::msg("the host did not ask for the change of the state"))
+        output.ok_or_else(|| Error::msg("the host did not call the change of the state"))
     }
 
     fn read<T: DeserializeOwned>(&self, value: Value) -> Result<T> {

@@ -1,10 +1,10 @@
-//! What `goondan-abi` needs beyond the facade: the traits behind contexts, results that cross, and JSON forms.
+//! What `goondan-abi` uses beyond the facade: the traits behind contexts, remote results, JSON forms.
 //!
-//! Only that crate is meant to name this module.
+//! No other crate should use this module.
 
 mod wire;
 
-/// What contexts and handles are backed by: the runtime, or in a library the tables of its host.
+/// The traits behind contexts and handles, implemented by the runtime, and in a library on the tables of its host.
 pub mod host {
     pub use crate::conversation::host::{ConversationHost, RemoteConversation, Snapshot};
     pub use crate::event::TurnInfo;

@@ -1,4 +1,4 @@
-//! Owns the JSON forms of what crosses whole, for types that have no other JSON form.
+//! JSON forms of types that cross to another binary as a whole and do not implement serde themselves.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl From<WireScope<'_>> for TurnInfo {
     }
 }
 
-/// A tool with what a model is not told.
+/// A tool, with the members that a model is not sent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WireToolItem<'a> {
@@ -90,7 +90,7 @@ impl From<WireToolItem<'_>> for ToolItem {
     }
 }
 
-/// A question to another agent.
+/// A request to another agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WireAgentRequest {

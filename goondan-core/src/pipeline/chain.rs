@@ -1,4 +1,4 @@
-//! Owns the chain: the layers of one kind in their order, around the core.
+//! The chain: all layers of one kind, outermost first, around the core.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,29 +10,29 @@ use crate::error::Result;
 use crate::name::ExtensionName;
 use crate::panic::catch_panics;
 
-/// All middlewares of one kind, outermost first. Built once, run often.
+/// All layers of one kind, outermost first. It is built once for each conversation and reload, and runs many times.
 pub struct Chain<K: Kind> {
     layers: Box<[Arc<dyn Middleware<K>>]>,
-    /// Who each layer is, beside `layers` so that a [`Frame`] needs no type parameter.
+    /// The description of each layer; in its own slice, so that a [`Frame`] needs no type parameter.
     infos: Box<[LayerInfo]>,
 }
 
-/// Who a layer is.
+/// The description of a layer: where it comes from, and what determines its position in the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LayerInfo {
     /// The extension that registered the layer.
     pub extension: ExtensionName,
-    /// What it wraps.
+    /// The kind.
     pub kind: MiddlewareKind,
-    /// The function; empty when it was registered without a name.
+    /// The name of the function; empty if it was registered without a name.
     pub function: Cow<'static, str>,
-    /// The priority that it was registered with.
+    /// The priority; a lower one is further out.
     pub priority: i32,
-    /// The extensions that it must be outside of; a `?` at the end marks one that may be missing.
+    /// The extensions whose layers must be inside of this one. A trailing `?` marks one that may be missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<Cow<'static, str>>,
-    /// The extensions that it must be inside of.
+    /// The extensions whose layers must be outside of this one, in the same notation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Cow<'static, str>>,
 }
@@ -44,13 +44,13 @@ impl LayerInfo {
         Self { extension, kind, function: name, priority, before, after }
     }
 
-    /// The constraints as they were written: the option, and the extension.
+    /// Returns the constraints as they were written: the option, and the extension.
     pub(super) fn constraints(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let before = self.before.iter().map(|name| ("before", &**name));
         before.chain(self.after.iter().map(|name| ("after", &**name)))
     }
 
-    /// The layer as errors name it.
+    /// Returns the name of the layer in errors.
     pub(super) fn hook(&self) -> String {
         match self.function.as_ref() {
             "" => format!("{} middleware", self.kind),
@@ -66,15 +66,16 @@ impl<K: Kind> Chain<K> {
         Self { layers: layers.into(), infos: infos.into() }
     }
 
-    /// Who the layers are, outermost first.
+    /// Returns the descriptions of the layers, outermost first.
     pub fn layers(&self) -> &[LayerInfo] {
         &self.infos
     }
 
-    /// Runs the onion around the core of `host`. A panic of a layer or of the core becomes an error that names it.
+    /// Runs the chain around the core of `host`. A panic of a layer or of the core becomes an error that names it.
     ///
     /// # Errors
-    /// The error of the outermost layer, or of the core when there is no layer (PIPE-24).
+    /// The error of the outermost layer, or of the core if there is no layer.
+    // PIPE-24
     pub async fn run<'a>(&'a self, host: &'a mut K::Host<'a>) -> Result<K::Output> {
         let mut ctx = K::context(host, Frame::new(&self.infos));
         match catch_panics(Next::<K>::new(&self.layers).run(&mut ctx)).await {
@@ -87,8 +88,8 @@ impl<K: Kind> Chain<K> {
     }
 }
 
-/// One layer on the far side of a linkage: its `next` is the core of the host that it is given. The near side frames it
-/// like any other layer, and is the border of its panics.
+/// One layer in a library. Its `next` runs the core of the [`Kind::Host`] that it is run with, which continues the
+/// chain in the host. The host wraps the layer in its own chain, which has the [`Frame`] and catches panics.
 #[doc(hidden)]
 pub struct Layer<K: Kind> {
     middleware: Arc<dyn Middleware<K>>,
@@ -96,7 +97,7 @@ pub struct Layer<K: Kind> {
 }
 
 impl<K: Kind> Layer<K> {
-    /// The layer that `middleware` is.
+    /// A layer of `middleware`.
     pub fn new(info: LayerInfo, middleware: Arc<dyn Middleware<K>>) -> Self {
         Self { middleware, info: [info] }
     }

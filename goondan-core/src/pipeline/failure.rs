@@ -1,4 +1,4 @@
-//! Owns the failure of `next`, and the drafts by which a middleware recovers from it.
+//! The failure of `next`, and the drafts with which a middleware recovers from it.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,8 +8,10 @@ use serde_json::Value;
 use super::{Kind, ToolError};
 use crate::error::Error;
 
-/// What [`Next::catch`](super::Next::catch) gives when an inner layer or the core failed. `?` passes it on unchanged;
-/// [`Failure::recover`] makes a result in its place.
+/// The failure of an inner layer or of the core, returned by [`Next::catch`](super::Next::catch).
+///
+/// `?` passes it on unchanged. [`Failure::recover`] turns it into a result, which is the only way for a middleware to
+/// return a result after `next` failed.
 pub struct Failure<K> {
     error: Error,
     kind: PhantomData<fn() -> K>,
@@ -20,20 +22,21 @@ impl<K: Kind> Failure<K> {
         Self { error, kind: PhantomData }
     }
 
-    /// What went wrong.
+    /// Returns the error.
     pub fn error(&self) -> &Error {
         &self.error
     }
 
-    /// What went wrong, to pass it on in another form.
+    /// Returns the error by value, for example to return it with more context.
     pub fn into_error(self) -> Error {
         self.error
     }
 
-    /// Makes a result in the place of the one that failed (LEGACY-POINTS-05).
+    /// Returns a result that replaces the failure, with the content of `draft`.
     ///
     /// ```
-    /// use goondan_core::{Next, Result, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult};
+    /// use goondan::Result;
+    /// use goondan::middleware::{Next, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult};
     ///
     /// async fn lenient(ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
     ///     match next.catch(ctx).await {
@@ -42,6 +45,7 @@ impl<K: Kind> Failure<K> {
     ///     }
     /// }
     /// ```
+    // LEGACY-POINTS-05
     pub fn recover(self, ctx: &K::Context<'_>, draft: K::Draft) -> K::Output {
         K::recover(self, draft, ctx)
     }
@@ -59,20 +63,21 @@ impl<K: Kind> fmt::Debug for Failure<K> {
     }
 }
 
-/// What a turn middleware answers with when the turn failed.
+/// The result with which a turn middleware replaces a failed turn; see [`Failure::recover`].
 #[derive(Clone, Debug)]
 pub struct TurnDraft {
     pub(super) text: String,
 }
 
 impl TurnDraft {
-    /// An answer in the place of the model's. It is not added to the conversation; emit an append for that.
+    /// The turn ends with the answer `text`. It is not added to the conversation; emit a
+    /// [`MessageEvent::append`](crate::MessageEvent::append) for that.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into() }
     }
 }
 
-/// What a step middleware goes on with when the step failed.
+/// The result with which a step middleware replaces a failed step; see [`Failure::recover`].
 #[derive(Clone, Debug)]
 pub struct StepDraft {
     pub(super) run_another: bool,
@@ -84,25 +89,25 @@ impl StepDraft {
         Self { run_another: false }
     }
 
-    /// The turn goes on with another step.
+    /// The turn continues with another step.
     pub fn run_another() -> Self {
         Self { run_another: true }
     }
 }
 
-/// What a tool-call middleware answers with when the call failed.
+/// The result with which a tool-call middleware replaces a failed call; see [`Failure::recover`].
 #[derive(Clone, Debug)]
 pub struct ToolCallDraft {
     pub(super) outcome: Result<Value, ToolError>,
 }
 
 impl ToolCallDraft {
-    /// An answer in the place of the tool's.
+    /// The call ends with `output`, as if the tool had returned it.
     pub fn output(output: impl Into<Value>) -> Self {
         Self { outcome: Ok(output.into()) }
     }
 
-    /// An error for the model to read.
+    /// The call ends with `error`, which the model reads.
     pub fn error(error: impl Into<ToolError>) -> Self {
         Self { outcome: Err(error.into()) }
     }

@@ -1,4 +1,4 @@
-//! Owns the host frame: the account that the core keeps between two layers of a run.
+//! Tracks one run of a chain: which layer runs, and how far `next` has come.
 
 use std::fmt;
 
@@ -6,22 +6,23 @@ use super::LayerInfo;
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::ExtensionName;
 
-/// How many layers lie outside. Small, because every layer keeps one while its inside runs.
+/// The position of a layer, counted from 0, the outermost one. Small, because every layer stores one while the rest of
+/// the chain runs.
 pub(super) type Depth = u32;
 
-/// The depth of who is no layer.
-const NOBODY: Depth = Depth::MAX;
+/// The depth of the caller of the chain.
+const OUTSIDE: Depth = Depth::MAX;
 
-/// Who runs, and how far `next` has come. Plain numbers in the context, written by [`Next::run`](super::Next::run): a
-/// layer costs two stores and a comparison.
+/// The state of one run of a chain. It is part of the context, and [`Next::run`](super::Next::run) updates it: plain
+/// numbers, so that a layer costs two stores and a comparison.
 ///
-/// Depths count from 0, the outermost layer; the core is the depth behind the innermost one.
+/// The core has the depth after the innermost layer.
 pub struct Frame<'a> {
     layers: &'a [LayerInfo],
     /// The depth whose code runs now.
     running: Depth,
     /// The depth that may be entered next. A depth is entered at most once in a run (NEXT-03).
-    fresh: Depth,
+    next: Depth,
     /// The depth that was left last.
     left: Depth,
     /// Whether that depth failed.
@@ -31,22 +32,22 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// The frame of a run that has not started.
+    /// A frame for a run that has not started.
     pub fn new(layers: &'a [LayerInfo]) -> Self {
-        Self { layers, running: NOBODY, fresh: 0, left: NOBODY, failed: false, panicked: None }
+        Self { layers, running: OUTSIDE, next: 0, left: OUTSIDE, failed: false, panicked: None }
     }
 
-    /// The frame of a run that has come to the one layer `layers`.
+    /// A frame for a run in which the one layer of `layers` runs already.
     pub(super) fn inside(layers: &'a [LayerInfo; 1]) -> Self {
-        Self { running: 0, fresh: 1, ..Self::new(layers) }
+        Self { running: 0, next: 1, ..Self::new(layers) }
     }
 
-    /// The extension whose layer runs; none in the core.
+    /// Returns the extension whose layer runs, or `None` in the core.
     pub(crate) fn extension(&self) -> Option<&ExtensionName> {
         Some(&self.layer(self.running)?.extension)
     }
 
-    /// The layer whose code panicked; none when it was the core.
+    /// Returns the layer whose code panicked, or `None` if it was the core.
     pub(super) fn panicking(&self) -> Option<&'a LayerInfo> {
         self.layer(self.panicked?)
     }
@@ -55,41 +56,43 @@ impl<'a> Frame<'a> {
         self.layers.get(depth as usize)
     }
 
-    /// The depth that has so many layers inside of it, itself included.
+    /// Returns the depth of the outermost one of the `inside` innermost layers.
     fn depth(&self, inside: usize) -> Depth {
-        // An agent has far fewer layers than would not fit; a `next` of a longer chain is refused by `enter`.
+        // A chain has far fewer layers than `Depth` can count. A `next` of a longer chain than this wraps around, and
+        // `enter` refuses it.
         self.layers.len().wrapping_sub(inside) as Depth
     }
 
-    /// Notes that the layer runs that is the first of the `inside` ones, or the core when there are none, and tells who ran
-    /// before.
+    /// Records that the outermost one of the `inside` innermost layers runs, or the core if `inside` is 0. Returns the
+    /// depth that ran before.
     ///
     /// # Errors
     /// `E_EXT_NEXT` when that depth was entered before (NEXT-03).
     #[inline]
     pub(super) fn enter(&mut self, inside: usize) -> Result<Depth> {
         let depth = self.depth(inside);
-        if depth != self.fresh {
+        if depth != self.next {
             return Err(
                 self.misuse("ran `next` a second time", "run `next` once; to retry, return `Error::retry_after`")
             );
         }
-        self.fresh = depth + 1;
+        self.next = depth + 1;
         Ok(std::mem::replace(&mut self.running, depth))
     }
 
-    /// Notes that what the layer at `outer` ran inside of it did not come to its end.
+    /// Records that the rest of the chain, run by the layer at `outer`, was dropped before its end.
     #[inline]
     pub(super) fn abandon(&mut self, outer: Depth) {
-        // Unwinding passes the innermost layer first: the one to blame.
+        // Unwinding passes the innermost layer first: the one that panicked.
         if std::thread::panicking() {
             self.panicked.get_or_insert(self.running);
         }
         self.running = outer;
     }
 
-    /// Notes that what [`Frame::enter`] noted ended and `outer` runs again, and judges the result: a success must rest on the depth below
-    /// having ended (NEXT-01), and a failure of its own gets the layer's name.
+    /// Records that the layer of the matching [`Frame::enter`] returned, and that `outer` runs again. Returns the
+    /// result, checked: a layer may succeed only if its `next` ended (NEXT-01), and an error that a layer did not get
+    /// from `next` is given its name.
     #[inline]
     pub(super) fn leave<T>(&mut self, inside: usize, outer: Depth, result: Result<T>) -> Result<T> {
         let depth = self.depth(inside);
@@ -98,21 +101,21 @@ impl<'a> Frame<'a> {
         self.running = outer;
         self.left = depth;
         self.failed = result.is_err();
-        // Nearly always, and the way that every layer pays for.
+        // The common case, which every layer pays for.
         if result.is_ok() && (next_ended || inside == 0) {
             return result;
         }
-        self.judge(depth, next_ended, next_failed, result)
+        self.check(depth, next_ended, next_failed, result)
     }
 
     #[cold]
-    fn judge<T>(&mut self, depth: Depth, next_ended: bool, next_failed: bool, result: Result<T>) -> Result<T> {
+    fn check<T>(&mut self, depth: Depth, next_ended: bool, next_failed: bool, result: Result<T>) -> Result<T> {
         match (&result, self.layer(depth)) {
             (Ok(_), Some(layer)) if !next_ended => {
                 self.failed = true;
-                Err(unrun(layer))
+                Err(next_not_run(layer))
             }
-            (Err(_), Some(layer)) if !next_failed => result.map_err(|error| named(error, layer)),
+            (Err(_), Some(layer)) if !next_failed => result.map_err(|error| at_layer(error, layer)),
             _ => result,
         }
     }
@@ -127,14 +130,14 @@ impl<'a> Frame<'a> {
 }
 
 #[cold]
-fn named(error: Error, layer: &LayerInfo) -> Error {
+fn at_layer(error: Error, layer: &LayerInfo) -> Error {
     error.at(&layer.extension, layer.hook())
 }
 
 #[cold]
-fn unrun(layer: &LayerInfo) -> Error {
-    let why = "gave a result without running `next` to its end";
-    misuse(layer, why, "return what `next.run(ctx).await` gave in this run")
+fn next_not_run(layer: &LayerInfo) -> Error {
+    let why = "returned a result without running `next` to its end";
+    misuse(layer, why, "return the result of `next.run(ctx).await` of this run")
 }
 
 fn misuse(layer: &LayerInfo, why: &str, suggestion: &'static str) -> Error {

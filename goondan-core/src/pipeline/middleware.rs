@@ -1,4 +1,4 @@
-//! Owns the kinds of middleware and the trait that a middleware implements.
+//! The kinds of middleware, and the trait that a middleware implements.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,20 +13,24 @@ use crate::error::Result;
 use crate::pipeline::host::{StepHost, ToolCallHost, TurnHost};
 use crate::pipeline::{StepContext, ToolCallContext, TurnContext};
 
-/// One of the three kinds of middleware, as a value (API-05).
+/// One of the three kinds of middleware, as a value.
+// API-05
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MiddlewareKind {
-    /// Around the whole handling of one input event (PIPE-06).
+    /// Around the whole handling of one input event.
+    // PIPE-06
     Turn,
-    /// Around one model call and the tool calls that it triggers (PIPE-07).
+    /// Around one model call and the tool calls that it asks for.
+    // PIPE-07
     Step,
-    /// Around one tool call (PIPE-08).
+    /// Around one tool call.
+    // PIPE-08
     ToolCall,
 }
 
 impl MiddlewareKind {
-    /// The kind as it stands in `#[middleware(…)]`.
+    /// Returns the kind as it is written in `#[middleware(…)]`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Turn => "turn",
@@ -42,15 +46,16 @@ impl fmt::Display for MiddlewareKind {
     }
 }
 
-/// A kind of middleware, as a type: [`Turn`], [`Step`] or [`ToolCall`]. There are no others (API-05).
+/// A kind of middleware, as a type: [`Turn`], [`Step`] or [`ToolCall`]. The trait is sealed: there are no other kinds.
+// API-05
 pub trait Kind: sealed::Sealed + Sized + Send + Sync + 'static {
-    /// What a middleware of this kind sees.
+    /// The context of a middleware of this kind.
     type Context<'a>: Send;
-    /// What a run of this kind gives.
+    /// The result of a run of this kind.
     type Output: Crossing;
-    /// What a middleware may put in the place of an output when `next` failed.
+    /// What a middleware recovers with when `next` failed.
     type Draft: Send;
-    /// What stands behind a context of this kind.
+    /// The implementation behind a context of this kind.
     #[doc(hidden)]
     type Host<'a>: ?Sized + Send + 'a;
 
@@ -77,7 +82,7 @@ mod sealed {
 #[derive(Clone, Copy, Debug)]
 pub struct Turn;
 
-/// The kind of middleware around one model call and the tool calls that it triggers.
+/// The kind of middleware around one model call and the tool calls that it asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct Step;
 
@@ -97,7 +102,7 @@ pub enum AnyMiddleware {
 }
 
 impl AnyMiddleware {
-    /// The kind as a value.
+    /// Returns the kind as a value.
     pub fn kind(&self) -> MiddlewareKind {
         match self {
             Self::Turn(_) => MiddlewareKind::Turn,
@@ -149,10 +154,11 @@ kind!(Turn, TurnContext, TurnResult, TurnDraft, TurnHost);
 kind!(Step, StepContext, StepResult, StepDraft, StepHost);
 kind!(ToolCall, ToolCallContext, ToolCallResult, ToolCallDraft, ToolCallHost);
 
-/// One layer of the onion. `#[middleware]` writes implementations; by hand it looks like this:
+/// A middleware of the kind `K`. `#[middleware]` generates implementations; by hand one looks like this:
 ///
 /// ```
-/// use goondan_core::{BoxFuture, Middleware, Next, Result, Step, StepContext, StepResult};
+/// use goondan::middleware::{Middleware, Next, Step, StepContext, StepResult};
+/// use goondan::{BoxFuture, Result};
 ///
 /// struct Counting;
 ///
@@ -171,48 +177,58 @@ kind!(ToolCall, ToolCallContext, ToolCallResult, ToolCallDraft, ToolCallHost);
 /// }
 /// ```
 pub trait Middleware<K: Kind>: Send + Sync + 'static {
-    /// Runs the layer: what comes before `next.run(ctx)` is its pre phase, what comes after its post phase (PIPE-04).
+    /// Runs the layer: its code before `next.run(ctx)`, the rest of the chain, and its code afterwards.
+    // PIPE-04
     fn handle<'a>(&'a self, ctx: &'a mut K::Context<'_>, next: Next<'a, K>) -> BoxFuture<'a, Result<K::Output>>;
 }
 
-/// How a middleware is registered.
+/// The options of a middleware: its priority, its name, and constraints on its position in the chain.
+///
+/// ```
+/// use goondan::middleware::Options;
+///
+/// let options = Options::priority(-10).named("audit").before("retry?");
+/// assert_eq!(options.priority, -10);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Options {
-    /// The lower, the further out; 0 unless said otherwise (API-09, ORDER-06).
+    /// The lower, the further out. Defaults to 0.
+    // API-09, ORDER-06
     #[serde(skip)]
     pub priority: i32,
-    /// What errors and `order` call the middleware; `#[middleware]` takes the function's name.
+    /// The name of the middleware in errors and in `goondan order`. `#[middleware]` sets the name of the function.
     pub name: Cow<'static, str>,
-    /// The extensions whose layers of this kind are to lie inside of this one, whatever the priorities (ORDER-11). An agent
-    /// without such an extension is refused, unless the name ends in `?`.
+    /// The extensions whose layers of this kind must be inside of this one, whatever the priorities. An agent without
+    /// such an extension is an error, unless the name ends in `?`.
+    // ORDER-11
     pub before: Vec<Cow<'static, str>>,
-    /// The extensions whose layers of this kind are to lie outside of this one, in the same way.
+    /// The extensions whose layers of this kind must be outside of this one, in the same way.
     pub after: Vec<Cow<'static, str>>,
 }
 
 impl Options {
-    /// The defaults with another priority.
+    /// Returns the defaults with `priority`.
     pub fn priority(priority: i32) -> Self {
         Self { priority, ..Self::default() }
     }
 
-    /// The same with a name.
+    /// Sets the name.
     #[must_use]
     pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The same, further out than `extension`: see [`Options::before`](field@Options::before).
+    /// Requires the layer to be further out than `extension`: see [`Options::before`](field@Options::before).
     #[must_use]
     pub fn before(mut self, extension: impl Into<Cow<'static, str>>) -> Self {
         self.before.push(extension.into());
         self
     }
 
-    /// The same, further in than `extension`: see [`Options::after`](field@Options::after).
+    /// Requires the layer to be further in than `extension`: see [`Options::after`](field@Options::after).
     #[must_use]
     pub fn after(mut self, extension: impl Into<Cow<'static, str>>) -> Self {
         self.after.push(extension.into());

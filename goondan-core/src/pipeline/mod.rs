@@ -1,4 +1,8 @@
-//! Owns the pipeline: three kinds of middleware, each kind an onion around its core.
+//! The pipeline: three kinds of middleware, and for each kind a chain of layers around its core.
+//!
+//! A [`Chain`] runs its layers with a context of its kind. Each layer gets the rest of the chain as [`Next`], and a
+//! [`Frame`] in the context checks that every layer runs it once. The innermost `next` runs the core, which the
+//! [`host`] of the context implements.
 
 mod chain;
 pub mod context;

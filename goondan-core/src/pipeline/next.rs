@@ -1,4 +1,4 @@
-//! Owns `next`: the rest of the onion, to be run once.
+//! `next`: the rest of the chain, which a layer runs once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,36 @@ use super::frame::Depth;
 use super::{Failure, Kind, Middleware};
 use crate::error::Result;
 
-/// The rest of the chain, as one middleware sees it. Running it consumes it, so a second run does not compile (NEXT-03).
+/// The rest of the chain: the layers inside of a middleware, and the core. Every middleware takes it as a parameter,
+/// and must run it to its end to return a result.
+///
+/// Code before [`Next::run`] sees the context first, code after it sees the result of the inner layers and may change
+/// it. Running `next` consumes it, so a second run does not compile. To run a step or a tool call again, return
+/// [`Error::retry_after`](crate::Error::retry_after); to refuse to run it, return any other error.
+///
+/// ```
+/// use goondan::prelude::*;
+///
+/// # struct Audit;
+/// # #[goondan::extension(name = "audit")]
+/// # impl Audit {
+/// #     #[init]
+/// #     fn new() -> Self {
+/// #         Self
+/// #     }
+/// #
+/// #[middleware(toolCall)]
+/// async fn guard(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+///     if ctx.tool_name() == "shell__run" {
+///         return Err(Error::msg("no shell in this conversation"));
+///     }
+///     let result = next.run(ctx).await?;
+///     tracing::info!(tool = ctx.tool_name(), status = ?result.status(), "a tool was called");
+///     Ok(result)
+/// }
+/// # }
+/// ```
+// NEXT-03
 pub struct Next<'a, K: Kind> {
     /// The layers inside, outermost first.
     rest: &'a [Arc<dyn Middleware<K>>],
@@ -18,55 +47,55 @@ impl<'a, K: Kind> Next<'a, K> {
         Self { rest }
     }
 
-    /// Runs the inner layers and the core, and gives their result (NEXT-04, NEXT-05).
+    /// Runs the inner layers and the core, and returns their result.
     ///
     /// # Errors
-    /// The failure of an inner layer or of the core (NEXT-06). To recover from it, run [`Next::catch`] instead.
-    // Not an `async fn`, which would keep its arguments twice: as they came, and as they are used. Every layer holds such a
-    // future, and small ones are cheaper to allocate.
+    /// The failure of an inner layer or of the core. To recover from it, call [`Next::catch`] instead.
+    // NEXT-04, NEXT-05, NEXT-06
+    // Not an `async fn`, which would store its arguments twice: as they were passed, and as they are used. Every layer
+    // boxes such a future, and small ones are cheaper to allocate.
     pub fn run(self, ctx: &mut K::Context<'_>) -> impl Future<Output = Result<K::Output>> + Send {
         let Self { rest } = self;
-        let mut inside = Inside::<K> { ctx, outer: None };
+        let mut inner = InnerRun::<K> { ctx, outer: None };
         async move {
-            let outer = K::frame(inside.ctx).enter(rest.len())?;
-            inside.outer = Some(outer);
+            let outer = K::frame(inner.ctx).enter(rest.len())?;
+            inner.outer = Some(outer);
             let result = match rest.split_first() {
-                Some((layer, rest)) => layer.handle(&mut *inside.ctx, Self { rest }).await,
-                None => K::run_core(&mut *inside.ctx).await,
+                Some((layer, rest)) => layer.handle(&mut *inner.ctx, Self { rest }).await,
+                None => K::run_core(&mut *inner.ctx).await,
             };
-            inside.left(rest.len(), result)
+            inner.end(rest.len(), result)
         }
     }
 
-    /// Runs the inner layers and the core like [`Next::run`], and catches their failure, from which a result may be made
-    /// with [`Failure::recover`].
+    /// Runs the inner layers and the core like [`Next::run`], but returns a failure from which the middleware can
+    /// recover with [`Failure::recover`].
     ///
     /// # Errors
-    /// The failure; `?` passes it on.
+    /// The failure of an inner layer or of the core.
     pub async fn catch(self, ctx: &mut K::Context<'_>) -> Result<K::Output, Failure<K>> {
         self.run(ctx).await.map_err(Failure::new)
     }
 }
 
-/// While the inside runs: if it does not come to its end, because its future is dropped or it panics, the run goes back
-/// to the outer layer all the same.
-struct Inside<'c, 'a, K: Kind> {
+/// Guards the frame while the inner layers run: if their future is dropped or panics, `outer` runs again.
+struct InnerRun<'c, 'a, K: Kind> {
     ctx: &'c mut K::Context<'a>,
-    /// Who runs after it; `None` before the inside has begun, and once it has ended.
+    /// The depth that runs afterwards; `None` before the inner layers were entered, and once they have returned.
     outer: Option<Depth>,
 }
 
-impl<K: Kind> Inside<'_, '_, K> {
+impl<K: Kind> InnerRun<'_, '_, K> {
     #[inline]
-    fn left(&mut self, inner: usize, result: Result<K::Output>) -> Result<K::Output> {
+    fn end(&mut self, inside: usize, result: Result<K::Output>) -> Result<K::Output> {
         match self.outer.take() {
-            Some(outer) => K::frame(self.ctx).leave(inner, outer, result),
+            Some(outer) => K::frame(self.ctx).leave(inside, outer, result),
             None => result,
         }
     }
 }
 
-impl<K: Kind> Drop for Inside<'_, '_, K> {
+impl<K: Kind> Drop for InnerRun<'_, '_, K> {
     fn drop(&mut self) {
         if let Some(outer) = self.outer {
             K::frame(self.ctx).abandon(outer);

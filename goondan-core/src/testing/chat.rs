@@ -1,4 +1,4 @@
-//! Owns the chat: the conversation under test, and the way to all that it leaves behind.
+//! The chat: the conversation under test, and access to its records.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::log::Log;
+use super::log::LogCapture;
 use super::model::Recording;
-use super::probe::Listener;
+use super::probe::ProbeHandle;
 use super::request::transcript;
 use super::{ChatBuilder, LogLine, RecordedRequest};
 use crate::agent::{Agent, Instance};
@@ -19,35 +19,35 @@ use crate::event::{AgentEvent, Event, EventArgs, EventPattern};
 use crate::extension::Extension;
 use crate::pipeline::{ToolCallResult, TurnResult};
 
-/// How long handlers of events may take before a test goes on without them; as at the end of a turn.
+/// How long a test waits for event handlers; the same as at the end of a turn.
 const HANDLERS_LIMIT: Duration = Duration::from_secs(5);
 
-/// A conversation with the extensions under test. Begun by [`ChatBuilder::start`]; see the [module](super) for an example.
+/// A conversation with the extensions under test, returned by [`ChatBuilder::start`]. The [module](super) has an example.
 ///
-/// What it recorded stays until it is dropped, also over [`Chat::restart`].
+/// Its records are kept until it is dropped, also across [`Chat::restart`].
 pub struct Chat {
     pub(super) agent: Agent,
     pub(super) instance: Instance,
     pub(super) recording: Arc<Recording>,
-    pub(super) listener: Listener,
-    pub(super) log: Log,
+    pub(super) probe: ProbeHandle,
+    pub(super) log: LogCapture,
 }
 
 impl Chat {
     /// The key of the conversation.
     pub(super) const KEY: &str = "test";
 
-    /// Starts to describe a chat with the extension `E`.
+    /// Returns a builder for a chat with the extension `E`.
     pub fn with<E: Extension>(config: Value) -> ChatBuilder {
         Self::builder().with::<E>(config)
     }
 
-    /// Starts to describe a chat without extensions.
+    /// Returns a builder for a chat without extensions.
     pub fn builder() -> ChatBuilder {
         ChatBuilder::new()
     }
 
-    /// Says something, which is one turn. All events of the turn are handled when this returns.
+    /// Runs one turn with `input`. All events of the turn are handled when this returns.
     ///
     /// # Errors
     /// As [`Instance::run`].
@@ -55,15 +55,16 @@ impl Chat {
         self.instance.run(input).await
     }
 
-    /// Lets the model call one tool, and then end the turn; the script waits meanwhile. The call takes the way of every
-    /// call: catalog, middlewares, validation. What comes back is what the model gets, be it an answer or an error.
+    /// Runs one turn in which the model calls one tool and then ends; its script is not advanced. The call is run like
+    /// every tool call: catalog, middlewares, validation. Returns the result that the model is sent, an output or an
+    /// error.
     ///
     /// ```
-    /// use goondan_core::testing::Chat;
-    /// use serde_json::json;
+    /// use goondan::json;
+    /// use goondan::testing::Chat;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> goondan_core::Result<()> {
+    /// # async fn main() -> goondan::Result<()> {
     /// let mut chat = Chat::builder().start().await?;
     /// let result = chat.call("notes__add", json!({ "text": "milk" })).await?;
     /// assert_eq!(result.error().and_then(|error| error.code.as_deref()), Some("E_TOOL_NOT_IN_CATALOG"));
@@ -72,22 +73,22 @@ impl Chat {
     /// ```
     ///
     /// # Errors
-    /// As [`Chat::say`]; `E_EXT_RUNTIME` when `args` cannot be written as JSON, or when a middleware kept the step from
-    /// its end, so that the call has no result.
+    /// As [`Chat::say`]; `E_EXT_RUNTIME` when `args` cannot be written as JSON, or when the call has no result because
+    /// the step did not end.
     pub async fn call(&mut self, tool: &str, args: impl Serialize) -> Result<ToolCallResult> {
         let call = self.recording.call(tool, serde_json::to_value(args)?);
         self.instance.run(format!("call {tool}")).await?;
-        let result = self.listener.heard().take_result(call.id());
+        let result = self.probe.records().take_result(call.id());
         result.ok_or_else(|| Error::msg(format!("the step ended without a result of `{tool}`")))
     }
 
     /// Emits an event on the bus of the conversation, as another extension would, and waits until it is handled.
     ///
     /// ```
-    /// use goondan_core::testing::Chat;
+    /// use goondan::testing::Chat;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> goondan_core::Result<()> {
+    /// # async fn main() -> goondan::Result<()> {
     /// let chat = Chat::builder().start().await?;
     /// chat.emit("note.added", ("milk", 3)).await?;
     /// assert_eq!(chat.events("note.*")[0].args()[1], 3);
@@ -104,55 +105,55 @@ impl Chat {
         Ok(())
     }
 
-    /// What the model was sent so far, request by request.
+    /// Returns the requests that the model was sent so far.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.recording.requests()
     }
 
-    /// What the model was sent last.
+    /// Returns the last request that the model was sent.
     ///
     /// # Panics
-    /// When the model was not asked yet.
+    /// When the model was not called yet.
     pub fn last_request(&self) -> RecordedRequest {
         #[expect(clippy::expect_used, reason = "an assertion for tests, and documented")]
-        self.requests().pop().expect("the model was asked at least once")
+        self.requests().pop().expect("the model was called at least once")
     }
 
-    /// The messages of the conversation, oldest first; none once it is closed.
+    /// Returns the messages of the conversation, oldest first; none once it is closed.
     pub async fn messages(&self) -> Vec<Arc<Message>> {
         self.instance.messages().await.unwrap_or_default()
     }
 
-    /// The messages as lines such as `user: hello`, oldest first. Tool calls stand in brackets:
+    /// Returns the messages as lines such as `user: hello`, oldest first. Tool calls are in brackets:
     /// `assistant: [notes__add {"text":"milk"}]`.
     pub async fn transcript(&self) -> Vec<String> {
         transcript(self.messages().await.iter().map(|message| message.data()))
     }
 
-    /// The events that were emitted so far and that `pattern`, a name or a glob such as `turn.*`, fits. Those of
-    /// extensions and of the runtime are among them, from the first `#[init]` on.
+    /// Returns the events so far that match `pattern`, a name or a glob such as `turn.*`: those of extensions and of
+    /// the runtime, from the first `#[init]` on.
     ///
     /// # Panics
-    /// When `pattern` is not one.
+    /// When `pattern` is not a legal name or glob.
     pub fn events(&self, pattern: &str) -> Vec<Event> {
         #[expect(clippy::expect_used, reason = "an assertion for tests, and documented")]
         let pattern: EventPattern = pattern.parse().expect("a name or a pattern of events");
-        self.listener.heard().events(&pattern)
+        self.probe.records().events(&pattern)
     }
 
-    /// What was logged so far, by extensions and by the runtime; see [`LogLine`] for what is heard.
+    /// Returns the lines that extensions and the runtime logged so far; see [`LogLine`] for which lines are recorded.
     pub fn logs(&self) -> Vec<LogLine> {
         self.log.lines()
     }
 
-    /// Closes the conversation and opens it anew over the same store, as a restart of the program does. Extensions clean
-    /// up, and are then made and registered again; history and state must survive.
+    /// Closes the conversation and opens it again with the same store, as a restart of the program does. Extensions are
+    /// cleaned up, made and registered again; history and state must survive.
     ///
     /// ```
-    /// use goondan_core::testing::Chat;
+    /// use goondan::testing::Chat;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> goondan_core::Result<()> {
+    /// # async fn main() -> goondan::Result<()> {
     /// let mut chat = Chat::builder().start().await?;
     /// chat.say("hello").await?;
     /// chat.restart().await?;
@@ -169,7 +170,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Closes the conversation: extensions clean up, and their state is stored. What was recorded can still be looked at.
+    /// Closes the conversation: extensions are cleaned up, and their state is stored. The records stay readable.
     ///
     /// # Errors
     /// As [`Instance::close`].
@@ -177,12 +178,12 @@ impl Chat {
         self.instance.close().await
     }
 
-    /// The conversation itself, for example to stream or to cancel a turn.
+    /// Returns the instance, for example to stream or to cancel a turn.
     pub fn instance(&self) -> &Instance {
         &self.instance
     }
 
-    /// The agent, for example to put it into a router.
+    /// Returns the agent, for example to add it to a router.
     pub fn agent(&self) -> &Agent {
         &self.agent
     }

@@ -1,27 +1,31 @@
-//! Owns the harness for tests of extensions: a conversation with a scripted model, and all that it leaves behind (TEST-01).
+//! A harness for tests of extensions: a conversation with a scripted model, and a record of everything that happens in
+//! it.
 //!
-//! A [`Chat`] is one conversation of an agent that has the extensions under test. It runs as in a program, on a memory
-//! store and without network; afterwards the test looks at what the model was sent, what the conversation holds, what was
-//! emitted, and what was logged.
+//! A [`Chat`] is one conversation of an agent with the extensions under test. It runs as in a program, with an
+//! in-memory store and without network. Afterwards the test inspects what the model was sent, what the conversation
+//! contains, what was emitted, and what was logged.
 //!
 //! ```
-//! # use goondan_core::{API_VERSION, Extension, ExtensionDescriptor};
-//! # struct Notes;
-//! # impl Extension for Notes {
-//! #     const DESCRIPTOR: &'static ExtensionDescriptor = &ExtensionDescriptor {
-//! #         name: "notes", description: "", package: "", version: "", api_version: API_VERSION, middlewares: &[],
-//! #         tools: &[], subscriptions: &[], requires: &[], config_schema: &|| true.into(),
-//! #         register: &|api, _| Box::pin(async move { api.logger().info("ready"); Ok(()) }),
-//! #     };
-//! # }
-//! use goondan_core::ScriptItem;
-//! use goondan_core::testing::Chat;
-//! use serde_json::json;
+//! use goondan::prelude::*;
+//! use goondan::testing::Chat;
+//! use goondan::json;
+//! use goondan::model::ScriptItem;
+//!
+//! struct Notes;
+//!
+//! #[goondan::extension(name = "notes")]
+//! impl Notes {
+//!     #[init]
+//!     fn new(api: ExtensionApi) -> Self {
+//!         api.logger().info("ready");
+//!         Self
+//!     }
+//! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> goondan_core::Result<()> {
+//! # async fn main() -> goondan::Result<()> {
 //! // In an `async fn` under `#[tokio::test]`:
-//! let chat = Chat::with::<Notes>(json!({ "limit": 5 })).script([ScriptItem::say("hi")]).start().await?;
+//! let chat = Chat::with::<Notes>(json!({})).script([ScriptItem::say("hi")]).start().await?;
 //! let turn = chat.say("hello").await?;
 //! assert_eq!(turn.text(), "hi");
 //! assert_eq!(chat.last_request().transcript(), ["user: hello"]);
@@ -32,11 +36,10 @@
 //! # }
 //! ```
 //!
-//! A crate of extensions asks for it in its `[dev-dependencies]`: `goondan = { version = "…", features = ["testing"] }`.
-//!
-//! # Layout
-//! `setup`: what a chat is made of · `chat` · what is looked at afterwards: `request`, which `model` records, `log`, and what
-//! the `probe` hears · [`time`]: the clock.
+//! A crate of extensions enables it in its `[dev-dependencies]`: `goondan = { version = "…", features = ["testing"] }`.
+
+// Layout: `setup` builds a `chat`. Its records are `request`, which `model` writes, `log`, and the events and tool
+// results of `probe`. `time` is the clock. TEST-01.
 
 mod chat;
 mod log;
@@ -52,12 +55,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use chat::Chat;
 #[cfg(test)]
-pub(crate) use log::Log;
+pub(crate) use log::LogCapture;
 pub use log::LogLine;
 pub use request::RecordedRequest;
 pub use setup::ChatBuilder;
 
-/// A record stays readable after an assertion failed elsewhere.
+/// Locks a record. A failed assertion elsewhere may have poisoned it, and it stays readable.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Owns the record of what the model is sent, and the answers that take the place of its own.
+//! Records the requests of the model, and answers for it while a test calls a tool.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,55 +14,55 @@ use crate::pipeline::ToolRequest;
 /// A model whose requests are recorded.
 pub(super) struct Recording {
     model: Box<dyn Model>,
-    /// Answers in the place of `model`, while a [`ScriptedCall`] lives.
-    instead: Mutex<Option<Arc<ScriptedModel>>>,
+    /// Answers instead of `model` while an [`InjectedCall`] exists.
+    replacement: Mutex<Option<Arc<ScriptedModel>>>,
     requests: Mutex<Vec<RecordedRequest>>,
 }
 
-/// The agent's side of a [`Recording`].
+/// The model that the agent is built with. It records in a [`Recording`].
 pub(super) struct RecordedModel(Arc<Recording>);
 
-/// One tool call that the model makes; when this is dropped, the model answers for itself again.
-pub(super) struct ScriptedCall<'a> {
+/// A tool call that the model makes next. Once this is dropped, the model answers itself again.
+pub(super) struct InjectedCall<'a> {
     recording: &'a Recording,
     id: ToolCallId,
 }
 
 impl Recording {
     pub(super) fn of(model: Box<dyn Model>) -> Arc<Self> {
-        Arc::new(Self { model, instead: Mutex::default(), requests: Mutex::default() })
+        Arc::new(Self { model, replacement: Mutex::default(), requests: Mutex::default() })
     }
 
     pub(super) fn requests(&self) -> Vec<RecordedRequest> {
         lock(&self.requests).clone()
     }
 
-    /// Lets the model call `tool`, and then have nothing to do.
-    pub(super) fn call(&self, tool: &str, args: Value) -> ScriptedCall<'_> {
+    /// Makes the model call `tool` next, and then end the turn.
+    pub(super) fn call(&self, tool: &str, args: Value) -> InjectedCall<'_> {
         let id = ToolCallId::random();
         let request = ToolRequest { id: id.clone(), name: tool.to_owned(), args };
         let call = ModelResponse { tool_calls: vec![request], ..ModelResponse::default() };
         let script = [ScriptItem::raw(call), ScriptItem::say("done").repeat()];
-        *lock(&self.instead) = Some(Arc::new(ScriptedModel::new(script)));
-        ScriptedCall { recording: self, id }
+        *lock(&self.replacement) = Some(Arc::new(ScriptedModel::new(script)));
+        InjectedCall { recording: self, id }
     }
 
-    /// Notes a request, and says who answers it in the place of the model.
-    fn note(&self, request: &ModelRequest<'_>) -> Option<Arc<ScriptedModel>> {
+    /// Records a request, and returns the script that answers it instead of the model, if any.
+    fn record(&self, request: &ModelRequest<'_>) -> Option<Arc<ScriptedModel>> {
         lock(&self.requests).push(RecordedRequest::of(request));
-        lock(&self.instead).clone()
+        lock(&self.replacement).clone()
     }
 }
 
-impl ScriptedCall<'_> {
+impl InjectedCall<'_> {
     pub(super) fn id(&self) -> &ToolCallId {
         &self.id
     }
 }
 
-impl Drop for ScriptedCall<'_> {
+impl Drop for InjectedCall<'_> {
     fn drop(&mut self) {
-        *lock(&self.recording.instead) = None;
+        *lock(&self.recording.replacement) = None;
     }
 }
 
@@ -74,7 +74,7 @@ impl RecordedModel {
 
 impl Model for RecordedModel {
     fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
-        match self.0.note(&request) {
+        match self.0.record(&request) {
             Some(script) => Box::pin(async move { script.generate(request).await }),
             None => self.0.model.generate(request),
         }
@@ -85,7 +85,7 @@ impl Model for RecordedModel {
         request: ModelRequest<'a>,
         text: &'a (dyn Fn(&str) + Sync),
     ) -> BoxFuture<'a, Result<ModelResponse>> {
-        match self.0.note(&request) {
+        match self.0.record(&request) {
             Some(script) => Box::pin(async move { script.stream(request, text).await }),
             None => self.0.model.stream(request, text),
         }

@@ -1,4 +1,4 @@
-//! Owns the ears of a chat: an extension that hears every event and every tool result, and changes nothing.
+//! Test extension that records every event and tool result, and changes nothing.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -11,10 +11,9 @@ use crate::error::{Error, Result};
 use crate::event::{Event, EventPattern, ExtensionCleanup};
 use crate::extension::{API_VERSION, Extension, ExtensionApi, ExtensionDescriptor};
 use crate::name::ToolCallId;
-use crate::pipeline::StepContext;
-use crate::pipeline::{Middleware, Next, Options, Step, StepResult, ToolCallResult};
+use crate::pipeline::{Middleware, Next, Options, Step, StepContext, StepResult, ToolCallResult};
 
-/// The extension. Its config is the number of the [`Listener`] that it hears for.
+/// The extension. Its config is the number of the [`ProbeHandle`] that it records for.
 pub(super) struct Probe;
 
 const NAME: &str = "goondan-testing";
@@ -22,7 +21,7 @@ const NAME: &str = "goondan-testing";
 impl Extension for Probe {
     const DESCRIPTOR: &'static ExtensionDescriptor = &ExtensionDescriptor {
         name: NAME,
-        description: "Hears what happens, for tests.",
+        description: "Records what happens, for tests.",
         package: env!("CARGO_PKG_NAME"),
         version: env!("CARGO_PKG_VERSION"),
         api_version: API_VERSION,
@@ -37,66 +36,66 @@ impl Extension for Probe {
 
 fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
     let number = config.as_u64().unwrap_or_default();
-    let heard = lock(&LISTENERS).heard.get(&number).and_then(Weak::upgrade);
-    let heard = heard.ok_or_else(|| Error::msg("the chat that this extension hears for is gone"))?;
-    // The outermost layer: what it sees is what the model gets.
-    api.pipeline().register(Step, KeepResults(Arc::clone(&heard)), Options::priority(i32::MIN).named("probe"))?;
-    let keep = move |event: Event| {
-        heard.keep_event(event);
+    let records = lock(&PROBES).records.get(&number).and_then(Weak::upgrade);
+    let records = records.ok_or_else(|| Error::msg("the chat that this extension records for was dropped"))?;
+    // The outermost layer, so that it sees the results that the model is sent.
+    api.pipeline().register(Step, RecordResults(Arc::clone(&records)), Options::priority(i32::MIN).named("probe"))?;
+    let record = move |event: Event| {
+        records.record_event(event);
         std::future::ready(Ok(()))
     };
-    api.events().on("*", keep)?.detach();
+    api.events().on("*", record)?.detach();
     Ok(())
 }
 
-/// Who listens. An extension is made from its config, so a listener goes by a number.
-static LISTENERS: Mutex<Listeners> = Mutex::new(Listeners { last: 0, heard: BTreeMap::new() });
+/// The records of all chats, by number: an extension gets nothing but its config, so the config is the number.
+static PROBES: Mutex<Probes> = Mutex::new(Probes { last: 0, records: BTreeMap::new() });
 
-struct Listeners {
+struct Probes {
     last: u64,
-    heard: BTreeMap<u64, Weak<Heard>>,
+    records: BTreeMap<u64, Weak<ProbeRecords>>,
 }
 
-/// What one chat hears; the list forgets it when this is dropped.
-pub(super) struct Listener {
+/// Owns the records of one chat. Dropping it removes them from the list.
+pub(super) struct ProbeHandle {
     number: u64,
-    heard: Arc<Heard>,
+    records: Arc<ProbeRecords>,
 }
 
-/// What was heard so far.
+/// What was recorded so far.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct ProbeRecords {
     events: Mutex<Vec<Event>>,
     results: Mutex<Vec<ToolCallResult>>,
 }
 
-impl Listener {
+impl ProbeHandle {
     pub(super) fn new() -> Self {
-        let heard = Arc::default();
-        let mut listeners = lock(&LISTENERS);
-        listeners.last += 1;
-        let number = listeners.last;
-        listeners.heard.insert(number, Arc::downgrade(&heard));
-        Self { number, heard }
+        let records = Arc::default();
+        let mut probes = lock(&PROBES);
+        probes.last += 1;
+        let number = probes.last;
+        probes.records.insert(number, Arc::downgrade(&records));
+        Self { number, records }
     }
 
     pub(super) fn config(&self) -> Value {
         self.number.into()
     }
 
-    pub(super) fn heard(&self) -> &Heard {
-        &self.heard
+    pub(super) fn records(&self) -> &ProbeRecords {
+        &self.records
     }
 }
 
-impl Drop for Listener {
+impl Drop for ProbeHandle {
     fn drop(&mut self) {
-        lock(&LISTENERS).heard.remove(&self.number);
+        lock(&PROBES).records.remove(&self.number);
     }
 }
 
-impl Heard {
-    fn keep_event(&self, event: Event) {
+impl ProbeRecords {
+    fn record_event(&self, event: Event) {
         let of_probe = |cleanup: ExtensionCleanup| cleanup.extension == *NAME;
         if event.name() != ExtensionCleanup::NAME || !event.payload().is_ok_and(of_probe) {
             lock(&self.events).push(event);
@@ -109,15 +108,15 @@ impl Heard {
 
     pub(super) fn take_result(&self, call: &ToolCallId) -> Option<ToolCallResult> {
         let mut results = lock(&self.results);
-        let place = results.iter().position(|result| result.call_id() == call)?;
-        Some(results.swap_remove(place))
+        let index = results.iter().position(|result| result.call_id() == call)?;
+        Some(results.swap_remove(index))
     }
 }
 
-/// Keeps copies of the results that a step gives the model.
-struct KeepResults(Arc<Heard>);
+/// Records copies of the tool results of each step.
+struct RecordResults(Arc<ProbeRecords>);
 
-impl Middleware<Step> for KeepResults {
+impl Middleware<Step> for RecordResults {
     fn handle<'a>(&'a self, ctx: &'a mut StepContext<'_>, next: Next<'a, Step>) -> BoxFuture<'a, Result<StepResult>> {
         Box::pin(async move {
             let step = next.run(ctx).await?;

@@ -1,4 +1,4 @@
-//! Owns the recorded request: what a model was sent, to be compared and read in assertions.
+//! A recorded model request, for assertions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,14 +9,14 @@ use crate::conversation::{Content, MessageData, Part, ToolOutput};
 use crate::model::ModelRequest;
 use crate::tool::ToolItem;
 
-/// What a model was sent. `{:?}` shows it as the [transcript](RecordedRequest::transcript), so that a failed assertion can
-/// be read.
+/// A request that a model was sent. Its `Debug` prints the [transcript](RecordedRequest::transcript), so that failed
+/// assertions are readable.
 ///
 /// ```
-/// use goondan_core::testing::Chat;
+/// use goondan::testing::Chat;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> goondan_core::Result<()> {
+/// # async fn main() -> goondan::Result<()> {
 /// let chat = Chat::builder().start().await?;
 /// chat.say("hello").await?;
 /// let request = chat.last_request();
@@ -31,13 +31,13 @@ use crate::tool::ToolItem;
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct RecordedRequest {
-    /// The standing instructions of the agent.
+    /// The instructions of the agent.
     pub system: Option<String>,
     /// The messages, oldest first.
     pub messages: Vec<MessageData>,
-    /// The tools that the step showed, in the order in which they were registered.
+    /// The tools that the step offered, in the order of registration.
     pub tools: Vec<ToolItem>,
-    /// What step middlewares asked of the model by [`MODEL_OPTIONS_KEY`](crate::MODEL_OPTIONS_KEY).
+    /// The options that step middlewares set with [`MODEL_OPTIONS_KEY`](crate::MODEL_OPTIONS_KEY).
     pub options: Map<String, Value>,
 }
 
@@ -51,12 +51,12 @@ impl RecordedRequest {
         }
     }
 
-    /// The messages as lines such as `user: hello`. Tool calls stand in brackets: `assistant: [notes__list {}]`.
+    /// Returns the messages as lines such as `user: hello`. Tool calls are in brackets: `assistant: [notes__list {}]`.
     pub fn transcript(&self) -> Vec<String> {
         transcript(&self.messages)
     }
 
-    /// The names of the tools that the step showed.
+    /// Returns the names of the tools that the step offered.
     pub fn tool_names(&self) -> Vec<&str> {
         self.tools.iter().map(|tool| tool.name.as_str()).collect()
     }
@@ -73,7 +73,7 @@ impl fmt::Debug for RecordedRequest {
     }
 }
 
-/// One line for each message.
+/// Returns one line for each message.
 pub(super) fn transcript<'a>(messages: impl IntoIterator<Item = &'a MessageData>) -> Vec<String> {
     messages.into_iter().map(|message| format!("{}: {}", message.role.as_str(), text(&message.content))).collect()
 }

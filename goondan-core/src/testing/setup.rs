@@ -1,35 +1,35 @@
-//! Owns the description of a chat: the extensions under test, and what stands around them.
+//! The builder of chats: the extensions under test, the model, and the rest of the agent.
 
 use std::fmt;
 
 use serde_json::Value;
 
 use super::Chat;
-use super::log::Log;
+use super::log::LogCapture;
 use super::model::{RecordedModel, Recording};
-use super::probe::{Listener, Probe};
+use super::probe::{Probe, ProbeHandle};
 use crate::agent::{Agent, AgentBuilder};
 use crate::error::Result;
 use crate::extension::Extension;
 use crate::model::{Model, ScriptItem, ScriptedModel};
 
-/// Describes a [`Chat`]; made by [`Chat::with`] and [`Chat::builder`].
+/// Describes a [`Chat`]; returned by [`Chat::with`] and [`Chat::builder`].
 ///
-/// Unless said otherwise, the model answers `ok` to everything, and the conversation is kept in memory.
+/// By default, the model answers `ok` to everything, and the conversation is stored in memory.
 #[must_use = "the conversation begins with `start`"]
 pub struct ChatBuilder {
     agent: AgentBuilder,
     model: Box<dyn Model>,
-    listener: Listener,
+    probe: ProbeHandle,
 }
 
 impl ChatBuilder {
     pub(super) fn new() -> Self {
-        let listener = Listener::new();
-        // First of all extensions, so that it hears what they emit in `#[init]`.
-        let agent = Agent::builder("assistant").extension::<Probe>(listener.config());
+        let probe = ProbeHandle::new();
+        // Before all other extensions, so that it records what they emit in `#[init]`.
+        let agent = Agent::builder("assistant").extension::<Probe>(probe.config());
         let model = Box::new(ScriptedModel::new([ScriptItem::say("ok").repeat()]));
-        Self { agent, model, listener }
+        Self { agent, model, probe }
     }
 
     /// Adds the extension `E`, after those that were added before.
@@ -37,15 +37,15 @@ impl ChatBuilder {
         self.agent(|agent| agent.extension::<E>(config))
     }
 
-    /// What the model answers, over all turns: see [`ScriptedModel`].
+    /// Sets the answers of the model, over all turns: see [`ScriptedModel`].
     ///
     /// ```
-    /// use goondan_core::ScriptItem;
-    /// use goondan_core::testing::Chat;
-    /// use serde_json::json;
+    /// use goondan::testing::Chat;
+    /// use goondan::json;
+    /// use goondan::model::ScriptItem;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> goondan_core::Result<()> {
+    /// # async fn main() -> goondan::Result<()> {
     /// let script = [ScriptItem::call("no__tool", json!({ "a": 1 })), ScriptItem::say("there is none")];
     /// let chat = Chat::builder().script(script).start().await?;
     /// assert_eq!(chat.say("use a tool").await?.steps(), 2);
@@ -56,11 +56,12 @@ impl ChatBuilder {
         self.model(ScriptedModel::new(script))
     }
 
-    /// The model, in the place of a scripted one. What it is sent is recorded all the same.
+    /// Sets the model instead of a scripted one. Its requests are recorded too.
     ///
     /// ```
-    /// use goondan_core::testing::Chat;
-    /// use goondan_core::{BoxFuture, Error, Model, ModelRequest, ModelResponse, Result};
+    /// use goondan::testing::Chat;
+    /// use goondan::model::{Model, ModelRequest, ModelResponse};
+    /// use goondan::{BoxFuture, Error, Result};
     ///
     /// struct Busy;
     ///
@@ -81,13 +82,13 @@ impl ChatBuilder {
         Self { model: Box::new(model), ..self }
     }
 
-    /// Changes whatever else an agent has: instructions, policy, store, router, further models.
+    /// Changes anything else of the agent: instructions, policy, store, router, further models.
     ///
     /// ```
-    /// use goondan_core::testing::Chat;
+    /// use goondan::testing::Chat;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> goondan_core::Result<()> {
+    /// # async fn main() -> goondan::Result<()> {
     /// let chat = Chat::builder().agent(|agent| agent.system("be brief").hint("mode", "test")).start().await?;
     /// chat.say("hello").await?;
     /// assert_eq!(chat.last_request().system.as_deref(), Some("be brief"));
@@ -98,16 +99,16 @@ impl ChatBuilder {
         Self { agent: change(self.agent), ..self }
     }
 
-    /// Builds the agent and opens the conversation: here every extension is registered.
+    /// Builds the agent and opens the conversation, which registers every extension.
     ///
     /// # Errors
     /// As [`AgentBuilder::build`] and [`Agent::instance`]: a config that does not fit, an `#[init]` that fails.
     pub async fn start(self) -> Result<Chat> {
-        let log = Log::keep();
+        let log = LogCapture::start();
         let recording = Recording::of(self.model);
         let agent = self.agent.model(RecordedModel::new(&recording)).build().await?;
         let instance = agent.instance(Chat::KEY).await?;
-        Ok(Chat { agent, instance, recording, listener: self.listener, log })
+        Ok(Chat { agent, instance, recording, probe: self.probe, log })
     }
 }
 

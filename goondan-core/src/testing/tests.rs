@@ -1,4 +1,4 @@
-//! Claims about the harness, made with an extension that is written by hand.
+//! Tests of the harness, with an extension that is written by hand.
 
 mod notes;
 
@@ -15,7 +15,7 @@ use crate::store::MemoryStore;
 use notes::Notes;
 
 #[tokio::test]
-async fn a_turn_can_be_looked_at_from_all_sides() {
+async fn a_turn_leaves_requests_messages_events_and_lines() {
     let script = [ScriptItem::call("notes__add", json!({ "text": "milk" })), ScriptItem::say("noted")];
     let chat = Chat::with::<Notes>(json!({})).script(script).agent(|agent| agent.system("be brief"));
     let chat = chat.start().await.unwrap();
@@ -41,7 +41,7 @@ async fn a_turn_can_be_looked_at_from_all_sides() {
 }
 
 #[tokio::test]
-async fn a_call_gives_what_the_model_gets() {
+async fn a_call_returns_what_the_model_is_sent() {
     let mut chat = Chat::with::<Notes>(json!({})).script([ScriptItem::say("mine")]).start().await.unwrap();
     let result = chat.call("notes__add", json!({ "text": "milk" })).await.unwrap();
     assert_eq!((result.status(), result.output()), (ToolCallStatus::Ok, Some(&json!({ "count": 1 }))));
@@ -59,7 +59,7 @@ async fn a_call_gives_what_the_model_gets() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_no_call_is_an_error() {
+async fn a_call_without_a_result_is_an_error() {
     let mut chat = Chat::with::<Notes>(json!({})).start().await.unwrap();
     let error = chat.call("notes__add", "not an object").await.unwrap_err();
     assert!(error.message().contains("without a result of `notes__add`"), "{error}");
@@ -74,7 +74,7 @@ async fn state_and_history_survive_a_restart() {
     assert_eq!(chat.transcript().await.len(), 4);
     let result = chat.call("notes__add", json!({ "text": "bread" })).await.unwrap();
     assert_eq!(result.output(), Some(&json!({ "count": 2 })));
-    assert_eq!(chat.events("note.ready").len(), 2, "what `#[init]` emits is heard");
+    assert_eq!(chat.events("note.ready").len(), 2, "what `#[init]` emits is recorded");
     assert_eq!(chat.events("extension.cleanup").len(), 1, "the harness hides its own");
 }
 
@@ -82,13 +82,13 @@ async fn state_and_history_survive_a_restart() {
 async fn events_from_outside_are_handled_when_emit_returns() {
     let chat = Chat::with::<Notes>(json!({})).start().await.unwrap();
     chat.emit("note.dropped", ("milk",)).await.unwrap();
-    let told = chat.logs().into_iter().find(|line| line.text == "a note was dropped").unwrap();
-    assert_eq!(told.fields["note"], "milk");
+    let line = chat.logs().into_iter().find(|line| line.text == "a note was dropped").unwrap();
+    assert_eq!(line.fields["note"], "milk");
     assert_eq!(format!("{:?}", chat.events("note.dropped")[0]), r#"note.dropped [String("milk")]"#);
 }
 
 #[tokio::test]
-async fn a_closed_chat_can_be_looked_at() {
+async fn a_closed_chat_stays_readable() {
     let chat = Chat::with::<Notes>(json!({})).start().await.unwrap();
     chat.close().await.unwrap();
     assert_eq!(chat.say("hello").await.unwrap_err().code(), &ErrorCode::INSTANCE_CLOSED);
@@ -108,20 +108,20 @@ async fn fifteen_seconds_pass_at_once() {
 }
 
 #[tokio::test]
-async fn a_fault_of_the_config_is_one_of_the_start() {
+async fn an_invalid_config_fails_the_start() {
     let error = Chat::with::<Notes>(json!({ "limit": "high" })).start().await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_CONFIG);
 }
 
 #[tokio::test]
-async fn the_harness_takes_no_blame() {
+async fn errors_do_not_name_the_harness() {
     let fails = [ScriptItem::fail("overloaded", true), ScriptItem::raw(ModelResponse::default()).repeat()];
     let chat = Chat::builder().script(fails).start().await.unwrap();
     assert_eq!(chat.say("hello").await.unwrap_err().extension(), None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn chats_side_by_side_hear_only_themselves() {
+async fn concurrent_chats_record_only_their_own() {
     let start = || Chat::with::<Notes>(json!({})).start();
     let (one, other) = (start().await.unwrap(), start().await.unwrap());
     let (first, second) = tokio::join!(one.say("hello"), other.emit("note.dropped", ("milk",)));

@@ -1,14 +1,15 @@
-//! Owns the clock of a test: 15 seconds, or 10 minutes, pass at once.
+//! The clock of a test, on which minutes pass at once.
 //!
-//! Deadlines, delays and retries of the runtime go by the clock of `tokio`, which tests can stop: with [`pause`], or from
-//! the beginning with `#[tokio::test(start_paused = true)]`. From then on nobody waits. Whenever all that is left to do is to
-//! wait for a deadline, the clock jumps to the next one; [`advance`] lets time pass while nobody waits for it.
+//! Deadlines, delays and retries of the runtime use the clock of `tokio`, which a test can pause: with [`pause`], or
+//! from the beginning with `#[tokio::test(start_paused = true)]`. While it is paused and all tasks wait, the clock
+//! jumps to the next deadline. [`advance`] moves it while no task waits for a deadline.
 //!
 //! ```
 //! use std::time::Duration;
 //!
-//! use goondan_core::testing::{Chat, time};
-//! use goondan_core::{BoxFuture, ErrorCode, Model, ModelRequest, ModelResponse, Result};
+//! use goondan::testing::{Chat, time};
+//! use goondan::model::{Model, ModelRequest, ModelResponse};
+//! use goondan::{BoxFuture, ErrorCode, Result};
 //!
 //! /// Answers after a day.
 //! struct Slow;
@@ -26,15 +27,16 @@
 //! # async fn main() -> Result<()> {
 //! time::pause();
 //! let chat = Chat::builder().model(Slow).start().await?;
-//! // The ten minutes that a model has are over at once.
+//! // The deadline of a model call, ten minutes, is reached at once.
 //! assert_eq!(chat.say("hello").await.unwrap_err().code(), &ErrorCode::MODEL_TIMEOUT);
 //! time::advance(Duration::from_secs(15)).await;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Only that clock stops: `std::time::Instant`, the time stamps of messages and the durations in events go on as ever. And
-//! what waits for something else, such as a network or a thread of its own, loses against every deadline.
+//! Only this clock is paused: `std::time::Instant`, the timestamps of messages and the durations in events are not
+//! affected. A task that waits for anything but a deadline, such as the network or another thread, does not stop the
+//! clock: every deadline fires first.
 
 #[doc(no_inline)]
 pub use tokio::time::{advance, pause, resume};

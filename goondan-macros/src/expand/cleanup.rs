@@ -18,7 +18,7 @@ use crate::model::Function;
 ///     fn clean_up(&self) -> BoxFuture<'_, Result<()>> {
 ///         let bound = &self.0;
 ///         let slots = CleanupSlots::new(&bound.api);
-///         Box::pin(async move { Done::into_result(<Window>::close(&bound.this).await) })
+///         Box::pin(async move { IntoUnit::into_result(<Window>::close(&bound.this).await) })
 ///     }
 /// }
 /// ```
@@ -27,7 +27,7 @@ pub(super) fn cleanup(plan: &Plan<'_>, function: &Function) -> TokenStream {
     let (wrapper, parameters) = (wrapper("cleanup", sig), parameters(plan, sig));
     let take_slots = take_slots(&parameters, 1);
     let call = awaited_call(plan, sig, &values(&parameters));
-    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::Done::into_result(#call));
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoUnit::into_result(#call));
     let future = quote_spanned!(mixed_site_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
 
     let cfgs = cfgs(function);

@@ -23,8 +23,8 @@ use crate::check::{Middleware, Plan};
 ///         let slots = MiddlewareSlots::new(Turn, ctx, next, &bound.api);
 ///         let (p0, slots) = slots.take::<Next<'_, Turn>, _>();
 ///         let (p1, slots) = slots.take::<&mut TurnContext<'_>, _>();
-///         all_taken::<Turn>(&slots);
-///         Box::pin(outcome::<TurnResult, _>(<Window>::trim(&bound.this, p0, p1)))
+///         assert_uses_next::<Turn>(&slots);
+///         Box::pin(handler_future::<TurnResult, _>(<Window>::trim(&bound.this, p0, p1)))
 ///     }
 /// }
 /// ```
@@ -36,10 +36,10 @@ pub(super) fn middleware(plan: &Plan<'_>, middleware: &Middleware<'_>) -> TokenS
     let parameters = parameters(plan, sig);
     let take_slots = take_slots(&parameters, 1);
     let all_taken =
-        quote_spanned!(mixed_site_at(&sig.ident)=> __goondan::params::all_taken::<__goondan::#kind>(&slots););
+        quote_spanned!(mixed_site_at(&sig.ident)=> __goondan::params::assert_uses_next::<__goondan::#kind>(&slots););
     let call = call(plan, sig, &values(&parameters));
     let future = quote_spanned! {return_span(sig)=>
-        __goondan::Box::pin(__goondan::params::outcome::<__goondan::#result, _>(#call))
+        __goondan::Box::pin(__goondan::params::handler_future::<__goondan::#result, _>(#call))
     };
 
     let cfgs = cfgs(middleware.function);

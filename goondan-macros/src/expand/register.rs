@@ -19,8 +19,8 @@ use crate::model::Function;
 ///         let slots = InitSlots::all();
 ///         let (p0, slots) = slots.take::<ExtensionApi, _, _>();
 ///         let (p1, slots) = slots.take::<Config, _, _>();
-///         let mut given = Given::new(Clone::clone(&api), config);
-///         let this = Made::<Window>::into_result(
+///         let mut given = InitInputs::new(Clone::clone(&api), config);
+///         let this = IntoExtension::<Window>::into_result(
 ///             <Window>::new(p0(&mut given)?, p1(&mut given)?).await,
 ///         )?;
 ///         let bound = __Bound { this: Arc::new(this), api: Clone::clone(&api) };
@@ -31,7 +31,7 @@ use crate::model::Function;
 /// ```
 /// In a module, which has no value, the lines from `let this` to `let bound` are
 /// ```text
-///         Done::into_result(new(p0(&mut given)?, p1(&mut given)?).await)?;
+///         IntoUnit::into_result(new(p0(&mut given)?, p1(&mut given)?).await)?;
 ///         let bound = __Bound { api: Clone::clone(&api) };
 /// ```
 pub(super) fn register(plan: &Plan<'_>) -> TokenStream {
@@ -73,17 +73,17 @@ fn init(plan: &Plan<'_>, init: &Function) -> TokenStream {
     let call = match plan.block.is_module() {
         true => {
             let called = quote_spanned!(span=> #function(#values) #awaited);
-            quote_spanned!(span=> __goondan::params::Done::into_result(#called)?;)
+            quote_spanned!(span=> __goondan::params::IntoUnit::into_result(#called)?;)
         }
         false => {
             let called = quote_spanned!(span=> <#this>::#function(#values) #awaited);
-            quote_spanned!(span=> let this = __goondan::params::Made::<#this>::into_result(#called)?;)
+            quote_spanned!(span=> let this = __goondan::params::IntoExtension::<#this>::into_result(#called)?;)
         }
     };
     quote_spanned! {Span::mixed_site()=>
         let slots = __goondan::params::InitSlots::all();
         #take_slots
-        let mut given = __goondan::params::Given::new(__goondan::Clone::clone(&api), config);
+        let mut given = __goondan::params::InitInputs::new(__goondan::Clone::clone(&api), config);
         #call
     }
 }

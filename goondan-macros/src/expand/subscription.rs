@@ -18,7 +18,7 @@ use crate::check::{Plan, Subscription};
 ///         let bound = &self.0;
 ///         let slots = EventSlots::new(event, &bound.api);
 ///         let (p0, slots) = slots.take::<&Event, _, _>();
-///         Box::pin(async move { Outcome::<()>::into_result(<Window>::count(&bound.this, p0).await) })
+///         Box::pin(async move { IntoResult::<()>::into_result(<Window>::count(&bound.this, p0).await) })
 ///     }
 /// }
 /// ```
@@ -27,7 +27,7 @@ pub(super) fn subscription(plan: &Plan<'_>, subscription: &Subscription<'_>) -> 
     let (wrapper, parameters) = (wrapper("on", sig), parameters(plan, sig));
     let take_slots = take_slots(&parameters, 2);
     let call = awaited_call(plan, sig, &values(&parameters));
-    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::Outcome::<()>::into_result(#call));
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoResult::<()>::into_result(#call));
     let future = quote_spanned!(mixed_site_at(&sig.ident)=> __goondan::Box::pin(async move { #outcome }));
 
     let cfgs = cfgs(subscription.function);

@@ -102,7 +102,7 @@ pub(super) fn read_values(parameters: &[Parameter<'_>]) -> TokenStream {
 /// Option::None
 ///     .or_else(|| SchemaOf::<StatusInput>::new().input())
 ///     .or_else(|| SchemaOf::<&ToolContext<'_>>::new().input())
-///     .unwrap_or_else(nothing)
+///     .unwrap_or_else(empty_object_schema)
 /// ```
 pub(super) fn schema(parameters: &[Parameter<'_>], which: &str) -> TokenStream {
     let which = Ident::new(which, Span::mixed_site());
@@ -112,7 +112,7 @@ pub(super) fn schema(parameters: &[Parameter<'_>], which: &str) -> TokenStream {
         use __goondan::params::NoSchema as _;
         __goondan::Option::None
             #(.or_else(|| __goondan::params::SchemaOf::<#types>::new().#which()))*
-            .unwrap_or_else(__goondan::params::nothing)
+            .unwrap_or_else(__goondan::params::empty_object_schema)
     }
 }
 

@@ -69,8 +69,8 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 ///             let slots = ToolSlots::all();
 ///             let (p0, slots) = slots.take::<StatusInput, _>();
 ///             let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
-///             let mut given = ToolGiven::new(ctx, input, &bound.api);
-///             ToolOutcome::into_json(
+///             let mut given = ToolInputs::new(ctx, input, &bound.api);
+///             IntoToolOutput::into_json(
 ///                 <Window>::status(&bound.this, p0(&mut given)?, p1(&mut given)?).await,
 ///             )
 ///         })
@@ -82,12 +82,12 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
     let take_slots = take_slots(&parameters, 1);
     let call = awaited_call(plan, sig, &read_values(&parameters));
-    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::ToolOutcome::into_json(#call));
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoToolOutput::into_json(#call));
     let body = quote_spanned! {Span::mixed_site()=>
         let bound = &self.0;
         let slots = #slots;
         #take_slots
-        let mut given = __goondan::params::ToolGiven::new(ctx, input, &bound.api);
+        let mut given = __goondan::params::ToolInputs::new(ctx, input, &bound.api);
         #outcome
     };
     let future = quote_spanned!(mixed_site_at(&sig.ident)=> __goondan::Box::pin(async move { #body }));
@@ -101,8 +101,8 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 ///         Box::pin(run_blocking("window__scan", move || {
 ///             let slots = ToolSlots::blocking();
 ///             let (p0, slots) = slots.take::<ScanInput, _>();
-///             let mut given = ToolGiven::blocking(input, &bound.api);
-///             ToolOutcome::into_json(<Window>::scan(&bound.this, p0(&mut given)?))
+///             let mut given = ToolInputs::blocking(input, &bound.api);
+///             IntoToolOutput::into_json(<Window>::scan(&bound.this, p0(&mut given)?))
 ///         }))
 /// ```
 fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
@@ -110,14 +110,14 @@ fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
     let take_slots = take_slots(&parameters, 1);
     let call = awaited_call(plan, sig, &read_values(&parameters));
-    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::ToolOutcome::into_json(#call));
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoToolOutput::into_json(#call));
 
     let future = quote_spanned! {Span::mixed_site()=>
         let bound = __goondan::Clone::clone(&self.0);
         __goondan::Box::pin(__goondan::params::run_blocking(#name, move || {
             let slots = #slots;
             #take_slots
-            let mut given = __goondan::params::ToolGiven::blocking(input, &bound.api);
+            let mut given = __goondan::params::ToolInputs::blocking(input, &bound.api);
             #outcome
         }))
     };

@@ -85,11 +85,11 @@ const _: () = {
             let slots = __goondan::params::InitSlots::all();
             let (p0, slots) = slots.take::<ExtensionApi, _, _>();
             let (p1, slots) = slots.take::<Config, _, _>();
-            let mut given = __goondan::params::Given::new(
+            let mut given = __goondan::params::InitInputs::new(
                 __goondan::Clone::clone(&api),
                 config,
             );
-            let this = __goondan::params::Made::<
+            let this = __goondan::params::IntoExtension::<
                 Window,
             >::into_result(<Window>::new(p0(&mut given)?, p1(&mut given)?).await)?;
             let bound = __Bound {
@@ -131,7 +131,7 @@ const _: () = {
         __goondan::Option::None
             .or_else(|| __goondan::params::SchemaOf::<ExtensionApi>::new().config())
             .or_else(|| __goondan::params::SchemaOf::<Config>::new().config())
-            .unwrap_or_else(__goondan::params::nothing)
+            .unwrap_or_else(__goondan::params::empty_object_schema)
     }
     #[allow(non_camel_case_types)]
     struct __layer_trim(__Bound);
@@ -151,9 +151,9 @@ const _: () = {
             );
             let (p0, slots) = slots.take::<Next<'_, Turn>, _>();
             let (p1, slots) = slots.take::<&mut TurnContext<'_>, _>();
-            __goondan::params::all_taken::<__goondan::Turn>(&slots);
+            __goondan::params::assert_uses_next::<__goondan::Turn>(&slots);
             __goondan::Box::pin(
-                __goondan::params::outcome::<
+                __goondan::params::handler_future::<
                     __goondan::TurnResult,
                     _,
                 >(<Window>::trim(&bound.this, p0, p1)),
@@ -178,7 +178,7 @@ const _: () = {
                 .or_else(|| {
                     __goondan::params::SchemaOf::<&ToolContext<'_>>::new().input()
                 })
-                .unwrap_or_else(__goondan::params::nothing)
+                .unwrap_or_else(__goondan::params::empty_object_schema)
         }
     }
     #[automatically_derived]
@@ -194,12 +194,12 @@ const _: () = {
                 let slots = __goondan::params::ToolSlots::all();
                 let (p0, slots) = slots.take::<StatusInput, _>();
                 let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
-                let mut given = __goondan::params::ToolGiven::new(
+                let mut given = __goondan::params::ToolInputs::new(
                     ctx,
                     input,
                     &bound.api,
                 );
-                __goondan::params::ToolOutcome::into_json(
+                __goondan::params::IntoToolOutput::into_json(
                     <Window>::status(&bound.this, p0(&mut given)?, p1(&mut given)?).await,
                 )
             })
@@ -218,7 +218,7 @@ const _: () = {
             let slots = __goondan::params::EventSlots::new(event, &bound.api);
             let (p0, slots) = slots.take::<&Event, _, _>();
             __goondan::Box::pin(async move {
-                __goondan::params::Outcome::<
+                __goondan::params::IntoResult::<
                     (),
                 >::into_result(<Window>::count(&bound.this, p0).await)
             })
@@ -233,7 +233,9 @@ const _: () = {
             let bound = &self.0;
             let slots = __goondan::params::CleanupSlots::new(&bound.api);
             __goondan::Box::pin(async move {
-                __goondan::params::Done::into_result(<Window>::close(&bound.this).await)
+                __goondan::params::IntoUnit::into_result(
+                    <Window>::close(&bound.this).await,
+                )
             })
         }
     }

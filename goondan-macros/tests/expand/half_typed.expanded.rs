@@ -76,11 +76,13 @@ const _: () = {
     ) -> __goondan::BoxFuture<'static, __goondan::Result<()>> {
         __goondan::Box::pin(async move {
             let slots = __goondan::params::InitSlots::all();
-            let mut given = __goondan::params::Given::new(
+            let mut given = __goondan::params::InitInputs::new(
                 __goondan::Clone::clone(&api),
                 config,
             );
-            let this = __goondan::params::Made::<Window>::into_result(<Window>::new())?;
+            let this = __goondan::params::IntoExtension::<
+                Window,
+            >::into_result(<Window>::new())?;
             let bound = __Bound {
                 this: __goondan::Arc::new(this),
                 api: __goondan::Clone::clone(&api),
@@ -102,7 +104,7 @@ const _: () = {
     fn __config_schema() -> __goondan::Value {
         #[allow(unused_imports)]
         use __goondan::params::NoSchema as _;
-        __goondan::Option::None.unwrap_or_else(__goondan::params::nothing)
+        __goondan::Option::None.unwrap_or_else(__goondan::params::empty_object_schema)
     }
     #[allow(non_camel_case_types)]
     struct __layer_trim(__Bound);
@@ -122,9 +124,9 @@ const _: () = {
             );
             let (p0, slots) = slots.take::<&mut StepContext<'_>, _>();
             let (p1, slots) = slots.take::<Next<'_, Step>, _>();
-            __goondan::params::all_taken::<__goondan::Step>(&slots);
+            __goondan::params::assert_uses_next::<__goondan::Step>(&slots);
             __goondan::Box::pin(
-                __goondan::params::outcome::<
+                __goondan::params::handler_future::<
                     __goondan::StepResult,
                     _,
                 >(<Window>::trim(&bound.this, p0, p1)),
@@ -144,7 +146,8 @@ const _: () = {
         fn parameters() -> __goondan::Value {
             #[allow(unused_imports)]
             use __goondan::params::NoSchema as _;
-            __goondan::Option::None.unwrap_or_else(__goondan::params::nothing)
+            __goondan::Option::None
+                .unwrap_or_else(__goondan::params::empty_object_schema)
         }
     }
     #[automatically_derived]
@@ -158,12 +161,12 @@ const _: () = {
             __goondan::Box::pin(async move {
                 let bound = &self.0;
                 let slots = __goondan::params::ToolSlots::all();
-                let mut given = __goondan::params::ToolGiven::new(
+                let mut given = __goondan::params::ToolInputs::new(
                     ctx,
                     input,
                     &bound.api,
                 );
-                __goondan::params::ToolOutcome::into_json(
+                __goondan::params::IntoToolOutput::into_json(
                     <Window>::status(&bound.this).await,
                 )
             })

@@ -76,11 +76,11 @@ pub mod hello {
             __goondan::Box::pin(async move {
                 let slots = __goondan::params::InitSlots::all();
                 let (p0, slots) = slots.take::<Config, _, _>();
-                let mut given = __goondan::params::Given::new(
+                let mut given = __goondan::params::InitInputs::new(
                     __goondan::Clone::clone(&api),
                     config,
                 );
-                __goondan::params::Done::into_result(start(p0(&mut given)?))?;
+                __goondan::params::IntoUnit::into_result(start(p0(&mut given)?))?;
                 let bound = __Bound {
                     api: __goondan::Clone::clone(&api),
                 };
@@ -104,7 +104,7 @@ pub mod hello {
             use __goondan::params::NoSchema as _;
             __goondan::Option::None
                 .or_else(|| __goondan::params::SchemaOf::<Config>::new().config())
-                .unwrap_or_else(__goondan::params::nothing)
+                .unwrap_or_else(__goondan::params::empty_object_schema)
         }
         #[allow(non_camel_case_types)]
         struct __tool_read(__Bound);
@@ -124,7 +124,7 @@ pub mod hello {
                     .or_else(|| {
                         __goondan::params::SchemaOf::<&ExtensionApi>::new().input()
                     })
-                    .unwrap_or_else(__goondan::params::nothing)
+                    .unwrap_or_else(__goondan::params::empty_object_schema)
             }
         }
         #[automatically_derived]
@@ -143,11 +143,11 @@ pub mod hello {
                             let slots = __goondan::params::ToolSlots::blocking();
                             let (p0, slots) = slots.take::<Path, _>();
                             let (p1, slots) = slots.take::<&ExtensionApi, _>();
-                            let mut given = __goondan::params::ToolGiven::blocking(
+                            let mut given = __goondan::params::ToolInputs::blocking(
                                 input,
                                 &bound.api,
                             );
-                            __goondan::params::ToolOutcome::into_json(
+                            __goondan::params::IntoToolOutput::into_json(
                                 read(p0(&mut given)?, p1(&mut given)?),
                             )
                         },
@@ -175,9 +175,9 @@ pub mod hello {
                 );
                 let (p0, slots) = slots.take::<&mut ToolCallContext<'_>, _>();
                 let (p1, slots) = slots.take::<Next<'_, ToolCall>, _>();
-                __goondan::params::all_taken::<__goondan::ToolCall>(&slots);
+                __goondan::params::assert_uses_next::<__goondan::ToolCall>(&slots);
                 __goondan::Box::pin(
-                    __goondan::params::outcome::<
+                    __goondan::params::handler_future::<
                         __goondan::ToolCallResult,
                         _,
                     >(guard(p0, p1)),

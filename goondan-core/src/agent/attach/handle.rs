@@ -17,7 +17,7 @@ pub(in crate::agent) struct ExtensionHandle {
     extension: ExtensionName,
     services: Arc<Services>,
     owner: Owner,
-    /// A copy of the stored state, which replaces it when the extension becomes active.
+    /// A copy of the stored state. It becomes the stored state when the extension becomes active.
     state: Arc<StateCell>,
     /// `None` once registration is over.
     registrations: Mutex<Option<Vec<AnyRegistration>>>,
@@ -102,7 +102,7 @@ impl LogHost for ExtensionHandle {
                     agent = %self.services.id.agent,
                     instance = %self.services.id.key,
                     extension = %self.extension,
-                    fields = %Fields(fields),
+                    fields = %AsJson(fields),
                     "{text}"
                 )
             };
@@ -116,10 +116,10 @@ impl LogHost for ExtensionHandle {
     }
 }
 
-/// Structured values as JSON, rendered only when a subscriber records the line.
-struct Fields<'a>(&'a Map<String, Value>);
+/// Structured values as JSON, formatted only if a subscriber records the line.
+struct AsJson<'a>(&'a Map<String, Value>);
 
-impl std::fmt::Display for Fields<'_> {
+impl std::fmt::Display for AsJson<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = serde_json::to_string(self.0).map_err(|_| std::fmt::Error)?;
         f.write_str(&text)

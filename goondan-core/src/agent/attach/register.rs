@@ -100,7 +100,7 @@ async fn register(extension: &ExtensionSpec, handle: &Arc<ExtensionHandle>) -> R
     let register = (extension.descriptor.register)(api, extension.config.clone());
     let outcome = catch_panics(register).await.unwrap_or_else(Err);
     outcome.map_err(|error| {
-        // Subscriptions that it made by hand would outlive it.
+        // Subscriptions that its code started would outlive it.
         handle.unsubscribe_all();
         init_error(error, &extension.name)
     })
@@ -123,7 +123,7 @@ impl Registered {
                             .insert(item, handler, extension.clone(), owner, shared)
                             .map_err(|error| error.at(extension, format!("tool `{name}`")))?;
                         if let Some(other) = replaced.filter(|other| other != extension) {
-                            // TOOL-03: the later one wins; the log says so.
+                            // TOOL-03: the later one wins, with a warning.
                             tracing::warn!(tool = %name, %extension, replaced = %other, "a tool replaces that of another extension");
                         }
                     }

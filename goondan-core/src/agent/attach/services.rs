@@ -7,8 +7,8 @@ use crate::peers::Inbox;
 use crate::state::States;
 use crate::store::InstanceId;
 
-/// What the extensions of one conversation share. It is made when the conversation is opened; handles that extensions keep
-/// hold it beyond the end of the conversation, where it does nothing any more.
+/// What the extensions of one conversation share. It is made when the conversation is opened; handles that extensions
+/// keep hold it beyond the end of the conversation, where it does nothing any more.
 pub(in crate::agent) struct Services {
     pub(in crate::agent) id: InstanceId,
     pub(in crate::agent) bus: Bus,

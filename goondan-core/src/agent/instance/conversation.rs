@@ -10,7 +10,7 @@ use super::shared::AgentInner;
 use super::slot::{InstanceSlot, View};
 use crate::agent::attach::{Generation, Services, Staged, StoreLater, deactivate, drop_catching_panics, run_cleanup};
 use crate::agent::spec::AgentSpec;
-use crate::agent::turn::{JournaledConversation, Reporter, TurnRun, Updates, Workdir};
+use crate::agent::turn::{JournaledConversation, Reporter, TurnRun, UpdateSender, Workdir};
 use crate::conversation::Message;
 use crate::error::Result;
 use crate::event::{AgentEvent, Bus, TurnInfo};
@@ -23,7 +23,7 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A conversation from its opening to its closing. It is used under the conversation lock of its slot.
 pub(in crate::agent) struct OpenConversation {
-    /// Held, so that a router finds the agent as long as one of its conversations is open.
+    /// A strong reference, so that a router finds the agent as long as one of its conversations is open.
     agent: Arc<AgentInner>,
     services: Arc<Services>,
     generation: Arc<Generation>,
@@ -32,7 +32,7 @@ pub(in crate::agent) struct OpenConversation {
 }
 
 impl OpenConversation {
-    /// Reads the conversation, closes the turn that was left open in it, and registers the extensions.
+    /// Reads the conversation, commits a turn that was interrupted in it, and registers the extensions.
     // ENTRY-08
     pub(super) async fn open(agent: Arc<AgentInner>, slot: &Arc<InstanceSlot>) -> Result<Self> {
         let stored = agent.store.open(&slot.id).await?;
@@ -73,7 +73,7 @@ impl OpenConversation {
         &mut self,
         slot: &InstanceSlot,
         event: AgentEvent,
-        updates: Option<Updates>,
+        updates: Option<UpdateSender>,
     ) -> Result<TurnResult> {
         let Self { services, journaled, .. } = self;
         journaled.close_turn(&services.states).await?;
@@ -100,8 +100,8 @@ impl OpenConversation {
         stored.and(outcome).map_err(|error| error.in_turn(so_far))
     }
 
-    /// Replaces what turns run with: new extensions are registered and become active, and then those that are gone are
-    /// cleaned up. After a failure the conversation continues as it was.
+    /// Replaces what turns run with: new extensions are registered and become active, and then the old ones that were
+    /// not kept are cleaned up. After a failure the conversation continues unchanged.
     pub(super) async fn reload(&mut self, slot: &InstanceSlot, spec: Arc<AgentSpec>) -> Result<()> {
         let services = &self.services;
         // A task that stores state would wait for the conversation lock, which is held here.
@@ -112,10 +112,10 @@ impl OpenConversation {
                 slot.set_generation(&new);
                 let old = std::mem::replace(&mut self.generation, new);
                 let kept = &self.generation.registered.extensions;
-                let is_gone = |active: &&Arc<_>| !kept.iter().any(|kept| Arc::ptr_eq(kept, active));
-                let gone: Vec<_> = old.registered.extensions.iter().filter(is_gone).map(Arc::clone).collect();
-                deactivate(&gone, services).await;
-                drop_catching_panics((gone, old)).await;
+                let is_removed = |active: &&Arc<_>| !kept.iter().any(|kept| Arc::ptr_eq(kept, active));
+                let removed: Vec<_> = old.registered.extensions.iter().filter(is_removed).map(Arc::clone).collect();
+                deactivate(&removed, services).await;
+                drop_catching_panics((removed, old)).await;
                 Ok(())
             }
             Err(error) => Err(error),
@@ -140,7 +140,7 @@ impl OpenConversation {
         self.journaled.store_state(&self.services.states).await
     }
 
-    /// Commits what is left, cleans up the extensions, and releases the conversation in the store.
+    /// Commits an open turn, cleans up the extensions, stores changed state, and releases the stored conversation.
     pub(super) async fn close(mut self) -> Result<()> {
         let services = &self.services;
         let turn = self.journaled.close_turn(&services.states).await;

@@ -1,7 +1,8 @@
 //! One background task per agent that closes idle conversations.
 //!
-//! Each conversation is in the schedule once, at the earliest moment at which it can be idle. A turn therefore costs one
-//! reading of the clock, and the task sleeps until a conversation is due. It is spawned with the first conversation.
+//! Each conversation is in the schedule once, at the earliest moment at which it can be idle. A turn therefore costs
+//! one reading of the clock, and the task sleeps until a conversation is due. It is spawned with the first
+//! conversation.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

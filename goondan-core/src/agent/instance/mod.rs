@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 use serde_json::Value;
 
-use super::turn::{TurnStream, Updates};
+use super::turn::{TurnStream, UpdateSender};
 use crate::conversation::Message;
 use crate::error::Result;
 use crate::event::AgentEvent;
@@ -24,23 +24,42 @@ pub(super) use shared::AgentInner;
 pub(super) use slot::InstanceSlot;
 use slot::{ConversationLock, OpenLock, View};
 
-/// One conversation of an agent. Turns run one at a time, in the order in which they were asked for (F-TURN); other
-/// instances do not wait. Clones are the same instance.
+/// A handle to one conversation of an agent, returned by [`Agent::instance`](crate::Agent::instance). Clones are the
+/// same instance.
 ///
-/// An agent with [`idle_after`](crate::AgentBuilder::idle_after) closes the conversation behind its handles when nothing
-/// happens in it, and opens it again when a handle is used: history and state are there as before, extensions are made anew.
+/// Turns run one at a time, in the order in which they were queued; those of other instances run concurrently.
 ///
-/// Without that, the instance closes in the background when the last clone is dropped, as by [`Instance::close`].
+/// By default, the conversation closes in the background when the last clone is dropped, as [`Instance::close`] does.
+/// An agent with [`idle_after`](crate::AgentBuilder::idle_after) closes it when it is idle instead, and opens it again
+/// when a handle is used: history and state are read from the store, and extensions are made again.
+///
+/// ```
+/// use goondan::Agent;
+/// use goondan::model::{ScriptItem, ScriptedModel};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let model = ScriptedModel::new([ScriptItem::say("hi"), ScriptItem::say("still here")]);
+/// let agent = Agent::builder("assistant").model(model).build().await?;
+/// let instance = agent.instance("user:42").await?;
+/// instance.run("hello").await?;
+/// assert_eq!(instance.run("are you there?").await?.text(), "still here");
+/// assert_eq!(instance.messages().await?.len(), 4);
+/// instance.close().await?;
+/// # Ok::<(), goondan::Error>(())
+/// # })?;
+/// # Ok::<(), goondan::Error>(())
+/// ```
+// F-TURN
 #[derive(Clone)]
 pub struct Instance {
     inner: Arc<HandleInner>,
 }
 
-/// What the clones of a handle share. Its drop closes the conversation, unless that closes when it is idle.
+/// What the clones of a handle share. Dropping it closes the conversation, unless that closes when it is idle.
 pub(super) struct HandleInner {
     agent: Arc<AgentInner>,
     slot: Arc<InstanceSlot>,
-    /// Set for good by [`Instance::close`].
+    /// Set by [`Instance::close`], and never reset.
     closed: AtomicBool,
     runtime: tokio::runtime::Handle,
 }
@@ -60,12 +79,12 @@ impl Instance {
         inner.upgrade().filter(|inner| !inner.is_closed()).map(|inner| Self { inner })
     }
 
-    /// The key of the conversation.
+    /// Returns the key of the conversation.
     pub fn key(&self) -> &InstanceKey {
         &self.inner.slot.id.key
     }
 
-    /// The layers of one kind around this conversation, outermost first.
+    /// Returns the layers of one kind in this conversation, outermost first.
     ///
     /// # Errors
     /// As [`Instance::messages`].
@@ -73,16 +92,16 @@ impl Instance {
         Ok(self.view().await?.generation.registered.layers(kind).to_vec())
     }
 
-    /// All tools of this conversation, as a step shows them to the model unless a middleware changes that (TOOL-02).
+    /// Returns all tools of this conversation: the catalog that a step starts with.
     ///
     /// # Errors
     /// As [`Instance::messages`].
+    // TOOL-02
     pub async fn tools(&self) -> Result<ToolCatalog> {
         Ok(self.view().await?.generation.registered.tools.catalog())
     }
 
-    /// The state of each extension as it is now; those that are not configured now, but were, included. Extensions that
-    /// never had one are left out.
+    /// Returns the current state of each extension that has one, including extensions that the agent no longer has.
     ///
     /// # Errors
     /// As [`Instance::messages`].
@@ -90,23 +109,25 @@ impl Instance {
         Ok(self.view().await?.services.states.all())
     }
 
-    /// Handles one input event: one turn (F-TURN). Everything that it said is stored when this returns, also when it
-    /// failed (D-16).
+    /// Handles one input event in one turn. The turn is committed when this returns, even if it failed.
     ///
-    /// Dropping the future cancels the turn; what it had said until then is kept, and closed before the next turn.
+    /// Dropping the future cancels the turn. What it recorded until then is kept, and committed before the next turn.
     ///
     /// # Errors
-    /// The error that failed the turn, with how far the [`turn`](Error::turn) came; `E_STORE_…` when it could not be stored;
-    /// what [`Agent::instance`](crate::Agent::instance) says when the conversation was idle and cannot be opened: the next
-    /// input tries again.
+    /// The error that failed the turn; its [`turn`](crate::Error::turn) is how far the turn came. `E_STORE_…` when the
+    /// turn could not be stored. The errors of [`Agent::instance`](crate::Agent::instance) when the conversation was
+    /// idle and cannot be opened; the next input tries again.
+    // F-TURN, D-16
     pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
         self.run_locked(self.inner.slot.lock().await, event.into(), None).await
     }
 
-    /// Handles one input event like [`Instance::run`], and tells what happens meanwhile.
+    /// Handles one input event like [`Instance::run`], and streams what happens meanwhile.
     ///
     /// ```
-    /// use goondan_core::{Agent, ScriptItem, ScriptedModel, TurnUpdate};
+    /// use goondan::Agent;
+    /// use goondan::agent::TurnUpdate;
+    /// use goondan::model::{ScriptItem, ScriptedModel};
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
     /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build().await?;
@@ -118,9 +139,9 @@ impl Instance {
     /// }
     /// let result = turn.finish().await?;
     /// # assert_eq!(result.text(), "hi");
-    /// # Ok::<(), goondan_core::Error>(())
+    /// # Ok::<(), goondan::Error>(())
     /// # })?;
-    /// # Ok::<(), goondan_core::Error>(())
+    /// # Ok::<(), goondan::Error>(())
     /// ```
     pub fn run_stream(&self, event: impl Into<AgentEvent>) -> TurnStream {
         let (instance, event) = (self.clone(), event.into());
@@ -134,11 +155,10 @@ impl Instance {
         })
     }
 
-    /// Queues an input event without waiting for its turn. It is handled after the events that were queued before. An error
-    /// is logged.
+    /// Queues an input event after those that were queued before, without waiting for its turn. An error is logged.
     pub fn send(&self, event: impl Into<AgentEvent>) {
         let (instance, event) = (self.clone(), event.into());
-        // The first poll takes the place in the queue.
+        // The first poll takes the position in the queue.
         let mut lock = Box::pin(instance.inner.slot.lock());
         let locked = match lock.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(locked) => Some(locked),
@@ -155,28 +175,29 @@ impl Instance {
         });
     }
 
-    /// The messages of the conversation, oldest first. Waits for turns that run or were asked for earlier.
+    /// Returns the messages of the conversation, oldest first. Waits for turns that run or were queued earlier.
     ///
     /// # Errors
-    /// `E_INSTANCE_CLOSED` after [`Instance::close`]; what [`Agent::instance`](crate::Agent::instance) says when the
-    /// conversation was idle and cannot be opened.
+    /// `E_INSTANCE_CLOSED` after [`Instance::close`]; the errors of [`Agent::instance`](crate::Agent::instance) when
+    /// the conversation was idle and cannot be opened.
     pub async fn messages(&self) -> Result<Vec<Arc<Message>>> {
         Ok(self.open(self.inner.slot.lock().await).await?.messages().cloned().collect())
     }
 
-    /// Closes the instance: waits for the turns that were asked for, lets the extensions clean up (LOAD-11), stores what
-    /// is left, and gives the conversation free for others to open. Later turns of any clone are refused;
-    /// [`Agent::instance`](crate::Agent::instance) opens it anew.
+    /// Closes the instance: waits for queued turns, cleans up the extensions, stores what is not stored yet, and
+    /// releases the conversation in the store. Later turns of any clone fail;
+    /// [`Agent::instance`](crate::Agent::instance) opens the conversation again.
     ///
     /// # Errors
     /// `E_STORE_…` when something could not be stored.
+    // LOAD-11
     pub async fn close(&self) -> Result<()> {
         let lock = self.inner.slot.lock().await;
         self.inner.closed.store(true, Ordering::Release);
         self.inner.slot.close(lock).await
     }
 
-    /// The bus of the conversation, for tests of extensions.
+    /// Returns the bus of the conversation, for tests of extensions.
     #[cfg(feature = "testing")]
     pub(crate) async fn bus(&self) -> Result<crate::event::Bus> {
         Ok(self.view().await?.services.bus.clone())
@@ -186,12 +207,12 @@ impl Instance {
         &self,
         lock: ConversationLock,
         event: AgentEvent,
-        updates: Option<Updates>,
+        updates: Option<UpdateSender>,
     ) -> Result<TurnResult> {
         let HandleInner { agent, slot, .. } = &*self.inner;
         let mut conversation = self.open(lock).await?;
         let outcome = conversation.run(slot, event, updates).await;
-        // Under the lock: the idle task must not look before.
+        // Under the conversation lock, so that the idle task does not check before.
         slot.touch(agent);
         outcome
     }

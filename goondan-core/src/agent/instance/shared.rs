@@ -13,7 +13,7 @@ use crate::store::{InstanceId, Store};
 /// What an [`Agent`](crate::Agent) and its instances share.
 pub(in crate::agent) struct AgentInner {
     pub(in crate::agent) name: AgentName,
-    /// What conversations that are opened from now on are made of.
+    /// The description that conversations are opened with from now on.
     spec: Mutex<Arc<AgentSpec>>,
     /// Held by a reload: one runs at a time.
     pub(in crate::agent) reloading: tokio::sync::Mutex<()>,

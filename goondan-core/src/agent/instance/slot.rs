@@ -22,8 +22,8 @@ use crate::agent::spec::AgentSpec;
 use crate::error::{Error, ErrorCode, Result};
 use crate::store::InstanceId;
 
-/// How long a conversation that was opened for other agents stays open while nothing happens in it, unless its agent sets
-/// a time: long enough that agents that exchange messages do not open it for each one.
+/// How long a conversation that was opened for other agents stays open while nothing happens in it, unless its agent
+/// sets a time: long enough that agents that exchange messages do not open it for each one.
 const IDLE_FOR_OTHERS: Duration = Duration::from_secs(300);
 
 /// The slot of one instance. It exists while a handle, an open conversation or the idle task refers to it.
@@ -32,7 +32,7 @@ pub(in crate::agent) struct InstanceSlot {
     agent: Weak<AgentInner>,
     idle_after: Option<Duration>,
     conversation: Arc<tokio::sync::Mutex<Option<Box<OpenConversation>>>>,
-    status: Mutex<Status>,
+    status: Mutex<SlotStatus>,
 }
 
 /// The conversation lock, over a conversation that may be closed.
@@ -41,7 +41,7 @@ pub(in crate::agent) type ConversationLock = OwnedMutexGuard<Option<Box<OpenConv
 /// The conversation lock, over an open conversation.
 pub(super) type OpenLock = OwnedMappedMutexGuard<Option<Box<OpenConversation>>, OpenConversation>;
 
-struct Status {
+struct SlotStatus {
     phase: Phase,
     /// The handle that callers share.
     handle: Weak<HandleInner>,
@@ -49,15 +49,15 @@ struct Status {
     for_others: bool,
     /// When something last happened. Kept only for conversations that close when they are idle.
     last_used: Instant,
-    /// How many turns are promised that do not wait in the queue yet.
+    /// How many turns are promised that are not in the queue yet.
     promised: usize,
     /// Whether the idle task has the slot.
     watched: bool,
 }
 
-/// Whether the conversation is open, and who stores state that changes.
+/// Whether the conversation is open, and what stores state that changes.
 enum Phase {
-    /// Nothing is open, or it is being opened or closed: whoever does that stores the state.
+    /// Nothing is open, or the lock holder is opening or closing the conversation, and stores its state.
     Closed,
     Open {
         /// For readers that do not wait in the queue.
@@ -67,7 +67,7 @@ enum Phase {
     },
 }
 
-/// Who stores state that changes while a conversation is open.
+/// What stores state that changes while a conversation is open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Saving {
     /// A change spawns a task.
@@ -102,7 +102,7 @@ impl InstanceSlot {
             agent: Arc::downgrade(agent),
             idle_after: agent.idle_after,
             conversation: Arc::default(),
-            status: Mutex::new(Status {
+            status: Mutex::new(SlotStatus {
                 phase: Phase::Closed,
                 handle: Weak::new(),
                 for_others: false,
@@ -113,12 +113,12 @@ impl InstanceSlot {
         }
     }
 
-    /// Waits for the conversation lock. The first poll takes a place in the queue.
+    /// Waits for the conversation lock. The first poll takes a position in the queue.
     pub(in crate::agent) fn lock(&self) -> impl Future<Output = ConversationLock> + Send + use<> {
         Arc::clone(&self.conversation).lock_owned()
     }
 
-    fn status(&self) -> MutexGuard<'_, Status> {
+    fn status(&self) -> MutexGuard<'_, SlotStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -155,8 +155,8 @@ impl InstanceSlot {
         })
     }
 
-    /// Opens the conversation unless it is open. `keep_alive` is a handle, held until the opening is over: a caller that is
-    /// dropped meanwhile leaves an open conversation, which then closes if there is no other handle.
+    /// Opens the conversation unless it is open. `keep_alive` is a handle, held until the opening is over: a caller
+    /// that is dropped meanwhile leaves an open conversation, which then closes if there is no other handle.
     pub(super) async fn open(
         self: &Arc<Self>,
         agent: &Arc<AgentInner>,
@@ -207,7 +207,7 @@ impl InstanceSlot {
         if self.handle().is_some() { Ok(()) } else { self.close(lock).await }
     }
 
-    /// Replaces what turns run with, after the turns that were asked for earlier. It runs to its end even if the caller is
+    /// Replaces what turns run with, after the turns that were queued earlier. It runs to its end even if the caller is
     /// dropped. Returns whether the conversation is open.
     pub(in crate::agent) async fn reload(self: &Arc<Self>, spec: &Arc<AgentSpec>) -> Result<bool> {
         let (mut lock, slot, spec) = (self.lock().await, Arc::clone(self), Arc::clone(spec));
@@ -220,7 +220,8 @@ impl InstanceSlot {
         .await
     }
 
-    /// Shows readers the generation that turns run with from now on. The caller holds the old one.
+    /// Replaces the generation that readers see. The caller holds the old one, so that it is not dropped under this
+    /// lock.
     pub(super) fn set_generation(&self, new: &Arc<Generation>) {
         if let Phase::Open { view, .. } = &mut self.status().phase {
             view.generation = Arc::clone(new);
@@ -261,7 +262,7 @@ impl InstanceSlot {
         self.idle_after.or_else(|| self.is_for_others().then_some(IDLE_FOR_OTHERS))
     }
 
-    /// Notes that something happens, and has the idle task watch the slot.
+    /// Records that something happens, and adds the slot to the schedule of the idle task.
     pub(super) fn touch(self: &Arc<Self>, agent: &AgentInner) {
         let mut status = self.status();
         if self.idle_after.is_none() && !status.for_others {
@@ -274,7 +275,7 @@ impl InstanceSlot {
         }
     }
 
-    /// The idle task does not watch the slot any more.
+    /// Records that the slot is not in the schedule of the idle task any more.
     pub(super) fn unwatch(&self) {
         self.status().watched = false;
     }
@@ -295,8 +296,8 @@ impl InstanceSlot {
         }
     }
 
-    /// Whether something is under way that does not hold the conversation lock, or a handle keeps open what would close only
-    /// because it was opened for other agents.
+    /// Whether something is under way that does not hold the conversation lock, or a handle keeps open what would close
+    /// only because it was opened for other agents.
     fn is_busy(&self) -> bool {
         let status = self.status();
         let Phase::Open { view, saving, .. } = &status.phase else { return false };
@@ -329,7 +330,7 @@ impl InstanceSlot {
     }
 }
 
-impl Status {
+impl SlotStatus {
     /// Dropping the last handle takes the status lock: the caller drops what is returned outside of it.
     fn handle(&self) -> Option<Instance> {
         Instance::upgrade(&self.handle)

@@ -16,11 +16,11 @@ use crate::store::{Commit, Durability, InstanceId, Interrupted, Journal};
 pub(in crate::agent) struct JournaledConversation {
     pub(in crate::agent) conversation: Conversation,
     journal: Box<dyn Journal>,
-    /// The turn that was begun and not committed: running now, or left behind by a cancelled caller or a crash.
+    /// The turn that was begun and not committed: it is running, or a cancelled caller or a crash interrupted it.
     open_turn: Option<TurnId>,
-    /// The calls of the open turn that must not run twice and have started (EFFECT-01).
+    /// The calls of the open turn that have started and must not run twice (EFFECT-01).
     started: IdSet<ToolCallId>,
-    /// The orphans that were reported, so that each is reported once (PAIR-01).
+    /// The orphans that were logged.
     orphans: IdSet<ToolCallId>,
 }
 
@@ -53,7 +53,7 @@ impl JournaledConversation {
         Ok(())
     }
 
-    /// Takes an event into the conversation and the journal.
+    /// Applies an event to the conversation, and records it in the journal.
     pub(super) fn emit(&mut self, event: MessageEvent) -> Result<()> {
         if self.conversation.apply(event)? == Applied::TargetNotFound {
             let events = self.conversation.events();
@@ -72,7 +72,7 @@ impl JournaledConversation {
         }
     }
 
-    /// Keeps, against whatever happens to the machine, that a call starts which must not run twice (EFFECT-01).
+    /// Records the start of a call that must not run twice, and syncs it to the disk (EFFECT-01).
     pub(super) async fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
         self.journal.start_call(call)?;
         self.started.insert(call.clone());
@@ -83,7 +83,7 @@ impl JournaledConversation {
         self.journal.flush(durability).await
     }
 
-    /// Says which tool calls and results are kept from the model, unless it was said already.
+    /// Logs the tool calls and results that are kept from the model, each once (PAIR-01).
     pub(super) fn report_orphans(&mut self, turn: &TurnId) {
         let orphans = self.conversation.orphan_ids();
         if *orphans == self.orphans {
@@ -103,7 +103,7 @@ impl JournaledConversation {
         self.journal.keeps_runtime_events()
     }
 
-    /// Keeps runtime events; they are worth no turn.
+    /// Records runtime events. A failure is logged and does not fail the turn.
     pub(in crate::agent) fn note(&mut self, events: &[RuntimeEvent]) {
         if !events.is_empty()
             && let Err(error) = self.journal.note(events)
@@ -112,11 +112,11 @@ impl JournaledConversation {
         }
     }
 
-    /// Ends the turn that is open, if one is: closes its unanswered calls, commits it with the state that changed, and
-    /// folds it.
+    /// Ends the open turn, if any: answers its unanswered calls, commits it with the changed state, and folds it.
     ///
-    /// A turn that a crash or a caller that went away interrupted is closed, not resumed: whoever asked for it is gone, and
-    /// nobody would get the answer of more model calls. The model learns of each call whether it may be made again.
+    /// A turn that was interrupted by a crash or by a dropped caller is closed and not resumed: its caller no longer
+    /// exists, so the answer of further model calls would be lost. For each unanswered call, the model reads whether it
+    /// may be repeated.
     pub(in crate::agent) async fn close_turn(&mut self, states: &States) -> Result<()> {
         let Some(turn) = self.open_turn.clone() else { return Ok(()) };
         for call in self.conversation.unanswered_calls() {
@@ -127,7 +127,7 @@ impl JournaledConversation {
         self.commit(&turn, states).await
     }
 
-    /// What the model reads as the result of a call that the end of the turn left without one.
+    /// Returns the error that the model reads as the result of an unanswered call.
     fn interruption(&self, call: &ToolCallPart) -> Error {
         let tool = &call.tool_name;
         if self.started.contains(&call.tool_call_id) {
@@ -135,12 +135,12 @@ impl JournaledConversation {
             return Error::new(ErrorCode::TOOL_OUTCOME_UNKNOWN, message)
                 .suggest("check what it did before calling it again; it is not run again by itself");
         }
-        // What is not noted as started did not start, or is declared to do no harm when it runs twice.
+        // A call that was not recorded as started did not start, or its effect allows to run it twice.
         Error::new(ErrorCode::TOOL_INTERRUPTED, format!("the turn ended before `{tool}` was answered"))
             .suggest("call it again if its answer is still wanted: that does no harm")
     }
 
-    /// Stores the state that changed: with the turn that a cancelled caller left behind, or by one that says nothing.
+    /// Stores changed state: with the turn that a cancelled caller left open, or with an empty turn.
     pub(in crate::agent) async fn store_state(&mut self, states: &States) -> Result<()> {
         if !states.have_changed() {
             return Ok(());
@@ -167,7 +167,7 @@ impl JournaledConversation {
     }
 }
 
-/// A tool's answer as a message: one per call (D-12).
+/// Returns the message with the result of one tool call (D-12).
 pub(super) fn tool_message(result: &ToolCallResult) -> Message {
     let (tool_call_id, tool_name) = (result.call_id().clone(), result.tool_name().to_owned());
     let part = ToolResultPart {

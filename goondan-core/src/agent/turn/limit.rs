@@ -1,12 +1,12 @@
-//! Owns the limits of time.
+//! A timeout that costs nothing for a future that is ready at once.
 
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// The output of `future`, or none when it is not there after `limit`. The time counts from when there is something to wait
-/// for: what is ready at once needs neither a clock nor a timer.
+/// Returns the output of `future`, or `None` if it is pending for longer than `limit`. The time counts from the first
+/// poll that returns pending: a future that is ready at once needs neither a clock nor a timer.
 pub(super) async fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut timer = pin!(None);
@@ -15,7 +15,7 @@ pub(super) async fn within<F: Future>(limit: Duration, future: F) -> Option<F::O
             return Poll::Ready(Some(output));
         }
         if timer.is_none() {
-            // Also while the future uses up what tokio lets a task do at once.
+            // Unconstrained, so that it fires although `future` uses up the coop budget of the task in every poll.
             timer.set(Some(tokio::task::unconstrained(tokio::time::sleep(limit))));
         }
         match timer.as_mut().as_pin_mut() {
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_ready_in_time_is_given_and_what_is_not_ends() {
+    async fn a_future_is_dropped_at_the_limit() {
         let limit = Duration::from_secs(2);
         let after = |time| async move { tokio::time::sleep(time).await };
         assert_eq!(within(limit, std::future::ready(1)).await, Some(1));
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_future_that_is_always_busy_ends_too() {
+    async fn a_future_that_never_yields_its_budget_is_dropped_too() {
         let busy = async {
             let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
             loop {

@@ -1,4 +1,4 @@
-//! Owns the decisions of a turn: which step comes next, and when the turn is over. It does nothing itself.
+//! Decides which step of a turn comes next, and when the turn is over. It does no IO.
 
 use std::time::Duration;
 
@@ -6,47 +6,47 @@ use crate::agent::policy::Policy;
 use crate::error::Error;
 use crate::pipeline::FinishReason;
 
-/// A turn as a state machine: told how each step ended, it says what comes next (F-TURN).
+/// A turn as a state machine: from the end of each step it determines what comes next (F-TURN).
 #[derive(Debug)]
 pub(super) struct TurnMachine {
     policy: Policy,
     /// How many steps were started.
     steps: u32,
-    /// How often in a row the last step was asked for again.
+    /// How often in a row a step was retried.
     retries: u32,
-    /// How often in a row the model was asked to mend its answer.
+    /// How often in a row the model was asked to correct its answer.
     repairs: u32,
 }
 
-/// How often in a row a model is asked to mend its answer before the turn ends (F-TURN).
+/// How often in a row a model is asked to correct its answer before the turn ends (F-TURN).
 const MAX_REPAIRS: u32 = 2;
 
-/// How a step ended that did not fail.
+/// How a step ended, if it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepEnd {
-    /// The turn may end here.
-    Rest,
+    /// No other step is wanted.
+    Final,
     /// Another step is wanted (PIPE-11).
     Another,
-    /// The answer was none, and the model was told so.
+    /// The answer was malformed, and the model was sent a correction.
     Repair,
 }
 
-/// What comes next.
+/// What the driver does next.
 #[derive(Debug)]
-pub(super) enum Action {
+pub(super) enum TurnAction {
     /// Run a step.
     Step {
         /// Its index, from 0 (CTX-11).
         index: u32,
-        /// Which attempt this is: 0, or how often in a row a middleware asked for another one.
+        /// The number of the attempt: how often in a row a middleware has asked for a retry.
         attempt: u32,
         /// How long to wait before it.
         delay: Duration,
     },
     /// The turn is over.
     Finish(FinishReason),
-    /// The turn is over, because the model does not answer.
+    /// The turn is over, because the model did not answer usably.
     GiveUp,
     /// The turn failed.
     Fail(Error),
@@ -57,18 +57,18 @@ impl TurnMachine {
         Self { policy, steps: 0, retries: 0, repairs: 0 }
     }
 
-    /// A turn has at least one step.
-    pub(super) fn start(&mut self) -> Action {
+    /// Returns the first action: a turn has at least one step.
+    pub(super) fn start(&mut self) -> TurnAction {
         self.step(0, Duration::ZERO)
     }
 
-    /// Says what comes after a step that ended like this.
-    pub(super) fn step_ended(&mut self, outcome: Result<StepEnd, Error>) -> Action {
+    /// Returns what comes after a step with this outcome.
+    pub(super) fn step_ended(&mut self, outcome: Result<StepEnd, Error>) -> TurnAction {
         let limit_reached = self.steps >= self.policy.max_steps_per_turn.get();
         match outcome {
-            Ok(StepEnd::Rest) => Action::Finish(FinishReason::TextResponse),
-            Ok(StepEnd::Repair) if self.repairs >= MAX_REPAIRS => Action::GiveUp,
-            Ok(_) if limit_reached => Action::Finish(FinishReason::MaxSteps),
+            Ok(StepEnd::Final) => TurnAction::Finish(FinishReason::TextResponse),
+            Ok(StepEnd::Repair) if self.repairs >= MAX_REPAIRS => TurnAction::GiveUp,
+            Ok(_) if limit_reached => TurnAction::Finish(FinishReason::MaxSteps),
             Ok(end) => {
                 self.retries = 0;
                 self.repairs = if end == StepEnd::Repair { self.repairs + 1 } else { 0 };
@@ -80,20 +80,20 @@ impl TurnMachine {
                     self.retries += 1;
                     self.step(self.retries, delay)
                 }
-                _ => Action::Fail(error),
+                _ => TurnAction::Fail(error),
             },
         }
     }
 
-    /// How many steps were started.
+    /// Returns how many steps were started.
     pub(super) fn steps(&self) -> u32 {
         self.steps
     }
 
-    fn step(&mut self, attempt: u32, delay: Duration) -> Action {
+    fn step(&mut self, attempt: u32, delay: Duration) -> TurnAction {
         let index = self.steps;
         self.steps += 1;
-        Action::Step { index, attempt, delay }
+        TurnAction::Step { index, attempt, delay }
     }
 }
 
@@ -108,19 +108,19 @@ mod tests {
         TurnMachine::new(Policy { max_steps_per_turn, max_retries: retries, ..Policy::default() })
     }
 
-    fn step(action: &Action) -> Option<(u32, u32)> {
+    fn step(action: &TurnAction) -> Option<(u32, u32)> {
         match action {
-            Action::Step { index, attempt, .. } => Some((*index, *attempt)),
-            Action::Finish(_) | Action::GiveUp | Action::Fail(_) => None,
+            TurnAction::Step { index, attempt, .. } => Some((*index, *attempt)),
+            TurnAction::Finish(_) | TurnAction::GiveUp | TurnAction::Fail(_) => None,
         }
     }
 
     #[test]
-    fn steps_go_on_while_there_are_tool_calls() {
+    fn steps_continue_while_there_are_tool_calls() {
         let mut machine = machine(32, 3);
         assert_eq!(step(&machine.start()), Some((0, 0)));
         assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((1, 0)));
-        assert!(matches!(machine.step_ended(Ok(StepEnd::Rest)), Action::Finish(FinishReason::TextResponse)));
+        assert!(matches!(machine.step_ended(Ok(StepEnd::Final)), TurnAction::Finish(FinishReason::TextResponse)));
         assert_eq!(machine.steps(), 2);
     }
 
@@ -129,7 +129,7 @@ mod tests {
         let mut machine = machine(2, 3);
         machine.start();
         assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((1, 0)));
-        assert!(matches!(machine.step_ended(Ok(StepEnd::Another)), Action::Finish(FinishReason::MaxSteps)));
+        assert!(matches!(machine.step_ended(Ok(StepEnd::Another)), TurnAction::Finish(FinishReason::MaxSteps)));
     }
 
     #[test]
@@ -139,16 +139,16 @@ mod tests {
         machine.start();
         assert_eq!(step(&machine.step_ended(again())), Some((1, 1)));
         assert_eq!(step(&machine.step_ended(again())), Some((2, 2)));
-        assert!(matches!(machine.step_ended(again()), Action::Fail(_)), "two retries in a row were used up");
+        assert!(matches!(machine.step_ended(again()), TurnAction::Fail(_)), "two retries in a row were used up");
 
         let mut machine = self::machine(2, 9);
         machine.start();
         assert_eq!(step(&machine.step_ended(again())), Some((1, 1)));
-        assert!(matches!(machine.step_ended(again()), Action::Fail(_)), "the steps were used up");
+        assert!(matches!(machine.step_ended(again()), TurnAction::Fail(_)), "the steps were used up");
     }
 
     #[test]
-    fn a_success_gives_the_retries_back() {
+    fn a_success_resets_the_retries() {
         let again = || Err(Error::retry_after(Duration::ZERO, "busy"));
         let mut machine = machine(9, 1);
         machine.start();
@@ -158,20 +158,22 @@ mod tests {
     }
 
     #[test]
-    fn the_model_is_asked_twice_in_a_row_to_mend_its_answer() {
+    fn the_model_is_asked_twice_in_a_row_to_correct_its_answer() {
         let mut machine = machine(9, 1);
         machine.start();
         assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((1, 0)));
         assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((2, 0)));
         assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((3, 0)));
         assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((4, 0)));
-        assert!(matches!(machine.step_ended(Ok(StepEnd::Repair)), Action::GiveUp));
+        assert!(matches!(machine.step_ended(Ok(StepEnd::Repair)), TurnAction::GiveUp));
     }
 
     #[test]
     fn other_errors_fail_the_turn() {
         let mut machine = machine(9, 1);
         machine.start();
-        assert!(matches!(machine.step_ended(Err(Error::msg("no"))), Action::Fail(error) if error.message() == "no"));
+        assert!(
+            matches!(machine.step_ended(Err(Error::msg("no"))), TurnAction::Fail(error) if error.message() == "no")
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! A turn: the driver of the turn machine, and the host behind turn contexts.
 //!
-//! `machine` decides which step comes next and does no IO; [`TurnRun`] is its only driver. `step` asks the model and runs the
-//! tool calls, each through `tool_call`. What a turn changes passes `journaled`, and what it reports passes `report`.
+//! `machine` decides which step comes next and does no IO; [`TurnRun`] is its only driver. `step` calls the model, and
+//! runs the tool calls through `tool_call`. A turn changes the conversation through `journaled`, and reports events
+//! through `report`.
 
 mod answer;
 mod journaled;
@@ -16,7 +17,7 @@ mod workdir;
 
 pub(super) use journaled::JournaledConversation;
 pub(super) use report::Reporter;
-pub(super) use stream::Updates;
+pub(super) use stream::UpdateSender;
 pub use stream::{TurnStream, TurnUpdate};
 pub(super) use workdir::Workdir;
 
@@ -36,16 +37,16 @@ use crate::peers::{AgentsHost, Caller, Inbox};
 use crate::pipeline::host::{MessageHost, RunHost, TurnHost};
 use crate::pipeline::{FinishReason, StepResult, TurnResult};
 use crate::store::Durability;
-use answer::GIVEN_UP;
+use answer::NO_USABLE_ANSWER;
 use limit::within;
-use machine::{Action, StepEnd, TurnMachine};
-use report::message_of;
+use machine::{StepEnd, TurnAction, TurnMachine};
+use report::error_message;
 use step::StepRun;
 
 /// One turn while it runs.
 pub(in crate::agent) struct TurnRun<'a> {
     generation: &'a Generation,
-    /// Answers of other agents that wait for the next step.
+    /// Answers of other agents, which the next step appends.
     inbox: &'a Arc<Inbox>,
     workdir: &'a Workdir,
     journaled: &'a mut JournaledConversation,
@@ -54,11 +55,11 @@ pub(in crate::agent) struct TurnRun<'a> {
     caller: Caller<'a>,
     /// Shared by the middlewares of the turn and of its steps (D-15).
     metadata: Map<String, Value>,
-    /// What [`MessageHost::emit`] could not take in; it fails the turn at the next occasion (D-24).
+    /// The first error of [`MessageHost::emit`]; it fails the turn before the next model or tool call (D-24).
     fault: Option<Error>,
     machine: TurnMachine,
     tool_calls: Vec<ToolCallSummary>,
-    /// What the model calls cost together, if the model says so.
+    /// The token usage of all model calls, if the model reports it.
     usage: Option<TokenUsage>,
 }
 
@@ -92,7 +93,7 @@ impl<'a> TurnRun<'a> {
     /// Runs the turn: the input, the turn chain, and in its core the steps.
     pub(in crate::agent) async fn run(&mut self) -> Result<TurnResult> {
         let watch = self.reporter.stopwatch();
-        self.reporter.tell("turn.started", self.reporter.span, |scope| RuntimeEvent::TurnStarted { scope });
+        self.reporter.report("turn.started", self.reporter.span, |scope| RuntimeEvent::TurnStarted { scope });
         let limit = self.generation.spec.policy.turn_timeout;
         let outcome = match within(limit, self.run_chain()).await {
             Some(outcome) => outcome,
@@ -101,38 +102,38 @@ impl<'a> TurnRun<'a> {
         };
         let duration = watch.elapsed();
         match &outcome {
-            Ok(_) => self.reporter.tell("turn.completed", self.reporter.span, |scope| RuntimeEvent::TurnCompleted {
+            Ok(_) => self.reporter.report("turn.completed", self.reporter.span, |scope| RuntimeEvent::TurnCompleted {
                 scope,
                 step_count: self.machine.steps(),
                 duration,
                 token_usage: self.usage,
             }),
-            Err(_) => self.reporter.tell("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
+            Err(_) => self.reporter.report("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
                 scope,
                 duration,
-                error_message: message_of(&outcome),
+                error_message: error_message(&outcome),
             }),
         }
         outcome
     }
 
-    /// How far the turn came, and what it told for the store to keep.
+    /// Returns how far the turn came, and the runtime events for the store.
     pub(in crate::agent) fn end(self) -> (FailedTurn, Vec<RuntimeEvent>) {
         let so_far =
             FailedTurn { id: self.info.turn.clone(), steps: self.machine.steps(), tool_calls: self.tool_calls };
-        (so_far, self.reporter.into_notes())
+        (so_far, self.reporter.into_runtime_events())
     }
 
     async fn run_chain(&mut self) -> Result<TurnResult> {
         if let Some(text) = &self.info.input.input {
-            // D-13: before the chain, so that what counts messages counts this one.
+            // D-13: before the chain runs, so that middlewares that count messages include this one.
             let message = Message::user(text.clone());
             self.append(message);
         }
         let generation = self.generation;
         let mut result = generation.registered.turn.run(self).await?;
         self.check_fault()?;
-        result.set_account(self.machine.steps(), self.tool_calls.clone());
+        result.set_totals(self.machine.steps(), self.tool_calls.clone());
         Ok(result)
     }
 
@@ -140,7 +141,7 @@ impl<'a> TurnRun<'a> {
         let mut action = self.machine.start();
         loop {
             match action {
-                Action::Step { index, attempt, delay } => {
+                TurnAction::Step { index, attempt, delay } => {
                     if attempt > 0 {
                         tracing::info!(turn = %self.info.turn, step = index, attempt, ?delay, "running a step again");
                         self.metadata.insert("attempt".to_owned(), attempt.into());
@@ -151,19 +152,19 @@ impl<'a> TurnRun<'a> {
                     let outcome = self.step(index).await;
                     action = self.machine.step_ended(outcome.map(|result| step_end(&result)));
                 }
-                Action::Finish(reason) => return Ok(self.result(reason)),
-                Action::GiveUp => {
-                    let notice = Arc::new(Message::new(Role::Assistant, GIVEN_UP, Source::System));
+                TurnAction::Finish(reason) => return Ok(self.result(reason)),
+                TurnAction::GiveUp => {
+                    let notice = Arc::new(Message::new(Role::Assistant, NO_USABLE_ANSWER, Source::System));
                     let reason = FinishReason::TextResponse;
                     return Ok(TurnResult::new(self.info.turn.clone(), reason, Some(notice)));
                 }
-                Action::Fail(error) => return Err(error),
+                TurnAction::Fail(error) => return Err(error),
             }
         }
     }
 
     async fn step(&mut self, index: u32) -> Result<StepResult> {
-        // F-AGENTS: answers that came meanwhile are there before the step starts.
+        // F-AGENTS: answers that have arrived are appended before the step starts.
         for answer in self.inbox.take() {
             self.append(answer);
         }
@@ -176,26 +177,26 @@ impl<'a> TurnRun<'a> {
         let token_usage = step.usage;
         let (duration, step) = (watch.elapsed(), || StepRef::new(&self.info.turn, index));
         match &outcome {
-            Ok(result) => self.reporter.tell("step.completed", span, |scope| RuntimeEvent::StepCompleted {
+            Ok(result) => self.reporter.report("step.completed", span, |scope| RuntimeEvent::StepCompleted {
                 scope,
                 step: step(),
                 tool_call_count: u32::try_from(result.tool_calls().len()).unwrap_or(u32::MAX),
                 duration,
                 token_usage,
             }),
-            Err(_) => self.reporter.tell("step.failed", span, |scope| RuntimeEvent::StepFailed {
+            Err(_) => self.reporter.report("step.failed", span, |scope| RuntimeEvent::StepFailed {
                 scope,
                 step: step(),
                 duration,
-                error_message: message_of(&outcome),
+                error_message: error_message(&outcome),
             }),
         }
         outcome
     }
 
     fn result(&self, reason: FinishReason) -> TurnResult {
-        let mut said = self.journaled.conversation.events().iter().rev().filter_map(MessageEvent::appended);
-        let answer = said.find(|message| message.role() == Role::Assistant && !message.text().is_empty());
+        let mut answers = self.journaled.conversation.events().iter().rev().filter_map(MessageEvent::appended);
+        let answer = answers.find(|message| message.role() == Role::Assistant && !message.text().is_empty());
         let response = match (answer, reason) {
             (Some(message), _) => Some(Arc::clone(message)),
             (None, FinishReason::MaxSteps) => {
@@ -208,12 +209,12 @@ impl<'a> TurnRun<'a> {
         TurnResult::new(self.info.turn.clone(), reason, response)
     }
 
-    /// Appends a message of the runtime's own.
+    /// Appends a message of the runtime.
     fn append(&mut self, message: Message) {
         self.emit(MessageEvent::append(message));
     }
 
-    /// Makes sure that what was said is kept before someone acts on it (D-24).
+    /// Makes recorded events durable before a model or tool call acts on them (D-24).
     async fn settle(&mut self, durability: Durability) -> Result<()> {
         self.check_fault()?;
         self.journaled.flush(durability).await
@@ -228,7 +229,7 @@ fn step_end(result: &StepResult) -> StepEnd {
     match (result.wants_repair(), result.has_tool_calls()) {
         (true, _) => StepEnd::Repair,
         (false, true) => StepEnd::Another,
-        (false, false) => StepEnd::Rest,
+        (false, false) => StepEnd::Final,
     }
 }
 

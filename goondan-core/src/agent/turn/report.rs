@@ -1,34 +1,40 @@
-//! Owns what a turn tells those who watch: bus handlers, the stream of the turn, the store (F-EVENTS).
+//! Reports what happens in a turn: to event handlers on the bus, to the stream of the turn, to the store (F-EVENTS).
 //!
-//! Nothing is rendered, and no clock is read, for nobody.
+//! Without a receiver, no event is built and no clock is read.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::stream::{TurnUpdate, Updates};
+use super::stream::{TurnUpdate, UpdateSender};
 use crate::error::{Error, Result};
-use crate::event::TurnInfo;
-use crate::event::{Bus, Event, EventScope, RuntimeEvent, Span};
+use crate::event::{Bus, Event, EventScope, RuntimeEvent, Span, TurnInfo};
 
+/// Reports the runtime events of one turn. It is made with the turn and ends with it.
 pub(in crate::agent) struct Reporter<'a> {
     bus: &'a Bus,
     turn: &'a TurnInfo,
     pub(super) span: Span,
-    updates: Option<Updates>,
-    /// What the store will be handed; `None` when it keeps no runtime events. Behind a lock because tool calls may run
-    /// side by side.
-    notes: Option<Mutex<Vec<RuntimeEvent>>>,
+    updates: Option<UpdateSender>,
+    /// The runtime events for the store; `None` if it keeps none. Behind a lock because tool calls may run
+    /// concurrently.
+    for_store: Option<Mutex<Vec<RuntimeEvent>>>,
 }
 
 impl<'a> Reporter<'a> {
-    pub(in crate::agent) fn new(bus: &'a Bus, turn: &'a TurnInfo, updates: Option<Updates>, keep: bool) -> Self {
-        Self { bus, turn, span: Span::of_turn(turn.input.parent_span_id), updates, notes: keep.then(Mutex::default) }
+    pub(in crate::agent) fn new(bus: &'a Bus, turn: &'a TurnInfo, updates: Option<UpdateSender>, keep: bool) -> Self {
+        Self {
+            bus,
+            turn,
+            span: Span::of_turn(turn.input.parent_span_id),
+            updates,
+            for_store: keep.then(Mutex::default),
+        }
     }
 
-    /// Tells that something happened in `span`.
-    pub(super) fn tell(&self, name: &str, span: Span, event: impl FnOnce(EventScope) -> RuntimeEvent) {
+    /// Reports an event in `span`, unless there is no receiver.
+    pub(super) fn report(&self, name: &str, span: Span, event: impl FnOnce(EventScope) -> RuntimeEvent) {
         let on_bus = self.bus.wants(name);
-        if !on_bus && self.updates.is_none() && self.notes.is_none() {
+        if !on_bus && self.updates.is_none() && self.for_store.is_none() {
             return;
         }
         let event = event(EventScope::now(self.turn, span));
@@ -38,37 +44,37 @@ impl<'a> Reporter<'a> {
                 Err(error) => tracing::error!(event = name, "a runtime event was not emitted: {}", error.report()),
             }
         }
-        if let Some(notes) = &self.notes {
-            notes.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+        if let Some(events) = &self.for_store {
+            events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
         }
         self.update(|| TurnUpdate::Event(Box::new(event)));
     }
 
-    /// Whether somebody wants the model's text as it comes.
+    /// Returns whether the turn has a stream, which receives the model's text as it arrives.
     pub(super) fn streams(&self) -> bool {
         self.updates.is_some()
     }
 
     pub(super) fn update(&self, update: impl FnOnce() -> TurnUpdate) {
         if let Some(updates) = &self.updates {
-            // A watcher that went away is none.
+            // An error means that the receiver was dropped.
             let _ = updates.send(update());
         }
     }
 
-    /// Starts to measure, if somebody may want to know.
+    /// Starts to measure, if there may be a receiver.
     pub(super) fn stopwatch(&self) -> Stopwatch {
-        let watched = self.updates.is_some() || self.notes.is_some() || self.bus.has_subscriptions();
+        let watched = self.updates.is_some() || self.for_store.is_some() || self.bus.has_subscriptions();
         Stopwatch(watched.then(Instant::now))
     }
 
-    /// What the store is to keep.
-    pub(super) fn into_notes(self) -> Vec<RuntimeEvent> {
-        self.notes.map(|notes| notes.into_inner().unwrap_or_else(PoisonError::into_inner)).unwrap_or_default()
+    /// Returns the runtime events for the store.
+    pub(super) fn into_runtime_events(self) -> Vec<RuntimeEvent> {
+        self.for_store.map(|events| events.into_inner().unwrap_or_else(PoisonError::into_inner)).unwrap_or_default()
     }
 }
 
-/// How long something takes, if somebody wants to know.
+/// Measures a duration, or returns zero if there is no receiver for it.
 #[derive(Clone, Copy)]
 pub(super) struct Stopwatch(Option<Instant>);
 
@@ -78,7 +84,7 @@ impl Stopwatch {
     }
 }
 
-/// The message of a failure, as runtime events carry it.
-pub(super) fn message_of<T>(outcome: &Result<T>) -> String {
+/// Returns the message of a failure for runtime events.
+pub(super) fn error_message<T>(outcome: &Result<T>) -> String {
     outcome.as_ref().err().map(Error::to_string).unwrap_or_default()
 }

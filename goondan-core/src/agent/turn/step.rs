@@ -1,4 +1,4 @@
-//! Owns a running step: one model call and the tool calls that it triggers, and the host behind step contexts.
+//! A step: one model call and the tool calls that it asks for. Implements the host behind step contexts.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::TurnRun;
-use super::answer::{Answer, correction, judge};
+use super::answer::{Answer, classify, correction};
 use super::journaled::{JournaledConversation, tool_message};
 use super::limit::within;
 use super::stream::TurnUpdate;
-use super::tool_call::{Dispatch, Dispatched, join};
+use super::tool_call::{CallOutcome, Dispatch, join};
 use crate::conversation::host::ConversationHost;
 use crate::conversation::{Content, Message, MessageEvent, Part, Role, Source, TextPart, ToolCallPart};
 use crate::crossing::CoreRun;
@@ -20,8 +20,7 @@ use crate::model::{Model, ModelRequest, ModelResponse};
 use crate::outcome::ToolCallSummary;
 use crate::peers::{AgentsHost, Caller};
 use crate::pipeline::host::{MessageHost, RunHost, StepHost};
-use crate::pipeline::{MODEL_KEY, MODEL_OPTIONS_KEY};
-use crate::pipeline::{StepResult, ToolCallResult, ToolRequest};
+use crate::pipeline::{MODEL_KEY, MODEL_OPTIONS_KEY, StepResult, ToolCallResult, ToolRequest};
 use crate::store::Durability;
 use crate::tool::{Effect, ToolCatalog};
 
@@ -32,23 +31,24 @@ pub(super) struct StepRun<'a, 't> {
     span: Span,
     catalog: ToolCatalog,
     caller: Caller<'t>,
-    /// What the model call cost, if the model says so.
+    /// The token usage of the model call, if the model reports it.
     pub(super) usage: Option<TokenUsage>,
 }
 
 impl<'a, 't> StepRun<'a, 't> {
     pub(super) fn new(turn: &'a mut TurnRun<'t>, index: u32, span: Span) -> Self {
-        // F-TOOL: every step starts from all tools.
+        // F-TOOL: every step starts with all tools.
         let catalog = turn.generation.registered.tools.catalog();
         let caller = turn.caller.within(span.id);
         Self { turn, index, span, catalog, caller, usage: None }
     }
 
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
-        let heard_tools = self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
+        let after_tool_results =
+            self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
         let response = self.call_model().await?;
-        match judge(&response, heard_tools) {
-            Answer::Good => {}
+        match classify(&response, after_tool_results) {
+            Answer::Usable => {}
             Answer::NothingToAdd => return Ok(StepResult::new(Vec::new(), Vec::new())),
             Answer::Malformed(problem) => {
                 tracing::warn!(turn = %self.turn.info.turn, step = self.index, problem, "malformed answer of the model");
@@ -70,7 +70,7 @@ impl<'a, 't> StepRun<'a, 't> {
         let conversation = &self.turn.journaled.conversation;
         let options = self.turn.metadata.get(MODEL_OPTIONS_KEY).and_then(Value::as_object);
         let request = ModelRequest::new(agent.system.as_deref(), conversation, &self.catalog).with_options(options);
-        self.turn.reporter.tell("step.started", self.span, |scope| RuntimeEvent::StepStarted {
+        self.turn.reporter.report("step.started", self.span, |scope| RuntimeEvent::StepStarted {
             scope,
             step: StepRef::new(&self.turn.info.turn, self.index),
             llm_input_messages: agent
@@ -97,7 +97,7 @@ impl<'a, 't> StepRun<'a, 't> {
         Ok(response)
     }
 
-    /// The model of this step: the agent's, unless a middleware asked for another one (API-11).
+    /// Returns the model of this step: the agent's, unless a middleware chose another one (API-11).
     fn model(&self) -> Result<&'t dyn Model> {
         let agent = &self.turn.generation.spec;
         let Some(wanted) = self.turn.metadata.get(MODEL_KEY) else { return Ok(&*agent.model) };
@@ -109,8 +109,8 @@ impl<'a, 't> StepRun<'a, 't> {
         })
     }
 
-    /// Runs the calls: side by side when all of them only read (D-06), else one after another. The results follow the
-    /// message that asked for them, in its order (D-12).
+    /// Runs the calls: concurrently if all of them only read (D-06), else one after another. Their results are appended
+    /// in the order of the requests (D-12).
     async fn call_tools(&mut self, requests: &[ToolRequest], message: &Message) -> Result<Vec<ToolCallResult>> {
         let tools = &self.turn.generation.registered.tools;
         let only_reads =
@@ -121,22 +121,22 @@ impl<'a, 't> StepRun<'a, 't> {
             let (dispatch, journaled) = self.dispatch(message);
             let journaled = Mutex::new(journaled);
             let calls = requests.iter().map(|request| dispatch.run(request, &journaled)).collect();
-            for (request, dispatched) in requests.iter().zip(join(calls).await) {
-                results.push(self.answered(request, dispatched));
+            for (request, outcome) in requests.iter().zip(join(calls).await) {
+                results.push(self.record_result(request, outcome));
             }
         } else {
             for request in requests {
                 self.turn.settle(Durability::Flushed).await?;
                 let (dispatch, journaled) = self.dispatch(message);
-                // In a box of its own, so that the box of the step stays small, which steps without calls have too.
-                let dispatched = Box::pin(dispatch.run(request, &Mutex::new(journaled))).await;
-                results.push(self.answered(request, dispatched));
+                // Boxed, so that the future of the step stays small for steps without calls.
+                let outcome = Box::pin(dispatch.run(request, &Mutex::new(journaled))).await;
+                results.push(self.record_result(request, outcome));
             }
         }
         Ok(results)
     }
 
-    /// The way of calls, and where it is kept that one starts.
+    /// Returns what runs tool calls, and the journal in which their starts are recorded.
     fn dispatch<'s>(&'s mut self, message: &'s Message) -> (Dispatch<'s>, &'s mut JournaledConversation) {
         let dispatch = Dispatch {
             turn: self.turn.info,
@@ -152,11 +152,12 @@ impl<'a, 't> StepRun<'a, 't> {
         (dispatch, &mut *self.turn.journaled)
     }
 
-    fn answered(&mut self, request: &ToolRequest, dispatched: Dispatched) -> ToolCallResult {
-        let Dispatched { result, rewritten } = dispatched;
+    /// Appends the message with the result of a call, and returns the result.
+    fn record_result(&mut self, request: &ToolRequest, outcome: CallOutcome) -> ToolCallResult {
+        let CallOutcome { result, rewritten } = outcome;
         let mut answer = tool_message(&result);
         if let Some(rewritten) = rewritten {
-            // D-14: the message of the model keeps its own arguments.
+            // D-14: the message with the request keeps the arguments of the model.
             answer = answer.with_metadata("rewrittenArgs", rewritten);
         }
         self.turn.append(answer);
@@ -166,7 +167,7 @@ impl<'a, 't> StepRun<'a, 't> {
     }
 }
 
-/// What the model said, as a message.
+/// Returns the message with the model's answer.
 fn assistant_message(response: &ModelResponse, step_id: String) -> Message {
     let text = response.text.clone().filter(|text| !text.is_empty());
     let content = if response.tool_calls.is_empty() {

@@ -1,4 +1,4 @@
-//! Owns the stream of a turn: what happens while it runs, for those who watch.
+//! The stream of a turn: what happens while it runs, for its caller.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::event::RuntimeEvent;
 use crate::pipeline::TurnResult;
 
-/// What happened while a turn ran.
+/// Something that happened while a turn ran. [`TurnStream::next`] returns it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TurnUpdate {
@@ -21,12 +21,12 @@ pub enum TurnUpdate {
     Event(Box<RuntimeEvent>),
 }
 
-/// Where a turn tells what happens. Unbounded: a watcher that does not look must not hold up the turn, and what waits is
-/// bounded by what one turn says.
-pub(in crate::agent) type Updates = UnboundedSender<TurnUpdate>;
+/// The channel from a turn to its stream. Unbounded, so that a slow receiver does not delay the turn; the output of one
+/// turn bounds it.
+pub(in crate::agent) type UpdateSender = UnboundedSender<TurnUpdate>;
 
-/// A turn that runs while it is watched, made by [`Instance::run_stream`](crate::Instance::run_stream). Dropping it cancels
-/// the turn.
+/// A turn that runs while its updates are read, returned by [`Instance::run_stream`](crate::Instance::run_stream).
+/// Dropping it cancels the turn.
 #[must_use = "the turn runs only while this is awaited"]
 pub struct TurnStream {
     turn: Option<BoxFuture<'static, Result<TurnResult>>>,
@@ -35,15 +35,15 @@ pub struct TurnStream {
 }
 
 impl TurnStream {
-    pub(in crate::agent) fn new(start: impl FnOnce(Updates) -> BoxFuture<'static, Result<TurnResult>>) -> Self {
+    pub(in crate::agent) fn new(start: impl FnOnce(UpdateSender) -> BoxFuture<'static, Result<TurnResult>>) -> Self {
         let (sender, updates) = unbounded_channel();
         Self { turn: Some(start(sender)), updates, result: None }
     }
 
-    /// The next thing that happens; `None` when the turn has ended.
+    /// Returns the next update, or `None` once the turn has ended.
     pub async fn next(&mut self) -> Option<TurnUpdate> {
         poll_fn(|cx| {
-            // The turn goes first: it is what makes updates.
+            // The turn is polled first: it sends the updates.
             if let Some(turn) = &mut self.turn
                 && let Poll::Ready(result) = turn.as_mut().poll(cx)
             {
@@ -51,7 +51,7 @@ impl TurnStream {
                 self.turn = None;
             }
             match self.updates.poll_recv(cx) {
-                // The turn has told everything, but is not stored yet; it wakes us when it is.
+                // The turn has dropped its sender, but is not committed yet; it wakes this task when it is.
                 Poll::Ready(None) if self.turn.is_some() => Poll::Pending,
                 update => update,
             }
@@ -59,13 +59,13 @@ impl TurnStream {
         .await
     }
 
-    /// Waits for the end of the turn, and gives its result. Updates that nobody took are dropped.
+    /// Waits for the end of the turn, and returns its result. Remaining updates are dropped.
     ///
     /// # Errors
     /// As [`Instance::run`](crate::Instance::run).
     pub async fn finish(mut self) -> Result<TurnResult> {
         while self.next().await.is_some() {}
-        self.result.unwrap_or_else(|| Err(Error::new(ErrorCode::EXT_RUNTIME, "the turn gave no result")))
+        self.result.unwrap_or_else(|| Err(Error::new(ErrorCode::EXT_RUNTIME, "the turn returned no result")))
     }
 }
 

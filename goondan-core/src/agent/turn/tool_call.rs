@@ -1,6 +1,7 @@
-//! Owns a running tool call: the guard, the validation, the handler, and the host behind tool-call contexts.
+//! A tool call: the lookup of the tool, the validation of the arguments, the handler. Implements the host behind
+//! tool-call contexts.
 //!
-//! Every call passes here, and so every call passes the tool-call middlewares (DISPATCH-01).
+//! Every call is run here, and therefore passes the tool-call middlewares (DISPATCH-01).
 
 use std::future::poll_fn;
 use std::path::Path;
@@ -29,7 +30,7 @@ use crate::schema::summary;
 use crate::store::Durability;
 use crate::tool::{Effect, Tool, ToolCatalog, ToolContext, ToolHost};
 
-/// The tool calls of one step: the one way from a request to its result.
+/// Runs the tool calls of one step.
 #[derive(Clone, Copy)]
 pub(super) struct Dispatch<'a> {
     pub(super) turn: &'a TurnInfo,
@@ -44,17 +45,21 @@ pub(super) struct Dispatch<'a> {
     pub(super) step_span: Span,
 }
 
-/// What came of a call.
-pub(super) struct Dispatched {
+/// The outcome of a call.
+pub(super) struct CallOutcome {
     pub(super) result: ToolCallResult,
-    /// The arguments that the handler got, when a middleware changed them (D-14).
+    /// The arguments that the handler was called with, if a middleware changed them (D-14).
     pub(super) rewritten: Option<Map<String, Value>>,
 }
 
 impl Dispatch<'_> {
-    /// Runs one call through the tool-call chain. Whatever fails becomes an error result: the model reads it and goes on
-    /// (F-TOOL). In `journaled` it is recorded that a call starts.
-    pub(super) async fn run(&self, request: &ToolRequest, journaled: &Mutex<&mut JournaledConversation>) -> Dispatched {
+    /// Runs one call through the tool-call chain. A failure becomes an error result, which the model reads (F-TOOL).
+    /// The start of the call is recorded in `journaled`.
+    pub(super) async fn run(
+        &self,
+        request: &ToolRequest,
+        journaled: &Mutex<&mut JournaledConversation>,
+    ) -> CallOutcome {
         let policy = &self.generation.spec.policy;
         let watch = self.reporter.stopwatch();
         let span = self.step_span.child();
@@ -67,14 +72,14 @@ impl Dispatch<'_> {
             let outcome = self.generation.registered.tool_call.run(&mut call).await;
             let error = match outcome {
                 Ok(result) => {
-                    self.reporter.tell("tool.completed", span, |scope| RuntimeEvent::ToolCompleted {
+                    self.reporter.report("tool.completed", span, |scope| RuntimeEvent::ToolCompleted {
                         scope,
                         call: self.reference(request),
                         status: result.status(),
                         duration: watch.elapsed(),
                         error_message: result.error().map(|error| error.message.clone()),
                     });
-                    return call.dispatched(result);
+                    return call.into_outcome(result);
                 }
                 Err(error) => error,
             };
@@ -85,14 +90,14 @@ impl Dispatch<'_> {
                     tokio::time::sleep(delay).await;
                 }
                 _ => {
-                    self.reporter.tell("tool.failed", span, |scope| RuntimeEvent::ToolFailed {
+                    self.reporter.report("tool.failed", span, |scope| RuntimeEvent::ToolFailed {
                         scope,
                         call: self.reference(request),
                         duration: watch.elapsed(),
                         error_message: error.to_string(),
                     });
                     let result = call.result(Err(error));
-                    return call.dispatched(result);
+                    return call.into_outcome(result);
                 }
             }
         }
@@ -107,7 +112,7 @@ impl Dispatch<'_> {
     }
 }
 
-/// Runs futures side by side in this task, and gives their outputs in their order.
+/// Runs futures concurrently in this task, and returns their outputs in order.
 pub(super) async fn join<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut running: Vec<_> = futures.into_iter().map(|future| (Some(Box::pin(future)), None)).collect();
     poll_fn(|cx| {
@@ -150,8 +155,8 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         Self { step, journaled, request, span, args, metadata: Map::new(), once_started: false }
     }
 
-    /// What the handler answers; an error here is one that the model may read.
-    async fn answer(&mut self) -> Result<Value> {
+    /// Runs the handler, after all checks, and returns its output. The model reads an error.
+    async fn call_handler(&mut self) -> Result<Value> {
         let name = &self.request.name;
         if self.step.catalog.get(name).is_none() {
             let shown: Vec<_> = self.step.catalog.iter().map(|item| item.name.as_str()).collect();
@@ -170,8 +175,8 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             return Err(Error::new(ErrorCode::TOOL_INVALID_ARGS, message)
                 .suggest("call the tool again with arguments that fit its parameters"));
         }
-        self.keep_start(tool.effect).await?;
-        self.step.reporter.tell("tool.called", self.span, |scope| RuntimeEvent::ToolCalled {
+        self.record_start(tool.effect).await?;
+        self.step.reporter.report("tool.called", self.span, |scope| RuntimeEvent::ToolCalled {
             scope,
             call: self.step.reference(self.request),
         });
@@ -195,8 +200,8 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         }
     }
 
-    /// Makes sure, before the handler acts on the world, that neither the call nor its start can be forgotten.
-    async fn keep_start(&mut self, effect: Effect) -> Result<()> {
+    /// Makes the call durable, and its start if it must not run twice, before the handler has an effect.
+    async fn record_start(&mut self, effect: Effect) -> Result<()> {
         match effect {
             Effect::Read => Ok(()),
             Effect::Idempotent => self.journaled.lock().await.flush(Durability::Synced).await,
@@ -214,9 +219,9 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         ToolCallResult::new(self.request.id.clone(), self.request.name.clone(), outcome)
     }
 
-    fn dispatched(self, result: ToolCallResult) -> Dispatched {
+    fn into_outcome(self, result: ToolCallResult) -> CallOutcome {
         let rewritten = self.request.args.as_object().is_none_or(|args| *args != self.args);
-        Dispatched { result, rewritten: rewritten.then_some(self.args) }
+        CallOutcome { result, rewritten: rewritten.then_some(self.args) }
     }
 }
 
@@ -257,7 +262,7 @@ impl ToolCallHost for ToolCallRun<'_, '_> {
 
     fn run_core(&mut self) -> CoreRun<'_, ToolCallResult> {
         CoreRun::local(async move {
-            let outcome = self.answer().await;
+            let outcome = self.call_handler().await;
             Ok(self.result(outcome))
         })
     }

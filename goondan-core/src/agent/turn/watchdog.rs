@@ -1,8 +1,8 @@
-//! Owns the watchdog: a thread that names in the log the tools whose handlers hold on to the thread that polls them.
+//! The watchdog: a thread that logs a warning for tools whose handlers block the thread that polls them.
 //!
-//! Nothing can stop such a handler from outside, and no deadline reaches it: whatever else waits for the thread waits along.
-//! The watchdog sleeps until a handler is polled, and again when it finds none: a poll costs two locks that nobody else
-//! wants, and no clock is read.
+//! Such a handler cannot be stopped from outside, and no deadline applies to it: every other task of the thread waits
+//! for it. The watchdog is parked until a handler is polled, and parks again when none is. A poll costs two uncontended
+//! locks, and reads no clock.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -16,36 +16,37 @@ use tracing::dispatcher::{self, Dispatch};
 
 use crate::name::ToolName;
 
-/// How often the watchdog looks.
+/// The time between two checks.
 const TICK: Duration = Duration::from_millis(500);
-/// A poll that it has seen so often is at least a second old.
-const LOOKS: u32 = 3;
+/// A poll that was seen in so many checks is at least a second old.
+const CHECKS: u32 = 3;
 
 /// A handler that is being polled.
 struct Polled {
     tool: ToolName,
     log: Dispatch,
     span: tracing::Span,
-    looks: u32,
+    /// How many checks have seen it.
+    checks: u32,
 }
 
-/// The handlers that one thread is polling: one, or one within another.
+/// The handlers that one thread is polling: at most one, or several that are nested.
 #[derive(Default)]
-struct Place(Mutex<Vec<Polled>>);
+struct ThreadPolls(Mutex<Vec<Polled>>);
 
-static PLACES: Mutex<Vec<Weak<Place>>> = Mutex::new(Vec::new());
+static THREADS: Mutex<Vec<Weak<ThreadPolls>>> = Mutex::new(Vec::new());
 static ASLEEP: AtomicBool = AtomicBool::new(false);
-/// Without a thread there are no warnings, and all else is the same.
+/// `None` if the thread could not be spawned: then there are no warnings.
 static WATCHDOG: LazyLock<Option<Thread>> = LazyLock::new(|| {
     let thread = thread::Builder::new().name("goondan-watchdog".to_owned());
     thread.spawn(watch).ok().map(|watchdog| watchdog.thread().clone())
 });
 
 thread_local! {
-    static HERE: RefCell<Option<Arc<Place>>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Arc<ThreadPolls>>> = const { RefCell::new(None) };
 }
 
-/// Runs `handler`, and has a warning logged when a poll of it takes more than a second.
+/// Runs `handler`. If a poll of it takes more than a second, a warning is logged.
 pub(super) async fn watched<F: Future>(tool: &ToolName, handler: F) -> F::Output {
     let mut handler = pin!(handler);
     poll_fn(|cx| {
@@ -55,35 +56,35 @@ pub(super) async fn watched<F: Future>(tool: &ToolName, handler: F) -> F::Output
     .await
 }
 
-/// A poll that has not ended.
-struct Polling(Option<Arc<Place>>);
+/// Guards one poll: the handler is listed until this is dropped.
+struct Polling(Option<Arc<ThreadPolls>>);
 
 impl Polling {
     fn begin(tool: &ToolName) -> Self {
-        // A thread that is about to end has no place any more.
-        let place = HERE.try_with(|here| Arc::clone(here.borrow_mut().get_or_insert_with(Place::new))).ok();
-        if let Some(place) = &place {
+        // Fails while the thread's locals are being destroyed.
+        let thread = CURRENT.try_with(|polls| Arc::clone(polls.borrow_mut().get_or_insert_with(ThreadPolls::new))).ok();
+        if let Some(thread) = &thread {
             let (log, span) = (dispatcher::get_default(Dispatch::clone), tracing::Span::current());
-            lock(&place.0).push(Polled { tool: tool.clone(), log, span, looks: 0 });
+            lock(&thread.0).push(Polled { tool: tool.clone(), log, span, checks: 0 });
             wake();
         }
-        Self(place)
+        Self(thread)
     }
 }
 
 impl Drop for Polling {
     fn drop(&mut self) {
-        if let Some(place) = &self.0 {
-            lock(&place.0).pop();
+        if let Some(thread) = &self.0 {
+            lock(&thread.0).pop();
         }
     }
 }
 
-impl Place {
+impl ThreadPolls {
     fn new() -> Arc<Self> {
-        let place = Arc::<Self>::default();
-        lock(&PLACES).push(Arc::downgrade(&place));
-        place
+        let polls = Arc::<Self>::default();
+        lock(&THREADS).push(Arc::downgrade(&polls));
+        polls
     }
 }
 
@@ -97,32 +98,33 @@ fn wake() {
 fn watch() {
     loop {
         ASLEEP.store(true, Ordering::Relaxed);
-        // Whoever begins a poll before this look is seen by it; whoever does so after it finds the flag, since both hold the
-        // lock of the place in between.
-        if !look() {
+        // A poll that begins before this check takes the lock of its thread is found by it. One that begins later finds
+        // the flag set, because it takes the same lock after the check did.
+        if !check() {
             thread::park();
         }
         ASLEEP.store(false, Ordering::Relaxed);
         thread::sleep(TICK);
-        while look() {
+        while check() {
             thread::sleep(TICK);
         }
     }
 }
 
-/// Looks at all that is being polled, and says whether there is anything.
-fn look() -> bool {
-    let mut places = lock(&PLACES);
-    places.retain(|place| place.strong_count() > 0);
-    let places: Vec<_> = places.iter().filter_map(Weak::upgrade).collect();
+/// Checks all threads, and returns whether any of them is polling a handler.
+fn check() -> bool {
+    let mut threads = lock(&THREADS);
+    threads.retain(|thread| thread.strong_count() > 0);
+    let threads: Vec<_> = threads.iter().filter_map(Weak::upgrade).collect();
     let mut polled = false;
-    for place in places {
-        let late = lock(&place.0).last_mut().and_then(|innermost| {
+    for thread in threads {
+        let late = lock(&thread.0).last_mut().and_then(|innermost| {
             polled = true;
-            innermost.looks = innermost.looks.saturating_add(1);
-            (innermost.looks == LOOKS).then(|| (innermost.tool.clone(), innermost.log.clone(), innermost.span.clone()))
+            innermost.checks = innermost.checks.saturating_add(1);
+            (innermost.checks == CHECKS)
+                .then(|| (innermost.tool.clone(), innermost.log.clone(), innermost.span.clone()))
         });
-        // Not under the lock: the subscriber is not ours.
+        // Outside of the lock: a subscriber can run arbitrary code.
         if let Some((tool, log, span)) = late {
             dispatcher::with_default(&log, || span.in_scope(|| warn(&tool)));
         }

@@ -1,5 +1,5 @@
-//! Owns the thread of a blocking tool. It is made of the standard library alone, because extensions build without a
-//! runtime.
+//! Runs a blocking tool on its own thread. It uses the standard library alone, because extensions build without an
+//! async runtime.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,46 +10,46 @@ use std::thread;
 use crate::error::{Error, Result};
 use crate::panic::panicked;
 
-/// Where the thread leaves its outcome, and who waits for it.
-struct Desk<T> {
+/// What the thread and the future share.
+struct Shared<T> {
     outcome: Option<Result<T>>,
-    waiting: Option<Waker>,
+    waker: Option<Waker>,
 }
 
-/// Runs `work` on a thread of its own, which starts when the future is first polled. A panic becomes `E_EXT_PANIC`.
+/// Runs `work` on a new thread, which is spawned when the future is first polled. A panic becomes `E_EXT_PANIC`.
 ///
-/// Who drops the future leaves the thread behind: it runs to its end, and its outcome goes nowhere.
+/// Dropping the future detaches the thread: it runs to its end, and its outcome is dropped.
 ///
 /// # Errors
-/// The error of `work`, and `E_EXT_RUNTIME` when the system gives no thread.
+/// The error of `work`, and `E_EXT_RUNTIME` when the thread cannot be spawned.
 pub async fn run_blocking<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let ours = Arc::new(Mutex::new(Desk { outcome: None, waiting: None }));
-    let theirs = Arc::clone(&ours);
-    // Log lines of the tool go where those of its turn go.
+    let shared = Arc::new(Mutex::new(Shared { outcome: None, waker: None }));
+    let of_thread = Arc::clone(&shared);
+    // The tool's log lines go to the subscriber and the span of its turn.
     let (span, log) = (tracing::Span::current(), tracing::dispatcher::get_default(Clone::clone));
     let work = move || tracing::dispatcher::with_default(&log, || span.in_scope(work));
     let run = move || {
-        // Whatever `work` left half done is dropped here, or was the extension's own.
+        // Unwind safe: what `work` captured is dropped with it, and anything else belongs to the extension.
         let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
-        let mut desk = theirs.lock().unwrap_or_else(PoisonError::into_inner);
-        desk.outcome = Some(outcome);
-        let waiting = desk.waiting.take();
-        drop(desk);
-        waiting.into_iter().for_each(Waker::wake);
+        let mut shared = of_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.outcome = Some(outcome);
+        let waker = shared.waker.take();
+        drop(shared);
+        waker.into_iter().for_each(Waker::wake);
     };
     thread::Builder::new().name(name.to_owned()).spawn(run).map_err(|error| {
         Error::msg(format!("the tool `{name}` got no thread from the system")).caused_by(error).retryable(true)
     })?;
 
     poll_fn(|cx| {
-        let mut desk = ours.lock().unwrap_or_else(PoisonError::into_inner);
-        match desk.outcome.take() {
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        match shared.outcome.take() {
             Some(outcome) => Poll::Ready(outcome),
             None => {
-                desk.waiting = Some(cx.waker().clone());
+                shared.waker = Some(cx.waker().clone());
                 Poll::Pending
             }
         }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorCode;
 
-    /// Wakes the thread that it was made on.
+    /// Unparks the thread that waits.
     struct Unpark(thread::Thread);
 
     impl std::task::Wake for Unpark {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_elsewhere() {
+    fn work_runs_on_another_thread() {
         let here = thread::current().id();
         let (open, gate) = std::sync::mpsc::channel();
         let work = move || {
@@ -96,14 +96,14 @@ mod tests {
             Ok(thread::current().name().map(str::to_owned))
         };
         let mut work = pin!(run_blocking("a__b", work));
-        assert!(work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "the gate is shut");
+        assert!(work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending(), "the gate is closed");
         open.send(()).unwrap();
         assert_eq!(wait(work).unwrap().as_deref(), Some("a__b"));
         assert_eq!(wait(run_blocking("a__b", || Ok(3))).unwrap(), 3);
     }
 
     #[test]
-    fn errors_and_panics_come_back() {
+    fn errors_and_panics_are_returned() {
         let refused: Result<()> = wait(run_blocking("a__b", || Err(Error::new("E_OWN", "no"))));
         assert_eq!(refused.unwrap_err().code(), "E_OWN");
         let panicked: Result<()> = wait(run_blocking("a__b", || panic!("out of {}", "luck")));
@@ -112,11 +112,11 @@ mod tests {
     }
 
     #[test]
-    fn work_that_nobody_waits_for_runs_to_its_end() {
+    fn work_runs_to_its_end_when_its_future_is_dropped() {
         let (sender, receiver) = std::sync::mpsc::channel();
         {
-            let mut left = pin!(run_blocking("a__b", move || Ok(sender.send(())?)));
-            let _started = left.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            let mut dropped = pin!(run_blocking("a__b", move || Ok(sender.send(())?)));
+            let _started = dropped.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         }
         receiver.recv_timeout(Duration::from_secs(10)).unwrap();
     }

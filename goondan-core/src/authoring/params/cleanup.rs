@@ -1,16 +1,16 @@
-//! Owns the parameter of the function under `#[cleanup]`.
+//! The parameter of the function under `#[cleanup]`.
 
-use super::Taken;
+use super::Used;
 use crate::extension::ExtensionApi;
 
-/// What the function under `#[cleanup]` can be given: the handle of the extension.
+/// What the function under `#[cleanup]` can still take: the handle of the extension.
 #[derive(Debug)]
 pub struct CleanupSlots<A> {
     api: A,
 }
 
 impl<A> CleanupSlots<A> {
-    /// The slot full.
+    /// The slot available.
     pub fn new(api: A) -> Self {
         Self { api }
     }
@@ -22,20 +22,20 @@ impl<A> CleanupSlots<A> {
     }
 }
 
-/// What the function under `#[cleanup]` may take, at most once: `&ExtensionApi`.
+/// A parameter that the function under `#[cleanup]` may take, at most once: `&ExtensionApi`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not something that the function under `#[cleanup]` can take",
     label = "not under `#[cleanup]`, or taken before",
     note = "it can take `api: &ExtensionApi`"
 )]
 pub trait CleanupParam<Slots, Rest>: Sized {
-    /// Takes the parameter, and gives the slots without it.
+    /// Returns the parameter, and the slots without it.
     fn take(slots: Slots) -> (Self, Rest);
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a> CleanupParam<CleanupSlots<&'a ExtensionApi>, CleanupSlots<Taken>> for &'a ExtensionApi {
-    fn take(slots: CleanupSlots<Self>) -> (Self, CleanupSlots<Taken>) {
-        (slots.api, CleanupSlots { api: Taken })
+impl<'a> CleanupParam<CleanupSlots<&'a ExtensionApi>, CleanupSlots<Used>> for &'a ExtensionApi {
+    fn take(slots: CleanupSlots<Self>) -> (Self, CleanupSlots<Used>) {
+        (slots.api, CleanupSlots { api: Used })
     }
 }

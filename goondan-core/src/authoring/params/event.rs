@@ -1,10 +1,10 @@
-//! Owns the parameters of functions under `#[on]`.
+//! The parameters of functions under `#[on]`.
 
-use super::Taken;
+use super::Used;
 use crate::event::Event;
 use crate::extension::ExtensionApi;
 
-/// What a function under `#[on]` can be given: the event, and the handle of the extension.
+/// What a function under `#[on]` can still take: the event, and the handle of the extension.
 #[derive(Debug)]
 pub struct EventSlots<E, A> {
     event: E,
@@ -12,7 +12,7 @@ pub struct EventSlots<E, A> {
 }
 
 impl<E, A> EventSlots<E, A> {
-    /// Both slots full.
+    /// Both slots available.
     pub fn new(event: E, api: A) -> Self {
         Self { event, api }
     }
@@ -24,7 +24,7 @@ impl<E, A> EventSlots<E, A> {
     }
 }
 
-/// What a function under `#[on]` may take, each at most once: `&Event` and `&ExtensionApi`.
+/// A parameter that a function under `#[on]` may take, each at most once: `&Event` and `&ExtensionApi`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not something that a function under `#[on]` can take",
     label = "not under `#[on]`, or taken before",
@@ -32,20 +32,20 @@ impl<E, A> EventSlots<E, A> {
     note = "`event.payload::<T>()` reads what the event carries"
 )]
 pub trait EventParam<Slots, Rest>: Sized {
-    /// Takes the parameter, and gives the slots without it.
+    /// Returns the parameter, and the slots without it.
     fn take(slots: Slots) -> (Self, Rest);
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, A> EventParam<EventSlots<&'a Event, A>, EventSlots<Taken, A>> for &'a Event {
-    fn take(slots: EventSlots<Self, A>) -> (Self, EventSlots<Taken, A>) {
-        (slots.event, EventSlots { event: Taken, api: slots.api })
+impl<'a, A> EventParam<EventSlots<&'a Event, A>, EventSlots<Used, A>> for &'a Event {
+    fn take(slots: EventSlots<Self, A>) -> (Self, EventSlots<Used, A>) {
+        (slots.event, EventSlots { event: Used, api: slots.api })
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, E> EventParam<EventSlots<E, &'a ExtensionApi>, EventSlots<E, Taken>> for &'a ExtensionApi {
-    fn take(slots: EventSlots<E, Self>) -> (Self, EventSlots<E, Taken>) {
-        (slots.api, EventSlots { event: slots.event, api: Taken })
+impl<'a, E> EventParam<EventSlots<E, &'a ExtensionApi>, EventSlots<E, Used>> for &'a ExtensionApi {
+    fn take(slots: EventSlots<E, Self>) -> (Self, EventSlots<E, Used>) {
+        (slots.api, EventSlots { event: slots.event, api: Used })
     }
 }

@@ -1,16 +1,17 @@
-//! Owns what the functions of an extension may take and give.
+//! What the functions of an extension may take and return.
 //!
-//! Parameters are found by type, not by name: each type that a function may take implements the trait of that kind of
-//! function, for the slots that still hold it. Taking a parameter empties its slot, so that a second parameter of the
-//! same type, or one of a foreign type, is a compile error at that parameter; any order, alias and rename compiles.
+//! Parameters are matched by type, not by name. Each kind of function has a set of *slots*, one for each value that it
+//! can be passed. A type that the function may take implements a trait for slots that still hold it; taking the
+//! parameter marks its slot as [`Used`]. So a second parameter of the same type, or one of a foreign type, is a compile
+//! error at that parameter, and any order, alias or rename compiles.
 //!
-//! Expansions take by the methods of the slots, and the emptied slots are a parameter of the traits, not an associated
-//! type: in that form the compiler knows the slots when it looks for the implementation, and reports a fault once.
+//! Expansions call `take` on the slots. The slots that remain are a type parameter of the traits and not an associated
+//! type: then the compiler knows the slots when it selects the implementation, and reports a mistake once.
 //!
-//! Where everything is at hand, slots hold the values. `#[init]` and tools have a parameter that is read from JSON and
-//! can fail to be: their slots are types only, and give a function for each parameter that reads its value.
-//! There the slots implement the trait, for each parameter that they give. If the parameter did, the compiler would speak
-//! of that trait alone, and not of the derive that the parameter lacks.
+//! Middlewares, event handlers and cleanups already have their values, so their slots hold them. `#[init]` and tools
+//! have one parameter that is read from JSON, which can fail. Their slots are types only, and `take` returns a function
+//! that reads the parameter from the inputs. There the slots implement the trait for each parameter that they hold. If
+//! the parameter did, the compiler would name that trait instead of the derive that the parameter lacks.
 
 mod blocking;
 mod bounds;
@@ -18,26 +19,26 @@ mod cleanup;
 mod event;
 mod init;
 mod middleware;
-mod outcome;
+mod returns;
 mod schema;
 mod tool;
 
 pub use blocking::run_blocking;
-pub use bounds::{FromJson, HasSchema, IntoError, SecondFromJson, ToJson};
+pub use bounds::{FromJson, HasSchema, IntoError, SecondJsonParam, ToJson};
 pub use cleanup::{CleanupParam, CleanupSlots};
 pub use event::{EventParam, EventSlots};
-pub use init::{Given, GivesToInit, InitSlots, RawConfig};
-pub use middleware::{MiddlewareParam, MiddlewareSlots, TakesNext, all_taken};
-pub use outcome::{Done, Made, Outcome, ToolOutcome, outcome};
-pub use schema::{NoSchema, SchemaOf, nothing};
-pub use tool::{Full, GivesToTool, OffThread, ToolGiven, ToolSlots, tool_item};
+pub use init::{HasInitParam, InitInputs, InitSlots, RawConfig};
+pub use middleware::{MiddlewareParam, MiddlewareSlots, UsesNext, assert_uses_next};
+pub use returns::{IntoExtension, IntoResult, IntoToolOutput, IntoUnit, handler_future};
+pub use schema::{NoSchema, SchemaOf, empty_object_schema};
+pub use tool::{Available, Blocking, HasToolParam, ToolInputs, ToolSlots, tool_item};
 
 use crate::error::Result;
 
-/// An empty slot: the parameter was taken.
+/// A slot whose value a parameter took.
 #[derive(Clone, Copy, Debug)]
-pub struct Taken;
+pub struct Used;
 
-/// Reads a parameter that was found by its type from what the runtime gives.
+/// Reads one parameter from the inputs of a call.
 #[doc(hidden)]
-pub type Read<Given, P> = fn(&mut Given) -> Result<P>;
+pub type ReadParam<Inputs, P> = fn(&mut Inputs) -> Result<P>;

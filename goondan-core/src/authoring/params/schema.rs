@@ -1,5 +1,5 @@
-//! Owns the schema of a parameter, if it has one. Expansions ask each parameter for it, by its type alone: the one that
-//! comes as JSON has it, and what is lent has none.
+//! The JSON Schema of a parameter, if it has one. Expansions look for it by the type of each parameter: the one that is
+//! read from JSON has a schema, and references have none.
 
 use std::marker::PhantomData;
 
@@ -7,15 +7,15 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// Asks the type `P` for its schema. For types that have one, the method that answers is that of the type itself; for all
-/// others it is that of [`NoSchema`], which has to be in scope. So the question is never an error: what a function may take
-/// is judged elsewhere, once.
+/// Looks up the schema of the type `P`. A type with a schema has inherent methods, which method resolution prefers; for
+/// all others those of [`NoSchema`] are called, which must be in scope. The lookup is therefore never a compile error:
+/// which types a function may take is checked once, elsewhere.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct SchemaOf<P>(PhantomData<fn() -> P>);
 
 impl<P> SchemaOf<P> {
-    /// The question.
+    /// A lookup for `P`.
     #[expect(clippy::new_without_default, reason = "expansions call it")]
     pub fn new() -> Self {
         Self(PhantomData)
@@ -23,27 +23,27 @@ impl<P> SchemaOf<P> {
 }
 
 impl<P: JsonSchema> SchemaOf<P> {
-    /// As a config has it, for editors and checks.
+    /// Returns the schema for a config, which editors and checks read.
     pub fn config(&self) -> Option<Value> {
         Some(schemars::schema_for!(P).to_value())
     }
 
-    /// Without the address of the meta schema: models read this at every step, and it tells them nothing.
+    /// Returns the schema for the input of a tool. It has no `$schema`, which models cannot use.
     pub fn input(&self) -> Option<Value> {
         let settings = SchemaSettings::default().with(|settings| settings.meta_schema = None);
         Some(settings.into_generator().into_root_schema_for::<P>().to_value())
     }
 }
 
-/// The answer of types without a schema.
+/// The fallback of [`SchemaOf`] for types without a schema.
 #[doc(hidden)]
 pub trait NoSchema {
-    /// None.
+    /// Returns `None`.
     fn config(&self) -> Option<Value> {
         None
     }
 
-    /// None.
+    /// Returns `None`.
     fn input(&self) -> Option<Value> {
         None
     }
@@ -51,8 +51,8 @@ pub trait NoSchema {
 
 impl<P> NoSchema for SchemaOf<P> {}
 
-/// The schema of what nobody takes, a config or an input: an object without members.
+/// The schema of a config or an input that no parameter takes: an object without members.
 #[doc(hidden)]
-pub fn nothing() -> Value {
+pub fn empty_object_schema() -> Value {
     serde_json::json!({ "type": "object", "additionalProperties": false })
 }

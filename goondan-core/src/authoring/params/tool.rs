@@ -1,57 +1,58 @@
-//! Owns the parameters of tools, and the item that a tool is registered with.
+//! The parameters of tools, and the item that a tool is registered with.
 
 use std::marker::PhantomData;
 
 use serde_json::Value;
 
-use super::{FromJson, HasSchema, Read, SecondFromJson, Taken};
+use super::{FromJson, HasSchema, ReadParam, SecondJsonParam, Used};
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{ExtensionApi, ToolDescriptor};
 use crate::tool::{ToolContext, ToolItem};
 
-/// What the runtime gives to a call of a tool. `C` is the context, if the call has one.
+/// What the runtime passes to a call of a tool. `C` is the context, or [`Blocking`].
 #[derive(Debug)]
-pub struct ToolGiven<'a, C> {
+pub struct ToolInputs<'a, C> {
     context: C,
     input: Value,
     api: &'a ExtensionApi,
 }
 
-/// In the place of the context of a tool that runs on a thread of its own: the call may be over before the tool is.
+/// Replaces the context of a tool that runs on its own thread: the tool may outlive its call.
 #[derive(Clone, Copy, Debug)]
-pub struct OffThread;
+pub struct Blocking;
 
-impl<'a> ToolGiven<'a, &'a ToolContext<'a>> {
+impl<'a> ToolInputs<'a, &'a ToolContext<'a>> {
     /// The context of a call, its arguments, and the handle of the extension.
     pub fn new(context: &'a ToolContext<'a>, input: Value, api: &'a ExtensionApi) -> Self {
         Self { context, input, api }
     }
 }
 
-impl<'a> ToolGiven<'a, OffThread> {
+impl<'a> ToolInputs<'a, Blocking> {
     /// The arguments of a call of a blocking tool, and the handle of the extension.
     pub fn blocking(input: Value, api: &'a ExtensionApi) -> Self {
-        Self { context: OffThread, input, api }
+        Self { context: Blocking, input, api }
     }
 }
 
-/// A full slot of a tool.
+/// A slot of a tool whose value no parameter took.
 #[derive(Clone, Copy, Debug)]
-pub struct Full;
+pub struct Available;
 
-/// What a tool can be given, as types: `G` is the [`ToolGiven`], `S` says which of context, input and handle are left.
+/// What a tool can still take, as types: `G` is the [`ToolInputs`], `S` has the state of the slots for context, input
+/// and handle.
 #[derive(Debug)]
 pub struct ToolSlots<G, S>(PhantomData<fn() -> (G, S)>);
 
-impl<'a> ToolSlots<ToolGiven<'a, &'a ToolContext<'a>>, (Full, Full, Full)> {
-    /// All slots full.
+impl<'a> ToolSlots<ToolInputs<'a, &'a ToolContext<'a>>, (Available, Available, Available)> {
+    /// All slots available.
     pub fn all() -> Self {
         Self(PhantomData)
     }
 }
 
-impl ToolSlots<ToolGiven<'_, OffThread>, (Taken, Full, Full)> {
-    /// The slots of a blocking tool: all full but that of the context.
+impl ToolSlots<ToolInputs<'_, Blocking>, (Used, Available, Available)> {
+    /// The slots of a blocking tool: all available but that of the context.
     pub fn blocking() -> Self {
         Self(PhantomData)
     }
@@ -60,16 +61,16 @@ impl ToolSlots<ToolGiven<'_, OffThread>, (Taken, Full, Full)> {
 impl<G, S> ToolSlots<G, S> {
     /// Takes a parameter of a tool.
     #[doc(hidden)]
-    pub fn take<P, Rest>(self) -> (Read<G, P>, ToolSlots<G, Rest>)
+    pub fn take<P, Rest>(self) -> (ReadParam<G, P>, ToolSlots<G, Rest>)
     where
-        Self: GivesToTool<P, Rest, Given = G>,
+        Self: HasToolParam<P, Rest, Inputs = G>,
     {
         (Self::read, ToolSlots(PhantomData))
     }
 }
 
-/// Holds for slots that still have the parameter `P` of a tool. It may take, each at most once, `&ToolContext<'_>`, one
-/// input that derives `Deserialize` and `JsonSchema` and owns what it holds, and `&ExtensionApi`.
+/// Implemented by slots that still hold the parameter `P` of a tool. It may take, each at most once,
+/// `&ToolContext<'_>`, one owned input that derives `Deserialize` and `JsonSchema`, and `&ExtensionApi`.
 #[diagnostic::on_unimplemented(
     message = "`{P}` is not something that this tool can take",
     label = "not in this tool, or taken before",
@@ -77,61 +78,61 @@ impl<G, S> ToolSlots<G, S> {
     note = "an input is an owned type, and derives `serde::Deserialize` and `schemars::JsonSchema`",
     note = "a blocking tool cannot take `&ToolContext`: it may run longer than its call"
 )]
-pub trait GivesToTool<P, Rest> {
-    /// What the parameter is made from.
-    type Given;
+pub trait HasToolParam<P, Rest> {
+    /// What the parameter is read from.
+    type Inputs;
 
-    /// Makes the parameter from what the runtime gives.
+    /// Reads the parameter from the inputs.
     ///
     /// # Errors
     /// `E_TOOL_INVALID_ARGS` when the arguments cannot be read as the type.
-    fn read(given: &mut Self::Given) -> Result<P>;
+    fn read(inputs: &mut Self::Inputs) -> Result<P>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, I, A> GivesToTool<&'a ToolContext<'a>, (Taken, I, A)>
-    for ToolSlots<ToolGiven<'a, &'a ToolContext<'a>>, (Full, I, A)>
+impl<'a, I, A> HasToolParam<&'a ToolContext<'a>, (Used, I, A)>
+    for ToolSlots<ToolInputs<'a, &'a ToolContext<'a>>, (Available, I, A)>
 {
-    type Given = ToolGiven<'a, &'a ToolContext<'a>>;
+    type Inputs = ToolInputs<'a, &'a ToolContext<'a>>;
 
-    fn read(given: &mut Self::Given) -> Result<&'a ToolContext<'a>> {
-        Ok(given.context)
+    fn read(inputs: &mut Self::Inputs) -> Result<&'a ToolContext<'a>> {
+        Ok(inputs.context)
     }
 }
 
 #[diagnostic::do_not_recommend]
-impl<'a, G, C, I> GivesToTool<&'a ExtensionApi, (C, I, Taken)> for ToolSlots<ToolGiven<'a, G>, (C, I, Full)> {
-    type Given = ToolGiven<'a, G>;
+impl<'a, G, C, I> HasToolParam<&'a ExtensionApi, (C, I, Used)> for ToolSlots<ToolInputs<'a, G>, (C, I, Available)> {
+    type Inputs = ToolInputs<'a, G>;
 
-    fn read(given: &mut Self::Given) -> Result<&'a ExtensionApi> {
-        Ok(given.api)
+    fn read(inputs: &mut Self::Inputs) -> Result<&'a ExtensionApi> {
+        Ok(inputs.api)
     }
 }
 
-impl<'a, G, C, A, P> GivesToTool<P, (C, Taken, A)> for ToolSlots<ToolGiven<'a, G>, (C, Full, A)>
+impl<'a, G, C, A, P> HasToolParam<P, (C, Used, A)> for ToolSlots<ToolInputs<'a, G>, (C, Available, A)>
 where
     P: FromJson + HasSchema,
 {
-    type Given = ToolGiven<'a, G>;
+    type Inputs = ToolInputs<'a, G>;
 
-    fn read(given: &mut Self::Given) -> Result<P> {
-        serde_json::from_value(given.input.take()).map_err(|error| {
+    fn read(inputs: &mut Self::Inputs) -> Result<P> {
+        serde_json::from_value(inputs.input.take()).map_err(|error| {
             Error::new(ErrorCode::TOOL_INVALID_ARGS, format!("the arguments do not fit: {error}"))
                 .suggest("call the tool again with arguments that fit its parameters")
         })
     }
 }
 
-/// A second input, which gives the compiler the words for it.
-impl<'a, G, C, A, P: SecondFromJson> GivesToTool<P, (C, Taken, A)> for ToolSlots<ToolGiven<'a, G>, (C, Taken, A)> {
-    type Given = ToolGiven<'a, G>;
+/// Selected for a second input, so that the compiler prints the message of [`SecondJsonParam`].
+impl<'a, G, C, A, P: SecondJsonParam> HasToolParam<P, (C, Used, A)> for ToolSlots<ToolInputs<'a, G>, (C, Used, A)> {
+    type Inputs = ToolInputs<'a, G>;
 
-    fn read(_: &mut Self::Given) -> Result<P> {
+    fn read(_: &mut Self::Inputs) -> Result<P> {
         Err(Error::new(ErrorCode::TOOL_INVALID_ARGS, "the input was taken before"))
     }
 }
 
-/// The item of a tool that an attribute declares.
+/// Returns the item of a tool that an attribute declares.
 ///
 /// # Errors
 /// `E_TOOL_NAME` when its name is not legal.

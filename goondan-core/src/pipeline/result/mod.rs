@@ -1,6 +1,6 @@
 //! The results of turns, steps and tool calls.
 //!
-//! A result is plain data. In a library its fields stay with the host until they are read: see [`crate::crossing`].
+//! A result is plain data. In a library its fields are read from the host on first use: see [`crate::crossing`].
 
 mod step;
 mod tool_call;

@@ -9,8 +9,34 @@ use crate::error::Error;
 use crate::name::ToolCallId;
 use crate::pipeline::{StepContext, StepDraft};
 
-/// What a step came to: the tool calls that the model asked for, and their results.
-// PIPE-12
+/// The result of a step: the tool calls that the model asked for, and their results.
+///
+/// A step middleware gets it from [`Next::run`](crate::Next::run). It can change whether another step follows, and pass
+/// values to outer layers in the metadata; it can neither construct nor clone one.
+///
+/// ```
+/// use goondan::prelude::*;
+///
+/// # struct OneShot;
+/// # #[goondan::extension(name = "one-shot")]
+/// # impl OneShot {
+/// #     #[init]
+/// #     fn new() -> Self {
+/// #         Self
+/// #     }
+/// #
+/// /// Ends the turn after the tool `answer__submit` was called.
+/// #[middleware(step)]
+/// async fn stop(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+///     let mut result = next.run(ctx).await?;
+///     if result.tool_calls().iter().any(|call| call.name == "answer__submit") {
+///         result.set_has_tool_calls(false);
+///     }
+///     Ok(result)
+/// }
+/// # }
+/// ```
+// PIPE-12, NEXT-01
 #[derive(Debug)]
 pub struct StepResult {
     data: MaybeRemote<StepData>,
@@ -26,7 +52,7 @@ result_fields! {
         metadata: Map<String, Value> = "metadata",
     }
     local {
-        /// Whether the model's answer was malformed, and the model is asked again (F-TURN).
+        /// Whether the model's answer was malformed, and another step asks it again (F-TURN).
         #[cfg(feature = "runtime")]
         repair: bool,
     }
@@ -38,18 +64,18 @@ result_fields! {
 pub enum StepStatus {
     /// The model answered, and its tool calls, if any, have results.
     Completed,
-    /// The step failed; a middleware went on in its place.
+    /// The step failed, and a middleware recovered.
     Failed,
 }
 
 /// A tool call as the model asked for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolRequest {
-    /// The call.
+    /// The id of the call.
     pub id: ToolCallId,
-    /// The tool's name as the model wrote it, which need not be a legal one.
+    /// The tool's name as the model wrote it; not necessarily a legal one.
     pub name: String,
-    /// The arguments as the model wrote them; an object, if the model keeps to the contract.
+    /// The arguments as the model wrote them. They should be an object, but nothing enforces it.
     #[serde(default)]
     pub args: Value,
 }
@@ -69,7 +95,7 @@ impl StepResult {
         }
     }
 
-    /// The result of a step whose answer was none: the model was told so, and another step is wanted.
+    /// The result of a step with a malformed answer: a correction was appended for the model, and another step follows.
     #[cfg(feature = "runtime")]
     pub(crate) fn repair(problem: &str) -> Self {
         let mut result = Self::new(Vec::new(), Vec::new());
@@ -100,43 +126,45 @@ impl StepResult {
         }
     }
 
-    /// How the step ended.
+    /// Returns how the step ended.
     pub fn status(&self) -> StepStatus {
         *self.data.field(|data| &data.status)
     }
 
-    /// Whether the turn goes on with another step (PIPE-11).
+    /// Returns whether the turn continues with another step.
+    // PIPE-11
     pub fn has_tool_calls(&self) -> bool {
         *self.data.field(|data| &data.has_tool_calls)
     }
 
-    /// Makes the turn go on with another step, or end with this one (D-07).
+    /// Makes the turn continue with another step, or end with this one.
+    // D-07
     pub fn set_has_tool_calls(&mut self, has_tool_calls: bool) {
         self.data.get_mut().has_tool_calls.set(has_tool_calls);
     }
 
-    /// The calls that the model asked for, in its order.
+    /// Returns the calls that the model asked for, in its order.
     pub fn tool_calls(&self) -> &[ToolRequest] {
         self.data.field(|data| &data.tool_calls)
     }
 
-    /// The results of the calls, in the same order.
+    /// Returns the results of the calls, in the same order.
     pub fn tool_results(&self) -> &[ToolCallResult] {
         &self.data.field(|data| &data.tool_results).0
     }
 
-    /// Values for the outer layers.
+    /// Returns the values that inner layers left for outer ones.
     pub fn metadata(&self) -> &Map<String, Value> {
         self.data.field(|data| &data.metadata)
     }
 
-    /// Values for the outer layers, to change them.
+    /// Returns the same values, to change them.
     pub fn metadata_mut(&mut self) -> &mut Map<String, Value> {
         self.data.field_mut(|data| &mut data.metadata)
     }
 }
 
-/// The results of a step's calls. Alone they are no value that could be read from JSON: see NEXT-01.
+/// The results of a step's calls, as one field. `ToolCallResult` itself must not implement `Deserialize` (NEXT-01).
 #[derive(Debug)]
 struct ToolCallResults(Vec<ToolCallResult>);
 

@@ -13,8 +13,35 @@ use crate::outcome::ToolCallStatus;
 use crate::pipeline::{ToolCallContext, ToolCallDraft};
 use crate::secret::mask_text;
 
-/// What a tool call came to: the answer of the handler, or an error for the model to read.
-// F-TOOL
+/// The result of a tool call: the output of the handler, or an error, which the model reads.
+///
+/// A tool-call middleware gets it from [`Next::run`](crate::Next::run), and a step middleware in
+/// [`StepResult::tool_results`](crate::StepResult::tool_results). A middleware can change the output or the error, and
+/// can neither construct nor clone a result.
+///
+/// ```
+/// use goondan::prelude::*;
+///
+/// # struct Shorten;
+/// # #[goondan::extension(name = "shorten")]
+/// # impl Shorten {
+/// #     #[init]
+/// #     fn new() -> Self {
+/// #         Self
+/// #     }
+/// #
+/// #[middleware(toolCall)]
+/// async fn shorten(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+///     let mut result = next.run(ctx).await?;
+///     if let Some(text) = result.output().and_then(|output| output.as_str()).filter(|text| text.len() > 10_000) {
+///         let short: String = text.chars().take(10_000).collect();
+///         result.set_output(short);
+///     }
+///     Ok(result)
+/// }
+/// # }
+/// ```
+// F-TOOL, NEXT-01
 #[derive(Debug)]
 pub struct ToolCallResult {
     data: MaybeRemote<ToolCallData>,
@@ -30,7 +57,7 @@ result_fields! {
     local {}
 }
 
-/// How a call ended: `{"output": …}` or `{"error": …}`.
+/// How a call ended; in JSON `{"output": …}` or `{"error": …}`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Outcome {
@@ -66,17 +93,17 @@ impl ToolCallResult {
         }
     }
 
-    /// The call.
+    /// Returns the id of the call.
     pub fn call_id(&self) -> &ToolCallId {
         self.data.field(|data| &data.call_id)
     }
 
-    /// The tool's name as the model wrote it.
+    /// Returns the tool's name as the model wrote it.
     pub fn tool_name(&self) -> &str {
         self.data.field(|data| &data.tool_name)
     }
 
-    /// How the call ended.
+    /// Returns whether the call ended with an output or an error.
     pub fn status(&self) -> ToolCallStatus {
         match self.outcome() {
             Outcome::Output(_) => ToolCallStatus::Ok,
@@ -84,7 +111,7 @@ impl ToolCallResult {
         }
     }
 
-    /// The answer, when the call ended with one.
+    /// Returns the output, if the call ended with one.
     pub fn output(&self) -> Option<&Value> {
         match self.outcome() {
             Outcome::Output(output) => Some(output),
@@ -92,7 +119,7 @@ impl ToolCallResult {
         }
     }
 
-    /// The error, when the call ended with one.
+    /// Returns the error, if the call ended with one.
     pub fn error(&self) -> Option<&ToolError> {
         match self.outcome() {
             Outcome::Output(_) => None,
@@ -100,17 +127,17 @@ impl ToolCallResult {
         }
     }
 
-    /// Makes the call end with `output`.
+    /// Replaces the output or error by `output`.
     pub fn set_output(&mut self, output: impl Into<Value>) {
         self.data.get_mut().outcome.set(Outcome::Output(output.into()));
     }
 
-    /// Makes the call end with `error`.
+    /// Replaces the output or error by `error`. Secrets in its texts are masked.
     pub fn set_error(&mut self, error: impl Into<ToolError>) {
         self.data.get_mut().outcome.set(Outcome::Error(error.into().masked()));
     }
 
-    /// What the model is sent: text as text, anything else as JSON, an error with its code, remedy and help page.
+    /// Returns what the model is sent: text as text, other output as JSON, an error with its code, remedy and help page.
     pub fn to_tool_output(&self) -> ToolOutput {
         match self.outcome() {
             Outcome::Output(Value::String(text)) => ToolOutput::Text(text.clone()),
@@ -124,11 +151,12 @@ impl ToolCallResult {
     }
 }
 
-/// Why a tool call failed, as the model reads it (F-TOOL).
+/// The error of a tool call, as the model reads it.
+// F-TOOL
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolError {
-    /// What went wrong.
+    /// The message.
     pub message: String,
     /// The stable code.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,14 +181,15 @@ impl From<&Error> for ToolError {
 }
 
 impl ToolError {
-    /// The same error without secrets: a middleware writes its fields as it likes.
+    /// Returns the error with secrets masked: a middleware may have written any text into its fields.
     fn masked(mut self) -> Self {
         mask_text(&mut self.message);
         self.suggestion.as_mut().into_iter().for_each(mask_text);
         self
     }
 
-    /// The same error with a message of at most `limit` characters (F-TOOL).
+    /// Returns the error with its message cut to `limit` characters.
+    // F-TOOL
     #[cfg(feature = "runtime")]
     #[must_use]
     pub(crate) fn cut(mut self, limit: usize) -> Self {

@@ -12,9 +12,26 @@ use crate::name::TurnId;
 use crate::outcome::ToolCallSummary;
 use crate::pipeline::{TurnContext, TurnDraft};
 
-/// What a turn came to. [`Next::run`](crate::Next::run) returns it; a middleware may change it, and can neither make nor
-/// copy one.
-// F-TURN, NEXT-01.
+/// The result of a turn: the answer, and why the turn ended.
+///
+/// A program gets it from `Instance::run`, and a turn middleware from [`Next::run`](crate::Next::run).
+/// A middleware can change the answer that the caller reads, and can neither construct nor clone a result.
+///
+/// ```
+/// use goondan::Agent;
+/// use goondan::middleware::FinishReason;
+/// use goondan::model::{ScriptItem, ScriptedModel};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build().await?;
+/// let turn = agent.instance("user:42").await?.run("hello").await?;
+/// assert_eq!(turn.text(), "hi");
+/// assert_eq!((turn.finish_reason(), turn.steps()), (FinishReason::TextResponse, 1));
+/// # Ok::<(), goondan::Error>(())
+/// # })?;
+/// # Ok::<(), goondan::Error>(())
+/// ```
+// F-TURN, NEXT-01
 #[derive(Debug)]
 pub struct TurnResult {
     data: MaybeRemote<TurnData>,
@@ -41,7 +58,7 @@ pub enum FinishReason {
     TextResponse,
     /// The limit of steps was reached.
     MaxSteps,
-    /// The turn failed; a middleware answered in its place.
+    /// The turn failed, and a middleware recovered with an answer.
     Error,
 }
 
@@ -61,7 +78,7 @@ impl TurnResult {
     }
 
     #[cfg(feature = "runtime")]
-    pub(crate) fn set_account(&mut self, steps: u32, tool_calls: Vec<ToolCallSummary>) {
+    pub(crate) fn set_totals(&mut self, steps: u32, tool_calls: Vec<ToolCallSummary>) {
         self.data.get_mut().steps = steps.into();
         self.data.get_mut().tool_calls = tool_calls.into();
     }
@@ -81,27 +98,27 @@ impl TurnResult {
         }
     }
 
-    /// The turn.
+    /// Returns the id of the turn.
     pub fn turn_id(&self) -> &TurnId {
         self.data.field(|data| &data.turn)
     }
 
-    /// Why the turn ended.
+    /// Returns why the turn ended.
     pub fn finish_reason(&self) -> FinishReason {
         *self.data.field(|data| &data.finish_reason)
     }
 
-    /// The answer.
+    /// Returns the message that answers, if there is one.
     pub fn response(&self) -> Option<&Message> {
         self.data.field(|data| &data.response).as_deref()
     }
 
-    /// The text of the answer; empty when there is none.
+    /// Returns the text of the answer, or an empty text if there is none.
     pub fn text(&self) -> Cow<'_, str> {
         self.response().map(Message::text).unwrap_or_default()
     }
 
-    /// Puts `text` in the place of the answer's text, for the caller. The conversation keeps what the model said.
+    /// Replaces the text of the answer for the caller. The conversation keeps the model's text.
     pub fn set_text(&mut self, text: impl Into<String>) {
         let text = text.into();
         let response = self.data.field_mut(|data| &mut data.response);
@@ -111,17 +128,17 @@ impl TurnResult {
         }));
     }
 
-    /// What failed, when a middleware answered in the place of a failed turn.
+    /// Returns the error of a failed turn that a middleware recovered from.
     pub fn error(&self) -> Option<&Error> {
         self.data.field(|data| &data.error).as_ref().map(|WireError(error)| error)
     }
 
-    /// How many steps were run; complete once the turn is over.
+    /// Returns how many steps were run. It is 0 until the turn chain has returned: middlewares do not see it.
     pub fn steps(&self) -> u32 {
         *self.data.field(|data| &data.steps)
     }
 
-    /// The tool calls of all steps, in request order; complete once the turn is over.
+    /// Returns the tool calls of all steps, in the order of their requests. Empty until the turn chain has returned.
     pub fn tool_calls(&self) -> &[ToolCallSummary] {
         self.data.field(|data| &data.tool_calls)
     }

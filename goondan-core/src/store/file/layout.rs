@@ -42,7 +42,7 @@ fn choose_root(option: Option<&Path>, variable: Option<OsString>, home: Option<P
 /// else, and different names can map to the same directory.
 ///
 /// ```
-/// # use goondan_core::store::workspace_id;
+/// # use goondan::store::workspace_id;
 /// assert_eq!(workspace_id(" My Swarm! (2)"), "my-swarm-2");
 /// assert_eq!(workspace_id("..."), "default");
 /// ```

@@ -96,8 +96,8 @@ pub(super) use layout::directory_name;
 /// opens is locked until its journal is dropped.
 ///
 /// ```
-/// use goondan_core::store::{FileStore, state_root};
-/// # fn main() -> goondan_core::Result<()> {
+/// use goondan::store::{FileStore, state_root};
+/// # fn main() -> goondan::Result<()> {
 /// let store = FileStore::in_workspace(&state_root(None)?, "my-swarm")?;
 /// # Ok(())
 /// # }

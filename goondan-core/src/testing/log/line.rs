@@ -1,4 +1,4 @@
-//! Owns the log line: what one event of `tracing` says, put into the terms of extensions.
+//! A log line: one event of `tracing`, in the terms of extensions.
 
 use std::fmt;
 
@@ -10,15 +10,16 @@ use crate::log::LogLevel;
 
 /// A line of the log. If a test fails, all lines are printed.
 ///
-/// The lines are those of the thread that the chat was started on: all lines of a test on tokio's current-thread runtime,
-/// the default of `#[tokio::test]`. What other threads log, such as those that blocking tools run on, is not among them.
+/// Lines are recorded from the thread that the chat was started on: that is all lines of a test on tokio's
+/// current-thread runtime, the default of `#[tokio::test]`. Lines of other threads, such as those of blocking tools,
+/// are not recorded.
 ///
 /// ```
-/// use goondan_core::LogLevel;
-/// use goondan_core::testing::Chat;
+/// use goondan::extension::LogLevel;
+/// use goondan::testing::Chat;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> goondan_core::Result<()> {
+/// # async fn main() -> goondan::Result<()> {
 /// let chat = Chat::builder().start().await?;
 /// tracing::warn!(disk = 97, "nearly full");
 /// let line = &chat.logs()[0];
@@ -30,23 +31,23 @@ use crate::log::LogLevel;
 #[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct LogLine {
-    /// How important it is. Lines below [`LogLevel::Debug`] are not kept.
+    /// The level. Lines below [`LogLevel::Debug`] are not recorded.
     pub level: LogLevel,
-    /// The module that wrote it; `goondan::extension` for the logger of an extension.
+    /// The module that logged it; `goondan::extension` for the logger of an extension.
     pub target: String,
     /// The text.
     pub text: String,
-    /// The extension that wrote it, or that it is about.
+    /// The extension that logged it, or that it is about.
     pub extension: Option<String>,
-    /// The values that came with it, such as those of [`Logger::with`](crate::Logger::with).
+    /// The values of the line, such as those of [`Logger::with`](crate::Logger::with).
     pub fields: Map<String, Value>,
-    /// The values of the turn and step in which it was written, and of the conversation: what the runtime knows without being
-    /// told.
+    /// The values that the runtime adds: the conversation, and the turn and step in which the line was logged.
     pub context: Map<String, Value>,
 }
 
 impl LogLine {
-    /// The line that `fields` make in `context`, that is, in its spans; `None` when nobody would look at it.
+    /// Returns the line with `fields`, in spans with the values `context`; `None` for the level trace, which is not
+    /// recorded.
     pub(super) fn of(
         metadata: &Metadata<'_>,
         mut context: Map<String, Value>,
@@ -63,7 +64,7 @@ impl LogLine {
         let around = take(&mut context, "extension");
         let extension = take(&mut fields, "extension").or(around);
         if metadata.target() == "goondan::extension" {
-            // The logger of an extension puts all its values into one field; the others are the runtime's.
+            // The logger of an extension has all its values in one field; the other fields are the runtime's.
             let own = take(&mut fields, "fields").and_then(|json| serde_json::from_str(&json).ok());
             context.extend(std::mem::replace(&mut fields, own.unwrap_or_default()));
         }
@@ -78,7 +79,7 @@ impl fmt::Debug for LogLine {
             write!(f, "[{extension}] ")?;
         }
         f.write_str(&self.text)?;
-        // What is in both is shown once.
+        // A value that is in both is printed once.
         let context = self.context.iter().filter(|(name, _)| !self.fields.contains_key(*name));
         context.chain(&self.fields).try_for_each(|(name, value)| write!(f, " {name}={value}"))
     }
@@ -92,15 +93,15 @@ fn take(values: &mut Map<String, Value>, name: &str) -> Option<String> {
 }
 
 /// Collects the fields of an event or a span.
-pub(super) struct Fields<'a>(pub(super) &'a mut Map<String, Value>);
+pub(super) struct FieldVisitor<'a>(pub(super) &'a mut Map<String, Value>);
 
-impl Fields<'_> {
+impl FieldVisitor<'_> {
     fn put(&mut self, field: &Field, value: impl Into<Value>) {
         self.0.insert(field.name().to_owned(), value.into());
     }
 }
 
-impl Visit for Fields<'_> {
+impl Visit for FieldVisitor<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.put(field, format!("{value:?}"));
     }

@@ -1,6 +1,6 @@
-//! Owns the log of a test: the lines that its thread writes while a chat lives.
+//! The log of a test: the lines that its thread logs while a chat exists.
 //!
-//! It is a subscriber of `tracing` for one thread, so that tests beside it are not disturbed.
+//! It is a thread-local `tracing` subscriber, so that tests in other threads are not affected.
 
 mod line;
 mod subscriber;
@@ -17,14 +17,14 @@ use tracing::dispatcher::{self, DefaultGuard};
 pub use line::LogLine;
 use subscriber::{Lines, Recorder, keep_every_callsite_open};
 
-/// The lines from one moment on.
-pub(crate) struct Log {
+/// Captures the log lines of this thread from its start on.
+pub(crate) struct LogCapture {
     thread: Rc<ThreadLog>,
     start: usize,
 }
 
-/// What one thread logs. The chats of a thread share it: subscribers of their own would have to go in the opposite order
-/// in which they came.
+/// The log lines of one thread. All chats of the thread share it, because thread-local subscribers of `tracing` must be
+/// uninstalled in the opposite order of their installation.
 struct ThreadLog {
     lines: Arc<Lines>,
     _installed: DefaultGuard,
@@ -34,9 +34,9 @@ thread_local! {
     static CURRENT: RefCell<Weak<ThreadLog>> = const { RefCell::new(Weak::new()) };
 }
 
-impl Log {
-    /// Keeps what this thread logs from now on.
-    pub(crate) fn keep() -> Self {
+impl LogCapture {
+    /// Starts to capture.
+    pub(crate) fn start() -> Self {
         let thread = CURRENT.with_borrow_mut(|current| {
             current.upgrade().unwrap_or_else(|| {
                 let thread = Rc::new(ThreadLog::install());
@@ -63,7 +63,7 @@ impl ThreadLog {
 
 impl Drop for ThreadLog {
     fn drop(&mut self) {
-        // The chat goes away because an assertion failed: the log may say why.
+        // An assertion failed: the log may show the reason.
         if std::thread::panicking() {
             for line in self.lines.since(0) {
                 eprintln!("{line:?}");

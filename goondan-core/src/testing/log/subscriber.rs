@@ -1,4 +1,4 @@
-//! Owns the subscriber of `tracing` that keeps lines, each with the values of the spans around it.
+//! The `tracing` subscriber that records lines, each with the values of its spans.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -8,10 +8,10 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Dispatch, Event, Metadata, Subscriber};
 
-use super::line::{Fields, LogLine};
+use super::line::{FieldVisitor, LogLine};
 use crate::testing::lock;
 
-/// The lines that were kept.
+/// The recorded lines.
 #[derive(Default)]
 pub(super) struct Lines(Mutex<Vec<LogLine>>);
 
@@ -25,7 +25,7 @@ impl Lines {
     }
 }
 
-/// Keeps lines. Spans are kept as long as it: a test is short.
+/// Records lines. It keeps all spans until it is dropped, because a test is short.
 pub(super) struct Recorder {
     lines: Arc<Lines>,
     spans: Mutex<Spans>,
@@ -33,9 +33,9 @@ pub(super) struct Recorder {
 
 #[derive(Default)]
 struct Spans {
-    /// The values of each span, those of the spans around it included.
+    /// The values of each span, including those of its parents.
     fields: HashMap<u64, Map<String, Value>>,
-    /// The spans that are entered, the innermost last.
+    /// The entered spans, the innermost last.
     entered: Vec<u64>,
 }
 
@@ -46,8 +46,8 @@ impl Recorder {
 }
 
 impl Spans {
-    /// The values around something that says that `parent` is around it, or leaves it to what is entered.
-    fn around(&self, parent: Option<&Id>, contextual: bool) -> Map<String, Value> {
+    /// Returns the values of the span of a line or span: of `parent` if it is explicit, or of the entered span.
+    fn values_of(&self, parent: Option<&Id>, contextual: bool) -> Map<String, Value> {
         let current = || self.entered.last().copied().filter(|_| contextual);
         let span = parent.map(Id::into_u64).or_else(current);
         span.and_then(|span| self.fields.get(&span)).cloned().unwrap_or_default()
@@ -60,8 +60,8 @@ impl Subscriber for Recorder {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut fields = lock(&self.spans).around(span.parent(), span.is_contextual());
-        span.record(&mut Fields(&mut fields));
+        let mut fields = lock(&self.spans).values_of(span.parent(), span.is_contextual());
+        span.record(&mut FieldVisitor(&mut fields));
         let mut spans = lock(&self.spans);
         let number = spans.fields.len() as u64 + 1;
         spans.fields.insert(number, fields);
@@ -69,9 +69,9 @@ impl Subscriber for Recorder {
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {
-        // Not under the lock: a value may log while it is rendered.
+        // Outside of the lock: a value may log while it is formatted.
         let mut fields = Map::new();
-        values.record(&mut Fields(&mut fields));
+        values.record(&mut FieldVisitor(&mut fields));
         if let Some(known) = lock(&self.spans).fields.get_mut(&span.into_u64()) {
             known.extend(fields);
         }
@@ -80,9 +80,9 @@ impl Subscriber for Recorder {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let context = lock(&self.spans).around(event.parent(), event.is_contextual());
+        let context = lock(&self.spans).values_of(event.parent(), event.is_contextual());
         let mut fields = Map::new();
-        event.record(&mut Fields(&mut fields));
+        event.record(&mut FieldVisitor(&mut fields));
         if let Some(line) = LogLine::of(event.metadata(), context, fields) {
             lock(&self.lines.0).push(line);
         }
@@ -94,21 +94,22 @@ impl Subscriber for Recorder {
 
     fn exit(&self, span: &Id) {
         let mut spans = lock(&self.spans);
-        if let Some(place) = spans.entered.iter().rposition(|entered| *entered == span.into_u64()) {
-            spans.entered.remove(place);
+        if let Some(index) = spans.entered.iter().rposition(|entered| *entered == span.into_u64()) {
+            spans.entered.remove(index);
         }
     }
 }
 
-/// `tracing` asks once per place in the code whether anybody wants its lines, and while there is one subscriber it asks
-/// that of the thread that comes there first: a thread without a chat would close the place for all. Two subscribers that
-/// stay, and want to be asked again, keep it open.
+/// Keeps every callsite enabled. `tracing` caches for each callsite whether any subscriber is interested in it. While
+/// there is only one subscriber, it asks that of the thread that reaches the callsite first, and a thread without a
+/// chat would disable the callsite for all threads. Two permanent subscribers with the interest "sometimes" prevent
+/// that.
 pub(super) fn keep_every_callsite_open() {
     static OPEN: OnceLock<[Dispatch; 2]> = OnceLock::new();
     OPEN.get_or_init(|| [Dispatch::new(AskAgain), Dispatch::new(AskAgain)]);
 }
 
-/// Keeps nothing, but may change its mind.
+/// Records nothing, and has `tracing` ask `enabled` each time.
 struct AskAgain;
 
 impl Subscriber for AskAgain {

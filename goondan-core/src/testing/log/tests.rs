@@ -1,17 +1,17 @@
-//! Claims about the log of a test.
+//! Tests of the captured log.
 
 use serde_json::json;
 use tracing::{info, info_span, trace, warn};
 
-use super::Log;
+use super::LogCapture;
 
-fn texts(log: &Log) -> Vec<String> {
+fn texts(log: &LogCapture) -> Vec<String> {
     log.lines().into_iter().map(|line| line.text).collect()
 }
 
 #[test]
 fn a_line_has_the_values_of_the_spans_around_it() {
-    let log = Log::keep();
+    let log = LogCapture::start();
     let turn = info_span!("turn", turn = 3, extension = "outer");
     let step = info_span!(parent: &turn, "step", step = 1, result = tracing::field::Empty);
     step.record("result", "fine");
@@ -27,8 +27,8 @@ fn a_line_has_the_values_of_the_spans_around_it() {
 }
 
 #[test]
-fn what_a_line_says_is_told_apart_from_what_is_around_it() {
-    let log = Log::keep();
+fn the_fields_of_a_line_are_separate_from_its_context() {
+    let log = LogCapture::start();
     info_span!("turn", turn = 3, agent = "assistant").in_scope(|| info!(turn = 4, "inside"));
     let line = &log.lines()[0];
     assert_eq!(json!(line.fields), json!({ "turn": 4 }));
@@ -37,32 +37,32 @@ fn what_a_line_says_is_told_apart_from_what_is_around_it() {
 }
 
 #[test]
-fn logs_of_a_thread_may_go_in_any_order() {
-    let first = Log::keep();
+fn captures_of_a_thread_may_be_dropped_in_any_order() {
+    let first = LogCapture::start();
     info!("one");
-    let second = Log::keep();
+    let second = LogCapture::start();
     info!("two");
     drop(first);
     info!("three");
     assert_eq!(texts(&second), ["two", "three"]);
     drop(second);
-    info!("unheard");
-    assert_eq!(texts(&Log::keep()), [""; 0]);
+    info!("not captured");
+    assert_eq!(texts(&LogCapture::start()), [""; 0]);
 }
 
 #[test]
-fn a_thread_that_does_not_listen_closes_no_place_for_those_that_do() {
-    fn place() {
+fn a_thread_without_a_capture_disables_no_callsite() {
+    fn callsite() {
         warn!("heard");
     }
-    let log = Log::keep();
-    std::thread::spawn(place).join().unwrap();
-    place();
+    let log = LogCapture::start();
+    std::thread::spawn(callsite).join().unwrap();
+    callsite();
     assert_eq!(texts(&log), ["heard"], "the other thread's line is not among them");
 }
 
 #[test]
-fn a_value_may_log_while_it_is_rendered() {
+fn a_value_may_log_while_it_is_formatted() {
     struct Talking;
 
     impl std::fmt::Debug for Talking {
@@ -72,7 +72,7 @@ fn a_value_may_log_while_it_is_rendered() {
         }
     }
 
-    let log = Log::keep();
+    let log = LogCapture::start();
     let span = info_span!("span", value = tracing::field::Empty);
     span.record("value", tracing::field::debug(Talking));
     span.in_scope(|| info!("done"));

@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::testing;
 
-/// The lines that this thread has logged since [`capture`]; dropping it ends the capture.
-pub(super) struct CapturedLog(testing::Log);
+/// The lines that this thread logs while it lives.
+pub(super) struct CapturedLog(testing::LogCapture);
 
-/// Captures what this thread logs from now on.
+/// Keeps what this thread logs from now on.
 pub(super) fn capture() -> CapturedLog {
-    CapturedLog(testing::Log::keep())
+    CapturedLog(testing::LogCapture::start())
 }
 
 impl CapturedLog {
