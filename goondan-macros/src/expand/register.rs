@@ -19,9 +19,9 @@ use crate::model::Function;
 ///         let slots = InitSlots::all();
 ///         let (p0, slots) = slots.take::<ExtensionApi, _, _>();
 ///         let (p1, slots) = slots.take::<Config, _, _>();
-///         let mut given = InitInputs::new(Clone::clone(&api), config);
+///         let mut inputs = InitInputs::new(Clone::clone(&api), config);
 ///         let this = IntoExtension::<Window>::into_result(
-///             <Window>::new(p0(&mut given)?, p1(&mut given)?).await,
+///             <Window>::new(p0(&mut inputs)?, p1(&mut inputs)?).await,
 ///         )?;
 ///         let bound = __Bound { this: Arc::new(this), api: Clone::clone(&api) };
 ///         api.pipeline().register(Turn, __layer_trim(Clone::clone(&bound)), Options::priority(0).named("trim"))?;
@@ -31,7 +31,7 @@ use crate::model::Function;
 /// ```
 /// In a module, which has no value, the lines from `let this` to `let bound` are
 /// ```text
-///         IntoUnit::into_result(new(p0(&mut given)?, p1(&mut given)?).await)?;
+///         IntoUnit::into_result(new(p0(&mut inputs)?, p1(&mut inputs)?).await)?;
 ///         let bound = __Bound { api: Clone::clone(&api) };
 /// ```
 pub(super) fn register(plan: &Plan<'_>) -> TokenStream {
@@ -53,7 +53,7 @@ pub(super) fn register(plan: &Plan<'_>) -> TokenStream {
     let future = quote_spanned!(at=> __goondan::Box::pin(async move { #body }));
 
     quote_spanned! {Span::mixed_site()=>
-        // The last `slots` is never read, `given` only by parameters, `bound` only by registrations.
+        // The last `slots` is never read, `inputs` only by parameters, `bound` only by registrations.
         #[allow(unused_mut, unused_variables)]
         fn __register(
             api: __goondan::ExtensionApi,
@@ -83,7 +83,7 @@ fn init(plan: &Plan<'_>, init: &Function) -> TokenStream {
     quote_spanned! {Span::mixed_site()=>
         let slots = __goondan::params::InitSlots::all();
         #take_slots
-        let mut given = __goondan::params::InitInputs::new(__goondan::Clone::clone(&api), config);
+        let mut inputs = __goondan::params::InitInputs::new(__goondan::Clone::clone(&api), config);
         #call
     }
 }

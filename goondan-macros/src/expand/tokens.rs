@@ -88,11 +88,11 @@ pub(super) fn values(parameters: &[Parameter<'_>]) -> TokenStream {
     quote!(#(#variables),*)
 }
 
-/// `p0(&mut given)?, p1(&mut given)?`: the variables hold functions that read the values.
+/// `p0(&mut inputs)?, p1(&mut inputs)?`: the variables hold functions that read the values.
 pub(super) fn read_values(parameters: &[Parameter<'_>]) -> TokenStream {
     let reads = parameters
         .iter()
-        .map(|Parameter { variable, written, .. }| quote_spanned!(mixed_site_at(*written)=> #variable(&mut given)?));
+        .map(|Parameter { variable, written, .. }| quote_spanned!(mixed_site_at(*written)=> #variable(&mut inputs)?));
     quote!(#(#reads),*)
 }
 

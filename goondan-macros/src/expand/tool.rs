@@ -69,9 +69,9 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 ///             let slots = ToolSlots::all();
 ///             let (p0, slots) = slots.take::<StatusInput, _>();
 ///             let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
-///             let mut given = ToolInputs::new(ctx, input, &bound.api);
+///             let mut inputs = ToolInputs::new(ctx, input, &bound.api);
 ///             IntoToolOutput::into_json(
-///                 <Window>::status(&bound.this, p0(&mut given)?, p1(&mut given)?).await,
+///                 <Window>::status(&bound.this, p0(&mut inputs)?, p1(&mut inputs)?).await,
 ///             )
 ///         })
 ///     }
@@ -87,7 +87,7 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
         let bound = &self.0;
         let slots = #slots;
         #take_slots
-        let mut given = __goondan::params::ToolInputs::new(ctx, input, &bound.api);
+        let mut inputs = __goondan::params::ToolInputs::new(ctx, input, &bound.api);
         #outcome
     };
     let future = quote_spanned!(mixed_site_at(&sig.ident)=> __goondan::Box::pin(async move { #body }));
@@ -101,8 +101,8 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 ///         Box::pin(run_blocking("window__scan", move || {
 ///             let slots = ToolSlots::blocking();
 ///             let (p0, slots) = slots.take::<ScanInput, _>();
-///             let mut given = ToolInputs::blocking(input, &bound.api);
-///             IntoToolOutput::into_json(<Window>::scan(&bound.this, p0(&mut given)?))
+///             let mut inputs = ToolInputs::blocking(input, &bound.api);
+///             IntoToolOutput::into_json(<Window>::scan(&bound.this, p0(&mut inputs)?))
 ///         }))
 /// ```
 fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
@@ -117,7 +117,7 @@ fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
         __goondan::Box::pin(__goondan::params::run_blocking(#name, move || {
             let slots = #slots;
             #take_slots
-            let mut given = __goondan::params::ToolInputs::blocking(input, &bound.api);
+            let mut inputs = __goondan::params::ToolInputs::blocking(input, &bound.api);
             #outcome
         }))
     };

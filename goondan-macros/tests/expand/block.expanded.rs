@@ -85,13 +85,13 @@ const _: () = {
             let slots = __goondan::params::InitSlots::all();
             let (p0, slots) = slots.take::<ExtensionApi, _, _>();
             let (p1, slots) = slots.take::<Config, _, _>();
-            let mut given = __goondan::params::InitInputs::new(
+            let mut inputs = __goondan::params::InitInputs::new(
                 __goondan::Clone::clone(&api),
                 config,
             );
             let this = __goondan::params::IntoExtension::<
                 Window,
-            >::into_result(<Window>::new(p0(&mut given)?, p1(&mut given)?).await)?;
+            >::into_result(<Window>::new(p0(&mut inputs)?, p1(&mut inputs)?).await)?;
             let bound = __Bound {
                 this: __goondan::Arc::new(this),
                 api: __goondan::Clone::clone(&api),
@@ -194,13 +194,14 @@ const _: () = {
                 let slots = __goondan::params::ToolSlots::all();
                 let (p0, slots) = slots.take::<StatusInput, _>();
                 let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
-                let mut given = __goondan::params::ToolInputs::new(
+                let mut inputs = __goondan::params::ToolInputs::new(
                     ctx,
                     input,
                     &bound.api,
                 );
                 __goondan::params::IntoToolOutput::into_json(
-                    <Window>::status(&bound.this, p0(&mut given)?, p1(&mut given)?).await,
+                    <Window>::status(&bound.this, p0(&mut inputs)?, p1(&mut inputs)?)
+                        .await,
                 )
             })
         }

@@ -76,7 +76,7 @@ const _: () = {
     ) -> __goondan::BoxFuture<'static, __goondan::Result<()>> {
         __goondan::Box::pin(async move {
             let slots = __goondan::params::InitSlots::all();
-            let mut given = __goondan::params::InitInputs::new(
+            let mut inputs = __goondan::params::InitInputs::new(
                 __goondan::Clone::clone(&api),
                 config,
             );
@@ -161,7 +161,7 @@ const _: () = {
             __goondan::Box::pin(async move {
                 let bound = &self.0;
                 let slots = __goondan::params::ToolSlots::all();
-                let mut given = __goondan::params::ToolInputs::new(
+                let mut inputs = __goondan::params::ToolInputs::new(
                     ctx,
                     input,
                     &bound.api,

@@ -76,11 +76,11 @@ pub mod hello {
             __goondan::Box::pin(async move {
                 let slots = __goondan::params::InitSlots::all();
                 let (p0, slots) = slots.take::<Config, _, _>();
-                let mut given = __goondan::params::InitInputs::new(
+                let mut inputs = __goondan::params::InitInputs::new(
                     __goondan::Clone::clone(&api),
                     config,
                 );
-                __goondan::params::IntoUnit::into_result(start(p0(&mut given)?))?;
+                __goondan::params::IntoUnit::into_result(start(p0(&mut inputs)?))?;
                 let bound = __Bound {
                     api: __goondan::Clone::clone(&api),
                 };
@@ -143,12 +143,12 @@ pub mod hello {
                             let slots = __goondan::params::ToolSlots::blocking();
                             let (p0, slots) = slots.take::<Path, _>();
                             let (p1, slots) = slots.take::<&ExtensionApi, _>();
-                            let mut given = __goondan::params::ToolInputs::blocking(
+                            let mut inputs = __goondan::params::ToolInputs::blocking(
                                 input,
                                 &bound.api,
                             );
                             __goondan::params::IntoToolOutput::into_json(
-                                read(p0(&mut given)?, p1(&mut given)?),
+                                read(p0(&mut inputs)?, p1(&mut inputs)?),
                             )
                         },
                     ),

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::panic::panicked;
 
 /// What the thread and the future share.
-struct Shared<T> {
+struct BlockingState<T> {
     outcome: Option<Result<T>>,
     waker: Option<Waker>,
 }
@@ -26,7 +26,7 @@ pub async fn run_blocking<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let shared = Arc::new(Mutex::new(Shared { outcome: None, waker: None }));
+    let shared = Arc::new(Mutex::new(BlockingState { outcome: None, waker: None }));
     let of_thread = Arc::clone(&shared);
     // The tool's log lines go to the subscriber and the span of its turn.
     let (span, log) = (tracing::Span::current(), tracing::dispatcher::get_default(Clone::clone));

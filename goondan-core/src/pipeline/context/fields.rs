@@ -1,8 +1,8 @@
 //! The fields of contexts, each declared once.
 //!
-//! From this declaration come the accessors of the contexts, the host traits behind them, and in `goondan-abi` both sides
-//! of the border: the host's reads and writes, and the copies in a library. To add a field, declare it here and return
-//! its value in the runtime (`agent/turn`).
+//! From this declaration come the accessors of the contexts, the host traits behind them, and in `goondan-abi` both
+//! sides of the border: the host's reads and writes, and the copies in a library. To add a field, declare it here and
+//! return its value in the runtime (`agent/turn`).
 
 use serde_json::{Map, Value};
 
@@ -13,8 +13,8 @@ use crate::name::ToolCallId;
 use crate::pipeline::{StepResult, ToolCallResult};
 use crate::tool::ToolCatalog;
 
-/// Calls the macro `$then` with the fields of contexts, by kind. A field has a mode, an accessor, a type, its name in the
-/// binary contract, and the documentation of the accessor. The modes are:
+/// Calls the macro `$then` with the fields of contexts, by kind. A field has a mode, an accessor, a type, its name in
+/// the binary contract, and the documentation of the accessor. The modes are:
 ///
 /// - `copy`: returned by value
 /// - `borrow`: returned by reference
@@ -52,7 +52,7 @@ macro_rules! context_fields {
                 change args: Map<String, Value> = "args" {
                     /// Returns the arguments.
                 } args_mut {
-                    /// Returns the arguments, to change them before `next`: the handler is called with the changed ones.
+                    /// Returns the arguments, to change them before `next`: the handler is called with these.
                     // CTX-08
                 };
             } host ToolCallHost: RunHost, core ToolCallResult, copies tool_call: ToolCallFields;

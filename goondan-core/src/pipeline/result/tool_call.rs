@@ -137,7 +137,7 @@ impl ToolCallResult {
         self.data.get_mut().outcome.set(Outcome::Error(error.into().masked()));
     }
 
-    /// Returns what the model is sent: text as text, other output as JSON, an error with its code, remedy and help page.
+    /// Returns what the model is sent: text as text, other output as JSON, an error with code, remedy and help page.
     pub fn to_tool_output(&self) -> ToolOutput {
         match self.outcome() {
             Outcome::Output(Value::String(text)) => ToolOutput::Text(text.clone()),

@@ -4,10 +4,10 @@ use std::fmt;
 
 use crate::testing;
 
-/// The lines that this thread logs while it lives.
+/// The lines that this thread has logged since [`capture`]; dropping it ends the capture.
 pub(super) struct CapturedLog(testing::LogCapture);
 
-/// Keeps what this thread logs from now on.
+/// Captures what this thread logs from now on.
 pub(super) fn capture() -> CapturedLog {
     CapturedLog(testing::LogCapture::start())
 }
