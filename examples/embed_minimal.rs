@@ -14,8 +14,7 @@ async fn main() -> Result<()> {
         .model(ScriptedModel::new([ScriptItem::say("Hello! To use a real model, implement `goondan::model::Model`.")]))
         .extension::<MessageWindow>(json!({ "maxMessages": 20 }))
         .store(MemoryStore::new())
-        .build()
-        .await?;
+        .build()?;
     let mut turn = agent.instance("user:42").await?.run_stream("hi");
     while let Some(update) = turn.next().await {
         if let TurnUpdate::Text(text) = update {

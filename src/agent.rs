@@ -11,7 +11,7 @@
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
 //! let model = ScriptedModel::new([ScriptItem::say("hi")]);
-//! let agent = Agent::builder("assistant").model(model).build().await?;
+//! let agent = Agent::builder("assistant").model(model).build()?;
 //! let mut turn = agent.instance("user:42").await?.run_stream("hello");
 //! while let Some(update) = turn.next().await {
 //!     if let TurnUpdate::Text(text) = update {

@@ -103,7 +103,7 @@ async fn opened(agent: &Agent, number: usize) -> Vec<Instance> {
 /// Opens all instances in memory, each with a history.
 async fn filled() -> Vec<Instance> {
     eprintln!("talking to {INSTANCES} conversations in memory …");
-    let agent = instances::builder(Duration::ZERO).build().await.expect("the agent is complete");
+    let agent = instances::builder(Duration::ZERO).build().expect("the agent is complete");
     let mut all = JoinSet::new();
     for number in 0..INSTANCES {
         let agent = agent.clone();
@@ -193,7 +193,7 @@ fn latency(runtime: &Runtime) {
 
 /// Runs turns of other instances until the returned set is dropped.
 async fn others(latency: Duration) -> JoinSet<()> {
-    let agent = instances::builder(latency).build().await.expect("the agent is complete");
+    let agent = instances::builder(latency).build().expect("the agent is complete");
     let mut others = JoinSet::new();
     for number in 0..OTHERS {
         let instance = agent.instance(&key(number)).await.expect("an instance");

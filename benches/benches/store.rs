@@ -27,7 +27,7 @@ fn appending(what: &str, fsync: Fsync, sync: fn(&File)) {
     let store = FileStore::open(ours.path()).expect("a store").fsync(fsync);
     let runtime = runtime();
     let instance = runtime.block_on(async {
-        let agent = agents::builder(Layers::default(), 0).store(store).build().await.expect("the agent is complete");
+        let agent = agents::builder(Layers::default(), 0).store(store).build().expect("the agent is complete");
         agent.instance("bench").await.expect("an instance")
     });
     let turn = || {

@@ -146,7 +146,7 @@ impl PlainModel for ToolCallingModel {
 
 /// Opens an instance in memory, whose model requests `calls` tool calls in a turn.
 pub async fn instance(layers: Layers, calls: usize) -> Instance {
-    let agent = builder(layers, calls).build().await.expect("the agent is complete");
+    let agent = builder(layers, calls).build().expect("the agent is complete");
     agent.instance("bench").await.expect("an instance")
 }
 

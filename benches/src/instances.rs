@@ -144,7 +144,7 @@ pub async fn with_history(agent: &Agent, key: &str) -> Result<Instance> {
 /// When files cannot be written.
 pub async fn stored(dir: &Path, number: usize) -> Result<FileStore> {
     let store = FileStore::open(dir)?.fsync(goondan::store::Fsync::Never);
-    let agent = builder(Duration::ZERO).store(store.clone()).build().await?;
+    let agent = builder(Duration::ZERO).store(store.clone()).build()?;
     with_history(&agent, &key(0)).await?.close().await?;
     let directory = |number| {
         let id = InstanceId { agent: agent.name().clone(), key: goondan::name::InstanceKey::new(&key(number))? };

@@ -121,7 +121,7 @@ impl Bundle {
         let mut agents = BTreeMap::new();
         for resource in self.agents() {
             let agent =
-                self.builder_of(resource, libraries)?.store(Arc::clone(store)).router(router.clone()).build().await?;
+                self.builder_of(resource, libraries)?.store(Arc::clone(store)).router(router.clone()).build()?;
             agents.insert(resource.name.clone(), agent);
         }
         Ok(agents)

@@ -222,7 +222,7 @@ async fn invalid_utf_8_is_damage() {
 async fn say(workspace: &Path) -> Vec<String> {
     let store = FileStore::open(workspace).unwrap();
     let agent = Agent::builder("bot").store(store.clone()).model(ScriptedModel::new([ScriptItem::say("yes")]));
-    let instance = agent.build().await.unwrap().instance("k").await.unwrap();
+    let instance = agent.build().unwrap().instance("k").await.unwrap();
     instance.run("and now?").await.unwrap();
     instance.close().await.unwrap();
     store.read(&id()).unwrap().messages.iter().map(|message| message.text().into_owned()).collect()

@@ -21,8 +21,8 @@ async fn pair(log: &Log, hook: &str, script: Vec<ScriptItem>) -> (Agent, Agent, 
     let a = Agent::builder("a").model(ScriptedModel::new(script)).with::<Asking>(asking);
     let answer = ScriptedModel::new([ScriptItem::say("answer").repeat()]);
     let b = Agent::builder("b").model(answer).with::<Receiving>(json!({ "log": log }));
-    let a = a.router(router.clone()).build().await.unwrap();
-    let b = b.router(router.clone()).build().await.unwrap();
+    let a = a.router(router.clone()).build().unwrap();
+    let b = b.router(router.clone()).build().unwrap();
     router.add(&a);
     router.add(&b);
     (a, b, router)
@@ -86,7 +86,7 @@ async fn a_circle_is_refused_with_its_chain() {
             let model = ScriptedModel::new([ScriptItem::say("done").repeat()]);
             let config = json!({ "log": log, "target": target, "hook": "turn" });
             let agent = Agent::builder(name).model(model).with::<Asking>(config).router(router.clone());
-            let agent = agent.build().await.unwrap();
+            let agent = agent.build().unwrap();
             router.add(&agent);
             agents.push(agent);
         }
@@ -103,7 +103,7 @@ async fn an_unknown_agent_is_named() {
     let router = LocalRouter::new();
     let config = json!({ "log": log, "target": "nobody", "hook": "turn" });
     let model = ScriptedModel::new([ScriptItem::say("done")]);
-    let a = Agent::builder("a").model(model).with::<Asking>(config).router(router.clone()).build().await.unwrap();
+    let a = Agent::builder("a").model(model).with::<Asking>(config).router(router.clone()).build().unwrap();
     router.add(&a);
     a.instance("x").await.unwrap().run("hello").await.unwrap();
     assert_eq!(log.take(), ["AGENT_NOT_FOUND there is no agent `nobody`"]);
@@ -115,7 +115,7 @@ async fn a_silent_agent_is_given_up_after_fifteen_seconds() {
     let log = Log::new();
     let (a, _b, router) = pair(&log, "turn", vec![ScriptItem::say("done")]).await;
     let asked = Arc::new(Notify::new());
-    let b = Agent::builder("b").model(SilentModel(Arc::clone(&asked))).build().await.unwrap();
+    let b = Agent::builder("b").model(SilentModel(Arc::clone(&asked))).build().unwrap();
     router.add(&b);
     let start = tokio::time::Instant::now();
     a.instance("x").await.unwrap().run("hello").await.unwrap();

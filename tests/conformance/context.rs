@@ -14,7 +14,7 @@ use crate::support::{Log, agent, one_turn};
 async fn contexts_identify_the_run() {
     let log = Log::new();
     let script = [ScriptItem::call("probe__echo", json!({ "a": 1 })), ScriptItem::say("done")];
-    let agent = agent(script).with::<Probing>(log.config()).build().await.unwrap();
+    let agent = agent(script).with::<Probing>(log.config()).build().unwrap();
     let event = AgentEvent::input("hello");
     let id = event.id.clone();
     agent.instance("user:1").await.unwrap().run(event).await.unwrap();
@@ -35,7 +35,7 @@ async fn contexts_identify_the_run() {
 #[both_linkages]
 async fn the_trace_of_the_event_is_kept() {
     let log = Log::new();
-    let agent = agent([ScriptItem::say("hi").repeat()]).with::<Tracer>(log.config()).build().await.unwrap();
+    let agent = agent([ScriptItem::say("hi").repeat()]).with::<Tracer>(log.config()).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     let mut event = AgentEvent::input("hello");
     event.trace_id = Some("0123456789abcdef0123456789abcdef".into());

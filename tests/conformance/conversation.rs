@@ -16,7 +16,7 @@ use crate::support::{Log, agent, one_turn};
 async fn the_fold_follows_every_event_at_once() {
     let log = Log::new();
     let script = [ScriptItem::say("answer").when("^changed$").unwrap(), ScriptItem::say("second").repeat()];
-    let agent = agent(script).with::<Editing>(log.config()).build().await.unwrap();
+    let agent = agent(script).with::<Editing>(log.config()).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "answer");
     assert_eq!(
@@ -45,7 +45,7 @@ async fn what_a_step_middleware_emits_is_in_the_model_input_of_that_step() {
     let path = record.path().join("requests.jsonl");
     let model = ScriptedModel::new([ScriptItem::say("hi").repeat()]).record(&path);
     let agent = goondan::Agent::builder("assistant").system("be brief").model(model);
-    let agent = agent.with::<Forgetting>(json!({})).build().await.unwrap();
+    let agent = agent.with::<Forgetting>(json!({})).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     for _ in 0..3 {
         instance.run("hello").await.unwrap();
@@ -96,7 +96,7 @@ async fn the_base_changes_only_at_the_end_of_the_turn_and_then_the_events_are_go
     let messages = dir.path().join("instances/assistant:one/messages");
     let script = [ScriptItem::call("no__tool", json!({})), ScriptItem::say("hi").repeat()];
     let agent = agent(script).with::<Peeking>(json!({ "log": log, "messages": messages }));
-    let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().await.unwrap();
+    let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     for base in [4, 6] {
         instance.run("hello").await.unwrap();

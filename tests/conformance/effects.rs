@@ -46,7 +46,7 @@ async fn a_started_call_of_once_has_an_unknown_outcome_and_others_may_be_repeate
         let log = Log::new();
         // The second call has the effect `once` too, but never starts.
         let script = [calls(&[tool, "effects__pay_busy"]), ScriptItem::say("I see")];
-        let agent = agent(script).with::<Effects>(log.config()).build().await.unwrap();
+        let agent = agent(script).with::<Effects>(log.config()).build().unwrap();
         let instance = agent.instance("test").await.unwrap();
         cancel_in_tool(&instance, &log).await;
         assert_eq!(instance.run("and?").await.unwrap().text(), "I see");

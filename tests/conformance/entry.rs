@@ -14,7 +14,7 @@ use crate::support::{Log, agent};
 async fn extensions_register_one_after_another_in_their_order() {
     let log = Log::new();
     let agent = agent([ScriptItem::say("hi")]).with::<Slow>(log.config()).with::<Quick>(log.config());
-    let instance = agent.build().await.unwrap().instance("test").await.unwrap();
+    let instance = agent.build().unwrap().instance("test").await.unwrap();
     assert_eq!(log.take(), ["slow starts", "slow ends", "quick"]);
     assert_eq!(instance.run("hello").await.unwrap().text(), "slow was there");
 }
@@ -23,7 +23,7 @@ async fn extensions_register_one_after_another_in_their_order() {
 #[covers("ENTRY-08")]
 async fn every_instance_registers_for_itself_and_once() {
     let log = Log::new();
-    let agent = agent([]).with::<Quick>(log.config()).build().await.unwrap();
+    let agent = agent([]).with::<Quick>(log.config()).build().unwrap();
     let one = agent.instance("one").await.unwrap();
     let _two = agent.instance("two").await.unwrap();
     let again = agent.instance("one").await.unwrap();
@@ -35,7 +35,7 @@ async fn every_instance_registers_for_itself_and_once() {
 #[covers("ENTRY-06", "ERR-01", "ERR-03", "ERR-07")]
 async fn a_failing_init_stops_the_start_and_later_extensions_are_not_called() {
     let log = Log::new();
-    let agent = agent([]).with::<Failing>(json!({})).with::<Quick>(log.config()).build().await.unwrap();
+    let agent = agent([]).with::<Failing>(json!({})).with::<Quick>(log.config()).build().unwrap();
     let error = agent.instance("test").await.unwrap_err();
     assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_INIT, "failing"));
     assert!(format!("{error:?}").contains("invalid digit found in string"), "{error:?}");
@@ -47,19 +47,19 @@ async fn a_failing_init_stops_the_start_and_later_extensions_are_not_called() {
 #[covers("ERR-04", "LOAD-08")]
 async fn a_config_that_does_not_fit_is_refused_with_every_place() {
     let build = |config| agent([]).with::<Configured>(config).build();
-    assert!(build(json!({ "maxItems": 3, "names": ["a"] })).await.is_ok());
-    let error = build(json!({ "maxItems": 300, "names": ["a", 1], "other": true })).await.unwrap_err();
+    assert!(build(json!({ "maxItems": 3, "names": ["a"] })).is_ok());
+    let error = build(json!({ "maxItems": 300, "names": ["a", 1], "other": true })).unwrap_err();
     assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_CONFIG, "configured"));
     for part in ["/maxItems: 300", "/names/1: 1", "other"] {
         assert!(error.message().contains(part), "{error}");
     }
-    assert_eq!(build(json!({})).await.unwrap_err().code(), &ErrorCode::EXT_CONFIG);
+    assert_eq!(build(json!({})).unwrap_err().code(), &ErrorCode::EXT_CONFIG);
 }
 
 #[both_linkages]
 #[covers("ERR-02")]
 async fn an_extension_that_is_not_linked_is_refused_with_the_line_to_add() {
-    let error = agent([]).linked("weather", "my-weather", json!({})).build().await.unwrap_err();
+    let error = agent([]).linked("weather", "my-weather", json!({})).build().unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_LOAD);
     assert!(error.suggestion().unwrap().contains("use my_weather as _;"), "{error:?}");
     assert!(error.suggestion().unwrap().contains("configured"), "the linked ones are listed: {error:?}");
@@ -69,9 +69,9 @@ async fn an_extension_that_is_not_linked_is_refused_with_the_line_to_add() {
 async fn one_extension_may_be_used_twice_under_two_names_but_not_under_one() {
     let log = Log::new();
     let twice = |name| agent([]).with::<Quick>(log.config()).with_named(name, "quick", log.config()).build();
-    assert!(twice("quick-2").await.is_ok());
-    assert_eq!(twice("quick").await.unwrap_err().code(), &ErrorCode::CONFIG_DUPLICATE_NAME);
-    assert_eq!(twice("Quick").await.unwrap_err().code(), &ErrorCode::EXT_NAME);
+    assert!(twice("quick-2").is_ok());
+    assert_eq!(twice("quick").unwrap_err().code(), &ErrorCode::CONFIG_DUPLICATE_NAME);
+    assert_eq!(twice("Quick").unwrap_err().code(), &ErrorCode::EXT_NAME);
 }
 
 static FOREIGN: goondan::extension::ExtensionDescriptor = goondan::extension::ExtensionDescriptor {
@@ -97,7 +97,7 @@ impl goondan::extension::Extension for Foreign {
 #[both_linkages]
 #[covers("ERR-05")]
 async fn another_version_of_the_contract_is_refused_before_any_code_runs() {
-    let error = agent([]).extension::<Foreign>(json!({})).build().await.unwrap_err();
+    let error = agent([]).extension::<Foreign>(json!({})).build().unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_COMPAT);
     assert!(error.message().contains("goondan.ai/v2") && error.message().contains("goondan.ai/v1"), "{error}");
 }

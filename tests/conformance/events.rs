@@ -26,7 +26,7 @@ use crate::support::{Log, agent, one_turn};
 async fn extensions_hear_one_another_and_the_runtime() {
     let log = Log::new();
     let agent = agent([ScriptItem::say("hi").repeat()]);
-    let agent = agent.with::<Listening>(log.config()).with::<Emitting>(json!({})).build().await.unwrap();
+    let agent = agent.with::<Listening>(log.config()).with::<Emitting>(json!({})).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     instance.run("hello").await.unwrap();
     // D-18: all events are handled before the turn is stored. Subscriptions do not wait for one another, so only the
@@ -56,7 +56,7 @@ async fn extensions_hear_one_another_and_the_runtime() {
 #[covers("EVENT-02")]
 async fn events_stay_inside_of_their_instance() {
     let log = Log::new();
-    let quiet = agent([]).with::<Listening>(log.config()).build().await.unwrap();
+    let quiet = agent([]).with::<Listening>(log.config()).build().unwrap();
     let _quiet = quiet.instance("quiet").await.unwrap();
     one_turn(agent([ScriptItem::say("hi")]).with::<Emitting>(json!({}))).await.unwrap();
     assert_eq!(log.take(), [""; 0]);
@@ -67,7 +67,7 @@ async fn events_stay_inside_of_their_instance() {
 async fn the_runtime_reports_turns_steps_and_calls_in_one_trace() {
     let log = Log::new();
     let script = [ScriptItem::call("no__tool", json!({})), ScriptItem::say("done"), ScriptItem::fail("no", false)];
-    let agent = agent(script).with::<Watching>(log.config()).build().await.unwrap();
+    let agent = agent(script).with::<Watching>(log.config()).build().unwrap();
     let instance = agent.instance("user:1").await.unwrap();
     let turn = instance.run("hello").await.unwrap();
     let events: Vec<RuntimeEvent> = log.take().iter().map(|event| serde_json::from_str(event).unwrap()).collect();
@@ -108,7 +108,7 @@ async fn the_runtime_reports_turns_steps_and_calls_in_one_trace() {
 #[covers("LOAD-11", "LEGACY-EVENTS-06")]
 async fn extensions_hear_of_their_removal_and_clean_up() {
     let log = Log::new();
-    let agent = agent([]).with::<Watching>(log.config()).build().await.unwrap();
+    let agent = agent([]).with::<Watching>(log.config()).build().unwrap();
     agent.instance("test").await.unwrap().close().await.unwrap();
     let lines = log.take();
     let cleanup: ExtensionCleanup = serde_json::from_str(&lines[0]).unwrap();

@@ -40,7 +40,7 @@ async fn an_idle_instance_closes_and_reopens_with_everything_that_was_stored() {
     let stores: [Arc<dyn Store>; 2] = [Arc::new(MemoryStore::new()), Arc::new(FileStore::open(dir.path()).unwrap())];
     for store in stores {
         let log = Log::new();
-        let agent = counting(&log, "a").store(store).idle_after(IDLE).build().await.unwrap();
+        let agent = counting(&log, "a").store(store).idle_after(IDLE).build().unwrap();
         let instance = agent.instance("one").await.unwrap();
         instance.run("hello").await.unwrap();
         sleep(IDLE - MOMENT).await;
@@ -62,7 +62,7 @@ async fn an_idle_instance_closes_and_reopens_with_everything_that_was_stored() {
 #[both_linkages(start_paused = true)]
 async fn a_look_at_it_reopens_it() {
     let log = Log::new();
-    let agent = counting(&log, "a").idle_after(IDLE).build().await.unwrap();
+    let agent = counting(&log, "a").idle_after(IDLE).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
     for look in ["layers", "tools", "states", "messages"] {
@@ -84,7 +84,7 @@ async fn a_look_at_it_reopens_it() {
 #[both_linkages(start_paused = true)]
 async fn by_default_it_stays_open_while_a_handle_exists() {
     let log = Log::new();
-    let agent = counting(&log, "a").build().await.unwrap();
+    let agent = counting(&log, "a").build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     sleep(10_000 * IDLE).await;
     instance.run("hello").await.unwrap();
@@ -97,7 +97,7 @@ async fn by_default_it_stays_open_while_a_handle_exists() {
 #[both_linkages(start_paused = true)]
 async fn with_an_idle_time_no_handle_is_needed_to_keep_it_open() {
     let log = Log::new();
-    let agent = counting(&log, "a").idle_after(IDLE).build().await.unwrap();
+    let agent = counting(&log, "a").idle_after(IDLE).build().unwrap();
     for turn in 1..=3 {
         agent.instance("one").await.unwrap().run("hello").await.unwrap();
         assert_eq!(log.take(), [format!("a hello: {turn} of {turn}")]);
@@ -116,7 +116,7 @@ async fn with_an_idle_time_no_handle_is_needed_to_keep_it_open() {
 #[both_linkages(start_paused = true)]
 async fn an_unread_stream_keeps_it_open() {
     let log = Log::new();
-    let agent = counting(&log, "a").idle_after(IDLE).build().await.unwrap();
+    let agent = counting(&log, "a").idle_after(IDLE).build().unwrap();
     let stream = agent.instance("one").await.unwrap().run_stream("hello");
     sleep(10 * IDLE).await;
     stream.finish().await.unwrap();
@@ -129,7 +129,7 @@ async fn an_unread_stream_keeps_it_open() {
 async fn a_running_event_handler_keeps_it_open() {
     let log = Log::new();
     let agent = agent([ScriptItem::say("fine").repeat()]).with::<Thinking>(log.config());
-    let instance = agent.idle_after(IDLE).build().await.unwrap().instance("one").await.unwrap();
+    let instance = agent.idle_after(IDLE).build().unwrap().instance("one").await.unwrap();
     instance.run("think").await.unwrap();
     sleep(10 * IDLE).await;
     assert_eq!(log.take(), [""; 0]);
@@ -144,9 +144,9 @@ async fn an_undelivered_answer_keeps_it_open() {
     let (log, router) = (Log::new(), LocalRouter::new());
     let asking = json!({ "log": log, "target": "b", "hook": "later" });
     let a = counting(&log, "a").with::<Asking>(asking).router(router.clone()).idle_after(IDLE);
-    let a = a.build().await.unwrap();
+    let a = a.build().unwrap();
     let answering = ScriptedModel::new([ScriptItem::say("answer").repeat()]);
-    let b = Agent::builder("b").model(answering).build().await.unwrap();
+    let b = Agent::builder("b").model(answering).build().unwrap();
     router.add(&b);
     let instance = a.instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
@@ -160,7 +160,7 @@ async fn an_undelivered_answer_keeps_it_open() {
 #[both_linkages(start_paused = true)]
 async fn inputs_that_arrive_while_it_closes_are_not_lost() {
     let (log, (store, gates)) = (Log::new(), GatedStore::new());
-    let agent = counting(&log, "a").store(store).idle_after(IDLE).build().await.unwrap();
+    let agent = counting(&log, "a").store(store).idle_after(IDLE).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
     gates.commit.shut();
@@ -186,7 +186,7 @@ async fn inputs_that_arrive_while_it_closes_are_not_lost() {
 #[both_linkages(start_paused = true)]
 async fn a_cancelled_caller_leaves_it_open() {
     let (log, (store, gates)) = (Log::new(), GatedStore::new());
-    let agent = counting(&log, "a").store(store).idle_after(IDLE).build().await.unwrap();
+    let agent = counting(&log, "a").store(store).idle_after(IDLE).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     sleep(IDLE + MOMENT).await;
     assert_eq!(log.take(), CLOSES);
@@ -205,7 +205,7 @@ async fn a_cancelled_caller_leaves_it_open() {
 #[both_linkages(start_paused = true)]
 async fn an_opening_that_was_given_up_is_closed_once_it_is_open() {
     let (log, (store, gates)) = (Log::new(), GatedStore::new());
-    let agent = counting(&log, "a").store(store).build().await.unwrap();
+    let agent = counting(&log, "a").store(store).build().unwrap();
     gates.open.shut();
     tokio::select! {
         biased;
@@ -222,7 +222,7 @@ async fn an_opening_that_was_given_up_is_closed_once_it_is_open() {
 #[both_linkages(start_paused = true)]
 async fn an_instance_that_cannot_be_stored_is_not_closed() {
     let (log, (store, gates)) = (Log::new(), GatedStore::new());
-    let agent = counting(&log, "a").store(store).idle_after(IDLE).build().await.unwrap();
+    let agent = counting(&log, "a").store(store).idle_after(IDLE).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     gates.failing.store(true, Ordering::SeqCst);
     assert_eq!(instance.run("hello").await.unwrap_err().code(), &ErrorCode::STORE_IO);
@@ -238,7 +238,7 @@ async fn an_instance_that_cannot_be_stored_is_not_closed() {
 async fn another_program_may_open_it_meanwhile() {
     let (log, dir) = (Log::new(), TempDir::new().unwrap());
     let program = || counting(&log, "a").store(FileStore::open(dir.path()).unwrap()).idle_after(IDLE).build();
-    let (first, second) = (program().await.unwrap(), program().await.unwrap());
+    let (first, second) = (program().unwrap(), program().unwrap());
     let instance = first.instance("one").await.unwrap();
     instance.run("first").await.unwrap();
     assert_eq!(second.instance("one").await.unwrap_err().code(), &ErrorCode::STORE_LOCKED);
@@ -258,11 +258,11 @@ async fn another_program_may_open_it_meanwhile() {
 #[both_linkages(start_paused = true)]
 async fn it_reopens_with_the_present_description_of_its_agent() {
     let log = Log::new();
-    let agent = counting(&log, "a").idle_after(IDLE).build().await.unwrap();
+    let agent = counting(&log, "a").idle_after(IDLE).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     sleep(IDLE + MOMENT).await;
     assert_eq!(log.take(), CLOSES);
-    agent.reload(&counting(&log, "new").build().await.unwrap()).await.unwrap();
+    agent.reload(&counting(&log, "new").build().unwrap()).await.unwrap();
     instance.run("hello").await.unwrap();
     assert_eq!(log.take(), ["new hello: 1 of 1001"], "nothing was opened for the reload");
 }

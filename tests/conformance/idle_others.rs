@@ -33,9 +33,9 @@ impl Setup {
         let a = agent([ScriptItem::say("done").repeat()]).with::<Asking>(asking).router(router.clone());
         let answering = ScriptedModel::new([ScriptItem::say("answer").repeat()]);
         let b = Agent::builder("b").model(answering).with::<Holder>(json!({ "log": log, "tag": "b" }));
-        let b = describe(b).build().await.unwrap();
+        let b = describe(b).build().unwrap();
         router.add(&b);
-        let instance = a.build().await.unwrap().instance("one").await.unwrap();
+        let instance = a.build().unwrap().instance("one").await.unwrap();
         Self { instance, b, router, log }
     }
 

@@ -24,7 +24,7 @@ async fn a_malformed_answer_is_corrected_twice_and_then_given_up() {
     let empty = || raw(json!({}));
     for malformed in [announced, unreadable, empty] {
         let script = [malformed(), malformed(), ScriptItem::say("now").when("could not be used").unwrap()];
-        let agent = agent(script).build().await.unwrap();
+        let agent = agent(script).build().unwrap();
         let instance = agent.instance("test").await.unwrap();
         let turn = instance.run("hello").await.unwrap();
         assert_eq!((turn.text().as_ref(), turn.steps(), turn.tool_calls().len()), ("now", 3, 0));
@@ -95,7 +95,7 @@ impl Model for Piecewise {
 
 #[tokio::test]
 async fn a_streamed_turn_yields_text_and_events_as_they_come() {
-    let agent = Agent::builder("assistant").model(Piecewise).build().await.unwrap();
+    let agent = Agent::builder("assistant").model(Piecewise).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     let mut turn = instance.run_stream("hello");
     let mut updates = Vec::new();
@@ -135,8 +135,8 @@ async fn what_hangs_has_a_deadline() {
 
 #[tokio::test]
 async fn an_unbuilt_agent_says_what_is_missing() {
-    let error = Agent::builder("assistant").build().await.unwrap_err();
+    let error = Agent::builder("assistant").build().unwrap_err();
     assert!(error.message().contains("has no model"), "{error}");
-    let named = Agent::builder("Not Legal").model(ScriptedModel::new([])).build().await.unwrap_err();
+    let named = Agent::builder("Not Legal").model(ScriptedModel::new([])).build().unwrap_err();
     assert_eq!(named.code(), &ErrorCode::CONFIG_NAME);
 }

@@ -35,7 +35,7 @@ async fn a_result_of_an_earlier_run_is_refused() {
 
 #[both_linkages]
 async fn a_result_of_an_earlier_turn_is_refused() {
-    let agent = agent([ScriptItem::say("hi").repeat()]).with::<Hoarding>(json!({})).build().await.unwrap();
+    let agent = agent([ScriptItem::say("hi").repeat()]).with::<Hoarding>(json!({})).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     assert_eq!(instance.run("one").await.unwrap_err().message(), "kept");
     let error = instance.run("two").await.unwrap_err();
@@ -47,7 +47,7 @@ async fn a_result_of_an_earlier_turn_is_refused() {
 #[both_linkages]
 async fn a_dropped_next_gives_the_run_back_to_the_layer_that_dropped_it() {
     let agent = agent([ScriptItem::say("hi")]).with::<Impatient>(json!({}));
-    let agent = agent.build().await.unwrap();
+    let agent = agent.build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     let error = instance.run("hello").await.unwrap_err();
     assert_eq!((error.extension().unwrap().as_str(), &*error.message()), ("impatient", "too slow"));
@@ -107,7 +107,7 @@ async fn a_panic_becomes_an_error_that_names_the_layer_even_behind_other_layers(
         let agent = agent([ScriptItem::say("hi").repeat()])
             .with::<Reached>(log.config())
             .with::<Panicking>(json!({ "place": place }));
-        let agent = agent.build().await.unwrap();
+        let agent = agent.build().unwrap();
         let instance = agent.instance("test").await.unwrap();
         let error = instance.run("hello").await.unwrap_err();
         assert_eq!(error.code(), &ErrorCode::EXT_PANIC);

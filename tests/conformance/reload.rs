@@ -37,8 +37,8 @@ impl<'a> Described<'a> {
         Self { agent: self.agent.with_named(name, "holder", config), ..self }
     }
 
-    async fn build(self) -> Agent {
-        self.agent.build().await.unwrap()
+    fn build(self) -> Agent {
+        self.agent.build().unwrap()
     }
 }
 
@@ -53,10 +53,10 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[covers("LEGACY-RECONCILE-03")]
 async fn an_unchanged_extension_keeps_what_it_counts() {
     let log = Log::new();
-    let agent = Described::new(&log).with("holder", "a").build().await;
+    let agent = Described::new(&log).with("holder", "a").build();
     let instance = agent.instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
-    let same = Described::new(&log).with("holder", "a").build().await;
+    let same = Described::new(&log).with("holder", "a").build();
     assert_eq!(changes(&agent.reload(&same).await.unwrap()), [""; 0]);
     instance.run("again").await.unwrap();
     assert_eq!(log.take(), ["a hello: 1 of 1", "a again: 2 of 2"]);
@@ -66,12 +66,12 @@ async fn an_unchanged_extension_keeps_what_it_counts() {
 #[covers("LEGACY-RECONCILE-01", "LEGACY-RECONCILE-02", "LEGACY-RECONCILE-04")]
 async fn another_order_initializes_nothing_again() {
     let log = Log::new();
-    let agent = Described::new(&log).with("holder", "a").with("other", "b").build().await;
+    let agent = Described::new(&log).with("holder", "a").with("other", "b").build();
     let instance = agent.instance("one").await.unwrap();
     instance.run("which").await.unwrap();
     let before = log.take();
     assert!(before[0].starts_with("a on ") && before[1].starts_with("b on "), "{before:?}");
-    let swapped = Described::new(&log).with("other", "b").with("holder", "a").build().await;
+    let swapped = Described::new(&log).with("other", "b").with("holder", "a").build();
     assert_eq!(changes(&agent.reload(&swapped).await.unwrap()), [""; 0]);
     instance.run("which").await.unwrap();
     assert_eq!(log.take(), [&*before[1], &*before[0]], "the same connections in the new order");
@@ -83,9 +83,9 @@ async fn another_order_initializes_nothing_again() {
 #[covers("LEGACY-RECONCILE-01", "LEGACY-EVENTS-06", "LOAD-11")]
 async fn a_removed_extension_hears_of_it_and_cleans_up() {
     let log = Log::new();
-    let agent = Described::new(&log).with("holder", "a").with("other", "b").build().await;
+    let agent = Described::new(&log).with("holder", "a").with("other", "b").build();
     let instance = agent.instance("one").await.unwrap();
-    let left = Described::new(&log).with("other", "b").build().await;
+    let left = Described::new(&log).with("other", "b").build();
     assert_eq!(changes(&agent.reload(&left).await.unwrap()), [format!("holder {VERSION} is gone")]);
     let mut lines = log.take();
     assert_eq!(lines.pop().unwrap(), "a closes", "after all extensions have heard of it");
@@ -104,10 +104,10 @@ async fn a_removed_extension_hears_of_it_and_cleans_up() {
 #[covers("LEGACY-RECONCILE-03", "LEGACY-RECONCILE-05")]
 async fn a_changed_extension_is_replaced_and_finds_its_state() {
     let log = Log::new();
-    let agent = Described::new(&log).with("holder", "old").with("other", "b").build().await;
+    let agent = Described::new(&log).with("holder", "old").with("other", "b").build();
     let instance = agent.instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
-    let changed = Described::new(&log).with("holder", "new").with("other", "b").build().await;
+    let changed = Described::new(&log).with("holder", "new").with("other", "b").build();
     let reloaded = agent.reload(&changed).await.unwrap();
     assert_eq!(changes(&reloaded), [format!("holder {VERSION} has another config")]);
     assert_eq!(reloaded.changes[0].change, Change::Configured { version: VERSION });
@@ -128,10 +128,10 @@ async fn a_changed_extension_is_replaced_and_finds_its_state() {
 #[covers("ENTRY-06")]
 async fn an_extension_that_fails_leaves_everything_as_it_was_and_the_error_says_why() {
     let log = Log::new();
-    let agent = Described::new(&log).with("holder", "a").build().await;
+    let agent = Described::new(&log).with("holder", "a").build();
     let instance = agent.instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
-    let broken = Described::new(&log).with("added", "n").with_broken("holder").build().await;
+    let broken = Described::new(&log).with("added", "n").with_broken("holder").build();
     let error = agent.reload(&broken).await.unwrap_err();
     assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_INIT, "holder"));
     assert!(error.report().to_string().contains("broken"), "{}", error.report());
@@ -144,7 +144,7 @@ async fn an_extension_that_fails_leaves_everything_as_it_was_and_the_error_says_
     other.close().await.unwrap();
     assert_eq!(log.take()[0], "a hello: 1 of 1");
     // The next reload works.
-    let mended = Described::new(&log).with("added", "n").with("holder", "a").build().await;
+    let mended = Described::new(&log).with("added", "n").with("holder", "a").build();
     assert_eq!(changes(&agent.reload(&mended).await.unwrap()), [format!("added {VERSION} is new")]);
     instance.run("third").await.unwrap();
     assert_eq!(log.take(), ["n third: 1 of 1", "a third: 3 of 3"]);
@@ -170,8 +170,8 @@ async fn turns_end_with_the_extensions_that_they_began_with_and_none_is_lost() {
         let Described { agent, .. } = Described::new(&log).with("holder", tag);
         agent.model(HeldModel(Arc::clone(&gate))).build()
     };
-    let agent = described("old").await.unwrap();
-    let new = described("new").await.unwrap();
+    let agent = described("old").unwrap();
+    let new = described("new").unwrap();
     let instance = agent.instance("one").await.unwrap();
     instance.send("running");
     instance.send("waiting");
@@ -192,9 +192,9 @@ async fn turns_end_with_the_extensions_that_they_began_with_and_none_is_lost() {
 #[both_linkages]
 async fn a_cancelled_caller_does_not_leave_it_half_done() {
     let log = Log::new();
-    let agent = Described::new(&log).with("holder", "old").build().await;
+    let agent = Described::new(&log).with("holder", "old").build();
     let instance = agent.instance("one").await.unwrap();
-    let new = Described::new(&log).with("holder", "new").build().await;
+    let new = Described::new(&log).with("holder", "new").build();
     {
         let mut reload = pin!(agent.reload(&new));
         poll_fn(|cx| {
@@ -210,11 +210,11 @@ async fn a_cancelled_caller_does_not_leave_it_half_done() {
 #[both_linkages]
 async fn open_and_later_instances_go_on_with_the_new_extensions() {
     let log = Log::new();
-    let agent = Described::new(&log).with("holder", "old").build().await;
+    let agent = Described::new(&log).with("holder", "old").build();
     let (one, two) = (agent.instance("one").await.unwrap(), agent.instance("two").await.unwrap());
     let closed = agent.instance("closed").await.unwrap();
     closed.close().await.unwrap();
-    agent.reload(&Described::new(&log).with("holder", "new").build().await).await.unwrap();
+    agent.reload(&Described::new(&log).with("holder", "new").build()).await.unwrap();
     log.take();
     for instance in [one, two, agent.instance("three").await.unwrap()] {
         instance.run("hello").await.unwrap();
@@ -225,8 +225,8 @@ async fn open_and_later_instances_go_on_with_the_new_extensions() {
 
 #[tokio::test]
 async fn an_agent_cannot_be_reloaded_as_another_one() {
-    let agent = agent([]).build().await.unwrap();
-    let other = Agent::builder("other").model(goondan::model::ScriptedModel::new([])).build().await.unwrap();
+    let agent = agent([]).build().unwrap();
+    let other = Agent::builder("other").model(goondan::model::ScriptedModel::new([])).build().unwrap();
     let error = agent.reload(&other).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::CONFIG_SCHEMA);
     assert!(error.message().contains("`other`"), "{error}");

@@ -24,7 +24,7 @@ async fn agent(dir: &Path, log: &Log, calls: usize) -> Agent {
         ScriptItem::say("fine").repeat(),
     ];
     let agent = Agent::builder("assistant").model(ScriptedModel::new(script)).with::<Counting>(log.config());
-    agent.store(FileStore::open(dir).unwrap()).build().await.unwrap()
+    agent.store(FileStore::open(dir).unwrap()).build().unwrap()
 }
 
 fn state_file(dir: &Path, key: &str) -> Option<Value> {
@@ -69,7 +69,7 @@ async fn state_belongs_to_the_name_of_the_extension() {
         for name in names {
             agent = agent.with_named(*name, "counting", log.config());
         }
-        let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().await.unwrap();
+        let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
         let instance = agent.instance("one").await.unwrap();
         instance.run("hello").await.unwrap();
         instance.close().await.unwrap();
@@ -120,7 +120,7 @@ async fn any_json_value_is_state_and_nothing_else() {
         let open = async |value: &Value| {
             let model = ScriptedModel::new([ScriptItem::say("fine")]);
             let agent = Agent::builder("assistant").model(model).with::<Keeping>(json!({ "value": value }));
-            let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().await.unwrap();
+            let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
             agent.instance("one").await.unwrap().close().await.unwrap();
             let file = dir.path().join("instances/assistant:one/extensions/keeping.json");
             serde_json::from_slice::<Value>(&fs::read(file).unwrap()).unwrap()

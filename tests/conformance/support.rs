@@ -51,7 +51,7 @@ pub(crate) fn agent(script: impl IntoIterator<Item = ScriptItem>) -> AgentBuilde
 
 /// Builds the agent and runs one turn of a new conversation.
 pub(crate) async fn one_turn(agent: AgentBuilder) -> Result<TurnResult> {
-    agent.build().await?.instance("test").await?.run("hello").await
+    agent.build()?.instance("test").await?.run("hello").await
 }
 
 /// A model that never answers, and notifies when it was asked.

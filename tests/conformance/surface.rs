@@ -36,8 +36,8 @@ async fn all_five_members_work_from_init_on_and_log_lines_carry_their_context() 
 #[both_linkages]
 #[covers("COMPAT-02", "COMPAT-03")]
 async fn a_missing_capability_stops_the_start_and_is_named() {
-    let error = agent([]).with::<Needy>(json!({})).build().await.unwrap_err();
+    let error = agent([]).with::<Needy>(json!({})).build().unwrap_err();
     assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_COMPAT, "needy"));
     assert!(error.message().contains("quantum-link") && !error.message().contains("`state`"), "{error}");
-    assert!(agent([]).capability("quantum-link").with::<Needy>(json!({})).build().await.is_ok());
+    assert!(agent([]).capability("quantum-link").with::<Needy>(json!({})).build().is_ok());
 }

@@ -92,7 +92,7 @@ fn two_calls(tool: &str) -> ScriptItem {
 async fn calls_that_only_read_run_side_by_side_and_answer_in_request_order() {
     let log = Log::new();
     let agent = agent([two_calls("running__meet"), ScriptItem::say("done")]).with::<Running>(log.config());
-    let agent = agent.build().await.unwrap();
+    let agent = agent.build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     instance.run("hello").await.unwrap();
     let messages = instance.messages().await.unwrap();
@@ -113,7 +113,7 @@ async fn calls_that_change_something_run_one_after_another() {
 async fn the_text_of_an_error_is_cut_on_a_character_boundary() {
     let log = Log::new();
     let script = [ScriptItem::call("running__complain", json!({})), ScriptItem::say("done")];
-    let agent = agent(script).with::<Running>(log.config()).build().await.unwrap();
+    let agent = agent(script).with::<Running>(log.config()).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     instance.run("hello").await.unwrap();
     let messages = instance.messages().await.unwrap();
@@ -129,7 +129,7 @@ async fn a_handler_gets_its_call_and_a_directory() {
     let call = json!({ "text": "let me see", "toolCalls": [{ "id": "c1", "name": "running__look", "args": {} }] });
     let script = [ScriptItem::raw(serde_json::from_value(call).unwrap()), ScriptItem::say("done")];
     let agent = agent(script).with::<Running>(log.config()).store(FileStore::open(dir.path()).unwrap());
-    let agent = agent.build().await.unwrap();
+    let agent = agent.build().unwrap();
     let instance = agent.instance("user/1").await.unwrap();
     instance.run("hello").await.unwrap();
     let workdir = dir.path().join("instances/assistant:user%2F1/workspace");
@@ -141,7 +141,7 @@ async fn a_handler_gets_its_call_and_a_directory() {
 #[both_linkages]
 async fn rewritten_arguments_are_recorded_on_the_result_and_the_call_keeps_its_own() {
     let script = [ScriptItem::call("box__weather", json!({ "city": "Seoul" })), ScriptItem::say("done")];
-    let agent = agent(script).with::<Toolbox>(json!({})).with::<Rewriting>(json!({})).build().await.unwrap();
+    let agent = agent(script).with::<Toolbox>(json!({})).with::<Rewriting>(json!({})).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     instance.run("hello").await.unwrap();
     let messages = instance.messages().await.unwrap();
@@ -158,7 +158,7 @@ async fn every_call_passes_the_tool_call_chain() {
         .model(ScriptedModel::new([ScriptItem::calls(calls), ScriptItem::say("done")]))
         .with::<Passing>(log.config())
         .router(router.clone());
-    let worker = worker.build().await.unwrap();
+    let worker = worker.build().unwrap();
     router.add(&worker);
     one_turn(agent([ScriptItem::say("done")]).with::<Delegating>(json!({})).router(router)).await.unwrap();
     assert_eq!(

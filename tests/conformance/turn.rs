@@ -100,7 +100,7 @@ async fn retries_end_and_the_error_goes_out() {
 
 #[tokio::test]
 async fn a_failed_turn_is_kept_and_does_not_block_the_next() {
-    let agent = agent([ScriptItem::fail("no", false), ScriptItem::say("yes")]).build().await.unwrap();
+    let agent = agent([ScriptItem::fail("no", false), ScriptItem::say("yes")]).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     let error = instance.run("one").await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::MODEL);
@@ -132,7 +132,7 @@ impl Model for GatedModel {
 #[covers("PIPE-18")]
 async fn events_are_handled_one_at_a_time_in_the_order_of_the_calls() {
     let model = GatedModel::default();
-    let agent = goondan::Agent::builder("assistant").model(model.clone()).build().await.unwrap();
+    let agent = goondan::Agent::builder("assistant").model(model.clone()).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     let asking = |text: &'static str| {
         let instance = instance.clone();
@@ -158,7 +158,7 @@ async fn events_are_handled_one_at_a_time_in_the_order_of_the_calls() {
 #[tokio::test]
 async fn a_cancelled_turn_is_kept_and_the_next_goes_on() {
     let model = GatedModel::default();
-    let agent = goondan::Agent::builder("assistant").model(model.clone()).build().await.unwrap();
+    let agent = goondan::Agent::builder("assistant").model(model.clone()).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     tokio::select! {
         _ = instance.run("one") => panic!("the gate is closed"),
@@ -173,7 +173,7 @@ async fn a_cancelled_turn_is_kept_and_the_next_goes_on() {
 #[tokio::test]
 async fn two_instances_do_not_wait_for_each_other() {
     let model = GatedModel::default();
-    let agent = goondan::Agent::builder("assistant").model(model.clone()).build().await.unwrap();
+    let agent = goondan::Agent::builder("assistant").model(model.clone()).build().unwrap();
     let one = agent.instance("one").await.unwrap();
     let two = agent.instance("two").await.unwrap();
     let waiting = tokio::spawn(async move { one.run("one").await });

@@ -20,10 +20,10 @@ fn renamed_dependency() {
 #[tokio::test]
 async fn two_crates_with_the_same_name_are_a_load_error_that_names_both() {
     let agent = Agent::builder("a").model(ScriptedModel::new([])).linked("twin", "twin", json!({}));
-    let error = agent.build().await.unwrap_err();
+    let error = agent.build().unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_LOAD);
     assert_eq!(error.message(), "two crates, `goondan` and `renamed`, link an extension called `twin`");
     // By its type, each of the two can be added.
     let by_type = Agent::builder("a").model(ScriptedModel::new([])).extension::<renamed::Twin>(json!({}));
-    assert!(by_type.build().await.is_ok());
+    assert!(by_type.build().is_ok());
 }

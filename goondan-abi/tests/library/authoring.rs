@@ -26,7 +26,7 @@ pub(crate) async fn story(everything: &'static ExtensionDescriptor) -> Story {
         .described("outer", everything, json!({ "tag": "A" }))
         .described("inner", everything, json!({ "tag": "B" }))
         .store(FileStore::open(directory.path()).unwrap());
-    let instance = agent.build().await.unwrap().instance("user:1").await.unwrap();
+    let instance = agent.build().unwrap().instance("user:1").await.unwrap();
     let result = instance.run("hello").await.unwrap();
     let messages = instance.messages().await.unwrap();
     let same = |text: String| {

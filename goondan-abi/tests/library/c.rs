@@ -92,7 +92,7 @@ async fn a_tool_and_a_middleware_in_c_run_in_a_turn() {
     let loaded = inspected.load().unwrap();
     let ask = || ScriptItem::call("c__length", json!({ "say": "it" }));
     let agent = agent([ask(), ask(), ScriptItem::call("c__missing", json!({})), ScriptItem::say("done")]);
-    let agent = agent.described("c-plugin", loaded.extension(None).unwrap(), json!({})).build().await.unwrap();
+    let agent = agent.described("c-plugin", loaded.extension(None).unwrap(), json!({})).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "done");
     let messages = instance.messages().await.unwrap();

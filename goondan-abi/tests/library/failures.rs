@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{Linkage, modes};
 
 async fn fails(linkage: Linkage, mode: &str) -> Error {
-    let agent = modes(linkage, json!({ "mode": mode }), [ScriptItem::say("hi")]).build().await.unwrap();
+    let agent = modes(linkage, json!({ "mode": mode }), [ScriptItem::say("hi")]).build().unwrap();
     match agent.instance("one").await {
         Ok(instance) => instance.run("hello").await.unwrap_err(),
         Err(error) => error,

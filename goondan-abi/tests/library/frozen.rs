@@ -72,7 +72,7 @@ pub(crate) fn build(cfg: &'static str) -> PathBuf {
 async fn works(library: Loaded) {
     let script = [ScriptItem::call("frozen__echo", json!({ "say": "it" })), ScriptItem::say("done")];
     let extension = library.extension(None).unwrap();
-    let instance = agent(script).described("old", extension, json!({})).build().await.unwrap().instance("one").await;
+    let instance = agent(script).described("old", extension, json!({})).build().unwrap().instance("one").await;
     let instance = instance.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "done");
     assert_eq!(instance.messages().await.unwrap()[2].text(), r#"{"say":"it"}"#);
@@ -127,7 +127,7 @@ async fn a_library_built_from_the_sdk_of_0_1_0_runs_a_conversation() {
         ScriptItem::say("done"),
     ];
     let agent = agent(script).described("sdk", library.extension(None).unwrap(), json!({ "tag": "A" }));
-    let instance = agent.build().await.unwrap().instance("user:1").await.unwrap();
+    let instance = agent.build().unwrap().instance("user:1").await.unwrap();
 
     let result = instance.run("hello").await.unwrap();
     assert_eq!(result.text(), "done and more");

@@ -54,7 +54,7 @@ fn load(path: &Path) -> &'static ExtensionDescriptor {
 
 async fn failing(extension: &'static ExtensionDescriptor) -> Agent {
     let script = [ScriptItem::say("hi").repeat()];
-    agent(script).described("modes", extension, json!({ "mode": "fail" })).build().await.unwrap()
+    agent(script).described("modes", extension, json!({ "mode": "fail" })).build().unwrap()
 }
 
 #[tokio::test]

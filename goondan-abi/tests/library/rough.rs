@@ -58,7 +58,7 @@ async fn panicking(linkage: Linkage, place: &str) -> Result<Outcome> {
     let script = [ScriptItem::calls(tools).when("^hello$")?.repeat(), ScriptItem::say("done").repeat()];
     let config = json!({ "place": place, "tag": format!("{linkage:?}") });
     let agent = agent(script).described("rough", linkage.extension("panicking"), config);
-    let instance = agent.build().await?.instance("one").await?;
+    let instance = agent.build()?.instance("one").await?;
     let mut turns = Vec::new();
     for _ in 0..2 {
         let turn = instance.run("hello").await;
@@ -123,7 +123,7 @@ impl Door {
 async fn blocking(linkage: Linkage, tool: &str, door: &Path) -> Instance {
     let script = [ScriptItem::call(tool, json!({})).when("^block$").unwrap(), ScriptItem::say("done").repeat()];
     let agent = agent(script).described("blocking", linkage.extension("blocking"), json!({ "door": door }));
-    agent.build().await.unwrap().instance("one").await.unwrap()
+    agent.build().unwrap().instance("one").await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -61,7 +61,7 @@ impl Lines {
 async fn tasks_timers_and_blocking_work_run_and_log() {
     let lines = listen();
     let agent = modes(Linkage::Library, json!({ "mode": "runtime" }), [ScriptItem::say("hi")]);
-    let instance = agent.build().await.unwrap().instance("one").await.unwrap();
+    let instance = agent.build().unwrap().instance("one").await.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "hi");
     assert!(lines.text().contains("WARN fixture::task: in a task answer=42"), "{}", lines.text());
 }
@@ -77,7 +77,7 @@ async fn connections_work() {
         stream.write_all(&bytes).await.unwrap();
     });
     let agent = modes(Linkage::Library, json!({ "mode": "tcp", "address": address }), [ScriptItem::say("hi")]);
-    let instance = agent.build().await.unwrap().instance("one").await.unwrap();
+    let instance = agent.build().unwrap().instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
     server.await.unwrap();
     assert_eq!(instance.messages().await.unwrap()[1].text(), "ping");
@@ -87,7 +87,7 @@ async fn connections_work() {
 async fn log_lines_keep_target_level_fields_and_the_hosts_span() {
     let lines = listen();
     let agent = modes(Linkage::Library, json!({ "mode": "log" }), [ScriptItem::say("hi")]);
-    let instance = agent.build().await.unwrap().instance("logging").await.unwrap();
+    let instance = agent.build().unwrap().instance("logging").await.unwrap();
     instance.run("hello").await.unwrap();
     let text = lines.text();
     let line = text.lines().find(|line| line.contains("abi_fixture::modes: hello")).unwrap_or_else(|| panic!("{text}"));
@@ -101,7 +101,7 @@ async fn what_the_host_cancels_is_dropped_inside_of_the_librarys_runtime() {
     let lines = listen();
     for mode in ["hang", "panic-in-drop"] {
         let agent = modes(Linkage::Library, json!({ "mode": mode }), [ScriptItem::say("hi")]);
-        let instance = agent.build().await.unwrap().instance("one").await.unwrap();
+        let instance = agent.build().unwrap().instance("one").await.unwrap();
         let before = lines.text().matches("dropped runtime=true").count();
         tokio::time::timeout(Duration::from_millis(50), instance.run("hello")).await.unwrap_err();
         assert_eq!(lines.text().matches("dropped runtime=true").count(), before + 1, "{mode}");
@@ -140,7 +140,7 @@ async fn what_the_library_cancels_is_dropped_in_the_host() {
     let agent = agent([]).model(Silent(Arc::clone(&gone)));
     let modes = Linkage::Library.extension("modes");
     let agent = agent.described("modes", modes, json!({ "mode": "timeout-next" }));
-    let instance = agent.build().await.unwrap().instance("one").await.unwrap();
+    let instance = agent.build().unwrap().instance("one").await.unwrap();
     let error = instance.run("hello").await.unwrap_err();
     assert_eq!(error.message(), "too slow");
     gone.notified().await;
@@ -153,7 +153,7 @@ async fn a_chain_through_several_layers_of_a_library_works() {
         let name = ["noop", "light"][number % 2];
         agent = agent.described(format!("layer-{number}"), Linkage::Library.extension(name), json!({}));
     }
-    let instance = agent.build().await.unwrap().instance("one").await.unwrap();
+    let instance = agent.build().unwrap().instance("one").await.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "hi");
 }
 
@@ -161,13 +161,13 @@ async fn a_chain_through_several_layers_of_a_library_works() {
 async fn failures_are_retried_and_recovered_from() {
     for linkage in crate::support::BOTH {
         let retry = modes(linkage, json!({ "mode": "retry" }), [ScriptItem::say("hi")]);
-        let instance = retry.build().await.unwrap().instance("one").await.unwrap();
+        let instance = retry.build().unwrap().instance("one").await.unwrap();
         assert_eq!(instance.run("hello").await.unwrap().text(), "hi");
         let recover = modes(linkage, json!({ "mode": "recover" }), [ScriptItem::fail("no", true)]);
-        let instance = recover.build().await.unwrap().instance("one").await.unwrap();
+        let instance = recover.build().unwrap().instance("one").await.unwrap();
         assert!(instance.run("hello").await.is_ok());
         let pass_on = modes(linkage, json!({ "mode": "pass-on" }), [ScriptItem::fail("no", true)]);
-        let instance = pass_on.build().await.unwrap().instance("one").await.unwrap();
+        let instance = pass_on.build().unwrap().instance("one").await.unwrap();
         let error = instance.run("hello").await.unwrap_err();
         assert_eq!((error.extension(), error.is_retryable()), (None, true), "{error:?}");
         assert_eq!(error.turn().unwrap().steps, 1);

@@ -22,8 +22,7 @@ async fn main() -> goondan::Result<()> {
     let agent = Agent::builder("try")
         .model(script()?)
         .extension::<{{type}}>(json!({}))
-        .build()
-        .await?;
+        .build()?;
     let conversation = agent.instance("you").await?;
     prompt()?;
     for line in io::stdin().lock().lines() {

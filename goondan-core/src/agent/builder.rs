@@ -185,7 +185,7 @@ impl AgentBuilder {
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
     /// let model = ScriptedModel::new([ScriptItem::say("hi").repeat()]);
-    /// let agent = Agent::builder("assistant").model(model).idle_after(Duration::from_secs(600)).build().await?;
+    /// let agent = Agent::builder("assistant").model(model).idle_after(Duration::from_secs(600)).build()?;
     /// // For each request: the conversation is still open if the previous request was recent.
     /// agent.instance("user:42").await?.run("hello").await?;
     /// agent.instance("user:42").await?.run("hello again").await?;
@@ -249,8 +249,7 @@ impl AgentBuilder {
     /// was built for another version of the contract or requires a missing capability, `E_EXT_CONFIG` for a config that
     /// violates its schema.
     // LOAD-10
-    #[expect(clippy::unused_async, reason = "building will load libraries")]
-    pub async fn build(self) -> Result<Agent> {
+    pub fn build(self) -> Result<Agent> {
         let name = AgentName::new(&self.name)?;
         let model = self.model.ok_or_else(|| {
             Error::new(ErrorCode::CONFIG_SCHEMA, format!("the agent `{name}` has no model"))

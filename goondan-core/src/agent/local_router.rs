@@ -23,7 +23,7 @@ use crate::peers::{AgentCall, Router, not_found};
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
 /// let router = LocalRouter::new();
 /// let model = ScriptedModel::new([ScriptItem::say("hi").repeat()]);
-/// let agent = Agent::builder("assistant").model(model).router(router.clone()).build().await?;
+/// let agent = Agent::builder("assistant").model(model).router(router.clone()).build()?;
 /// // Extensions of other agents with this router can now send requests to `assistant` through `ctx.agents()`.
 /// router.add(&agent);
 /// # Ok::<(), goondan::Error>(())

@@ -36,7 +36,7 @@ use instance::{AgentInner, InstanceSlot};
 /// use goondan::model::{ScriptItem, ScriptedModel};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
-/// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build().await?;
+/// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build()?;
 /// let turn = agent.instance("user:42").await?.run("hello").await?;
 /// assert_eq!(turn.text(), "hi");
 /// # Ok::<(), goondan::Error>(())

@@ -106,7 +106,7 @@ impl ChatBuilder {
     pub async fn start(self) -> Result<Chat> {
         let log = LogCapture::start();
         let recording = Recording::of(self.model);
-        let agent = self.agent.model(RecordedModel::new(&recording)).build().await?;
+        let agent = self.agent.model(RecordedModel::new(&recording)).build()?;
         let instance = agent.instance(Chat::KEY).await?;
         Ok(Chat { agent, instance, recording, probe: self.probe, log })
     }

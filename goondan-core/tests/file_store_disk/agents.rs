@@ -39,7 +39,7 @@ pub(crate) async fn agent(store: FileStore, recorder: &Recorder, model: impl Mod
     RECORDERS.lock().unwrap().insert(name.clone(), recorder.clone());
     let model = CheckedModel { model, recorder: recorder.clone() };
     let agent = Agent::builder("bot").store(store).model(model).extension::<World>(json!({ "record": name }));
-    agent.build().await.unwrap()
+    agent.build().unwrap()
 }
 
 pub(crate) fn scripted(turns: &[(&str, Vec<ScriptItem>)]) -> ScriptedModel {

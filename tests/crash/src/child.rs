@@ -34,7 +34,7 @@ pub(crate) async fn run(dir: &Path, start: u64) -> Result<()> {
 pub(crate) async fn agent(dir: &Path) -> Result<Agent> {
     let store = FileStore::open(dir.join("store"))?;
     let config = json!({ "ledger": dir.join("ledger") });
-    Agent::builder(AGENT).model(Planned).store(store).extension::<Churn>(config).build().await
+    Agent::builder(AGENT).model(Planned).store(store).extension::<Churn>(config).build()
 }
 
 /// A model that follows the plan of the turn.

@@ -16,7 +16,7 @@ pub(crate) async fn run(dir: &Path, input: &str) -> Result<()> {
         .model(ScriptedModel::new(script).record(dir.join("requests.jsonl")))
         .store(FileStore::open(dir.join("store"))?)
         .extension::<Stuck>(json!({ "ledger": dir.join("ledger") }));
-    let instance = agent.build().await?.instance("one").await?;
+    let instance = agent.build()?.instance("one").await?;
     instance.run(input).await?;
     instance.close().await
 }

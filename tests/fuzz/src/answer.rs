@@ -53,7 +53,7 @@ pub fn answer(data: &[u8]) {
     });
     block_on(async {
         let agent = Agent::builder("bot").extension::<Notes>(goondan::json!({})).model(ScriptedModel::new(answers));
-        let agent = agent.build().await.expect("an agent");
+        let agent = agent.build().expect("an agent");
         let instance = agent.instance("fuzz").await.expect("an instance");
         // The script may end before the turn does.
         _ = instance.run("hello").await;

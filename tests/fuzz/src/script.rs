@@ -15,7 +15,7 @@ pub fn script(data: &[u8]) {
     fs::write(&file, data).expect("a file in it");
     match read_yaml::<Vec<ScriptItem>>(&file) {
         Ok(items) => block_on(async {
-            let agent = Agent::builder("bot").model(ScriptedModel::new(items)).build().await;
+            let agent = Agent::builder("bot").model(ScriptedModel::new(items)).build();
             let instance = agent.expect("an agent").instance("fuzz").await.expect("an instance");
             // Scripts may fail on purpose, or end before the turn does.
             _ = instance.run("hello").await;

@@ -39,7 +39,7 @@ use slot::{ConversationLock, OpenLock, View};
 ///
 /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
 /// let model = ScriptedModel::new([ScriptItem::say("hi"), ScriptItem::say("still here")]);
-/// let agent = Agent::builder("assistant").model(model).build().await?;
+/// let agent = Agent::builder("assistant").model(model).build()?;
 /// let instance = agent.instance("user:42").await?;
 /// instance.run("hello").await?;
 /// assert_eq!(instance.run("are you there?").await?.text(), "still here");
@@ -130,7 +130,7 @@ impl Instance {
     /// use goondan::model::{ScriptItem, ScriptedModel};
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
-    /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build().await?;
+    /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build()?;
     /// let mut turn = agent.instance("user:42").await?.run_stream("hello");
     /// while let Some(update) = turn.next().await {
     ///     if let TurnUpdate::Text(text) = update {
