@@ -59,7 +59,7 @@ fn memory(runtime: &Runtime, agent: goondan::agent::AgentBuilder) {
     let (before, files_before) = resident();
     let histories = runtime.block_on(histories(number));
     let (yardstick, _) = resident();
-    let agent = runtime.block_on(agent.build()).expect("the agent is complete");
+    let agent = agent.build().expect("the agent is complete");
     let held = runtime.block_on(opened(&agent, number));
     let (open, files) = resident();
     let per = |bytes: u64| bytes / number as u64;
@@ -130,14 +130,13 @@ fn throughput(runtime: &Runtime, in_memory: &[Instance], files: FileStore) {
     {
         eprintln!("{what} …");
         let agent = instances::builder(Duration::ZERO).store(files.clone().fsync(fsync)).build();
-        let agent = runtime.block_on(agent).expect("the agent is complete");
+        let agent = agent.expect("the agent is complete");
         let open = runtime.block_on(opened(&agent, number));
         rate(what, number, fastest(|| each(runtime, open.iter().cloned(), run)));
         runtime.block_on(agent.close()).expect("the instances close");
     }
     eprintln!("opening for each turn …");
-    let agent =
-        runtime.block_on(instances::builder(Duration::ZERO).store(files).build()).expect("the agent is complete");
+    let agent = instances::builder(Duration::ZERO).store(files).build().expect("the agent is complete");
     let reopen = |number| {
         let agent = agent.clone();
         async move {
@@ -178,7 +177,7 @@ where
 fn latency(runtime: &Runtime) {
     println!("\nOne turn in memory, with a model that answers at once");
     let agent = instances::builder(Duration::ZERO).build();
-    let agent = runtime.block_on(agent).expect("the agent is complete");
+    let agent = agent.expect("the agent is complete");
     let probe = runtime.block_on(instances::with_history(&agent, "probe")).expect("an instance");
     percentiles("alone", &mut turns(runtime, &probe));
     for (what, latency) in

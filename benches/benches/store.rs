@@ -63,7 +63,7 @@ fn rewriting() {
     let Opened { base: messages, mut journal, .. } = opened;
     let mut ids: VecDeque<_> = messages.iter().map(|message| message.id().clone()).collect();
     let (mut conversation, _) = Conversation::from_base(messages);
-    let mut number = 0;
+    let (mut number, state) = (0, BTreeMap::new());
     let mut turn = || {
         number += 1;
         let turn = TurnId::from(format!("t{number}"));
@@ -77,8 +77,8 @@ fn rewriting() {
                 journal.record(&event).expect("a line");
             }
             runtime.block_on(journal.flush(Durability::Flushed)).expect("a write");
-            let commit = Commit { turn: &turn, conversation: &conversation, state: &BTreeMap::new() };
-            runtime.block_on(journal.commit(commit)).expect("a commit");
+            let commit = journal.commit(Commit::new(&turn, &conversation, &state));
+            runtime.block_on(commit).expect("a commit");
             conversation.fold();
         })
     };

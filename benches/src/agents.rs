@@ -127,8 +127,7 @@ impl ToolCallingModel {
         if step == self.calls {
             return ModelResponse::text("done");
         }
-        let call = ToolRequest { id: ToolCallId::random(), name: TOOL.to_owned(), args: json!({}) };
-        ModelResponse { tool_calls: vec![call], ..ModelResponse::default() }
+        ModelResponse::tool_calls([ToolRequest::new(ToolCallId::random(), TOOL, json!({}))])
     }
 }
 

@@ -10,7 +10,7 @@ use goondan_core::pipeline::{AnyMiddleware, Chain};
 use goondan_core::{
     AgentEvent, AgentName, AgentsHost, AnyRegistration, BoxFuture, Conversation, Deliveries, Event, EventHandler,
     EventPattern, ExtensionApi, ExtensionDescriptor, ExtensionHost, ExtensionName, InstanceKey, LayerInfo, LogHost,
-    LogLevel, Message, MessageEvent, MiddlewareKind, Result, Step, StepResult, ToolCatalog, TraceId, TurnId,
+    LogLevel, Message, MessageEvent, MiddlewareKind, Result, Step, StepResult, ToolCatalog,
 };
 use serde_json::{Map, Value, json};
 
@@ -143,13 +143,11 @@ pub async fn chain_of(extensions: impl IntoIterator<Item = (&ExtensionDescriptor
 pub fn idle_step(messages: usize) -> IdleStep {
     let all = (0..messages).map(|_| Arc::new(Message::user("x".repeat(500))));
     IdleStep {
-        scope: TurnInfo {
-            agent: AgentName::new("bench").expect("a legal name"),
-            instance: InstanceKey::new("one").expect("a legal key"),
-            turn: TurnId::random(),
-            trace: TraceId::random(),
-            input: AgentEvent::input("hi"),
-        },
+        scope: TurnInfo::new(
+            AgentName::new("bench").expect("a legal name"),
+            InstanceKey::new("one").expect("a legal key"),
+            AgentEvent::input("hi"),
+        ),
         conversation: Conversation::from_base(all).0,
         metadata: Map::new(),
         catalog: ToolCatalog::default(),

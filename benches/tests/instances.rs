@@ -52,7 +52,7 @@ fn idle_conversations_cost_next_to_nothing() {
     let store = runtime.block_on(instances::stored(dir.path(), INSTANCES)).unwrap();
     CLEANED_UP.forget_permits(EXTENSIONS.len());
     let agent = instances::builder(Duration::ZERO).store(store.clone()).idle_after(Duration::from_millis(50));
-    let agent = runtime.block_on(agent.build()).unwrap();
+    let agent = agent.build().unwrap();
     // Makes what the agent itself keeps.
     runtime.block_on(async { agent.instance("first").await.unwrap().close().await.unwrap() });
     CLEANED_UP.forget_permits(EXTENSIONS.len());

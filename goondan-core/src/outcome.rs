@@ -16,6 +16,7 @@ pub enum ToolCallStatus {
 
 /// One tool call of a turn, listed in the result of the turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolCallSummary {
     /// The id of the call.
     pub id: ToolCallId,
@@ -27,6 +28,7 @@ pub struct ToolCallSummary {
 
 /// The turn that an error ended, and how far it came; part of that [`Error`](crate::Error).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FailedTurn {
     /// The id of the turn.
     pub id: TurnId,

@@ -44,7 +44,7 @@ impl Live {
 
     async fn commit(&mut self, turn: &str, state: &State) -> Result<(), Error> {
         let turn = TurnId::from(turn);
-        self.journal.commit(Commit { turn: &turn, conversation: &self.conversation, state }).await?;
+        self.journal.commit(Commit::new(&turn, &self.conversation, state)).await?;
         self.conversation.fold();
         Ok(())
     }
@@ -146,7 +146,7 @@ async fn an_interrupted_turn_is_recovered_and_goes_on() {
         let live = Live::open(dir.path(), "k").await.unwrap();
         let events = vec![live.conversation.events()[0].clone(), MessageEvent::remove("a")];
         let started = vec!["c1".into()];
-        assert_eq!(live.interrupted, Some(Interrupted { turn: "t2".into(), events, started }));
+        assert_eq!(live.interrupted, Some(Interrupted::new("t2".into(), events, started)));
         assert_eq!(live.texts(), ["text of b"]);
     }
     let mut live = Live::open(dir.path(), "k").await.unwrap();

@@ -57,7 +57,7 @@ async fn turn(opened: &mut Opened, turn: &str, text: String) -> Result<(), Error
     conversation.apply(event.clone())?;
     opened.journal.record(&event)?;
     opened.journal.flush(Durability::Flushed).await?;
-    opened.journal.commit(Commit { turn: &turn, conversation: &conversation, state: &BTreeMap::new() }).await?;
+    opened.journal.commit(Commit::new(&turn, &conversation, &BTreeMap::new())).await?;
     conversation.fold();
     opened.base = conversation.messages().cloned().collect();
     Ok(())

@@ -141,7 +141,7 @@ async fn scenario() -> Vec<Turn> {
         }
         journal.flush(Durability::Flushed).await.unwrap();
         let before = snapshot(workspace.path());
-        journal.commit(Commit { turn: &turn, conversation: &conversation, state: &changed }).await.unwrap();
+        journal.commit(Commit::new(&turn, &conversation, &changed)).await.unwrap();
         let after = snapshot(workspace.path());
         let pure = conversation.only_appends();
         let fold = fold_record(id, pure, &after[BASE], &changed);
@@ -202,7 +202,7 @@ impl Trial {
         let more = append("more");
         conversation.apply(more.clone()).unwrap();
         journal.record(&more).unwrap();
-        journal.commit(Commit { turn: &turn, conversation: &conversation, state: &State::new() }).await.unwrap();
+        journal.commit(Commit::new(&turn, &conversation, &State::new())).await.unwrap();
         drop(journal);
         let (continued, _journal) = Content::open(workspace.path()).await;
         let base = conversation.messages().map(|message| (**message).clone()).collect();

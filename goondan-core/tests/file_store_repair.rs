@@ -35,7 +35,7 @@ async fn instance() -> (TempDir, FileStore, PathBuf) {
         journal.record(&event).unwrap();
     }
     let state = BTreeMap::from([(ExtensionName::new("notes").unwrap(), json!({ "n": 0.1 }))]);
-    journal.commit(Commit { turn: &turn, conversation: &conversation, state: &state }).await.unwrap();
+    journal.commit(Commit::new(&turn, &conversation, &state)).await.unwrap();
     journal.begin(&"t2".into()).unwrap();
     [append("c"), MessageEvent::remove("a")].iter().for_each(|event| journal.record(event).unwrap());
     journal.flush(Durability::Flushed).await.unwrap();

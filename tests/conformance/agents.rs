@@ -31,8 +31,7 @@ async fn pair(log: &Log, hook: &str, script: Vec<ScriptItem>) -> (Agent, Agent, 
 fn event() -> AgentEvent {
     let mut event = AgentEvent::input("hello");
     event.trace_id = Some("0123456789abcdef0123456789abcdef".into());
-    let principal = Principal { kind: "user".to_owned(), id: "ada".to_owned() };
-    event.auth = Some(Auth { principal: Some(principal), ..Auth::default() });
+    event.auth = Some(Auth::new(Principal::new("user", "ada")));
     event
 }
 

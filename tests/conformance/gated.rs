@@ -74,9 +74,9 @@ impl Store for GatedStore {
         Box::pin(async move {
             self.gates.openings.fetch_add(1, Ordering::SeqCst);
             self.gates.open.pass().await;
-            let opened = self.store.open(instance).await?;
-            let journal = Box::new(GatedJournal { journal: opened.journal, gates: Arc::clone(&self.gates) });
-            Ok(Opened { journal, ..opened })
+            let mut opened = self.store.open(instance).await?;
+            opened.journal = Box::new(GatedJournal { journal: opened.journal, gates: Arc::clone(&self.gates) });
+            Ok(opened)
         })
     }
 }

@@ -48,19 +48,13 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
 }
 
 fn message(number: usize, halves: &[Half]) -> Message {
-    let name = "a__b".to_owned();
+    let name = "a__b";
     let part = |half: &Half| match half {
-        Half::Call(id) => Part::ToolCall(ToolCallPart {
-            tool_call_id: id.to_string().into(),
-            tool_name: name.clone(),
-            input: json!({}),
-        }),
-        Half::Result(id) => Part::ToolResult(ToolResultPart {
-            tool_call_id: id.to_string().into(),
-            tool_name: name.clone(),
-            output: ToolOutput::Text("done".to_owned()),
-        }),
-        Half::Text => Part::Text(TextPart { text: "text".to_owned() }),
+        Half::Call(id) => Part::ToolCall(ToolCallPart::new(id.to_string().into(), name, json!({}))),
+        Half::Result(id) => {
+            Part::ToolResult(ToolResultPart::new(id.to_string().into(), name, ToolOutput::Text("done".to_owned())))
+        }
+        Half::Text => Part::Text(TextPart::new("text")),
     };
     let content = Content::Parts(halves.iter().map(part).collect());
     Message::new(Role::Assistant, content, Source::System).with_id(format!("m{number}"))

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use conformance_extensions::turn::{Retrying, Steering, Tracing};
-use goondan::middleware::{FinishReason, ToolCallStatus};
+use goondan::middleware::{FinishReason, ToolCallStatus, ToolRequest};
 use goondan::model::{Model, ModelRequest, ModelResponse, ScriptItem};
 use goondan::prelude::*;
 use goondan::{BoxFuture, ErrorCode, json};
@@ -51,11 +51,8 @@ async fn the_limit_of_steps_ends_the_turn_with_a_notice_or_the_last_text() {
     assert_eq!((turn.finish_reason(), turn.steps()), (FinishReason::MaxSteps, 2));
     assert!(turn.text().contains("limit of 2 steps"), "{}", turn.text());
 
-    let talking = ModelResponse {
-        text: Some("let me see".to_owned()),
-        tool_calls: vec![serde_json::from_value(json!({ "id": "c1", "name": "a__b", "args": {} })).unwrap()],
-        ..ModelResponse::default()
-    };
+    let mut talking = ModelResponse::tool_calls([ToolRequest::new("c1".into(), "a__b", json!({}))]);
+    talking.text = Some("let me see".to_owned());
     let turn = one_turn(agent([ScriptItem::raw(talking), call()]).max_steps_per_turn(limit)).await.unwrap();
     assert_eq!((turn.finish_reason(), turn.text().as_ref()), (FinishReason::MaxSteps, "let me see"));
 }

@@ -11,7 +11,7 @@ use goondan::extension::{
     AnyRegistration, CleanupHandler, Deliveries, Extension, ExtensionApi, ExtensionHost, LogHost, LogLevel, Logger,
 };
 use goondan::middleware::{MiddlewareKind, Options};
-use goondan::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, ToolName, TraceId, TurnId};
+use goondan::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, ToolName};
 use goondan::tool::{ToolContext, ToolHandler, ToolItem};
 use goondan::{Map, Result, Value};
 use goondan_core::AgentsHost;
@@ -148,13 +148,7 @@ pub(crate) fn middlewares<E: Extension>(config: Value) -> Vec<(MiddlewareKind, S
 
 /// The ids and the input of a turn, for hosts that run none.
 pub(crate) fn info() -> TurnInfo {
-    TurnInfo {
-        agent: AgentName::new("a").unwrap(),
-        instance: InstanceKey::new("k").unwrap(),
-        turn: TurnId::random(),
-        trace: TraceId::random(),
-        input: AgentEvent::input("hello"),
-    }
+    TurnInfo::new(AgentName::new("a").unwrap(), InstanceKey::new("k").unwrap(), AgentEvent::input("hello"))
 }
 
 /// A tool call without a turn around it.

@@ -198,15 +198,13 @@ impl fmt::Debug for Agent {
 
 /// Returns the message with the tool calls that the model requests.
 fn calls_message(calls: &[ToolRequest]) -> Message {
-    let part = |call: &ToolRequest| {
-        let (tool_call_id, tool_name, input) = (call.id.clone(), call.name.clone(), call.args.clone());
-        Part::ToolCall(ToolCallPart { tool_call_id, tool_name, input })
-    };
+    let part =
+        |call: &ToolRequest| Part::ToolCall(ToolCallPart::new(call.id.clone(), call.name.clone(), call.args.clone()));
     Message::new(Role::Assistant, calls.iter().map(part).collect::<Vec<_>>(), Source::System)
 }
 
 /// Returns the message with the result of a tool call.
 fn result_message(tool_call_id: goondan::name::ToolCallId, tool_name: String, output: Value) -> Message {
-    let part = ToolResultPart { tool_call_id, tool_name, output: ToolOutput::Json(output) };
+    let part = ToolResultPart::new(tool_call_id, tool_name, ToolOutput::Json(output));
     Message::new(Role::Tool, vec![Part::ToolResult(part)], Source::System)
 }

@@ -17,7 +17,8 @@ fn part(part: &Part) -> String {
         Part::ToolResult(result) => match &result.output {
             ToolOutput::Text(text) => format!("← {} {text}", result.tool_name),
             ToolOutput::Json(value) => format!("← {} {value}", result.tool_name),
+            other => format!("← {} {}", result.tool_name, serde_json::json!(other)),
         },
-        Part::Other(other) => serde_json::json!(other).to_string(),
+        other => serde_json::json!(other).to_string(),
     }
 }

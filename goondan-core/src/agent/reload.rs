@@ -10,6 +10,7 @@ use crate::name::{ExtensionName, InstanceKey};
 
 /// What a reload changed. Returned by [`Agent::reload`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Reloaded {
     /// The extensions that changed. Empty if only the models, the policy or the order did.
     pub changes: Vec<ExtensionChange>,
@@ -19,6 +20,7 @@ pub struct Reloaded {
 
 /// How one extension changed in a reload. Its `Display` is a few words, such as `message-window 0.1.0 → 0.1.1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExtensionChange {
     /// The name of the extension in the agent.
     pub extension: ExtensionName,

@@ -60,11 +60,19 @@ pub struct Message {
 
 /// The part of a message that a model sees.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct MessageData {
     /// The author.
     pub role: Role,
     /// The content.
     pub content: Content,
+}
+
+impl MessageData {
+    /// A message of `role` with this content.
+    pub fn new(role: Role, content: impl Into<Content>) -> Self {
+        Self { role, content: content.into() }
+    }
 }
 
 /// The content of a message: plain text, or parts.
@@ -80,6 +88,7 @@ pub enum Content {
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Part {
     /// Plain text.
     Text(TextPart),
@@ -94,14 +103,23 @@ pub enum Part {
 /// See [`Part::Text`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "text")]
+#[non_exhaustive]
 pub struct TextPart {
     /// The text.
     pub text: String,
 }
 
+impl TextPart {
+    /// A part with this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into() }
+    }
+}
+
 /// See [`Part::ToolCall`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "tool-call", rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolCallPart {
     /// The id that the call and its result share.
     pub tool_call_id: ToolCallId,
@@ -111,9 +129,17 @@ pub struct ToolCallPart {
     pub input: Value,
 }
 
+impl ToolCallPart {
+    /// A call of the tool `tool_name` with the arguments `input`.
+    pub fn new(tool_call_id: ToolCallId, tool_name: impl Into<String>, input: Value) -> Self {
+        Self { tool_call_id, tool_name: tool_name.into(), input }
+    }
+}
+
 /// See [`Part::ToolResult`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename = "tool-result", rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolResultPart {
     /// The id of the call that this answers.
     pub tool_call_id: ToolCallId,
@@ -123,9 +149,17 @@ pub struct ToolResultPart {
     pub output: ToolOutput,
 }
 
+impl ToolResultPart {
+    /// The result of the call `tool_call_id`.
+    pub fn new(tool_call_id: ToolCallId, tool_name: impl Into<String>, output: ToolOutput) -> Self {
+        Self { tool_call_id, tool_name: tool_name.into(), output }
+    }
+}
+
 /// The output of a tool as the model sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", content = "value", rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ToolOutput {
     /// Text.
     Text(String),
@@ -231,6 +265,7 @@ impl Content {
 /// The origin of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum Source {
     /// The input of a turn.
     User,

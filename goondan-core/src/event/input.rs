@@ -11,6 +11,7 @@ use crate::name::{AgentName, EventId, TraceId};
 /// The input of an agent; each event starts one turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct AgentEvent {
     /// The id of the event.
     pub id: EventId,
@@ -51,6 +52,7 @@ pub struct AgentEvent {
 /// On whose behalf an event was sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Auth {
     /// The person or program.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,15 +62,30 @@ pub struct Auth {
     pub other: Map<String, Value>,
 }
 
+impl Auth {
+    /// The authentication of `principal`.
+    pub fn new(principal: Principal) -> Self {
+        Self { principal: Some(principal), other: Map::new() }
+    }
+}
+
 /// A person or program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Principal {
     /// The kind of principal, such as `user`.
     #[serde(rename = "type")]
     pub kind: String,
     /// Its id.
     pub id: String,
+}
+
+impl Principal {
+    /// A principal of a kind, such as `user`.
+    pub fn new(kind: impl Into<String>, id: impl Into<String>) -> Self {
+        Self { kind: kind.into(), id: id.into() }
+    }
 }
 
 /// The agent that waits for the answer to an event.
@@ -84,6 +101,7 @@ pub struct ReplyTo {
 /// The origin of an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct EventSource {
     /// `agent` or `connector`.
     pub kind: String,
@@ -92,6 +110,13 @@ pub struct EventSource {
     /// Other members, set by the source.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+impl EventSource {
+    /// A source of the kind `agent` or `connector`.
+    pub fn new(kind: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { kind: kind.into(), name: name.into(), other: Map::new() }
+    }
 }
 
 impl AgentEvent {

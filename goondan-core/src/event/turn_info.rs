@@ -5,6 +5,7 @@ use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
 
 /// The running turn: the values that do not change while it runs.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TurnInfo {
     /// The name of the agent that runs the turn.
     pub agent: AgentName,
@@ -16,4 +17,13 @@ pub struct TurnInfo {
     pub trace: TraceId,
     /// The event that started the turn.
     pub input: AgentEvent,
+}
+
+impl TurnInfo {
+    /// A turn of `instance` that answers `input`. The trace is that of the input, or a new one.
+    // F-TRACE
+    pub fn new(agent: AgentName, instance: InstanceKey, input: AgentEvent) -> Self {
+        let trace = input.trace_id.clone().unwrap_or_else(TraceId::random);
+        Self { agent, instance, turn: TurnId::random(), trace, input }
+    }
 }

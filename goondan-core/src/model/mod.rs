@@ -109,6 +109,7 @@ impl fmt::Debug for ModelRequest<'_> {
 /// The response of a model: text, tool calls, or both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct ModelResponse {
     /// The text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,6 +128,7 @@ pub struct ModelResponse {
 /// Why a model stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum ModelFinish {
     /// The response is complete.
     Stop,
@@ -145,5 +147,16 @@ impl ModelResponse {
     /// Returns a response with a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
+    }
+
+    /// Returns a response that requests tool calls.
+    pub fn tool_calls(calls: impl IntoIterator<Item = ToolRequest>) -> Self {
+        Self { tool_calls: calls.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Returns the response with the tokens that the call used.
+    #[must_use]
+    pub fn with_usage(self, usage: TokenUsage) -> Self {
+        Self { usage: Some(usage), ..self }
     }
 }

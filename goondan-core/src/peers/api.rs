@@ -39,6 +39,7 @@ pub trait AgentsHost: Send + Sync {
 /// let request = AgentRequest::new("researcher").input("who wrote this?").timeout(Duration::from_secs(60));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AgentRequest {
     /// The name of the other agent.
     pub target: String,
@@ -98,6 +99,7 @@ impl AgentRequest {
 
 /// The answer of another agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AgentResponse {
     /// The agent that answered.
     pub target: AgentName,

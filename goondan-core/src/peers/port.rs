@@ -20,6 +20,7 @@ pub trait Router: Send + Sync + 'static {
 
 /// An event for another agent, and its address; what a [`Router`] delivers.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AgentCall {
     /// The agent.
     pub target: AgentName,

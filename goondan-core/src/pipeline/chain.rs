@@ -20,6 +20,7 @@ pub struct Chain<K: Kind> {
 /// The description of a layer: where it comes from, and what determines its position in the chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct LayerInfo {
     /// The extension that registered the layer.
     pub extension: ExtensionName,

@@ -46,6 +46,7 @@ pub trait Store: Send + Sync + 'static {
 }
 
 /// An instance as the store returns it when it is opened.
+#[non_exhaustive]
 pub struct Opened {
     /// The messages after the last committed turn, oldest first.
     pub base: Vec<Arc<Message>>,
@@ -61,8 +62,16 @@ pub struct Opened {
     pub journal: Box<dyn Journal>,
 }
 
+impl Opened {
+    /// An instance without messages or state.
+    pub fn new(workdir: PathBuf, journal: Box<dyn Journal>) -> Self {
+        Self { base: Vec::new(), interrupted: None, state: BTreeMap::new(), workdir, journal }
+    }
+}
+
 /// A turn that ended without a commit.
 #[derive(Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Interrupted {
     /// The turn.
     pub turn: TurnId,
@@ -70,6 +79,13 @@ pub struct Interrupted {
     pub events: Vec<MessageEvent>,
     /// The calls that were recorded with [`Journal::start_call`].
     pub started: Vec<ToolCallId>,
+}
+
+impl Interrupted {
+    /// The turn `turn` with the events that it recorded and the calls whose start it recorded.
+    pub fn new(turn: TurnId, events: Vec<MessageEvent>, started: Vec<ToolCallId>) -> Self {
+        Self { turn, events, started }
+    }
 }
 
 /// The write side of one open instance. A turn is one `begin`, any number of `record` and `flush`, and one `commit`.
@@ -135,6 +151,7 @@ pub enum Durability {
 }
 
 /// The result of a turn, to be committed.
+#[non_exhaustive]
 pub struct Commit<'a> {
     /// The turn.
     pub turn: &'a TurnId,
@@ -142,6 +159,13 @@ pub struct Commit<'a> {
     pub conversation: &'a Conversation,
     /// The new state of the extensions that changed theirs.
     pub state: &'a BTreeMap<ExtensionName, Value>,
+}
+
+impl<'a> Commit<'a> {
+    /// The commit of `turn`, with the state that changed.
+    pub fn new(turn: &'a TurnId, conversation: &'a Conversation, state: &'a BTreeMap<ExtensionName, Value>) -> Self {
+        Self { turn, conversation, state }
+    }
 }
 
 impl<S: Store + ?Sized> Store for Arc<S> {

@@ -16,6 +16,7 @@ use crate::secret::{self, mask_json, mask_text};
 // F-TOOL
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolItem {
     /// The full name.
     pub name: ToolName,
@@ -55,6 +56,7 @@ pub enum Effect {
 // F-TOOL
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum ToolSource {
     /// A tool of an extension.
     Extension {

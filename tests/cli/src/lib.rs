@@ -85,12 +85,8 @@ impl Leaky {
         match next.catch(ctx).await {
             Ok(mut result) if self.config.leak == Leak::Recovery => {
                 let message = format!("no: {}", self.config.key);
-                let error = goondan::middleware::ToolError {
-                    message: message.clone(),
-                    code: None,
-                    suggestion: Some(message),
-                    help_url: None,
-                };
+                let mut error = goondan::middleware::ToolError::new(message.clone());
+                error.suggestion = Some(message);
                 result.set_error(error);
                 Ok(result)
             }

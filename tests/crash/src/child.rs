@@ -55,12 +55,10 @@ fn respond(request: &ModelRequest<'_>) -> Result<ModelResponse> {
     if calls.is_empty() || messages.last().is_some_and(|message| message.role == Role::Tool) {
         return Ok(ModelResponse::text(format!("answer {turn}")));
     }
-    let call = |(index, tool): (usize, &crate::plan::Tool)| ToolRequest {
-        id: ToolCallId::from(format!("{turn}.{index}").as_str()),
-        name: tool.name().to_owned(),
-        args: json!({}),
+    let call = |(index, tool): (usize, &crate::plan::Tool)| {
+        ToolRequest::new(ToolCallId::from(format!("{turn}.{index}").as_str()), tool.name(), json!({}))
     };
-    Ok(ModelResponse { tool_calls: calls.iter().enumerate().map(call).collect(), ..ModelResponse::default() })
+    Ok(ModelResponse::tool_calls(calls.iter().enumerate().map(call)))
 }
 
 /// PAIR-01: every call is followed by its result, and there are no other results.

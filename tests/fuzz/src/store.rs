@@ -36,7 +36,8 @@ pub fn store(data: &[u8]) {
         }
         let Opened { base, interrupted, state, mut journal, .. } = first;
         if let Some(interrupted) = &interrupted {
-            let commit = Commit { turn: &interrupted.turn, conversation: &conversation, state: &BTreeMap::new() };
+            let unchanged = BTreeMap::new();
+            let commit = Commit::new(&interrupted.turn, &conversation, &unchanged);
             journal.commit(commit).await.expect("an interrupted turn can be committed");
             conversation.fold();
         } else {

@@ -14,7 +14,6 @@ use crate::agent::turn::{JournaledConversation, Reporter, TurnRun, UpdateSender,
 use crate::conversation::Message;
 use crate::error::Result;
 use crate::event::{AgentEvent, Bus, TurnInfo};
-use crate::name::{TraceId, TurnId};
 use crate::pipeline::TurnResult;
 use crate::state::States;
 
@@ -77,7 +76,7 @@ impl OpenConversation {
     ) -> Result<TurnResult> {
         let Self { services, journaled, .. } = self;
         journaled.close_turn(&services.states).await?;
-        let info = Arc::new(turn_info(slot, event));
+        let info = Arc::new(TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event));
         journaled.begin(&info.turn)?;
         let in_turn = slot.enter_turn();
         let reporter = Reporter::new(&services.bus, &info, updates, journaled.keeps_runtime_events());
@@ -151,16 +150,5 @@ impl OpenConversation {
         drop(journaled);
         drop_catching_panics((generation, services, agent)).await;
         turn.and(state)
-    }
-}
-
-fn turn_info(slot: &InstanceSlot, input: AgentEvent) -> TurnInfo {
-    TurnInfo {
-        agent: slot.id.agent.clone(),
-        instance: slot.id.key.clone(),
-        turn: TurnId::random(),
-        // F-TRACE: the trace of the event, else a new one.
-        trace: input.trace_id.clone().unwrap_or_else(TraceId::random),
-        input,
     }
 }

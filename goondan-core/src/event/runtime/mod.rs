@@ -32,6 +32,7 @@ use payload::millis;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum RuntimeEvent {
     /// The runtime has taken an input event from the queue, and its turn starts.
     #[serde(rename = "turn.started")]

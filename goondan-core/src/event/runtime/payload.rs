@@ -39,6 +39,7 @@ pub struct ToolCallRef {
 /// The tokens that one or several model calls used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TokenUsage {
     /// The tokens of the request.
     pub prompt_tokens: u64,
@@ -46,6 +47,13 @@ pub struct TokenUsage {
     pub completion_tokens: u64,
     /// The total, as the provider counts it.
     pub total_tokens: u64,
+}
+
+impl TokenUsage {
+    /// The tokens of a request and its response; the total is their sum.
+    pub fn new(prompt_tokens: u64, completion_tokens: u64) -> Self {
+        Self { prompt_tokens, completion_tokens, total_tokens: prompt_tokens.saturating_add(completion_tokens) }
+    }
 }
 
 impl AddAssign for TokenUsage {
@@ -60,6 +68,7 @@ impl AddAssign for TokenUsage {
 /// A message as it is sent to a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct LlmInputMessage {
     /// The author.
     pub role: Role,
@@ -76,6 +85,7 @@ pub struct LlmInputMessage {
 /// How the text of an [`LlmInputMessage`] relates to the content of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ContentSource {
     /// The text is the content.
     Verbatim,

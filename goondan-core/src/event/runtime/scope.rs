@@ -10,6 +10,7 @@ use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
 /// When and where a runtime event happened. Every runtime event has one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct EventScope {
     /// The name of the agent.
     pub agent_name: AgentName,

@@ -61,6 +61,7 @@ result_fields! {
 /// How a step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum StepStatus {
     /// The model answered, and its tool calls, if any, have results.
     Completed,
@@ -70,6 +71,7 @@ pub enum StepStatus {
 
 /// A tool call as the model asked for it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolRequest {
     /// The id of the call.
     pub id: ToolCallId,
@@ -78,6 +80,13 @@ pub struct ToolRequest {
     /// The arguments as the model wrote them. They should be an object, but nothing enforces it.
     #[serde(default)]
     pub args: Value,
+}
+
+impl ToolRequest {
+    /// A call of the tool `name` with the arguments `args`.
+    pub fn new(id: ToolCallId, name: impl Into<String>, args: Value) -> Self {
+        Self { id, name: name.into(), args }
+    }
 }
 
 impl StepResult {

@@ -155,6 +155,7 @@ impl ToolCallResult {
 // F-TOOL
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolError {
     /// The message.
     pub message: String,
@@ -181,6 +182,11 @@ impl From<&Error> for ToolError {
 }
 
 impl ToolError {
+    /// An error with this message, and without a code.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), code: None, suggestion: None, help_url: None }
+    }
+
     /// Returns the error with secrets masked: a middleware may have written any text into its fields.
     fn masked(mut self) -> Self {
         mask_text(&mut self.message);

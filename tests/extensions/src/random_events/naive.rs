@@ -130,14 +130,14 @@ impl Naive {
         let paired = |part: &&Part| match part {
             Part::ToolCall(call) => results.contains(&call.tool_call_id),
             Part::ToolResult(result) => calls.contains(&result.tool_call_id),
-            Part::Text(_) | Part::Other(_) => true,
+            _ => true,
         };
         let visible = self.now.iter().filter_map(|entry| match &entry.data.content {
             Content::Text(_) => Some(entry.data.clone()),
             Content::Parts(parts) => {
                 let parts: Vec<_> = parts.iter().filter(paired).cloned().collect();
                 let content = Content::Parts(parts);
-                (!content.parts().is_empty()).then_some(MessageData { role: entry.data.role, content })
+                (!content.parts().is_empty()).then_some(MessageData::new(entry.data.role, content))
             }
         });
         let request = visible.collect();
