@@ -1,7 +1,7 @@
 //! Running agents, and asking other agents.
 //!
-//! [`Agent::builder`](crate::Agent::builder) describes an agent: its model, its extensions, its store. An
-//! [`Instance`](crate::Instance) is one conversation of it.
+//! [`Agent::builder`] describes an agent: its model, its extensions, its store. An
+//! [`Instance`] is one conversation of it.
 //!
 //! ```
 //! # #[cfg(feature = "runtime")] {

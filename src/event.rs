@@ -1,8 +1,8 @@
 //! Input events, bus events and runtime events.
 //!
-//! An [`AgentEvent`] starts a turn. An [`Event`] has a name and arguments and is emitted on the bus of an instance, where
-//! extensions subscribe to it with [`#[on]`](macro@crate::on). A [`RuntimeEvent`] reports what the runtime did; it is
-//! emitted on the bus too, and streamed and stored on request.
+//! An [`AgentEvent`] starts a turn. An [`Event`] has a name and arguments and is emitted on the bus of an instance,
+//! where extensions subscribe to it with [`#[on]`](macro@crate::on). A [`RuntimeEvent`] reports what the runtime
+//! did; it is emitted on the bus too, and streamed and stored on request.
 //!
 //! ```
 //! use goondan::Result;

@@ -1,8 +1,8 @@
-//! The native extension framework and runtime for LLM agents.
+//! A native extension framework and runtime for LLM agents.
 //!
-//! An extension is an `impl` block, or a module, under [`#[goondan::extension]`](macro@extension). Its functions are layers
-//! around the turns, steps and tool calls of an agent, tools, and listeners to events. They are given what they ask for by
-//! type:
+//! An extension is an `impl` block, or a module, under [`#[goondan::extension]`](macro@extension). Its functions
+//! wrap the turns, steps and tool calls of an agent, answer tool calls, and handle events. Each takes the parameters
+//! that it needs, in any order:
 //!
 //! ```
 //! use goondan::prelude::*;
@@ -28,14 +28,15 @@
 //!     #[middleware(turn)]
 //!     async fn trim(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
 //!         let excess = ctx.conversation().len().saturating_sub(self.max);
-//!         let oldest: Vec<_> = ctx.conversation().iter().take(excess).map(|message| message.id().to_owned()).collect();
+//!         let oldest = ctx.conversation().iter().take(excess);
+//!         let oldest: Vec<_> = oldest.map(|message| message.id().to_owned()).collect();
 //!         for id in oldest {
 //!             ctx.emit(MessageEvent::remove(id));
 //!         }
 //!         next.run(ctx).await
 //!     }
 //!
-//!     /// Tells how many messages the window keeps.
+//!     /// Returns how many messages the window keeps.
 //!     #[tool(effect = read)]
 //!     async fn status(&self) -> Result<usize> {
 //!         Ok(self.max)
@@ -43,21 +44,23 @@
 //! }
 //! ```
 //!
-//! # Layout
+//! # Where to look
 //! | to | see |
 //! | --- | --- |
-//! | write an extension | [`prelude`], [`macro@extension`] and the attributes [`macro@init`], [`macro@middleware`], [`macro@tool`], [`macro@on`], [`macro@cleanup`] |
-//! | wrap turns, steps and tool calls | [`middleware`] |
-//! | read and change the conversation | [`conversation`] |
+//! | write an extension | [`prelude`], [`macro@extension`], and the attributes of its functions: [`macro@init`], [`macro@middleware`], [`macro@tool`], [`macro@on`], [`macro@cleanup`] |
+//! | wrap turns, steps and tool calls | [`mod@middleware`] |
+//! | read and change a conversation | [`conversation`] |
 //! | offer tools | [`mod@tool`] |
 //! | emit and receive events | [`event`] |
 //! | keep state, write to the log, register at run time | [`mod@extension`] |
 //! | run agents in a program | [`Agent`], [`Instance`], [`agent`], [`model`], [`store`], [`Bundle`] |
 //! | load libraries | [`plugin`] |
-//! | test an extension | [`testing`] |
+//! | test an extension | `testing`, with the feature of that name |
 //!
-//! An extension depends on `goondan` without default features; a program uses the feature `runtime` (on by default), and
-//! `bundle`, `plugins` and `testing` as needed.
+//! # Features
+//! An extension depends on `goondan` without default features. A program uses `runtime`, which is on by default, and
+//! as needed `bundle` (agents described in YAML), `plugins` (extensions in libraries) and `testing` (the harness for
+//! tests of extensions).
 
 // The examples of the README compile and run.
 #[cfg(all(doctest, feature = "runtime"))]

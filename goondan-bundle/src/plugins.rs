@@ -11,13 +11,9 @@ use crate::libraries::{Declared, Libraries, LibraryEntry};
 /// A file with the content of a library that is already loaded is not loaded again: its extensions are the same ones.
 ///
 /// ```no_run
-/// # mod goondan {
-/// #     pub use goondan_bundle::{self as bundle, Bundle};
-/// #     pub use goondan_core::{MemoryStore, Result};
-/// # }
 /// # async fn example() -> goondan::Result<()> {
-/// use goondan::bundle::Plugins;
 /// use goondan::Bundle;
+/// use goondan::bundle::Plugins;
 /// use goondan::store::MemoryStore;
 ///
 /// let agents = Bundle::load("examples/dynamic")?.build_with(MemoryStore::new(), &Plugins::new()).await?;

@@ -19,7 +19,6 @@ use crate::resource::{AgentResource, Entry, ExtensionResource, ModelResource, Po
 /// Agents and what they need, read from YAML. Every reference in it is resolved.
 ///
 /// ```no_run
-/// # mod goondan { pub use goondan_bundle::Bundle; pub use goondan_core::Error; }
 /// let bundle = goondan::Bundle::load("examples/quickstart")?;
 /// let agent = bundle.entry_agent()?;
 /// println!("{} calls the model {}", agent.name, bundle.model_of(agent).name);

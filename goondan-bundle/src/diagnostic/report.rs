@@ -59,8 +59,8 @@ impl Diagnostics {
         1 + self.rest.len()
     }
 
-    /// Returns the first diagnostic as an error with the message `<file>:<line>:<column>: <message>`. Its suggestion also
-    /// says how many more there are.
+    /// Returns the first diagnostic as an error with the message `<file>:<line>:<column>: <message>`. Its
+    /// suggestion also says how many more there are.
     pub fn into_error(self) -> Error {
         let Diagnostic { code, file, place, message, mut suggestion, .. } = *self.first;
         let more = self.rest.len();

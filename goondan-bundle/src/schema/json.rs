@@ -19,7 +19,6 @@ const PATH: &str = r"^(?!/)(?!(.*/)?\.\.(/|$))(?!(\./?)*$).+$";
 /// on is checked by [`Bundle::check`](crate::Bundle::check).
 ///
 /// ```
-/// # mod goondan { pub use goondan_bundle as bundle; }
 /// let window = serde_json::json!({ "properties": { "maxMessages": { "type": "integer" } } });
 /// let schema = goondan::bundle::schema(&[("message-window", window)]);
 /// assert_eq!(schema["oneOf"][0]["$ref"], "#/$defs/Model");

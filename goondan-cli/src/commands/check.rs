@@ -30,5 +30,5 @@ fn summary(bundle: &Bundle) -> String {
     let hints: String =
         bundle.warnings().iter().map(|hint: &Diagnostic| format!("{}\n", hint.to_string().trim_end())).collect();
     let (agents, extensions, models) = (bundle.agents().len(), bundle.extensions().len(), bundle.models().len());
-    format!("{hints}no diagnostics: Agents {agents}, Extensions {extensions}, Models {models}\n")
+    format!("{hints}no faults: Agents {agents}, Extensions {extensions}, Models {models}\n")
 }

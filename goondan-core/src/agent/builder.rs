@@ -28,8 +28,8 @@ const BUILT_IN: [&str; 6] = ["pipeline", "tools", "state", "events", "logger", "
 /// ```
 /// use std::num::NonZeroU32;
 ///
-/// use goondan::prelude::*;
 /// use goondan::model::{ScriptItem, ScriptedModel};
+/// use goondan::prelude::*;
 /// use goondan::store::MemoryStore;
 /// use goondan::{Agent, json};
 ///
@@ -50,8 +50,7 @@ const BUILT_IN: [&str; 6] = ["pipeline", "tools", "state", "events", "logger", "
 ///     .extension::<Greeting>(json!({}))
 ///     .store(MemoryStore::new())
 ///     .max_steps_per_turn(NonZeroU32::new(8).unwrap())
-///     .build()
-///     .await?;
+///     .build()?;
 /// assert_eq!(agent.instance("user:42").await?.run("hello").await?.text(), "hi");
 /// # Ok::<(), Error>(())
 /// # })?;
@@ -76,12 +75,12 @@ pub struct AgentBuilder {
 struct RequestedExtension {
     /// Its name in the agent; defaults to the name in the descriptor.
     name: Option<String>,
-    entry: Entry,
+    source: ExtensionSource,
     config: Value,
 }
 
 /// Where the code of an extension comes from.
-enum Entry {
+enum ExtensionSource {
     Descriptor(&'static ExtensionDescriptor),
     /// The name of an extension that is linked into this program.
     Linked(String),
@@ -127,7 +126,7 @@ impl AgentBuilder {
     /// Adds the extension `E`. Extensions are registered in the order in which they are added.
     // ENTRY-02, ORDER-04
     pub fn extension<E: Extension>(mut self, config: Value) -> Self {
-        self.extensions.push(RequestedExtension { name: None, entry: Entry::Descriptor(E::DESCRIPTOR), config });
+        self.extensions.push(RequestedExtension { name: None, source: ExtensionSource::Descriptor(E::DESCRIPTOR), config });
         self
     }
 
@@ -136,7 +135,7 @@ impl AgentBuilder {
     pub fn linked(mut self, name: impl Into<String>, entry: impl Into<String>, config: Value) -> Self {
         self.extensions.push(RequestedExtension {
             name: Some(name.into()),
-            entry: Entry::Linked(entry.into()),
+            source: ExtensionSource::Linked(entry.into()),
             config,
         });
         self
@@ -152,7 +151,7 @@ impl AgentBuilder {
     ) -> Self {
         self.extensions.push(RequestedExtension {
             name: Some(name.into()),
-            entry: Entry::Descriptor(descriptor),
+            source: ExtensionSource::Descriptor(descriptor),
             config,
         });
         self
@@ -279,9 +278,9 @@ impl AgentBuilder {
 
 impl RequestedExtension {
     fn check(self, capabilities: &BTreeSet<String>) -> Result<ExtensionSpec> {
-        let descriptor = match &self.entry {
-            Entry::Descriptor(descriptor) => descriptor,
-            Entry::Linked(name) => find_linked(name)?,
+        let descriptor = match &self.source {
+            ExtensionSource::Descriptor(descriptor) => descriptor,
+            ExtensionSource::Linked(name) => find_linked(name)?,
         };
         let name = ExtensionName::new(self.name.as_deref().unwrap_or(descriptor.name))?;
         check_compatibility(descriptor, capabilities).map_err(|error| error.at(&name, "load"))?;

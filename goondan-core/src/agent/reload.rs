@@ -75,10 +75,10 @@ impl Agent {
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
     /// let saying = |text| Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say(text)])).build();
-    /// let agent = saying("hi").await?;
+    /// let agent = saying("hi")?;
     /// let instance = agent.instance("user:42").await?;
     /// assert_eq!(instance.run("hello").await?.text(), "hi");
-    /// agent.reload(&saying("welcome back").await?).await?;
+    /// agent.reload(&saying("welcome back")?).await?;
     /// assert_eq!(instance.run("hello").await?.text(), "welcome back");
     /// # Ok::<(), goondan::Error>(())
     /// # })?;

@@ -150,7 +150,11 @@ impl fmt::Debug for ExtensionApi {
 /// struct Log;
 ///
 /// impl Middleware<Turn> for Log {
-///     fn handle<'a>(&'a self, ctx: &'a mut TurnContext<'_>, next: Next<'a, Turn>) -> BoxFuture<'a, Result<TurnResult>> {
+///     fn handle<'a>(
+///         &'a self,
+///         ctx: &'a mut TurnContext<'_>,
+///         next: Next<'a, Turn>,
+///     ) -> BoxFuture<'a, Result<TurnResult>> {
 ///         tracing::info!(turn = %ctx.turn_id(), "a turn begins");
 ///         Box::pin(next.run(ctx))
 ///     }

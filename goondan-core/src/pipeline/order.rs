@@ -20,7 +20,9 @@ use crate::name::ExtensionName;
 ///
 /// let all = ["a", "b", "c"].map(|name| ExtensionName::new(name).unwrap());
 /// let layer = |index: usize, options| (LayerInfo::new(all[index].clone(), MiddlewareKind::Step, options), ());
-/// let names = |layers: Vec<(LayerInfo, ())>| layers.iter().map(|(info, ())| info.extension.to_string()).collect::<String>();
+/// let names = |layers: Vec<(LayerInfo, ())>| -> String {
+///     layers.iter().map(|(info, ())| info.extension.to_string()).collect()
+/// };
 ///
 /// let layers = vec![layer(0, Options::priority(10)), layer(1, Options::priority(5)), layer(2, Options::priority(10))];
 /// assert_eq!(names(in_order(layers, &all)?), "bac");

@@ -95,8 +95,8 @@ pub(crate) fn stub(model: &Model) -> TokenStream {
         block,
         quote_spanned! {Span::mixed_site()=>
             #[automatically_derived]
-            impl #goondan::extension::Extension for #this {
-                const DESCRIPTOR: &'static #goondan::extension::ExtensionDescriptor = #goondan::unreachable!();
+            impl #goondan::Extension for #this {
+                const DESCRIPTOR: &'static #goondan::ExtensionDescriptor = #goondan::unreachable!();
             }
         },
     )

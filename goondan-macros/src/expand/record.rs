@@ -11,8 +11,8 @@ use crate::attr::doc_comment;
 use crate::check::{Middleware, Plan, Tool};
 use crate::model::Function;
 
-/// Repeats `goondan::extension::API_VERSION`, because a procedural macro cannot read a constant of the crate it expands in. A
-/// test of the facade compares the two.
+/// Repeats `goondan::extension::API_VERSION`, because a procedural macro cannot read a constant of the crate it
+/// expands in. A test of the facade compares the two.
 const API_VERSION: &str = "goondan.ai/v1";
 
 /// ```text
