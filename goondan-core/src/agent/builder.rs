@@ -126,7 +126,11 @@ impl AgentBuilder {
     /// Adds the extension `E`. Extensions are registered in the order in which they are added.
     // ENTRY-02, ORDER-04
     pub fn extension<E: Extension>(mut self, config: Value) -> Self {
-        self.extensions.push(RequestedExtension { name: None, source: ExtensionSource::Descriptor(E::DESCRIPTOR), config });
+        self.extensions.push(RequestedExtension {
+            name: None,
+            source: ExtensionSource::Descriptor(E::DESCRIPTOR),
+            config,
+        });
         self
     }
 
