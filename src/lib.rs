@@ -82,6 +82,7 @@ pub mod prelude;
 pub mod tool;
 
 #[cfg(feature = "bundle")]
+#[doc(inline)]
 pub use goondan_bundle as bundle;
 pub use goondan_core::secret;
 #[cfg(feature = "runtime")]
