@@ -127,6 +127,8 @@ async fn scenario() -> Vec<Turn> {
         ("t8", vec![append("m9")], State::new()),
         ("t9", vec![MessageEvent::truncate()], state(&[("counter", json!(0))])),
         ("t10", vec![append("m1")], State::new()),
+        // The base has as many bytes afterwards as before.
+        ("t11", vec![MessageEvent::remove("m1"), append("m2")], State::new()),
     ];
     let workspace = scratch();
     let (mut old, mut journal) = Content::open(workspace.path()).await;
@@ -181,6 +183,9 @@ impl Trial {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
+        let read = FileStore::open(workspace.path()).unwrap().read(&id()).unwrap();
+        let conversation = expected.conversation();
+        assert!(read.messages.iter().eq(conversation.messages()), "read without opening: {what}");
         let (content, journal) = Content::open(workspace.path()).await;
         assert_eq!(&content, expected, "{what}");
         drop(journal);

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::super::InstanceId;
 use super::FileStore;
 use super::atomic::{self, io_error};
+use super::base::Fingerprint;
 use super::layout::InstanceDir;
 use super::lock::Lock;
-use super::records::{TurnRecords, torn_part};
+use super::records::{FoldRecord, TurnRecords, torn_part};
 use super::recovery::replay;
 use super::{base, events};
 use crate::conversation::{Message, Timestamp};
@@ -92,10 +93,15 @@ impl FileStore {
         let records = TurnRecords::parse(&events, &events_path)?;
         let length = atomic::len(&base_path)?;
         let read = |end| base::load(&base_path, end).map(|loaded| loaded.messages);
+        // A base of the right length may be the old one, or pages that were not written: recovery compares the same.
+        let is_new = |fold: &FoldRecord| -> Result<bool> {
+            Ok(length == fold.base_bytes_after && Fingerprint::of(&base_path, length)?.crc() == fold.crc)
+        };
+        let is_folded = base_path.exists() && records.fold.as_ref().map_or(Ok(false), is_new)?;
         let (messages, open_turn) = match (records.begin, records.fold) {
             _ if !base_path.exists() => (Vec::new(), None),
             // The turn is committed and already in the base.
-            (_, Some(fold)) if length == fold.base_bytes_after => {
+            _ if is_folded => {
                 return Ok(StoredConversation { messages: read(None)?, open_turn: None });
             }
             (Some(begin), fold) => (read(Some(begin.base_bytes.min(length)))?, fold.is_none().then_some(begin.turn)),
