@@ -95,17 +95,16 @@ impl JsonSchema for Secret {
 
 /// Adds `text` to the texts that are masked, unless it is too short.
 fn register(text: &str) {
-    if text.chars().count() < SHORTEST {
-        return;
-    }
+    // What reads a file or a header often removes the blanks around a value.
+    let texts = [text, text.trim()].into_iter().filter(|text| text.chars().count() >= SHORTEST);
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    for form in forms(text) {
+    for form in texts.flat_map(forms) {
         if !known.contains(&form) {
             known.push(form);
         }
     }
     known.sort_by_key(|form| std::cmp::Reverse(form.len()));
-    ANY.store(true, Ordering::Release);
+    ANY.store(!known.is_empty(), Ordering::Release);
 }
 
 /// Returns `text` as it is and with its characters escaped: by `{:?}`, by JSON, and by one inside the other.
@@ -195,6 +194,14 @@ mod tests {
             assert!(masked.contains(MASK) && !masked.contains("key"), "{output} became {masked}");
         }
         assert_eq!(format!("{secret} {secret:?}"), "*** ***");
+    }
+
+    #[test]
+    fn a_secret_is_masked_without_the_blanks_around_it_too() {
+        let _padded = Secret::new(" padded-with-blanks\n");
+        assert_eq!(mask("the key is padded-with-blanks"), "the key is ***");
+        let _short = Secret::new("           q");
+        assert_eq!(mask("q"), "q", "a part that is too short is left alone");
     }
 
     #[test]

@@ -51,10 +51,15 @@ async fn the_limit_of_steps_ends_the_turn_with_a_notice_or_the_last_text() {
     assert_eq!((turn.finish_reason(), turn.steps()), (FinishReason::MaxSteps, 2));
     assert!(turn.text().contains("limit of 2 steps"), "{}", turn.text());
 
-    let mut talking = ModelResponse::tool_calls([ToolRequest::new("c1".into(), "a__b", json!({}))]);
-    talking.text = Some("let me see".to_owned());
-    let turn = one_turn(agent([ScriptItem::raw(talking), call()]).max_steps_per_turn(limit)).await.unwrap();
+    let talking = |text: &str| {
+        let mut response = ModelResponse::tool_calls([ToolRequest::new("c1".into(), "a__b", json!({}))]);
+        response.text = Some(text.to_owned());
+        agent([ScriptItem::raw(response), call()]).max_steps_per_turn(limit)
+    };
+    let turn = one_turn(talking("let me see")).await.unwrap();
     assert_eq!((turn.finish_reason(), turn.text().as_ref()), (FinishReason::MaxSteps, "let me see"));
+    let turn = one_turn(talking(" \n")).await.unwrap();
+    assert!(turn.text().contains("limit of 2 steps"), "blanks are no answer: {:?}", turn.text());
 }
 
 #[both_linkages]

@@ -196,7 +196,7 @@ impl<'a> TurnRun<'a> {
 
     fn result(&self, reason: FinishReason) -> TurnResult {
         let mut answers = self.journaled.conversation.events().iter().rev().filter_map(MessageEvent::appended);
-        let answer = answers.find(|message| message.role() == Role::Assistant && !message.text().is_empty());
+        let answer = answers.find(|message| message.role() == Role::Assistant && !message.text().trim().is_empty());
         let response = match (answer, reason) {
             (Some(message), _) => Some(Arc::clone(message)),
             (None, FinishReason::MaxSteps) => {
