@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::pattern::check_name;
 use crate::BoxFuture;
 use crate::error::{Error, ErrorCode, Result};
 
@@ -22,9 +23,12 @@ impl Event {
     /// Returns an event called `name` with the arguments `args`.
     ///
     /// # Errors
+    /// `E_EVENT_NAME` when `name` has other characters than letters, digits, `.`, `_`, `-` and `:`, or none;
     /// `E_EXT_RUNTIME` when an argument cannot be serialized as JSON.
     pub fn new(name: impl Into<Arc<str>>, args: impl EventArgs) -> Result<Self> {
-        Ok(Self { name: name.into(), args: args.into_values()?.into() })
+        let name = name.into();
+        check_name(&name)?;
+        Ok(Self { name, args: args.into_values()?.into() })
     }
 
     /// Returns the name, such as `turn.completed`.

@@ -43,13 +43,25 @@ impl FromStr for EventPattern {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let legal = |c: char| c.is_ascii_alphanumeric() || "._-:*".contains(c);
-        if text.is_empty() || !text.chars().all(legal) {
+        if !is_legal(text, "._-:*") {
             return Err(Error::new(ErrorCode::EVENT_NAME, format!("`{text}` is not a name or a pattern of events"))
                 .suggest("use letters, digits, `.`, `_`, `-` and `:`, and `*` for any text, as in `workspace.*`"));
         }
         Ok(Self(text.to_owned()))
     }
+}
+
+/// Returns an error unless `name` is the name of an event, which a pattern can match exactly.
+pub(super) fn check_name(name: &str) -> Result<()> {
+    if is_legal(name, "._-:") {
+        return Ok(());
+    }
+    Err(Error::new(ErrorCode::EVENT_NAME, format!("`{name}` is not a name of an event"))
+        .suggest("use letters, digits, `.`, `_`, `-` and `:`, as in `workspace.changed`"))
+}
+
+fn is_legal(text: &str, others: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
 }
 
 impl fmt::Display for EventPattern {

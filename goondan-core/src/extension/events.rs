@@ -70,7 +70,7 @@ impl<'a> EventsApi<'a> {
     }
 
     /// Sends an event with the arguments `args`, a tuple, to every subscription that matches `name`. If an argument
-    /// cannot be written as JSON, the event is not sent, and an error is logged.
+    /// cannot be written as JSON, or the name is illegal, the event is not sent, and an error is logged.
     // EVENT-05
     pub fn emit(&self, name: &str, args: impl EventArgs) {
         match Event::new(name, args) {

@@ -29,6 +29,9 @@ impl Emitting {
             .events()
             .emit("workspace.repoAvailable", (RepoAvailable { path: "/r".into(), remote: None, branch: None },));
         self.api.events().emit("workspace.other", ());
+        for illegal in ["", "workspace.*", "workspace.a b"] {
+            self.api.events().emit(illegal, ());
+        }
         let result = next.run(ctx).await?;
         self.api.events().emit("news", ());
         Ok(result)
