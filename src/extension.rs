@@ -1,7 +1,8 @@
 //! What an extension is to the runtime: its descriptor, and the handle through which it registers and acts.
 //!
-//! [`#[goondan::extension]`](macro@crate::extension) generates the [`Extension`] implementation. Every function of an
-//! extension can take the [`ExtensionApi`], through which it registers, keeps state, emits events and writes to the log:
+//! [`#[goondan::extension]`](macro@crate::extension) generates the [`Extension`] implementation. Every function of
+//! an extension can take the [`ExtensionApi`], through which it registers, keeps state, emits events and writes to
+//! the log:
 //!
 //! ```
 //! /// Counts the turns of each conversation.

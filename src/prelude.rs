@@ -3,8 +3,8 @@
 //! The attributes of functions are here so that editors show their documentation; they have a meaning only inside
 //! [`#[goondan::extension]`](macro@crate::extension).
 //!
-//! The derives `Deserialize`, `Serialize` and `JsonSchema` expand to code that names their crates, so an extension with a
-//! config also depends on `serde` and `schemars`.
+//! The derives `Deserialize`, `Serialize` and `JsonSchema` expand to code that names their crates, so an extension
+//! with a config also depends on `serde` and `schemars`.
 
 pub use goondan_core::{
     Error, Event, ExtensionApi, Message, MessageEvent, Next, Result, Role, Step, StepContext, StepResult, ToolCall,
