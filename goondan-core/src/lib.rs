@@ -65,7 +65,7 @@ pub use name::{AgentName, EventId, ExtensionName, InstanceKey, MessageId, ToolCa
 
 pub use secret::Secret;
 
-pub use error::{Error, ErrorCode, Result, StdErr};
+pub use error::{Error, ErrorCode, Result, StandardError, StdErr};
 
 pub use conversation::{
     Applied, Content, Conversation, ConversationView, Message, MessageData, MessageEvent, MessageRef, Messages, Part,

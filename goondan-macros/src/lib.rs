@@ -255,7 +255,7 @@ pub fn middleware(_: TokenStream, item: TokenStream) -> TokenStream {
 /// | parameter | use |
 /// | --- | --- |
 /// | `&ToolContext<'_>` | the context of the call; not in a blocking tool, whose thread may outlive the call |
-/// | an owned type that derives `Deserialize` and `JsonSchema` | the input |
+/// | an owned struct that derives `Deserialize` and `JsonSchema` | the input: arguments are a JSON object |
 /// | `&ExtensionApi` | the handle of the extension |
 ///
 /// Returns `Result<T>`, where `T` derives `Serialize`.

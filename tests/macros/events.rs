@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::support::register;
 
+#[derive(Deserialize, JsonSchema)]
 struct Counts {
     step: u64,
 }
@@ -13,8 +14,8 @@ struct Counts {
 #[goondan::extension(name = "counts", requires = ["workspace", "events"])]
 impl Counts {
     #[init]
-    fn new(step: u64) -> Self {
-        Self { step }
+    fn new(config: Self) -> Self {
+        config
     }
 
     #[cleanup]
@@ -42,7 +43,7 @@ impl Counts {
 
 #[test]
 fn everything_is_registered_in_source_order() {
-    let counts = register::<Counts>(json!(1)).unwrap();
+    let counts = register::<Counts>(json!({ "step": 1 })).unwrap();
     assert_eq!(counts.names(), ["cleanup", "on turn.*", "on *", "middleware pass"]);
 }
 
@@ -54,7 +55,7 @@ fn descriptor_lists_subscriptions_and_requirements() {
 
 #[test]
 fn handlers_are_called_for_matching_events() {
-    let counts = register::<Counts>(json!(10)).unwrap();
+    let counts = register::<Counts>(json!({ "step": 10 })).unwrap();
     let outcomes = counts.deliver(&Event::new("turn.completed", (3,)).unwrap());
     let errors: Vec<_> = outcomes.into_iter().map(|outcome| outcome.err().map(|error| error.to_string())).collect();
     assert_eq!(errors, [None, Some(std::fmt::Error.to_string())]);
@@ -64,7 +65,7 @@ fn handlers_are_called_for_matching_events() {
 
 #[test]
 fn cleanup_runs_with_the_extension() {
-    let counts = register::<Counts>(json!(10)).unwrap();
+    let counts = register::<Counts>(json!({ "step": 10 })).unwrap();
     let outcomes = counts.clean_up();
     assert_eq!(outcomes.len(), 1);
     assert!(outcomes[0].is_err());

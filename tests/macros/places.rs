@@ -63,16 +63,21 @@ fn extension_inside_of_a_function() {
 
 #[goondan::extension(name = "raw")]
 mod r#async {
+    #[derive(goondan::prelude::Deserialize, goondan::prelude::JsonSchema)]
+    struct Text {
+        text: String,
+    }
+
     #[tool]
-    async fn r#type(r#in: String) -> goondan::Result<String> {
-        Ok(r#in)
+    async fn r#type(r#in: Text) -> goondan::Result<String> {
+        Ok(r#in.text)
     }
 }
 
 #[test]
 fn raw_names() {
     let raw = register::<r#async::Extension>(json!({})).unwrap();
-    assert_eq!(raw.call("raw__type", json!("x")).unwrap(), "x");
+    assert_eq!(raw.call("raw__type", json!({ "text": "x" })).unwrap(), "x");
 }
 
 struct Documented;

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{block_on, info, register};
 
+#[derive(Deserialize, JsonSchema)]
 struct Tags {
     tag: String,
 }
@@ -18,8 +19,8 @@ struct Tags {
 #[goondan::extension(name = "tags")]
 impl Tags {
     #[init]
-    fn new(tag: String) -> Self {
-        Self { tag }
+    fn new(config: Self) -> Self {
+        config
     }
 
     #[middleware(toolCall)]
@@ -94,7 +95,7 @@ impl ToolCallHost for Call {
 
 #[test]
 fn layers_share_the_extension_and_wrap_the_core() {
-    let tags = register::<Tags>(json!("x")).unwrap();
+    let tags = register::<Tags>(json!({ "tag": "x" })).unwrap();
     let layers = tags.middlewares().into_iter().map(|(layer, options)| {
         let AnyMiddleware::ToolCall(layer) = layer else { panic!("not a tool-call layer") };
         let extension = ExtensionName::new(Tags::DESCRIPTOR.name).unwrap();

@@ -25,6 +25,7 @@ struct Note {
     by: String,
 }
 
+#[derive(Deserialize, JsonSchema)]
 struct Notes {
     author: String,
 }
@@ -32,8 +33,8 @@ struct Notes {
 #[goondan::extension(name = "notes")]
 impl Notes {
     #[init]
-    fn new(author: String) -> Self {
-        Self { author }
+    fn new(config: Self) -> Self {
+        config
     }
 
     /// Writes a note down.
@@ -83,7 +84,8 @@ impl Notes {
 
 #[test]
 fn tools_are_registered_as_they_were_declared() {
-    let items: Vec<_> = register::<Notes>(json!("ann")).unwrap().tools().into_iter().map(|(item, _)| item).collect();
+    let items: Vec<_> =
+        register::<Notes>(json!({ "author": "ann" })).unwrap().tools().into_iter().map(|(item, _)| item).collect();
     let seen: Vec<_> = items.iter().map(|item| (item.name.as_str(), item.effect, item.timeout)).collect();
     assert_eq!(
         seen,
@@ -104,7 +106,7 @@ fn tools_are_registered_as_they_were_declared() {
 
 #[test]
 fn schema_is_that_of_the_input() {
-    let tools = register::<Notes>(json!("ann")).unwrap().tools();
+    let tools = register::<Notes>(json!({ "author": "ann" })).unwrap().tools();
     let schema = |at: usize| tools[at].0.parameters.clone().unwrap();
     assert_eq!(schema(0)["properties"]["text"]["description"], "What to write down.");
     assert_eq!(schema(0)["required"], json!(["text"]));
@@ -116,7 +118,7 @@ fn schema_is_that_of_the_input() {
 
 #[test]
 fn descriptor_lists_the_same_tools() {
-    let tools = register::<Notes>(json!("ann")).unwrap().tools();
+    let tools = register::<Notes>(json!({ "author": "ann" })).unwrap().tools();
     let declared = Notes::DESCRIPTOR.tools;
     assert_eq!(declared.len(), tools.len());
     for (declared, (item, _)) in declared.iter().zip(tools) {
@@ -129,7 +131,7 @@ fn descriptor_lists_the_same_tools() {
 
 #[test]
 fn handlers_take_parameters_in_any_order() {
-    let notes = register::<Notes>(json!("ann")).unwrap();
+    let notes = register::<Notes>(json!({ "author": "ann" })).unwrap();
     let note = notes.call("notes__add", json!({ "text": "milk", "atLine": 2 })).unwrap();
     assert_eq!(note, json!({ "text": "2: milk", "by": "ann notes__add call-1" }));
     assert_eq!(goondan::extension::ExtensionHost::state(&*notes), Some(json!(1)));
@@ -140,7 +142,7 @@ fn handlers_take_parameters_in_any_order() {
 
 #[test]
 fn input_that_does_not_fit_is_refused_with_the_reason() {
-    let notes = register::<Notes>(json!("ann")).unwrap();
+    let notes = register::<Notes>(json!({ "author": "ann" })).unwrap();
     for tool in ["notes__add", "notes__match", "notes__scan"] {
         let error = notes.call(tool, json!({ "text": 3 })).unwrap_err();
         assert_eq!(error.code(), &ErrorCode::TOOL_INVALID_ARGS, "{tool}");
@@ -152,14 +154,17 @@ fn input_that_does_not_fit_is_refused_with_the_reason() {
 
 #[test]
 fn errors_of_any_type_are_returned() {
-    let error = register::<Notes>(json!("ann")).unwrap().call("notes__clear", json!({})).unwrap_err();
+    let error = register::<Notes>(json!({ "author": "ann" })).unwrap().call("notes__clear", json!({})).unwrap_err();
     assert_eq!(error.message(), "invalid digit found in string");
-    assert_eq!(register::<Notes>(json!("3")).unwrap().call("notes__clear", json!({})).unwrap(), json!(null));
+    assert_eq!(
+        register::<Notes>(json!({ "author": "3" })).unwrap().call("notes__clear", json!({})).unwrap(),
+        json!(null)
+    );
 }
 
 #[test]
 fn blocking_tool_runs_on_its_own_thread() {
-    let notes = register::<Notes>(json!("ann")).unwrap();
+    let notes = register::<Notes>(json!({ "author": "ann" })).unwrap();
     assert_eq!(notes.call("notes__scan", json!({ "text": "milk" })).unwrap(), json!(["ann", "milk", "notes__scan"]));
     assert_eq!(notes.emitted(), ["notes.scanned"]);
     assert_eq!(notes.call("notes__rest", json!({})).unwrap(), json!(null));
@@ -167,7 +172,10 @@ fn blocking_tool_runs_on_its_own_thread() {
 
 #[test]
 fn panic_of_a_blocking_tool_is_an_error() {
-    let error = register::<Notes>(json!("ann")).unwrap().call("notes__scan", json!({ "text": "panic" })).unwrap_err();
+    let error = register::<Notes>(json!({ "author": "ann" }))
+        .unwrap()
+        .call("notes__scan", json!({ "text": "panic" }))
+        .unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_PANIC);
     assert!(error.message().contains("as requested"), "{error:?}");
 }

@@ -2,8 +2,10 @@
 //! instead: each requires a trait that no type implements. The `for<'never>` defers the check to the call.
 
 use crate::conversation::ConversationView;
+use crate::extension::ExtensionApi;
 use crate::peers::AgentsApi;
 use crate::pipeline::{StepResult, ToolCallContext, ToolCallResult, TurnResult};
+use crate::tool::ToolContext;
 
 /// Implemented by no type: a tool-call middleware cannot reach other agents.
 // AGENTS-02
@@ -21,6 +23,43 @@ impl ToolCallContext<'_> {
         for<'never> Self: ReachesAgents,
     {
         unreachable!("nothing is `ReachesAgents`")
+    }
+}
+
+/// Implemented by no type: requests to other agents belong to a turn, so the handle of an extension cannot send them.
+// AGENTS-01
+#[diagnostic::on_unimplemented(
+    message = "the handle of an extension has no way to other agents",
+    label = "a request belongs to a turn: it is sent through the context of a function",
+    note = "write `ctx.agents()` in a turn or step middleware, or `ctx.runtime()` in a tool"
+)]
+pub trait HandleReachesAgents {}
+
+impl ExtensionApi {
+    #[doc(hidden)]
+    pub fn agents(&self) -> AgentsApi<'_>
+    where
+        for<'never> Self: HandleReachesAgents,
+    {
+        unreachable!("nothing is `HandleReachesAgents`")
+    }
+}
+
+/// Implemented by no type: a tool reaches other agents by a method of another name.
+#[diagnostic::on_unimplemented(
+    message = "a tool reaches other agents through `runtime()`",
+    label = "write `ctx.runtime()`",
+    note = "it returns what `ctx.agents()` returns in a turn or step middleware"
+)]
+pub trait ToolReachesAgents {}
+
+impl ToolContext<'_> {
+    #[doc(hidden)]
+    pub fn agents(&self) -> AgentsApi<'_>
+    where
+        for<'never> Self: ToolReachesAgents,
+    {
+        unreachable!("nothing is `ToolReachesAgents`")
     }
 }
 
@@ -52,35 +91,29 @@ impl ConversationView<'_> {
 )]
 pub trait MadeByHand {}
 
-#[allow(clippy::should_implement_trait, reason = "it cannot be called")]
-impl TurnResult {
-    #[doc(hidden)]
-    pub fn default() -> Self
-    where
-        for<'never> Self: MadeByHand,
-    {
-        unreachable!("nothing is `MadeByHand`")
-    }
+/// The return type is a parameter, because the compiler recommends functions that return `Self` wherever an unknown one
+/// is called.
+macro_rules! are_made_by_next {
+    ($($result:ty),+) => {
+        $(#[allow(clippy::new_ret_no_self, clippy::should_implement_trait, reason = "they cannot be called")]
+        impl $result {
+            #[doc(hidden)]
+            pub fn new<A, T>(_argument: A) -> T
+            where
+                for<'never> Self: MadeByHand,
+            {
+                unreachable!("nothing is `MadeByHand`")
+            }
+
+            #[doc(hidden)]
+            pub fn default<T>() -> T
+            where
+                for<'never> Self: MadeByHand,
+            {
+                unreachable!("nothing is `MadeByHand`")
+            }
+        })+
+    };
 }
 
-#[allow(clippy::should_implement_trait, reason = "it cannot be called")]
-impl StepResult {
-    #[doc(hidden)]
-    pub fn default() -> Self
-    where
-        for<'never> Self: MadeByHand,
-    {
-        unreachable!("nothing is `MadeByHand`")
-    }
-}
-
-#[allow(clippy::should_implement_trait, reason = "it cannot be called")]
-impl ToolCallResult {
-    #[doc(hidden)]
-    pub fn default() -> Self
-    where
-        for<'never> Self: MadeByHand,
-    {
-        unreachable!("nothing is `MadeByHand`")
-    }
-}
+are_made_by_next!(TurnResult, StepResult, ToolCallResult);

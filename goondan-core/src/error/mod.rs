@@ -249,7 +249,19 @@ impl fmt::Display for Report<'_> {
     }
 }
 
-impl<E: StdError + Send + Sync + 'static> From<E> for Error {
+/// An error that `?` converts into [`Error`]: every [`std::error::Error`] that is `Send`, `Sync` and `'static`. It is
+/// implemented for all of them, and not meant to be implemented by hand.
+// Where `?` fails, the compiler prints the label only.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `std::error::Error` that is `Send`, `Sync` and `'static`",
+    label = "not a `std::error::Error`: write `.map_err(|error| Error::msg(\"what failed\").caused_by(error))`"
+)]
+pub trait StandardError: StdError + Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<E: StdError + Send + Sync + 'static> StandardError for E {}
+
+impl<E: StandardError> From<E> for Error {
     fn from(error: E) -> Self {
         Self::build(ErrorCode::EXT_RUNTIME, None, Some(Box::new(error)))
     }

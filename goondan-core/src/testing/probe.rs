@@ -131,5 +131,5 @@ fn copy(result: &ToolCallResult) -> ToolCallResult {
         Some(error) => Err(error.clone()),
         None => Ok(result.output().cloned().unwrap_or_default()),
     };
-    ToolCallResult::new(result.call_id().clone(), result.tool_name().to_owned(), outcome)
+    ToolCallResult::from_parts(result.call_id().clone(), result.tool_name().to_owned(), outcome)
 }

@@ -99,6 +99,8 @@ pub(super) fn read_values(parameters: &[Parameter<'_>]) -> TokenStream {
 /// The schema of the one parameter that is read from JSON. `which` is `config` or `input`.
 /// ```text
 /// use params::NoSchema as _;
+/// SchemaOf::<StatusInput>::new().assert_object();
+/// SchemaOf::<&ToolContext<'_>>::new().assert_object();
 /// Option::None
 ///     .or_else(|| SchemaOf::<StatusInput>::new().input())
 ///     .or_else(|| SchemaOf::<&ToolContext<'_>>::new().input())
@@ -107,9 +109,13 @@ pub(super) fn read_values(parameters: &[Parameter<'_>]) -> TokenStream {
 pub(super) fn schema(parameters: &[Parameter<'_>], which: &str) -> TokenStream {
     let which = Ident::new(which, Span::mixed_site());
     let types = parameters.iter().map(|parameter| &parameter.ty);
+    let assertions = parameters.iter().map(|Parameter { written, ty, .. }| {
+        quote_spanned!(mixed_site_at(written)=> __goondan::params::SchemaOf::<#ty>::new().assert_object();)
+    });
     quote_spanned! {Span::mixed_site()=>
         #[allow(unused_imports)]
         use __goondan::params::NoSchema as _;
+        #(#assertions)*
         __goondan::Option::None
             #(.or_else(|| __goondan::params::SchemaOf::<#types>::new().#which()))*
             .unwrap_or_else(__goondan::params::empty_object_schema)

@@ -128,6 +128,8 @@ const _: () = {
     fn __config_schema() -> __goondan::Value {
         #[allow(unused_imports)]
         use __goondan::params::NoSchema as _;
+        __goondan::params::SchemaOf::<ExtensionApi>::new().assert_object();
+        __goondan::params::SchemaOf::<Config>::new().assert_object();
         __goondan::Option::None
             .or_else(|| __goondan::params::SchemaOf::<ExtensionApi>::new().config())
             .or_else(|| __goondan::params::SchemaOf::<Config>::new().config())
@@ -173,6 +175,8 @@ const _: () = {
         fn parameters() -> __goondan::Value {
             #[allow(unused_imports)]
             use __goondan::params::NoSchema as _;
+            __goondan::params::SchemaOf::<StatusInput>::new().assert_object();
+            __goondan::params::SchemaOf::<&ToolContext<'_>>::new().assert_object();
             __goondan::Option::None
                 .or_else(|| __goondan::params::SchemaOf::<StatusInput>::new().input())
                 .or_else(|| {

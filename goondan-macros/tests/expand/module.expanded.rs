@@ -102,6 +102,7 @@ pub mod hello {
         fn __config_schema() -> __goondan::Value {
             #[allow(unused_imports)]
             use __goondan::params::NoSchema as _;
+            __goondan::params::SchemaOf::<Config>::new().assert_object();
             __goondan::Option::None
                 .or_else(|| __goondan::params::SchemaOf::<Config>::new().config())
                 .unwrap_or_else(__goondan::params::empty_object_schema)
@@ -119,6 +120,8 @@ pub mod hello {
             fn parameters() -> __goondan::Value {
                 #[allow(unused_imports)]
                 use __goondan::params::NoSchema as _;
+                __goondan::params::SchemaOf::<Path>::new().assert_object();
+                __goondan::params::SchemaOf::<&ExtensionApi>::new().assert_object();
                 __goondan::Option::None
                     .or_else(|| __goondan::params::SchemaOf::<Path>::new().input())
                     .or_else(|| {

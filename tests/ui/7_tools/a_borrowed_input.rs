@@ -1,6 +1,11 @@
-//! The arguments are dropped once they are deserialized, so an input owns its data.
+//! The arguments are dropped once they are deserialized, so an input is taken by value.
 #![allow(unused)]
 use goondan::prelude::*;
+
+#[derive(Deserialize, JsonSchema)]
+struct Note {
+    text: String,
+}
 
 struct Notes;
 
@@ -12,7 +17,7 @@ impl Notes {
     }
 
     #[tool]
-    async fn add(&self, note: &str) -> Result<()> {
+    async fn add(&self, note: &Note) -> Result<()> {
         Ok(())
     }
 }

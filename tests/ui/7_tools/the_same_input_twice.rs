@@ -2,6 +2,11 @@
 #![allow(unused)]
 use goondan::prelude::*;
 
+#[derive(Deserialize, JsonSchema)]
+struct Note {
+    text: String,
+}
+
 struct Notes;
 
 #[goondan::extension(name = "notes")]
@@ -12,7 +17,7 @@ impl Notes {
     }
 
     #[tool]
-    async fn add(&self, one: String, two: String) -> Result<()> {
+    async fn add(&self, one: Note, two: Note) -> Result<()> {
         Ok(())
     }
 }

@@ -121,7 +121,7 @@ impl JournaledConversation {
         let Some(turn) = self.open_turn.clone() else { return Ok(()) };
         for call in self.conversation.unanswered_calls() {
             let error = self.interruption(&call);
-            let result = ToolCallResult::new(call.tool_call_id, call.tool_name, Err(ToolError::from(error)));
+            let result = ToolCallResult::from_parts(call.tool_call_id, call.tool_name, Err(ToolError::from(error)));
             self.emit(MessageEvent::append(tool_message(&result)))?;
         }
         self.commit(&turn, states).await

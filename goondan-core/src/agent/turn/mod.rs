@@ -156,7 +156,7 @@ impl<'a> TurnRun<'a> {
                 TurnAction::GiveUp => {
                     let notice = Arc::new(Message::new(Role::Assistant, NO_USABLE_ANSWER, Source::System));
                     let reason = FinishReason::TextResponse;
-                    return Ok(TurnResult::new(self.info.turn.clone(), reason, Some(notice)));
+                    return Ok(TurnResult::from_parts(self.info.turn.clone(), reason, Some(notice)));
                 }
                 TurnAction::Fail(error) => return Err(error),
             }
@@ -206,7 +206,7 @@ impl<'a> TurnRun<'a> {
             }
             (None, _) => None,
         };
-        TurnResult::new(self.info.turn.clone(), reason, response)
+        TurnResult::from_parts(self.info.turn.clone(), reason, response)
     }
 
     /// Appends a message of the runtime.

@@ -49,7 +49,7 @@ impl<'a, 't> StepRun<'a, 't> {
         let response = self.call_model().await?;
         match classify(&response, after_tool_results) {
             Answer::Usable => {}
-            Answer::NothingToAdd => return Ok(StepResult::new(Vec::new(), Vec::new())),
+            Answer::NothingToAdd => return Ok(StepResult::from_parts(Vec::new(), Vec::new())),
             Answer::Malformed(problem) => {
                 tracing::warn!(turn = %self.turn.info.turn, step = self.index, problem, "malformed answer of the model");
                 self.turn.append(Message::new(Role::User, correction(problem), Source::System));
@@ -60,7 +60,7 @@ impl<'a, 't> StepRun<'a, 't> {
         let message = Arc::new(assistant_message(&response, step_id));
         self.turn.emit(MessageEvent::Append { message: Arc::clone(&message) });
         let results = self.call_tools(&response.tool_calls, &message).await?;
-        Ok(StepResult::new(response.tool_calls, results))
+        Ok(StepResult::from_parts(response.tool_calls, results))
     }
 
     async fn call_model(&mut self) -> Result<ModelResponse> {

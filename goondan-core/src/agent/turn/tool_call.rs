@@ -216,7 +216,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     fn result(&self, outcome: Result<Value>) -> ToolCallResult {
         let limit = self.step.generation.spec.policy.error_message_limit;
         let outcome = outcome.map_err(|error| ToolError::from(&error).cut(limit));
-        ToolCallResult::new(self.request.id.clone(), self.request.name.clone(), outcome)
+        ToolCallResult::from_parts(self.request.id.clone(), self.request.name.clone(), outcome)
     }
 
     fn into_outcome(self, result: ToolCallResult) -> CallOutcome {

@@ -10,7 +10,8 @@ use crate::error::Error;
 /// A type that can be read from JSON: it derives `serde::Deserialize` and borrows nothing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be read from JSON",
-    label = "derive `Deserialize` for this type, and borrow nothing in it",
+    label = "must be an owned type that derives `Deserialize`",
+    note = "take it by value, as in `input: Input` instead of `input: &Input`, and borrow nothing in it",
     note = "a tool reads its one input from JSON, and `#[init]` its one config: `#[derive(Deserialize, JsonSchema)]`",
     note = "a tool can also take `ctx: &ToolContext<'_>` and `api: &ExtensionApi`, and `#[init]` can take `api: ExtensionApi`"
 )]
@@ -23,7 +24,8 @@ impl<T: DeserializeOwned> FromJson for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no JSON Schema",
     label = "derive `JsonSchema` for this type",
-    note = "models read the schema of a tool's input, and configs in bundles are checked against theirs: `#[derive(Deserialize, JsonSchema)]`"
+    note = "models read the schema of a tool's input, and configs in bundles are checked against theirs: `#[derive(Deserialize, JsonSchema)]`",
+    note = "if it derives `JsonSchema` already, that is the derive of another version of schemars: depend on version 1, or derive `goondan::schemars::JsonSchema` with `#[schemars(crate = \"goondan::schemars\")]`"
 )]
 pub trait HasSchema: JsonSchema {}
 
@@ -46,7 +48,8 @@ impl<T: Serialize> ToJson for T {}
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an error that a function of an extension can return",
     label = "return `goondan::Result`, or a type that implements `std::error::Error`",
-    note = "`Error::msg(text)` makes an error from a text"
+    note = "`Error::msg(text)` makes an error from a text",
+    note = "`.map_err(|error| Error::msg(\"what failed\").caused_by(error))` converts others, such as `anyhow::Error`"
 )]
 pub trait IntoError: Into<Error> {}
 

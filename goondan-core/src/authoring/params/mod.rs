@@ -30,7 +30,7 @@ pub use event::{EventParam, EventSlots};
 pub use init::{HasInitParam, InitInputs, InitSlots, RawConfig};
 pub use middleware::{MiddlewareParam, MiddlewareSlots, UsesNext, assert_uses_next};
 pub use returns::{IntoExtension, IntoResult, IntoToolOutput, IntoUnit, handler_future};
-pub use schema::{NoSchema, SchemaOf, empty_object_schema};
+pub use schema::{IsAnObject, NoSchema, SchemaOf, empty_object_schema};
 pub use tool::{Available, Blocking, HasToolParam, ToolInputs, ToolSlots, tool_item};
 
 use crate::error::Result;

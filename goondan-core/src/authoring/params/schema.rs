@@ -35,9 +35,48 @@ impl<P: JsonSchema> SchemaOf<P> {
     }
 }
 
-/// The fallback of [`SchemaOf`] for types without a schema.
+/// Implemented for no type: no value of `{Self}` is a JSON object, so no arguments and no config would fit its schema.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no JSON object",
+    label = "take a struct with a field of this type, which derives `Deserialize` and `JsonSchema`",
+    note = "the arguments of a tool and the config of an extension are JSON objects, as in `struct Input {{ text: String }}`"
+)]
+pub trait IsAnObject {}
+
+/// The attributes refuse these types by their names. This refuses them under other names too.
+macro_rules! are_no_objects {
+    ($([$($generic:tt)*] $type:ty;)+) => {
+        $(impl<$($generic)*> SchemaOf<$type> {
+            /// Fails to compile.
+            pub fn assert_object(&self)
+            where
+                for<'never> $type: IsAnObject,
+            {
+            }
+        })+
+    };
+    ($($scalar:ty),+) => {
+        are_no_objects! { $([] $scalar; [] Option<$scalar>;)+ }
+    };
+}
+
+are_no_objects!(bool, char, String, f32, f64);
+are_no_objects!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
+are_no_objects! {
+    [T] Vec<T>;
+    [T, const N: usize] [T; N];
+    [] ();
+    [A] (A,);
+    [A, B] (A, B);
+    [A, B, C] (A, B, C);
+}
+
+/// The fallback of [`SchemaOf`] for types without a schema, and for those that may be objects.
 #[doc(hidden)]
 pub trait NoSchema {
+    /// Compiles.
+    fn assert_object(&self) {}
+
     /// Returns `None`.
     fn config(&self) -> Option<Value> {
         None

@@ -91,7 +91,7 @@ impl ToolRequest {
 
 impl StepResult {
     #[cfg(feature = "runtime")]
-    pub(crate) fn new(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>) -> Self {
+    pub(crate) fn from_parts(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>) -> Self {
         Self {
             data: MaybeRemote::local(StepData {
                 status: StepStatus::Completed.into(),
@@ -107,7 +107,7 @@ impl StepResult {
     /// The result of a step with a malformed answer: a correction was appended for the model, and another step follows.
     #[cfg(feature = "runtime")]
     pub(crate) fn repair(problem: &str) -> Self {
-        let mut result = Self::new(Vec::new(), Vec::new());
+        let mut result = Self::from_parts(Vec::new(), Vec::new());
         result.set_has_tool_calls(true);
         result.data.get_mut().repair = true;
         result.metadata_mut().insert("malformed".to_owned(), problem.into());

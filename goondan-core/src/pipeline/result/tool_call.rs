@@ -73,7 +73,7 @@ impl From<Result<Value, ToolError>> for Outcome {
 
 impl ToolCallResult {
     #[cfg(feature = "runtime")]
-    pub(crate) fn new(call_id: ToolCallId, tool_name: String, outcome: Result<Value, ToolError>) -> Self {
+    pub(crate) fn from_parts(call_id: ToolCallId, tool_name: String, outcome: Result<Value, ToolError>) -> Self {
         Self {
             data: MaybeRemote::local(ToolCallData {
                 call_id: call_id.into(),

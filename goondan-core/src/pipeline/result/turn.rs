@@ -65,7 +65,7 @@ pub enum FinishReason {
 
 impl TurnResult {
     #[cfg(feature = "runtime")]
-    pub(crate) fn new(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self {
+    pub(crate) fn from_parts(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self {
         Self {
             data: MaybeRemote::local(TurnData {
                 turn: turn.into(),

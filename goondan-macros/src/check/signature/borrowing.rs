@@ -5,6 +5,7 @@
 
 use syn::Type;
 
+use super::object::as_field;
 use super::{Candidate, types};
 use crate::check::words::source_text;
 use crate::errors::Errors;
@@ -16,6 +17,10 @@ const CONTEXT: &str = "ToolContext";
 pub(super) fn owns_everything(candidate: &Candidate<'_>, errors: &mut Errors) {
     for ty in types(candidate) {
         let Type::Reference(reference) = ty else { continue };
+        if as_field(ty).is_some() {
+            // `takes_an_object_as_config` shows the struct to take instead.
+            continue;
+        }
         match known(ty) {
             Some((name, _)) if name != HANDLE => cannot_take(candidate, ty, &name, errors),
             _ => {

@@ -3,6 +3,7 @@
 use syn::{ReturnType, Safety, Type};
 
 use super::borrowing::HANDLE;
+use super::object::as_field;
 use super::{Candidate, types};
 use crate::check::words::source_text;
 use crate::errors::Errors;
@@ -66,7 +67,8 @@ pub(super) fn returns(candidate: &Candidate<'_>, errors: &mut Errors) {
 /// Each parameter is available once. The same type under two names is left to the traits in `goondan::params`.
 pub(super) fn takes_nothing_twice(candidate: &Candidate<'_>, errors: &mut Errors) {
     let mut earlier = Vec::new();
-    for ty in types(candidate) {
+    // Of types that are no JSON object, `takes_an_object` reports the first.
+    for ty in types(candidate).filter(|ty| as_field(ty).is_none()) {
         let text = source_text(ty);
         if earlier.contains(&text) {
             let takes_json = candidate.legal.contains("Config") || candidate.legal.contains("Input");

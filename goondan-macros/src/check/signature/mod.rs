@@ -6,6 +6,7 @@
 
 mod borrowing;
 mod common;
+mod object;
 mod receiver;
 mod tool;
 
@@ -14,6 +15,7 @@ use syn::{FnArg, Type};
 
 use self::borrowing::{borrows_from_the_call, owns_everything};
 use self::common::{is_async, is_not_generic, is_plain, is_unconditional, returns, takes_nothing_twice};
+use self::object::{takes_an_object_as_config, takes_an_object_as_input};
 use self::receiver::{borrows_self, has_no_receiver, has_no_receiver_in_a_module};
 use self::tool::{has_no_tool_context, is_async_or_blocking, is_not_async, owns_its_input};
 
@@ -48,8 +50,8 @@ impl Candidate<'_> {
 pub(super) fn check_init(block: &Block, function: &Function, errors: &mut Errors) {
     let name = function.name();
     let (output, rules): (_, &[Rule]) = match block.is_module() {
-        true => ("()", &[has_no_receiver_in_a_module, is_unconditional, owns_everything]),
-        false => ("Self", &[has_no_receiver, is_unconditional, owns_everything, returns]),
+        true => ("()", &[has_no_receiver_in_a_module, is_unconditional, owns_everything, takes_an_object_as_config]),
+        false => ("Self", &[has_no_receiver, is_unconditional, owns_everything, takes_an_object_as_config, returns]),
     };
     let subject = format!("initializer `{name}`");
     let legal = format!("async fn {name}(api: ExtensionApi, config: Config) -> Result<{output}>");
@@ -67,16 +69,15 @@ pub(super) fn check_middleware(block: &Block, function: &Function, kind: Option<
 pub(super) fn check_tool(block: &Block, function: &Function, blocking: bool, errors: &mut Errors) {
     let (name, this) = (function.name(), self_parameter(block));
     let subject = format!("tool `{name}`");
-    if blocking {
-        let legal = format!("fn {name}({this}input: Input) -> Result<Output>");
-        let rules =
-            &[is_not_async, receiver(block), owns_its_input, borrows_from_the_call, has_no_tool_context, returns];
-        Candidate { function, subject, legal }.check(rules, errors);
-    } else {
-        let legal = format!("async fn {name}({this}ctx: &ToolContext<'_>, input: Input) -> Result<Output>");
-        let rules = &[is_async_or_blocking, receiver(block), owns_its_input, borrows_from_the_call, returns];
-        Candidate { function, subject, legal }.check(rules, errors);
-    }
+    let (legal, rules): (_, &[Rule]) = match blocking {
+        true => (format!("fn {name}({this}input: Input) -> Result<Output>"), &[is_not_async, has_no_tool_context]),
+        false => (
+            format!("async fn {name}({this}ctx: &ToolContext<'_>, input: Input) -> Result<Output>"),
+            &[is_async_or_blocking],
+        ),
+    };
+    let common = [receiver(block), takes_an_object_as_input, owns_its_input, borrows_from_the_call, returns];
+    Candidate { function, subject, legal }.check(&[rules, &common].concat(), errors);
 }
 
 pub(super) fn check_on(block: &Block, function: &Function, errors: &mut Errors) {

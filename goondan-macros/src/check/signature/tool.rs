@@ -3,6 +3,7 @@
 use syn::Type;
 
 use super::borrowing::known;
+use super::object::as_field;
 use super::{Candidate, types};
 use crate::check::words::source_text;
 use crate::errors::Errors;
@@ -27,22 +28,16 @@ pub(super) fn is_not_async(candidate: &Candidate<'_>, errors: &mut Errors) {
     }
 }
 
-/// The input is deserialized from the arguments of one call, which are dropped afterwards. Only the context and the
-/// handle are borrowed; `known` recognizes both by name.
+/// The input is deserialized from the arguments of one call, which are dropped afterwards, and nothing that a tool
+/// borrows is mutable. Behind `&` can be an alias of the context or the handle, so that is left to the traits.
 pub(super) fn owns_its_input(candidate: &Candidate<'_>, errors: &mut Errors) {
-    for ty in types(candidate) {
-        let Type::Reference(reference) = ty else { continue };
-        if known(ty).is_some() {
-            continue;
+    for ty in types(candidate).filter(|ty| known(ty).is_none() && as_field(ty).is_none()) {
+        if let Type::Reference(reference) = ty
+            && reference.mutability.is_some()
+        {
+            let (owned, borrowed) = (source_text(&reference.elem), source_text(ty));
+            candidate.error(errors, ty, &format!("must own its input; take `{owned}` instead of `{borrowed}`"));
         }
-        let target = source_text(&reference.elem);
-        let owned = match &*reference.elem {
-            Type::Path(_) if target == "str" => "`String`".to_owned(),
-            Type::Slice(slice) => format!("`Vec<{}>`", source_text(&slice.elem)),
-            _ if reference.mutability.is_some() => format!("`{target}`"),
-            _ => continue,
-        };
-        candidate.error(errors, ty, &format!("must own its input; take {owned} instead of `{}`", source_text(ty)));
     }
 }
 

@@ -70,3 +70,12 @@ fn parameters_that_init_cannot_take() {
     assert_eq!(error(quote!(&Config)), "initializer `new` must own what it takes; take `Config` instead of `&Config`");
     assert_eq!(error(quote!(&TurnContext<'_>)), "initializer `new` cannot take `TurnContext`; remove this parameter");
 }
+
+#[test]
+fn config_that_is_no_object() {
+    let error = |ty: proc_macro2::TokenStream| error_of_init(quote!(#[init] fn new(max: #ty) -> Self {}));
+    let expected =
+        |ty| format!("initializer `new` cannot take `{ty}`: a config is a JSON object; take `config: Config`");
+    assert_eq!(error(quote!(usize)), expected("usize"));
+    assert_eq!(error(quote!(&str)), expected("&str"));
+}

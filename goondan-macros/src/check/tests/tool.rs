@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-use super::{error_of, errors, one};
+use super::{error_of, errors, expand, one};
 
 /// The one error of a tool that is valid but for `options`.
 fn error_of_options(options: TokenStream) -> String {
@@ -187,8 +187,6 @@ fn blocking_tool_with_the_context() {
 #[test]
 fn borrowed_input() {
     let error = |ty: TokenStream| error_of(quote!(#[tool] async fn search(&self, input: #ty) -> Result<()> {}));
-    assert_eq!(error(quote!(&str)), "tool `search` must own its input; take `String` instead of `&str`");
-    assert_eq!(error(quote!(&[u8])), "tool `search` must own its input; take `Vec<u8>` instead of `&[u8]`");
     assert_eq!(error(quote!(&mut Input)), "tool `search` must own its input; take `Input` instead of `&mut Input`");
 }
 
@@ -256,8 +254,8 @@ fn values_without_their_keys() {
 fn the_same_input_twice() {
     let error = |ty: TokenStream| error_of(quote!(#[tool] async fn search(&self, a: #ty, b: #ty) -> Result<()> {}));
     assert_eq!(
-        error(quote!(i32)),
-        "tool `search` takes `i32` twice; write one type that holds both, and derives `Deserialize` and `JsonSchema`"
+        error(quote!(Note)),
+        "tool `search` takes `Note` twice; write one type that holds both, and derives `Deserialize` and `JsonSchema`"
     );
     assert_eq!(error(quote!(&Handle)), "tool `search` takes `&Handle` twice; remove the second");
 }
@@ -271,4 +269,57 @@ fn mutable_context() {
         )),
         "tool `search` must borrow its context; take `&ToolContext<'_>`"
     );
+}
+
+/// The error of a tool `search_all` with these parameters: its first line, and the fields of the struct that it shows.
+fn error_of_search_all(parameters: TokenStream) -> (String, String) {
+    let tool = quote!(#[tool] async fn search_all(#parameters) -> Result<()> {});
+    let error = one(expand(quote!(name = "window"), quote!(mod window { #tool })).0);
+    let (first, second) = error.split_once('\n').unwrap();
+    let shown = second.strip_prefix("the type is `#[derive(Deserialize, JsonSchema)] struct SearchAllInput { ");
+    (first.to_owned(), shown.unwrap().strip_suffix(" }`").unwrap().to_owned())
+}
+
+fn no_object(ty: &str) -> String {
+    format!(
+        "tool `search_all` cannot take `{ty}`: the arguments of a call are a JSON object; take `input: SearchAllInput`"
+    )
+}
+
+#[test]
+fn input_that_is_no_object() {
+    for (ty, field) in [
+        ("String", "String"),
+        ("std::string::String", "std::string::String"),
+        ("bool", "bool"),
+        ("u64", "u64"),
+        ("Vec<Note>", "Vec<Note>"),
+        ("[u8; 4]", "[u8; 4]"),
+        ("(Note, f32)", "(Note, f32)"),
+        ("Option<usize>", "Option<usize>"),
+        ("&str", "String"),
+        ("&[u8]", "Vec<u8>"),
+        ("&String", "String"),
+        ("&mut i32", "i32"),
+    ] {
+        let written: TokenStream = ty.parse().unwrap();
+        let shown = error_of_search_all(quote!(_text: #written, ctx: &ToolContext<'_>));
+        assert_eq!(shown, (no_object(ty), format!("text: {field}")));
+    }
+}
+
+#[test]
+fn inputs_that_may_be_objects() {
+    for ty in ["Note", "text::String", "Option<Note>", "BTreeMap<String, u8>", "Box<Note>", "Value", "&Handle"] {
+        let ty: TokenStream = ty.parse().unwrap();
+        let tool = quote!(#[tool] async fn search(it: #ty) -> Result<()> {});
+        assert_eq!(errors(quote!(name = "window"), quote!(mod window { #tool })), [""; 0], "{ty}");
+    }
+}
+
+#[test]
+fn several_inputs_that_are_no_objects_are_one_error() {
+    let parameters = quote!(a: i32, note: Note, b: i32, (c, d): (u8, u8), api: &ExtensionApi);
+    let fields = "a: i32, note: Note, b: i32, value: (u8, u8)";
+    assert_eq!(error_of_search_all(parameters), (no_object("i32"), fields.to_owned()));
 }
