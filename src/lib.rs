@@ -53,6 +53,7 @@
 //! | offer tools | [`mod@tool`] |
 //! | emit and receive events | [`event`] |
 //! | keep state, write to the log, register at run time | [`mod@extension`] |
+//! | read and write JSON | [`mod@json`] |
 //! | run agents in a program | [`Agent`], [`Instance`], [`agent`], [`model`], [`store`], [`Bundle`] |
 //! | load libraries | [`plugin`] |
 //! | test an extension | `testing`, with the feature of that name |
@@ -72,6 +73,7 @@ pub mod conversation;
 pub mod error;
 pub mod event;
 pub mod extension;
+pub mod json;
 pub mod middleware;
 #[cfg(feature = "runtime")]
 pub mod model;
@@ -96,6 +98,8 @@ pub use goondan_bundle::Bundle;
 pub use goondan_core::{Agent, Instance};
 pub use goondan_core::{BoxFuture, Error, ErrorCode, Result, Secret};
 pub use serde_json::{Map, Value, json};
+/// The crates of the derives, for `#[serde(crate = "goondan::serde")]` and its like: see [`mod@json`].
+pub use {schemars, serde};
 
 pub use goondan_macros::{cleanup, extension, init, middleware, on, tool};
 
