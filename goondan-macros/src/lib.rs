@@ -309,8 +309,10 @@ pub fn tool(_: TokenStream, item: TokenStream) -> TokenStream {
 /// Subscribes a function of an [`#[extension]`](macro@extension) to events.
 ///
 /// The argument is a string: the name of an event, in which `*` matches any text. The function is called for one
-/// event at a time. The end of a turn waits for the handlers of its events, up to a limit. An error is reported, and
-/// neither the turn nor other handlers fail.
+/// event at a time. An error is reported, and neither the turn nor other handlers fail.
+///
+/// Handlers run beside the turn: neither the next step nor a tool call waits for them, nor does another handler. The
+/// commit at the end of the turn does, for at most 5 seconds, so that state which they set is stored with the turn.
 ///
 /// | option | value | default |
 /// | --- | --- | --- |

@@ -1,6 +1,6 @@
-//! Tests that the code and the errors in `docs/writing-extensions.md` and `docs/attributes.md` are real: every piece of
-//! Rust on these pages is also in a file here, which is compiled and tested, and every error is in a `.stderr` file of
-//! `tests/ui`.
+//! Tests that the code and the errors in `docs/writing-extensions.md`, `docs/attributes.md` and `docs/recipes.md` are
+//! real: every piece of Rust on these pages is also in a file here, which is compiled and tested, and every error is in
+//! a `.stderr` file of `tests/ui`.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub, reason = "pages show what a reader writes")]
 
@@ -8,11 +8,12 @@ mod attributes;
 mod call_limit;
 mod first;
 mod helpful;
+mod recipes;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PAGES: [&str; 2] = ["docs/writing-extensions.md", "docs/attributes.md"];
+const PAGES: [&str; 3] = ["docs/writing-extensions.md", "docs/attributes.md", "docs/recipes.md"];
 
 /// Returns the code blocks of `page` that are marked with `language`.
 fn blocks(page: &str, language: &str) -> Vec<String> {

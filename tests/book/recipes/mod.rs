@@ -1,0 +1,17 @@
+//! The extensions of `docs/recipes.md`, each with a conversation that it runs in.
+
+mod another_model;
+mod approval;
+mod ask;
+mod cache;
+mod conversation_limit;
+mod later;
+mod redaction;
+mod reload;
+mod retry;
+mod search;
+mod timer;
+mod token_budget;
+mod user_limit;
+mod virtual_time;
+mod wake;

@@ -1,0 +1,63 @@
+//! A budget of tokens.
+
+use goondan::event::RuntimeEvent;
+use goondan::prelude::*;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Config {
+    max_tokens: u64,
+}
+
+/// Refuses steps once a conversation has used up its tokens.
+pub struct TokenBudget {
+    max: u64,
+}
+
+#[goondan::extension(name = "token-budget")]
+impl TokenBudget {
+    #[init]
+    fn new(config: Config) -> Self {
+        Self { max: config.max_tokens }
+    }
+
+    #[on("step.completed")]
+    async fn add(&self, event: &Event, api: &ExtensionApi) -> Result<()> {
+        if let RuntimeEvent::StepCompleted { token_usage: Some(usage), .. } = event.payload()? {
+            api.state().update(|used: &mut u64| *used += usage.total_tokens)?;
+        }
+        Ok(())
+    }
+
+    #[middleware(step)]
+    async fn check(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>, api: &ExtensionApi) -> Result<StepResult> {
+        let used: u64 = api.state().get()?.unwrap_or_default();
+        if used >= self.max {
+            return Err(Error::new("TOKEN_BUDGET", format!("{used} of {} tokens are used", self.max)));
+        }
+        next.run(ctx).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goondan::event::TokenUsage;
+    use goondan::json;
+    use goondan::model::{ModelResponse, ScriptItem};
+    use goondan::testing::Chat;
+
+    use super::TokenBudget;
+
+    #[tokio::test]
+    async fn the_turn_after_the_last_token_is_refused() -> goondan::Result<()> {
+        let answer = ModelResponse::text("ok").with_usage(TokenUsage::new(50, 10));
+        let script = [ScriptItem::raw(answer).repeat()];
+        let mut chat = Chat::with::<TokenBudget>(json!({ "maxTokens": 100 })).script(script).start().await?;
+        chat.say("one").await?;
+        chat.restart().await?;
+        chat.say("two").await?;
+        let error = chat.say("three").await.unwrap_err();
+        assert_eq!((&*error.code().to_string(), &*error.message()), ("TOKEN_BUDGET", "120 of 100 tokens are used"));
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! Waking a conversation.
+
+use std::time::Duration;
+
+use goondan::Instance;
+use tokio::task::JoinHandle;
+
+/// Sends the conversation an input every day, until the task is aborted.
+pub fn wake_daily(instance: Instance) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(Duration::from_secs(24 * 60 * 60)).await;
+            instance.send("Is anything due today?");
+        }
+    })
+}
+
+/// Lets the model go on in a turn of its own.
+#[goondan::extension(name = "follow-up")]
+pub mod follow_up {
+    use goondan::agent::AgentRequest;
+    use goondan::prelude::*;
+
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Task {
+        /// What to do in the next turn.
+        text: String,
+    }
+
+    /// Begins another turn of this conversation after this one.
+    #[tool]
+    async fn plan(task: Task, ctx: &ToolContext<'_>) -> Result<bool> {
+        ctx.runtime().send(AgentRequest::new(ctx.agent_name().as_str()).input(task.text)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use goondan::agent::LocalRouter;
+    use goondan::json;
+    use goondan::model::ScriptItem;
+    use goondan::testing::{Chat, time};
+
+    use super::{follow_up, wake_daily};
+
+    #[tokio::test]
+    async fn a_day_later_the_conversation_has_another_turn() -> goondan::Result<()> {
+        let chat = Chat::builder().start().await?;
+        time::pause();
+        let task = wake_daily(chat.instance().clone());
+        while chat.requests().is_empty() {
+            time::advance(Duration::from_secs(60 * 60)).await;
+        }
+        task.abort();
+        assert_eq!(chat.transcript().await, ["user: Is anything due today?", "assistant: ok"]);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_tool_begins_another_turn() -> goondan::Result<()> {
+        let router = LocalRouter::new();
+        let plan = ScriptItem::call("follow-up__plan", json!({ "text": "check the oven" }));
+        let script = [plan, ScriptItem::say("later"), ScriptItem::say("it is hot")];
+        let chat = Chat::with::<follow_up::Extension>(json!({})).agent(|agent| agent.router(router.clone()));
+        let chat = chat.script(script).start().await?;
+        router.add(chat.agent());
+
+        assert_eq!(chat.say("bake").await?.text(), "later");
+
+        // `transcript` waits for the turns that were queued before.
+        assert_eq!(chat.transcript().await[4..], ["user: check the oven", "assistant: it is hot"]);
+        Ok(())
+    }
+}
