@@ -1,7 +1,7 @@
 //! JSON values, for extensions that have no dependency `serde_json` of their own.
 //!
 //! Everything here is `serde_json`'s, of the version that goondan uses. The macro is also `goondan::json!`, and
-//! [`Value`](crate::Value) and [`Map`](crate::Map) are in the root of the crate as well.
+//! [`Value`] and [`Map`] are in the root of the crate as well.
 //!
 //! ```
 //! use goondan::json::{self, Value};
