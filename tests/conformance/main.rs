@@ -20,6 +20,7 @@ mod pairs;
 mod random_events;
 mod reload;
 mod state;
+mod state_change;
 mod state_late;
 mod support;
 mod surface;

@@ -3,6 +3,7 @@
 mod api;
 mod descriptor;
 mod events;
+mod finite;
 mod record;
 mod state;
 

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ExtensionHost;
+use super::finite::check_finite;
 use crate::error::{Error, ErrorCode, Result};
 
 /// The state of an extension in one conversation: one JSON value that survives restarts. Returned by
@@ -58,7 +59,8 @@ impl<'a> StateApi<'a> {
     /// Replaces the state by `value`.
     ///
     /// # Errors
-    /// `E_EXT_STATE` when `value` cannot be written as JSON; the old state is kept.
+    /// `E_EXT_STATE` when `value` cannot be written as JSON, which has neither NaN nor infinity, or inside of a change;
+    /// the old state is kept.
     // STATE-08
     pub fn set<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
         let value = self.write(value)?;
@@ -66,8 +68,8 @@ impl<'a> StateApi<'a> {
     }
 
     /// Changes the state atomically, and returns the output of `change`: no other handler of this extension can change
-    /// the state in between. A state that was never set is passed as its default. `change` runs under a lock: a call of
-    /// this surface inside of it would deadlock.
+    /// the state in between. A state that was never set is passed as its default. Inside of `change`,
+    /// [`get`](Self::get) returns the old state, and another change is an error; changes in other threads wait.
     ///
     /// # Errors
     /// `E_EXT_STATE` as for [`StateApi::get`] and [`StateApi::set`]; the old state is kept.
@@ -87,7 +89,8 @@ impl<'a> StateApi<'a> {
     }
 
     fn write<T: Serialize + ?Sized>(&self, value: &T) -> Result<Value> {
-        serde_json::to_value(value).map_err(|error| self.error("cannot be written as JSON", error))
+        let written = check_finite(value).and_then(|()| serde_json::to_value(value));
+        written.map_err(|error| self.error("cannot be written as JSON", error))
     }
 
     fn error(&self, why: &str, cause: serde_json::Error) -> Error {

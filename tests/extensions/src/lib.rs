@@ -18,6 +18,7 @@ pub mod order;
 pub mod random_events;
 pub mod reload;
 pub mod state;
+pub mod state_change;
 pub mod state_late;
 pub mod surface;
 pub mod tools;

@@ -73,7 +73,7 @@ impl ExtensionHost for ExtensionHandle {
     }
 
     fn update_state(&self, change: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()> {
-        self.state.update(change)?;
+        self.state.update(&self.extension, change)?;
         self.services.state_changed();
         Ok(())
     }
