@@ -7,6 +7,7 @@ mod context;
 mod conversation;
 mod effects;
 mod entry;
+mod event_loops;
 mod events;
 mod gated;
 mod idle;

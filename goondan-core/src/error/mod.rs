@@ -399,6 +399,8 @@ codes! {
     EXT_STATE = "E_EXT_STATE";
     /// A name or a pattern of bus events breaks the grammar.
     EVENT_NAME = "E_EVENT_NAME";
+    /// Handlers of bus events emit events without an end.
+    EVENT_LOOP = "E_EVENT_LOOP";
     /// Another agent did not answer in time.
     AGENT_REQUEST_TIMEOUT = "AGENT_REQUEST_TIMEOUT";
     /// No agent has that name.

@@ -36,6 +36,11 @@ impl Event {
         &self.name
     }
 
+    #[cfg(feature = "runtime")]
+    pub(super) fn shared_name(&self) -> &Arc<str> {
+        &self.name
+    }
+
     /// Returns all arguments, in the order in which they were passed to [`new`](Self::new).
     pub fn args(&self) -> &[Value] {
         &self.args

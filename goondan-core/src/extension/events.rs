@@ -73,6 +73,9 @@ impl<'a> EventsApi<'a> {
 
     /// Sends an event with the arguments `args`, a tuple, to every subscription that matches `name`. If an argument
     /// cannot be written as JSON, or the name is illegal, the event is not sent, and an error is logged.
+    ///
+    /// Handlers may emit too. After 64 events that led to one another, the next one is not sent, and `E_EVENT_LOOP` is
+    /// logged: a handler that emits the event that it handles would not end.
     // EVENT-05
     pub fn emit(&self, name: &str, args: impl EventArgs) {
         match Event::new(name, args) {

@@ -9,6 +9,7 @@ pub mod context;
 pub mod conversation;
 pub mod effects;
 pub mod entry;
+pub mod event_loops;
 pub mod events;
 pub mod idle;
 mod log;

@@ -87,7 +87,7 @@ impl ExtensionHost for ExtensionHandle {
     }
 
     fn emit(&self, event: Event) {
-        self.services.bus.emit(event);
+        self.services.bus.emit_from(&self.extension, event);
     }
 }
 

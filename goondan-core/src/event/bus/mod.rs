@@ -6,6 +6,7 @@
 //! per event.
 // EVENT-01..08
 
+mod chain;
 mod table;
 #[cfg(test)]
 #[cfg(feature = "testing")]
@@ -22,9 +23,11 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::{Event, EventHandler, EventPattern};
+use crate::error::{Error, ErrorCode};
 use crate::event::Deliveries;
 use crate::name::ExtensionName;
-use table::{Removed, Subscriber, Table};
+use chain::Chain;
+use table::{DRAIN_LIMIT, Removed, Subscriber, Table};
 use worker::Worker;
 
 /// The event bus of one instance. Clones refer to the same bus. It lives until [`close`](Bus::close): handlers own
@@ -97,15 +100,27 @@ impl Bus {
 
     /// Queues `event` for all subscriptions that match it. Never waits, and can be called from any thread. A
     /// subscription whose queue is full loses the event; the loss is reported when the queue is empty again, or the
-    /// subscription ends.
+    /// subscription ends. An event that a handler emits after a long chain of events is refused.
     pub(crate) fn emit(&self, event: Event) {
         if !self.has_subscriptions() {
             return;
         }
+        let chain = Chain::current();
+        if chain.is_loop() {
+            return self.report_loop(chain.extension(), event.shared_name(), || chain.error(&event));
+        }
         // Spawned outside of the lock: a runtime that shuts down drops the task immediately, and the drop takes the
         // lock.
-        for number in self.shared.update(|table| table.push(&event)) {
+        for number in self.shared.update(|table| table.push(&event, &chain)) {
             self.shared.runtime.spawn(Worker::new(self.clone(), number).run());
+        }
+    }
+
+    /// Emits an event of an extension, as [`emit`](Self::emit) does. While the bus is drained, an extension may emit
+    /// only so many: a loop of handlers that emit in tasks of their own would not end.
+    pub(crate) fn emit_from(&self, extension: &ExtensionName, event: Event) {
+        if self.has_subscriptions() && self.shared.table().admit(extension, &event) {
+            self.emit(event);
         }
     }
 
@@ -132,6 +147,7 @@ impl Bus {
         if self.is_quiet() {
             return 0;
         }
+        let _draining = Draining::begin(self);
         let quiet = async {
             loop {
                 // Created before the check, so that a notification between the check and the await is not missed.
@@ -148,14 +164,51 @@ impl Bus {
         }
     }
 
+    /// Logs that an event of `extension` is refused, once for each extension and event: a loop begins anew in each
+    /// turn.
+    fn report_loop(&self, extension: Option<&ExtensionName>, event: &Arc<str>, error: impl FnOnce() -> Error) {
+        if self.shared.table().report_loop(extension.cloned(), Arc::clone(event)) {
+            let (extension, error) = (extension.map(ExtensionName::as_str), error());
+            tracing::error!(extension, %event, code = %error.code(), "{}", error.report());
+        }
+    }
+
     fn report_pending(&self, timeout: Duration) -> usize {
         let pending = self.shared.table().pending();
         for (subscriber, events, lost) in &pending {
-            let (owner, pattern) = (subscriber.owner_name(), &subscriber.pattern);
-            tracing::warn!(%owner, %pattern, events, deadline = ?timeout, "a handler of events is late; it is not waited for");
+            let (extension, pattern) = (subscriber.extension(), &subscriber.pattern);
+            tracing::warn!(extension, %pattern, events, deadline = ?timeout, "a handler of events is late; it is not waited for");
             subscriber.report_lost(*lost);
         }
         pending.iter().map(|(_, events, _)| events).sum()
+    }
+}
+
+/// While it lives, a drain runs.
+struct Draining<'a>(&'a Bus);
+
+impl<'a> Draining<'a> {
+    fn begin(bus: &'a Bus) -> Self {
+        bus.shared.table().begin_drain();
+        Self(bus)
+    }
+}
+
+impl Drop for Draining<'_> {
+    /// Logs which extensions emitted too many events.
+    fn drop(&mut self) {
+        let refused = self.0.shared.table().end_drain();
+        for (extension, event) in refused {
+            self.0.report_loop(Some(&extension), &event, || {
+                let message = format!(
+                    "`{event}` was not emitted: the extension had emitted {DRAIN_LIMIT} events while the end of a turn \
+                     waited for event handlers"
+                );
+                Error::new(ErrorCode::EVENT_LOOP, message)
+                    .suggest("look for a handler that emits, in a task of its own, the event that it handles")
+                    .at(&extension, "`emit`")
+            });
+        }
     }
 }
 

@@ -1,16 +1,20 @@
 //! The subscriptions of a bus and their queues: which events are delivered to which handler, and in which order. It
 //! decides only; the workers run the handlers.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::super::{Event, EventHandler, EventPattern};
+use super::chain::Chain;
 use crate::event::Deliveries;
 use crate::name::ExtensionName;
 
 /// The capacity of a queue; a handler loses the events that exceed it.
 pub(super) const QUEUE: usize = 256;
+
+/// How many events an extension may emit while the bus is drained. More than that come from a loop of handlers that
+/// emit in tasks of their own, so that their events have no chain.
+pub(super) const DRAIN_LIMIT: u32 = 10_000;
 
 /// An extension that owns subscriptions. When an extension is replaced by one with the same name, the number
 /// distinguishes them.
@@ -39,12 +43,18 @@ pub(super) struct Table {
     last: u64,
     owners: u64,
     closed: bool,
+    /// The number of drains that run.
+    drains: usize,
+    /// What each extension has emitted since then.
+    drained: BTreeMap<ExtensionName, Drained>,
+    /// The loops that were reported: the extension whose handler emitted the event that was refused, and its name.
+    loops: BTreeSet<(Option<ExtensionName>, Arc<str>)>,
 }
 
 /// A subscription: its subscriber, and the events that wait for it. Removed when it has ended and has no worker.
 struct Entry {
     subscriber: Arc<Subscriber>,
-    queue: VecDeque<Event>,
+    queue: VecDeque<Queued>,
     /// Whether a worker drains the queue.
     has_worker: bool,
     /// Whether the worker runs the handler.
@@ -55,10 +65,25 @@ struct Entry {
     lost: u64,
 }
 
+/// What an extension emits while the bus is drained.
+#[derive(Default)]
+struct Drained {
+    events: u32,
+    /// The name of the first event that exceeded the limit.
+    refused: Option<Arc<str>>,
+}
+
+/// An event in a queue.
+pub(super) struct Queued {
+    pub(super) event: Event,
+    /// The events that led to it.
+    pub(super) chain: Chain,
+}
+
 /// The next action of a worker.
 pub(super) enum Work {
     /// Runs the handler.
-    Handle(Arc<Subscriber>, Event),
+    Handle(Arc<Subscriber>, Queued),
     /// Ends, because the queue is empty, and reports this number of lost events.
     Finish(Arc<Subscriber>, u64),
 }
@@ -112,7 +137,7 @@ impl Table {
     }
 
     /// Pushes `event` to the queues that it matches. Returns the subscriptions that need a worker.
-    pub(super) fn push(&mut self, event: &Event) -> Vec<u64> {
+    pub(super) fn push(&mut self, event: &Event, chain: &Chain) -> Vec<u64> {
         let mut to_start = Vec::new();
         for (number, entry) in &mut self.entries {
             if !entry.wants(event.name()) {
@@ -122,7 +147,7 @@ impl Table {
                 entry.lost += 1;
                 continue;
             }
-            entry.queue.push_back(event.clone());
+            entry.queue.push_back(Queued { event: event.clone(), chain: chain.clone() });
             // LEGACY-EVENTS-02: under the lock, so that only one of two concurrent emissions is accepted.
             entry.ended = entry.subscriber.deliveries == Deliveries::One;
             if !std::mem::replace(&mut entry.has_worker, true) {
@@ -136,10 +161,10 @@ impl Table {
     pub(super) fn next_work(&mut self, number: u64) -> Option<Work> {
         let entry = self.entries.get_mut(&number)?;
         let subscriber = Arc::clone(&entry.subscriber);
-        let event = entry.queue.pop_front();
-        entry.handling = event.is_some();
-        match event {
-            Some(event) => Some(Work::Handle(subscriber, event)),
+        let queued = entry.queue.pop_front();
+        entry.handling = queued.is_some();
+        match queued {
+            Some(queued) => Some(Work::Handle(subscriber, queued)),
             None => Some(Work::Finish(subscriber, self.release_worker(number))),
         }
     }
@@ -175,6 +200,40 @@ impl Table {
         let late = self.entries.values_mut().filter(|entry| entry.pending() > 0);
         late.map(|entry| (Arc::clone(&entry.subscriber), entry.pending(), std::mem::take(&mut entry.lost))).collect()
     }
+
+    /// Records that the bus is drained, until [`end_drain`](Self::end_drain).
+    pub(super) fn begin_drain(&mut self) {
+        self.drains += 1;
+    }
+
+    /// Records the end of a drain. Returns the extensions of which events were refused, each with the first of these.
+    pub(super) fn end_drain(&mut self) -> Vec<(ExtensionName, Arc<str>)> {
+        self.drains -= 1;
+        if self.drains > 0 {
+            return Vec::new();
+        }
+        let drained = std::mem::take(&mut self.drained).into_iter();
+        drained.filter_map(|(extension, drained)| Some((extension, drained.refused?))).collect()
+    }
+
+    /// Returns whether `extension` may emit `event`: not after too many events while the bus is drained.
+    pub(super) fn admit(&mut self, extension: &ExtensionName, event: &Event) -> bool {
+        if self.drains == 0 {
+            return true;
+        }
+        let drained = self.drained.entry(extension.clone()).or_default();
+        if drained.events < DRAIN_LIMIT {
+            drained.events += 1;
+            return true;
+        }
+        drained.refused.get_or_insert_with(|| Arc::clone(event.shared_name()));
+        false
+    }
+
+    /// Returns whether a loop was not reported yet, and records that it is.
+    pub(super) fn report_loop(&mut self, extension: Option<ExtensionName>, event: Arc<str>) -> bool {
+        self.loops.insert((extension, event))
+    }
 }
 
 impl Entry {
@@ -196,16 +255,16 @@ impl Entry {
 }
 
 impl Subscriber {
-    /// Returns the name of the owner for the log.
-    pub(super) fn owner_name(&self) -> impl fmt::Display + '_ {
-        self.owner.as_ref().map_or("the program", |owner| owner.extension.as_str())
+    /// Returns the extension that owns it, for the log; `None` for the embedding program.
+    pub(super) fn extension(&self) -> Option<&str> {
+        self.owner.as_ref().map(|owner| owner.extension.as_str())
     }
 
     /// Logs the number of lost events, if any.
     pub(super) fn report_lost(&self, lost: u64) {
         if lost > 0 {
-            let (owner, pattern) = (self.owner_name(), &self.pattern);
-            tracing::warn!(%owner, %pattern, lost, "a handler of events is too slow; it lost those that its queue could not hold");
+            let (extension, pattern) = (self.extension(), &self.pattern);
+            tracing::warn!(extension, %pattern, lost, "a handler of events is too slow; it lost those that its queue could not hold");
         }
     }
 }

@@ -166,13 +166,13 @@ async fn a_full_queue_loses_the_newest_events_and_reports_it_once() {
     assert_eq!(slow.handled(), (0..=QUEUE).collect::<Vec<_>>());
     // On one thread, the worker of `quick` did not run during the burst either.
     assert_eq!(quick.handled().len(), QUEUE + 1);
-    let [line] = &log.lines("owner=slow")[..] else { panic!("not once: {log:?}") };
+    let [line] = &log.lines("extension=slow")[..] else { panic!("not once: {log:?}") };
     assert!(line.starts_with("WARN") && line.contains("pattern=a*") && line.contains("lost=7"), "{line}");
     // The subscription continues.
     bus.emit(event("a", 1000));
     assert_eq!(bus.drain(LONG).await, 0);
     assert_eq!(slow.handled(), [1000]);
-    assert_eq!(log.lines("owner=slow").len(), 1);
+    assert_eq!(log.lines("extension=slow").len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -242,9 +242,12 @@ async fn a_handler_that_fails_or_panics_continues_and_affects_no_other() {
     assert_eq!(bus.drain(LONG).await, 0);
     assert_eq!(last.handled(), [0, 1]);
     for (owner, parts) in [
-        ("owner=failing", ["pattern=a*", "event=a.b", "E_MINE: broken", "help: mend it"]),
-        ("owner=panicking", ["pattern=a*", "event=a.b", "E_EXT_PANIC", "in the future"]),
-        ("owner=refusing", ["pattern=a*", "event=a.b", "E_EXT_PANIC", "before the future"]),
+        (
+            "extension=failing",
+            ["pattern=a*", "event=a.b", "E_MINE: extension `failing`, handler of `a*`: broken", "help: mend it"],
+        ),
+        ("extension=panicking", ["pattern=a*", "event=a.b", "E_EXT_PANIC", "in the future"]),
+        ("extension=refusing", ["pattern=a*", "event=a.b", "E_EXT_PANIC", "before the future"]),
     ] {
         let lines = log.lines(owner);
         assert_eq!(lines.len(), 2, "once for each event: {log:?}");
@@ -281,7 +284,7 @@ async fn a_subscription_continues_when_a_future_panics_in_its_drop() {
         assert_eq!(bus.drain(LONG).await, 0);
         assert_eq!(rx.try_recv(), Ok(number));
     }
-    let [line] = &log.lines("owner=bomb")[..] else { panic!("not once: {log:?}") };
+    let [line] = &log.lines("extension=bomb")[..] else { panic!("not once: {log:?}") };
     assert!(line.contains("E_EXT_PANIC") && line.contains("in the drop"), "{line}");
 }
 
@@ -334,7 +337,7 @@ async fn a_drain_stops_at_its_timeout_and_names_the_late_handler() {
     assert_eq!(begin.elapsed().as_secs(), 5);
     assert_eq!(quick.handled(), [0, 1, 2]);
     let [line] = &log.lines("is late")[..] else { panic!("not once: {log:?}") };
-    assert!(line.contains("owner=late") && line.contains("events=3"), "{line}");
+    assert!(line.contains("extension=late") && line.contains("events=3"), "{line}");
     late.open_gate();
     assert_eq!(bus.drain(LONG).await, 0);
     assert_eq!(late.handled(), [0, 1, 2], "late events are handled later");
@@ -406,5 +409,5 @@ fn a_dropped_runtime_loses_events_only() {
     drop(runtime);
     bus.emit(event("a", 2));
     assert!(!ran.load(Ordering::Acquire) && bus.shared.table().is_quiet());
-    assert_eq!(log.lines("owner=ext").len(), 2);
+    assert_eq!(log.lines("extension=ext").len(), 2);
 }

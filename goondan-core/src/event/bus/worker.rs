@@ -2,11 +2,12 @@
 //! handler.
 // EVENT-03
 
+use std::pin::pin;
+
 use tokio::task::coop::consume_budget;
 
 use super::Bus;
-use super::table::{Subscriber, Work};
-use crate::event::Event;
+use super::table::{Queued, Subscriber, Work};
 use crate::panic::catch_panics;
 
 /// Drains the queue of one subscription. Spawned by [`Bus::emit`] when the queue has no worker; ends when it is empty.
@@ -26,7 +27,7 @@ impl Worker {
         loop {
             let work = self.bus.shared.update(|table| table.next_work(self.number));
             match work {
-                Some(Work::Handle(subscriber, event)) => handle(&subscriber, &event).await,
+                Some(Work::Handle(subscriber, queued)) => handle(&subscriber, queued).await,
                 Some(Work::Finish(subscriber, lost)) => {
                     self.finished = true;
                     self.bus.shared.notify_if_quiet();
@@ -48,18 +49,25 @@ impl Drop for Worker {
         }
         if let Some((subscriber, events)) = self.bus.shared.update(|table| table.abandon(self.number)) {
             self.bus.shared.notify_if_quiet();
-            let (owner, pattern) = (subscriber.owner_name(), &subscriber.pattern);
-            tracing::error!(%owner, %pattern, events, "a handler of events was stopped before it was done");
+            let (extension, pattern) = (subscriber.extension(), &subscriber.pattern);
+            tracing::error!(extension, %pattern, events, "a handler of events was stopped before it was done");
         }
     }
 }
 
-async fn handle(subscriber: &Subscriber, event: &Event) {
+async fn handle(subscriber: &Subscriber, Queued { event, chain }: Queued) {
+    let owner = subscriber.owner.as_ref().map(|owner| &owner.extension);
+    let chain = chain.with(&event, owner);
     // The handler is called inside of the async block: it can panic before it returns a future, and while that is
     // dropped.
-    let outcome = catch_panics(async { subscriber.handler.handle(event).await }).await;
+    let handling = pin!(catch_panics(async { subscriber.handler.handle(&event).await }));
+    let outcome = chain.within(handling).await;
     if let Err(error) = outcome.and_then(|outcome| outcome) {
-        let (owner, pattern, event) = (subscriber.owner_name(), &subscriber.pattern, event.name());
-        tracing::error!(%owner, %pattern, event, "a handler of events failed: {}", error.report());
+        let (extension, pattern, event) = (subscriber.extension(), &subscriber.pattern, event.name());
+        let error = match owner {
+            Some(owner) => error.at(owner, format!("handler of `{pattern}`")),
+            None => error,
+        };
+        tracing::error!(extension, %pattern, event, "a handler of events failed: {}", error.report());
     }
 }

@@ -25,7 +25,8 @@ impl CapturedLog {
                 None => format!("{name}={value} "),
             });
             let level = format!("{:?} ", line.level).to_uppercase();
-            std::iter::once(level).chain(fields).chain([line.text.clone()]).collect()
+            let extension = line.extension.map(|extension| format!("extension={extension} "));
+            std::iter::once(level).chain(extension).chain(fields).chain([line.text.clone()]).collect()
         })
     }
 }
