@@ -225,6 +225,12 @@ impl Conversation {
         unanswered.map(|(_, _, call)| call.clone()).collect()
     }
 
+    /// Returns whether a message has a call with this id, or its result.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn has_tool_call(&self, id: &ToolCallId) -> bool {
+        self.pairs.contains(id)
+    }
+
     /// Returns the ids of the tool calls without a result and the results without a call.
     pub(crate) fn orphan_ids(&self) -> Cow<'_, IdSet<ToolCallId>> {
         self.pairs.orphan_ids(|| self.messages().map(|message| &**message))

@@ -112,6 +112,12 @@ impl Pairs {
         }
     }
 
+    /// Returns whether a call or a result has this id.
+    #[cfg(feature = "runtime")]
+    pub(super) fn contains(&self, id: &ToolCallId) -> bool {
+        self.calls.contains_key(id)
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -12,11 +12,14 @@ use super::limit::within;
 use super::stream::TurnUpdate;
 use super::tool_call::{CallOutcome, Dispatch, join};
 use crate::conversation::host::ConversationHost;
-use crate::conversation::{Content, Message, MessageEvent, Part, Role, Source, TextPart, ToolCallPart};
+use crate::conversation::{
+    Content, Conversation, IdSet, Message, MessageEvent, Part, Role, Source, TextPart, ToolCallPart,
+};
 use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TokenUsage, TurnInfo};
 use crate::model::{Model, ModelRequest, ModelResponse};
+use crate::name::ToolCallId;
 use crate::outcome::ToolCallSummary;
 use crate::peers::{AgentsHost, Caller};
 use crate::pipeline::host::{MessageHost, RunHost, StepHost};
@@ -46,7 +49,8 @@ impl<'a, 't> StepRun<'a, 't> {
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
         let after_tool_results =
             self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
-        let response = self.call_model().await?;
+        let mut response = self.call_model().await?;
+        give_unique_ids(&mut response.tool_calls, &self.turn.journaled.conversation);
         match classify(&response, after_tool_results) {
             Answer::Usable => {}
             Answer::NothingToAdd => return Ok(StepResult::from_parts(Vec::new(), Vec::new())),
@@ -164,6 +168,21 @@ impl<'a, 't> StepRun<'a, 't> {
         let summary = ToolCallSummary { id: request.id.clone(), name: request.name.clone(), status: result.status() };
         self.turn.tool_calls.push(summary);
         result
+    }
+}
+
+/// Replaces ids of calls that are empty, or that another call of the answer or of the conversation has: results refer
+/// to their calls by id.
+// D-12
+fn give_unique_ids(calls: &mut [ToolRequest], conversation: &Conversation) {
+    // Most answers have one call, for which a set would cost more than the rest.
+    let mut ids = (calls.len() > 1).then(IdSet::default);
+    for call in calls {
+        let blank = call.id.as_str().chars().all(char::is_whitespace);
+        if blank || conversation.has_tool_call(&call.id) || ids.as_mut().is_some_and(|ids| !ids.insert(call.id.clone()))
+        {
+            call.id = ToolCallId::random();
+        }
     }
 }
 
