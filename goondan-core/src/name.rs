@@ -195,10 +195,17 @@ id_type! {
     /// The id of an input event.
     EventId
 }
-id_type! {
-    /// The id shared by everything that one input event causes, across agents: 32 hexadecimal digits.
+name_type! {
+    /// The id shared by everything that one input event causes, across agents: 32 lower-case hexadecimal digits that
+    /// are not all zero, as in a W3C trace context.
+    ///
+    /// ```
+    /// use goondan::name::TraceId;
+    /// assert!(TraceId::new("0af7651916cd43dd8448eb211c80319c").is_ok());
+    /// assert!(TraceId::new("my-trace").is_err());
+    /// ```
     // F-TRACE
-    TraceId
+    TraceId, check_trace_id
 }
 
 impl MessageId {
@@ -232,7 +239,12 @@ impl ToolCallId {
 impl TraceId {
     /// Returns a new random id.
     pub fn random() -> Self {
-        Self(hexadecimal("", &[fastrand::u64(..), fastrand::u64(..)]))
+        Self(hexadecimal("", &[fastrand::u64(1..), fastrand::u64(..)]))
+    }
+
+    /// Reads the id of a stored event, which older versions let be any text.
+    pub(crate) fn deserialize_stored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self(text.into()))
     }
 }
 
@@ -299,6 +311,16 @@ fn check_tool_name(text: &str) -> Result<(), &'static str> {
     }
 }
 
+/// `^[0-9a-f]{32}$`, not all zeros.
+fn check_trace_id(text: &str) -> Result<()> {
+    let digits = text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if digits && text.bytes().any(|byte| byte != b'0') {
+        return Ok(());
+    }
+    Err(Error::new(ErrorCode::INPUT, format!("`{text}` is not the id of a trace"))
+        .suggest("use 32 lower-case hexadecimal digits that are not all zero"))
+}
+
 /// The error for `text`, which is not a legal name of a `what`; `why` is the part of the grammar that it breaks.
 fn name_error(code: ErrorCode, what: &str, text: &str, why: &'static str) -> Error {
     Error::new(code, format!("`{text}` is not a legal {what} name")).suggest(why)
@@ -331,6 +353,18 @@ mod tests {
         assert_eq!(&*hexadecimal("msg-", &[0x0123_4567_89ab_cdef]), "msg-0123456789abcdef");
         assert_eq!(&*hexadecimal("", &[0, 0xf]), "0000000000000000000000000000000f");
         assert_eq!(&*hexadecimal("event-", &[u64::MAX]), "event-ffffffffffffffff");
+    }
+
+    #[test]
+    fn trace_ids_are_32_lower_case_hexadecimal_digits() {
+        assert!(TraceId::new("0af7651916cd43dd8448eb211c80319c").is_ok());
+        assert!(TraceId::new(TraceId::random().as_str()).is_ok());
+        let [zeros, short, long] = ["0".repeat(32), "a".repeat(31), "a".repeat(33)];
+        for illegal in ["", "my-trace", "0AF7651916CD43DD8448EB211C80319C", &zeros, &short, &long, &"é".repeat(16)] {
+            let error = TraceId::new(illegal).unwrap_err();
+            assert_eq!(error.code(), &ErrorCode::INPUT, "{illegal}");
+            assert!(error.message().contains(illegal) && error.suggestion().is_some(), "{error}");
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ async fn pair(log: &Log, hook: &str, script: Vec<ScriptItem>) -> (Agent, Agent, 
 
 fn event() -> AgentEvent {
     let mut event = AgentEvent::input("hello");
-    event.trace_id = Some("0123456789abcdef0123456789abcdef".into());
+    event.trace_id = Some("0123456789abcdef0123456789abcdef".parse().unwrap());
     event.auth = Some(Auth::new(Principal::new("user", "ada")));
     event
 }

@@ -38,7 +38,7 @@ async fn the_trace_of_the_event_is_kept() {
     let agent = agent([ScriptItem::say("hi").repeat()]).with::<Tracer>(log.config()).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     let mut event = AgentEvent::input("hello");
-    event.trace_id = Some("0123456789abcdef0123456789abcdef".into());
+    event.trace_id = Some("0123456789abcdef0123456789abcdef".parse().unwrap());
     instance.run(event).await.unwrap();
     instance.run("hello").await.unwrap();
     let traces = log.take();

@@ -16,7 +16,7 @@ fn scope() -> EventScope {
         instance_key: InstanceKey::new("user:1").unwrap(),
         timestamp: "2026-01-31T12:00:00.250Z".parse().unwrap(),
         turn_id: TurnId::from("t1"),
-        trace_id: TraceId::from("0123456789abcdef0123456789abcdef"),
+        trace_id: "0123456789abcdef0123456789abcdef".parse().unwrap(),
         span: Span { id: "00000000000000ff".parse().unwrap(), parent: Some("0123456789abcdef".parse().unwrap()) },
     }
 }
@@ -178,7 +178,7 @@ fn spans_form_a_tree_in_the_trace_of_their_turn() {
         agent: AgentName::new("bot").unwrap(),
         instance: InstanceKey::new("main").unwrap(),
         turn: TurnId::from("t1"),
-        trace: TraceId::from("abc"),
+        trace: TraceId::random(),
         input: AgentEvent::input("hi"),
     };
     let scope = EventScope::now(&info, step);
@@ -210,4 +210,16 @@ fn usage_of_several_calls_adds_up() {
     let mut sum = TokenUsage { total_tokens: u64::MAX, ..one };
     sum += one;
     assert_eq!(sum, TokenUsage { prompt_tokens: 2, completion_tokens: 4, total_tokens: u64::MAX });
+}
+
+#[test]
+fn stored_events_of_older_versions_may_have_any_trace_and_input_events_may_not() {
+    let mut stored = written("turn.started", json!({}));
+    stored["traceId"] = json!("my-trace");
+    let RuntimeEvent::TurnStarted { scope } = serde_json::from_value(stored).unwrap() else { panic!("another") };
+    assert_eq!(scope.trace_id, "my-trace");
+    let mut input = serde_json::to_value(AgentEvent::input("hello")).unwrap();
+    input["traceId"] = json!("my-trace");
+    let error = serde_json::from_value::<AgentEvent>(input).unwrap_err();
+    assert!(error.to_string().contains("`my-trace` is not the id of a trace"), "{error}");
 }

@@ -100,7 +100,7 @@ impl OpenFile {
 mod tests {
     use super::*;
     use crate::event::{EventScope, Span};
-    use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
+    use crate::name::{AgentName, InstanceKey, TurnId};
 
     struct TestDir {
         dir: tempfile::TempDir,
@@ -129,7 +129,7 @@ mod tests {
             instance_key: InstanceKey::new("main").unwrap(),
             timestamp: "2026-01-31T12:00:00.250Z".parse().unwrap(),
             turn_id: TurnId::from(turn),
-            trace_id: TraceId::from("0123456789abcdef0123456789abcdef"),
+            trace_id: "0123456789abcdef0123456789abcdef".parse().unwrap(),
             span: Span::of_turn(None),
         };
         RuntimeEvent::TurnStarted { scope }
