@@ -347,3 +347,15 @@ fn closing_standard_error_is_not_a_failure() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), stdout(&output)), (Some(1), "fine\n"));
 }
+
+#[test]
+fn an_empty_input_is_refused_before_anything_is_written() {
+    for input in ["", " \t\n"] {
+        let fixture = Fixture::new(SCRIPT, 4);
+        let output = fixture.run(&["--input", input]);
+        assert_eq!(output.status.code(), Some(2));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.contains("E_USAGE: the text of `--input` is empty") && error.contains("help: "), "{error}");
+        assert!(!fixture.state().exists());
+    }
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use conformance_extensions::agents::{Asking, Receiving};
+use conformance_extensions::agents::{Asking, AskingOddly, Receiving};
 use goondan::agent::LocalRouter;
 use goondan::event::{AgentEvent, Auth, Principal};
 use goondan::model::{ScriptItem, ScriptedModel};
@@ -153,4 +153,19 @@ async fn the_answer_to_an_asynchronous_request_arrives_before_a_later_step() {
         (&json!("ok"), &json!("b"), &json!(true))
     );
     assert!(message.text().contains("answer"), "{}", message.text());
+}
+
+#[both_linkages]
+async fn the_caller_is_not_listed_zero_is_the_default_timeout_and_a_blank_input_is_refused() {
+    let (log, router) = (Log::new(), LocalRouter::new());
+    let a = Agent::builder("a").model(ScriptedModel::new([ScriptItem::say("done")]));
+    let a = a.with::<AskingOddly>(log.config()).router(router.clone()).build().unwrap();
+    let answer = || Agent::builder("b").model(ScriptedModel::new([ScriptItem::say("answer").repeat()]));
+    let (b, c) = (answer().build().unwrap(), Agent::builder("c").model(ScriptedModel::new([])).build().unwrap());
+    for agent in [&a, &b, &c] {
+        router.add(agent);
+    }
+    a.instance("x").await.unwrap().run("hello").await.unwrap();
+    let refused = "E_INPUT the input is empty";
+    assert_eq!(log.take(), [r#"others: ["b", "c"]"#, "answer", refused, refused, refused, "answer"]);
 }

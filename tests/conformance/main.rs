@@ -13,6 +13,7 @@ mod events;
 mod gated;
 mod idle;
 mod idle_others;
+mod inputs;
 mod linkage;
 mod linkages;
 mod model;

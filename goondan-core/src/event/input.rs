@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 
 use super::SpanId;
 use crate::conversation::Timestamp;
+#[cfg(feature = "runtime")]
+use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, EventId, TraceId};
 
 /// The input of an agent; each event starts one turn.
@@ -20,7 +22,8 @@ pub struct AgentEvent {
     pub kind: String,
     /// When the event was created.
     pub created_at: Timestamp,
-    /// The text for the model.
+    /// The text for the model. `None` is an event without text, as of a timer: extensions read its other members. A
+    /// blank text is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
     /// The origin of the event.
@@ -135,6 +138,22 @@ impl AgentEvent {
             reply_to: None,
             callers: Vec::new(),
         }
+    }
+
+    /// # Errors
+    /// `E_INPUT` when the text of the event is blank: nobody wrote a message, and models refuse an empty one.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn check_input(&self) -> Result<()> {
+        match &self.input {
+            Some(input) if input.chars().all(char::is_whitespace) => Err(Self::empty_input()),
+            _ => Ok(()),
+        }
+    }
+
+    #[cfg(feature = "runtime")]
+    pub(crate) fn empty_input() -> Error {
+        Error::new(ErrorCode::INPUT, "the input is empty")
+            .suggest("pass a text, or an event without input for extensions that handle it")
     }
 }
 

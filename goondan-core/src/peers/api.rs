@@ -27,7 +27,7 @@ pub trait AgentsHost: Send + Sync {
     fn request_later(&self, request: AgentRequest) -> Result<Ticket>;
     /// Sends a notice to another agent, and returns whether it was accepted.
     fn send(&self, request: AgentRequest) -> BoxFuture<'_, Result<bool>>;
-    /// Returns the agents that can be reached.
+    /// Returns the other agents that can be reached.
     fn list(&self) -> Vec<AgentName>;
 }
 
@@ -43,11 +43,11 @@ pub trait AgentsHost: Send + Sync {
 pub struct AgentRequest {
     /// The name of the other agent.
     pub target: String,
-    /// The text for the other agent.
+    /// The text for the other agent: none, or one that is not blank.
     pub input: Option<String>,
     /// The instance of the other agent; defaults to the one with the caller's key.
     pub instance_key: Option<InstanceKey>,
-    /// How long to wait for an answer; defaults to [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT).
+    /// How long to wait for an answer; defaults to [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT). Zero is the default too.
     pub timeout: Duration,
     /// Values for the extensions of the other agent.
     pub metadata: Map<String, Value>,
@@ -68,7 +68,7 @@ impl AgentRequest {
         }
     }
 
-    /// Sets the text for the other agent.
+    /// Sets the text for the other agent. A blank text is refused with `E_INPUT` when the request is sent.
     #[must_use]
     pub fn input(mut self, input: impl Into<String>) -> Self {
         self.input = Some(input.into());
@@ -82,7 +82,8 @@ impl AgentRequest {
         self
     }
 
-    /// Sets how long to wait for an answer.
+    /// Sets how long to wait for an answer. Zero is the default, [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT).
+    // F-AGENTS
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -125,8 +126,8 @@ impl<'a> AgentsApi<'a> {
     /// Sends a request to another agent and waits for its answer. The instance is opened if it is not running.
     ///
     /// # Errors
-    /// `AGENT_REQUEST_TIMEOUT`, `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED` with the chain of callers, or the error
-    /// of the other agent's turn.
+    /// `AGENT_REQUEST_TIMEOUT`, `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED` with the chain of callers, `E_INPUT` when
+    /// the input is blank, or the error of the other agent's turn.
     pub async fn request(&self, request: AgentRequest) -> Result<AgentResponse> {
         self.host.request(request).await
     }
@@ -135,7 +136,7 @@ impl<'a> AgentsApi<'a> {
     /// starts after its arrival, with `__goondanInterAgentResponse` in its metadata.
     ///
     /// # Errors
-    /// `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED`, or when too many answers are outstanding.
+    /// `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED`, `E_INPUT`, or when too many answers are outstanding.
     // F-AGENTS
     pub fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
         self.host.request_later(request)
@@ -144,12 +145,12 @@ impl<'a> AgentsApi<'a> {
     /// Sends a notice to another agent without waiting for its turn. Returns false when no agent accepts it.
     ///
     /// # Errors
-    /// When the router fails.
+    /// `E_INPUT` when the input is blank, or when the router fails.
     pub async fn send(&self, request: AgentRequest) -> Result<bool> {
         self.host.send(request).await
     }
 
-    /// Returns the agents that can be reached.
+    /// Returns the other agents that can be reached: all that the router knows, without the caller.
     pub fn list(&self) -> Vec<AgentName> {
         self.host.list()
     }

@@ -33,8 +33,12 @@ impl Caller<'_> {
     /// Converts a request into an event with its address. A notice has no `reply` id.
     ///
     /// # Errors
-    /// `AGENT_NOT_FOUND`, or `CIRCULAR_CALL_DETECTED` for a request to this agent or to one that waits for this turn.
+    /// `E_INPUT` for a blank input, `AGENT_NOT_FOUND`, or `CIRCULAR_CALL_DETECTED` for a request to this agent or to
+    /// one that waits for this turn.
     fn agent_call(&self, request: &AgentRequest, reply: Option<String>) -> Result<(Arc<dyn Router>, AgentCall)> {
+        if request.input.as_ref().is_some_and(|input| input.trim().is_empty()) {
+            return Err(AgentEvent::empty_input());
+        }
         let known = self.list();
         let router = self.router.ok_or_else(|| not_found(&request.target, &known))?;
         let target = AgentName::new(&request.target).map_err(|_| not_found(&request.target, &known))?;
@@ -68,6 +72,7 @@ impl Caller<'_> {
 /// Delivers a call and waits for the answer.
 async fn await_answer(router: Arc<dyn Router>, call: AgentCall, timeout: Duration) -> Result<AgentResponse> {
     let target = call.target.clone();
+    let timeout = if timeout.is_zero() { AgentRequest::DEFAULT_TIMEOUT } else { timeout };
     match tokio::time::timeout(timeout, router.request(call)).await {
         Ok(response) => Ok(AgentResponse { target, response: response? }),
         Err(_) => {
@@ -111,7 +116,10 @@ impl AgentsHost for Caller<'_> {
     }
 
     fn list(&self) -> Vec<AgentName> {
-        self.router.map(|router| router.agents()).unwrap_or_default()
+        let mut agents = self.router.map(|router| router.agents()).unwrap_or_default();
+        // Not the caller: a request to itself is a circle.
+        agents.retain(|agent| *agent != self.turn.agent);
+        agents
     }
 }
 

@@ -1,9 +1,11 @@
 //! Extensions that ask other agents, and that log their requests.
 
+use std::time::Duration;
+
 use goondan::agent::AgentRequest;
 use goondan::prelude::*;
 
-use crate::Log;
+use crate::{Log, LogConfig};
 
 /// Sends a request or a notice to the agent of its config, from the kind of middleware of its config.
 pub struct Asking {
@@ -107,5 +109,38 @@ impl Receiving {
         let result = next.run(ctx).await;
         self.log.write("received");
         result
+    }
+}
+
+/// Sends requests that differ from those of [`Asking`] in one way each, and logs what comes of them.
+pub struct AskingOddly {
+    log: Log,
+}
+
+#[goondan::extension(name = "asking-oddly")]
+impl AskingOddly {
+    #[init]
+    fn new(config: LogConfig) -> Self {
+        Self { log: config.log }
+    }
+
+    #[middleware(turn)]
+    async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let agents = ctx.agents();
+        self.log.write(format!("others: {:?}", agents.list()));
+        let answer = agents.request(AgentRequest::new("b").input("question").timeout(Duration::ZERO)).await;
+        self.log.write(answer.map_or_else(|error| error.to_string(), |answer| answer.response));
+        let blank = || AgentRequest::new("b").input(" \n");
+        let refused = [
+            agents.request(blank()).await.unwrap_err(),
+            agents.request_later(blank()).unwrap_err(),
+            agents.send(blank()).await.unwrap_err(),
+        ];
+        for error in refused {
+            self.log.write(format!("{} {}", error.code(), error.message()));
+        }
+        let silent = agents.request(AgentRequest::new("b").metadata("why", "a timer")).await;
+        self.log.write(silent.map_or_else(|error| error.to_string(), |answer| answer.response));
+        next.run(ctx).await
     }
 }

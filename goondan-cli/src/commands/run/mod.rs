@@ -9,7 +9,7 @@ mod watch;
 
 use std::io::{self, IsTerminal};
 
-use goondan::Result;
+use goondan::{Error, ErrorCode, Result};
 
 use crate::args::RunArgs;
 use crate::outcome::Outcome;
@@ -20,6 +20,10 @@ use signals::Signals;
 use watch::FileWatcher;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
+    if args.input.as_ref().is_some_and(|input| input.trim().is_empty()) {
+        return Err(Error::new(ErrorCode::USAGE, "the text of `--input` is empty")
+            .suggest("pass a text, or leave out `--input` to read standard input"));
+    }
     // One conversation needs one thread: its turns run in the task that reads its input.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(converse(args));

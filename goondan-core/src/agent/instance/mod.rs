@@ -114,9 +114,10 @@ impl Instance {
     /// Dropping the future cancels the turn. What it recorded until then is kept, and committed before the next turn.
     ///
     /// # Errors
-    /// The error that failed the turn; its [`turn`](crate::Error::turn) is how far the turn came. `E_STORE_…` when the
-    /// turn could not be stored. The errors of [`Agent::instance`](crate::Agent::instance) when the conversation was
-    /// idle and cannot be opened; the next input tries again.
+    /// `E_INPUT` when the text of the event is blank. The error that failed the turn; its [`turn`](crate::Error::turn)
+    /// is how far the turn came. `E_STORE_…` when the turn could not be stored. The errors of
+    /// [`Agent::instance`](crate::Agent::instance) when the conversation was idle and cannot be opened; the next input
+    /// tries again.
     // F-TURN, D-16
     pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
         self.run_locked(self.inner.slot.lock().await, event.into(), None).await
@@ -209,6 +210,8 @@ impl Instance {
         event: AgentEvent,
         updates: Option<UpdateSender>,
     ) -> Result<TurnResult> {
+        // Before the conversation is opened, so that nothing is written.
+        event.check_input()?;
         let HandleInner { agent, slot, .. } = &*self.inner;
         let mut conversation = self.open(lock).await?;
         let outcome = conversation.run(slot, event, updates).await;
