@@ -4,7 +4,6 @@
 //! Each module uses only those above it in this list.
 //!
 //! - `diagnostic`: mistakes in a bundle, with their places and remedies
-//! - `nearest`: suggestions for misspelt names
 //! - `scan`: from a path to files
 //! - `source`: from a file to text
 //! - `yaml`: from text to trees with places
@@ -21,7 +20,7 @@
 mod diagnostic;
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 
-mod nearest;
+use goondan_core::nearest;
 pub use nearest::nearest;
 
 mod scan;

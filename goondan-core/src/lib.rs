@@ -7,6 +7,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `name`, `error`, `secret`, `log`, `panic`, `outcome` | names and ids, errors, redaction, the logger |
+//! | `nearest` | suggestions for misspelt names |
 //! | `schema` | JSON Schema validation |
 //! | `conversation` | messages, message events, the conversation and its view |
 //! | `event` | input events, bus events and the bus, runtime events |
@@ -29,6 +30,9 @@ pub mod secret;
 
 mod log;
 
+#[cfg(feature = "runtime")]
+#[doc(hidden)]
+pub mod nearest;
 #[cfg(feature = "runtime")]
 pub mod schema;
 

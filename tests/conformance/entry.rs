@@ -1,6 +1,6 @@
 //! ENTRY, LOAD, ERR: how extensions are initialized, and when they are refused.
 
-use conformance_extensions::entry::{Configured, Failing, Late, Quick, Slow};
+use conformance_extensions::entry::{Configured, Declining, Failing, Late, Quick, Slow};
 use goondan::model::ScriptItem;
 use goondan::prelude::*;
 use goondan::{ErrorCode, json};
@@ -107,4 +107,37 @@ async fn registration_ends_with_the_start() {
     let agent = agent([ScriptItem::say("hi")]).with::<Late>(json!({}));
     let error = crate::support::one_turn(agent).await.unwrap_err();
     assert_eq!(error.message(), "registration is over");
+}
+
+#[both_linkages]
+#[covers("ERR-06")]
+async fn a_failing_init_shows_the_code_and_the_remedy_of_its_cause() {
+    for (refuse, code, remedy) in [("error", "NO_DB", "start the database"), ("toolName", "E_TOOL_NAME", "__")] {
+        let agent = agent([]).with::<Declining>(json!({ "refuse": refuse })).build().unwrap();
+        let error = agent.instance("test").await.unwrap_err();
+        assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_INIT, "declining"));
+        assert!(error.suggestion().unwrap().contains(remedy), "{error:?}");
+        let report = error.report().to_string();
+        assert!(report.contains(&format!("caused by: {code}: ")), "{report}");
+        assert_eq!(report.matches("help: ").count(), 1, "{report}");
+    }
+}
+
+#[both_linkages]
+async fn a_tool_whose_input_no_object_can_fit_is_refused_when_it_is_registered() {
+    let agent = agent([]).with::<Declining>(json!({ "refuse": "schema" })).build().unwrap();
+    let error = agent.instance("test").await.unwrap_err();
+    assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::SCHEMA_INVALID, "declining"));
+    assert!(error.message().contains("`declining__echo` is of the type `string`"), "{error:?}");
+}
+
+#[both_linkages]
+async fn an_unknown_or_wrong_member_of_a_config_is_named_with_the_nearest_known_one() {
+    let build = |config| agent([]).with::<Configured>(config).build().unwrap_err();
+    let error = build(json!({ "maxItems": 3, "naems": ["a"] }));
+    assert!(error.message().contains("/naems: unknown member: "), "{error}");
+    assert!(error.message().contains("did you mean `names`?"), "{error}");
+    let none = agent([]).with::<Failing>(json!({ "any": 1 })).build().unwrap_err();
+    assert!(none.message().contains("/any: unknown member: there are none"), "{none}");
+    assert!(build(json!({ "maxItems": "many" })).message().contains(r#"/maxItems: "many" is not"#));
 }

@@ -15,7 +15,7 @@ use crate::extension::{API_VERSION, Extension, ExtensionDescriptor, linked};
 use crate::model::Model;
 use crate::name::{AgentName, ExtensionName};
 use crate::peers::Router;
-use crate::schema::{Schema, summary};
+use crate::schema::{Schema, config_value, summary};
 use crate::store::{MemoryStore, Store};
 use crate::tool::SharedTools;
 
@@ -249,8 +249,8 @@ impl AgentBuilder {
     ///
     /// # Errors
     /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one that
-    /// was built for another version of the contract or requires a missing capability, `E_EXT_CONFIG` for a config that
-    /// violates its schema.
+    /// was built for another version of the contract or requires a missing capability, `E_SCHEMA_INVALID` for a tool or
+    /// a config that no object can fit, `E_EXT_CONFIG` for a config that violates its schema.
     // LOAD-10
     pub fn build(self) -> Result<Agent> {
         let name = AgentName::new(&self.name)?;
@@ -288,10 +288,10 @@ impl RequestedExtension {
         };
         let name = ExtensionName::new(self.name.as_deref().unwrap_or(descriptor.name))?;
         check_compatibility(descriptor, capabilities).map_err(|error| error.at(&name, "load"))?;
-        let schema =
-            Schema::derived(&(descriptor.config_schema)()).map_err(|error| error.at(&name, "config schema"))?;
-        // A missing config is an empty object, so that extensions need none if all members have defaults.
-        let config = if self.config.is_null() { Value::Object(serde_json::Map::new()) } else { self.config };
+        descriptor.check_schemas().map_err(|error| error.at(&name, "load"))?;
+        let written = (descriptor.config_schema)();
+        let schema = Schema::derived(&written).map_err(|error| error.at(&name, "config schema"))?;
+        let config = config_value(&written, self.config);
         let violations = schema.violations(&config);
         if !violations.is_empty() {
             return Err(Error::new(

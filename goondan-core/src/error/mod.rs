@@ -228,6 +228,15 @@ impl fmt::Debug for Error {
     }
 }
 
+/// The text of a cause. That of another [`Error`] has its code, unless the code says nothing.
+// ERR-06
+fn cause_text(cause: &(dyn StdError + 'static)) -> String {
+    match cause.downcast_ref::<StdErr>() {
+        Some(StdErr(error)) if *error.code() != ErrorCode::EXT_RUNTIME => format!("{}: {error}", error.code()),
+        _ => cause.to_string(),
+    }
+}
+
 struct Report<'a>(&'a Error);
 
 impl fmt::Display for Report<'_> {
@@ -236,7 +245,7 @@ impl fmt::Display for Report<'_> {
         write!(f, "{}: {error}", error.code())?;
         let mut cause = error.source();
         while let Some(error) = cause {
-            write!(f, "\n  caused by: {}", mask(&error.to_string()))?;
+            write!(f, "\n  caused by: {}", mask(&cause_text(error)))?;
             cause = error.source();
         }
         if let Some(suggestion) = error.suggestion() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Error, Parts};
+use super::{Error, Parts, cause_text};
 use crate::name::{ExtensionName, TurnId};
 use crate::outcome::{FailedTurn, ToolCallSummary};
 use crate::secret::{mask_cow, mask_text};
@@ -52,9 +52,9 @@ impl Serialize for WireError {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let parts = self.0.parts();
         let mut causes = Vec::new();
-        let mut cause = parts.source.as_deref().map(|source| source as &dyn StdError);
+        let mut cause = parts.source.as_deref().map(|source| source as &(dyn StdError + 'static));
         while let Some(error) = cause {
-            causes.push(error.to_string());
+            causes.push(cause_text(error));
             cause = error.source();
         }
         let turn = parts.turn.clone();

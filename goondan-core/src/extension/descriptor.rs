@@ -9,6 +9,8 @@ use super::ExtensionApi;
 use crate::BoxFuture;
 use crate::error::Result;
 use crate::pipeline::MiddlewareKind;
+#[cfg(feature = "runtime")]
+use crate::schema;
 use crate::tool::Effect;
 
 /// The version of the contract of this build.
@@ -56,6 +58,18 @@ pub struct ExtensionDescriptor {
     pub config_schema: SchemaFn,
     /// Makes the extension for one conversation, and registers what it declares.
     pub register: RegisterFn,
+}
+
+#[cfg(feature = "runtime")]
+impl ExtensionDescriptor {
+    /// Checks that objects can fit the schemas of the config and of the tools that attributes declare.
+    ///
+    /// # Errors
+    /// `E_SCHEMA_INVALID` for the first schema that no object can fit.
+    pub fn check_schemas(&self) -> Result<()> {
+        schema::check_config(&(self.config_schema)())?;
+        self.tools.iter().try_for_each(|tool| schema::check_input(tool.name, &(tool.parameters)()))
+    }
 }
 
 /// A middleware that an attribute declares.

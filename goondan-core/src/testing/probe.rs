@@ -13,7 +13,7 @@ use crate::extension::{API_VERSION, Extension, ExtensionApi, ExtensionDescriptor
 use crate::name::ToolCallId;
 use crate::pipeline::{Middleware, Next, Options, Step, StepContext, StepResult, ToolCallResult};
 
-/// The extension. Its config is the number of the [`ProbeHandle`] that it records for.
+/// The extension. Its config holds the number of the [`ProbeHandle`] that it records for.
 pub(super) struct Probe;
 
 const NAME: &str = "goondan-testing";
@@ -29,13 +29,13 @@ impl Extension for Probe {
         tools: &[],
         subscriptions: &[],
         requires: &[],
-        config_schema: &|| json!({ "type": "integer" }),
+        config_schema: &|| json!({ "type": "object" }),
         register: &|api, config| Box::pin(async move { register(&api, &config) }),
     };
 }
 
 fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
-    let number = config.as_u64().unwrap_or_default();
+    let number = config["number"].as_u64().unwrap_or_default();
     let records = lock(&PROBES).records.get(&number).and_then(Weak::upgrade);
     let records = records.ok_or_else(|| Error::msg("the chat that this extension records for was dropped"))?;
     // The outermost layer, so that it sees the results that the model is sent.
@@ -48,7 +48,7 @@ fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The records of all chats, by number: an extension gets nothing but its config, so the config is the number.
+/// The records of all chats, by number: an extension gets nothing but its config, so the config has the number.
 static PROBES: Mutex<Probes> = Mutex::new(Probes { last: 0, records: BTreeMap::new() });
 
 struct Probes {
@@ -80,7 +80,7 @@ impl ProbeHandle {
     }
 
     pub(super) fn config(&self) -> Value {
-        self.number.into()
+        json!({ "number": self.number })
     }
 
     pub(super) fn records(&self) -> &ProbeRecords {

@@ -7,7 +7,7 @@ use super::{Effect, ToolCatalog, ToolHandler, ToolItem, ToolSource};
 use crate::error::Result;
 use crate::log::LogHost;
 use crate::name::{ExtensionName, ToolName};
-use crate::schema::{Schema, SchemaCache};
+use crate::schema::{Schema, SchemaCache, check_input};
 
 /// All tools of an instance, by name. Filled while the extensions register; each step starts with a copy of its
 /// catalog.
@@ -61,7 +61,7 @@ impl ToolRegistry {
     /// one.
     ///
     /// # Errors
-    /// `E_SCHEMA_INVALID` when the parameters are not a JSON Schema.
+    /// `E_SCHEMA_INVALID` when the parameters are not a JSON Schema, or no object can fit it.
     pub(crate) fn insert(
         &mut self,
         item: Arc<ToolItem>,
@@ -70,7 +70,8 @@ impl ToolRegistry {
         log: Arc<dyn LogHost>,
         shared: &SharedTools,
     ) -> Result<Option<ExtensionName>> {
-        let schema = item.parameters.as_ref().map(|schema| shared.schemas.compile(schema)).transpose()?;
+        let compile = |schema| check_input(item.name.as_str(), schema).and_then(|()| shared.schemas.compile(schema));
+        let schema = item.parameters.as_ref().map(compile).transpose()?;
         let tool = Tool { handler, schema, effect: item.effect, timeout: item.timeout, log, extension };
         let replaced = self.tools.insert(item.name.clone(), tool);
         self.catalog.insert_shared(item);

@@ -91,3 +91,39 @@ impl Late {
         next.run(ctx).await
     }
 }
+
+/// Fails to register in the way that its config names.
+pub struct Declining;
+
+/// The config of [`Declining`].
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct DecliningConfig {
+    refuse: Refusal,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum Refusal {
+    Error,
+    ToolName,
+    Schema,
+}
+
+#[goondan::extension(name = "declining")]
+impl Declining {
+    #[init]
+    fn new(api: ExtensionApi, config: DecliningConfig) -> Result<Self> {
+        match config.refuse {
+            Refusal::Error => Err(Error::new("NO_DB", "the database is missing").suggest("start the database")),
+            Refusal::ToolName => {
+                api.tools().register(goondan::tool::ToolItem::new("no name")?, Answer(json!(1)))?;
+                Ok(Self)
+            }
+            Refusal::Schema => {
+                let item = goondan::tool::ToolItem::new("declining__echo")?.parameters(json!({ "type": "string" }));
+                api.tools().register(item, Answer(json!(1)))?;
+                Ok(Self)
+            }
+        }
+    }
+}

@@ -157,10 +157,17 @@ fn init_error(error: Error, extension: &ExtensionName) -> Error {
     let error = if *error.code() == ErrorCode::EXT_CONFIG {
         error
     } else {
-        Error::new(ErrorCode::EXT_INIT, "the extension could not be initialized").caused_by(error)
+        let failed = Error::new(ErrorCode::EXT_INIT, "the extension could not be initialized");
+        // ERR-06: the remedy of the cause is the remedy.
+        let failed = match error.suggestion() {
+            Some(suggestion) => failed.suggest(suggestion.to_owned()),
+            None => failed,
+        };
+        failed.caused_by(error)
     };
     let error = error.at(extension, "#[init]");
-    tracing::error!(%extension, code = %error.code(), "{}", error.report());
+    // LOAD-09. The caller gets the error too and reports it, so this line is for those who look for details.
+    tracing::debug!(%extension, code = %error.code(), "{}", error.report());
     error
 }
 

@@ -1,22 +1,36 @@
 //! JSON Schema validation: a schema is compiled once and validates many values.
 
+mod object;
+pub use object::{check_config, check_input, config_value};
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::{Value, json};
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
+use object::members;
+use serde_json::{Map, Value, json};
 
 use crate::error::{Error, ErrorCode, Result};
+use crate::nearest::{did_you_mean, nearest, one_of};
 
 /// A compiled JSON Schema.
-pub struct Schema(jsonschema::Validator);
+pub struct Schema {
+    validator: jsonschema::Validator,
+    /// As it was written, for the names of members in messages.
+    written: Value,
+}
 
 /// One way in which a value breaks its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The location in the value, as a JSON pointer; empty for the whole value.
+    /// The location in the value, as a JSON pointer; empty for the whole value. That of an unknown member is the
+    /// member itself.
     pub path: String,
     /// What is wrong at that location.
     pub message: String,
+    /// The member that an unknown one was probably meant to be.
+    pub meant: Option<String>,
     /// The keyword of the schema that the value breaks, such as `type`.
     pub keyword: String,
 }
@@ -27,7 +41,8 @@ impl Schema {
     /// # Errors
     /// `E_SCHEMA_INVALID` when it is not a JSON Schema.
     pub fn compile(schema: &Value) -> Result<Self> {
-        jsonschema::validator_for(schema).map(Self).map_err(|error| invalid(&error))
+        let validator = jsonschema::validator_for(schema).map_err(|error| invalid(&error))?;
+        Ok(Self { validator, written: schema.clone() })
     }
 
     /// Compiles a schema that was derived from a type and is therefore known to be valid: it is not checked against the
@@ -43,17 +58,56 @@ impl Schema {
         let registry = jsonschema::Registry::new().add(URI, schema).and_then(|registry| registry.prepare());
         let registry = registry.map_err(|error| invalid(&error))?;
         let options = jsonschema::options().with_draft(jsonschema::Draft::Draft4).with_registry(&registry);
-        options.build(&root).map(Self).map_err(|error| invalid(&error))
+        let validator = options.build(&root).map_err(|error| invalid(&error))?;
+        Ok(Self { validator, written: schema.clone() })
     }
 
     /// Returns all violations in `value`, in document order.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
-        let violation = |error: jsonschema::ValidationError<'_>| Violation {
-            path: error.instance_path().to_string(),
-            message: error.to_string(),
-            keyword: error.kind().keyword().to_owned(),
+        self.validator.iter_errors(value).flat_map(|error| self.violations_of(&error, value)).collect()
+    }
+
+    /// Returns one violation for each unknown member, and one for any other error.
+    fn violations_of(&self, error: &ValidationError<'_>, value: &Value) -> Vec<Violation> {
+        let (path, keyword) = (error.instance_path().to_string(), error.kind().keyword().to_owned());
+        let unknown: Vec<&str> = match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                unexpected.iter().map(String::as_str).collect()
+            }
+            // Of an object that has no members at all.
+            ValidationErrorKind::FalseSchema if error.schema_path().as_str().ends_with("/additionalProperties") => {
+                let members = value.pointer(&path).and_then(Value::as_object);
+                members.into_iter().flat_map(Map::keys).map(String::as_str).collect()
+            }
+            _ => return vec![Violation { path, message: error.to_string(), meant: None, keyword }],
         };
-        self.0.iter_errors(value).map(violation).collect()
+        let known = members(&self.written, &keys(&path));
+        let unknown = unknown.into_iter().map(|name| {
+            let meant = nearest(name, known.iter().copied());
+            let message = match known.is_empty() {
+                true => "unknown member: there are none".to_owned(),
+                false => {
+                    format!("unknown member: expected {}{}", one_of(known.iter().copied()), did_you_mean(meant))
+                }
+            };
+            let path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
+            let (keyword, meant) = ("additionalProperties".to_owned(), meant.map(str::to_owned));
+            Violation { path, message, meant, keyword }
+        });
+        unknown.collect()
+    }
+}
+
+/// Returns the keys and indexes of a JSON pointer.
+fn keys(pointer: &str) -> Vec<String> {
+    pointer.split('/').skip(1).map(|key| key.replace("~1", "/").replace("~0", "~")).collect()
+}
+
+impl Violation {
+    /// Returns the keys and indexes that lead to the location in the value.
+    pub fn keys(&self) -> Vec<String> {
+        keys(&self.path)
     }
 }
 

@@ -31,12 +31,12 @@ fn distance(a: &[char], b: &[char]) -> usize {
 }
 
 /// A guess as the end of a message: ``; did you mean `a`?``; nothing if there is no guess.
-pub(crate) fn did_you_mean(guess: Option<&str>) -> String {
+pub fn did_you_mean(guess: Option<&str>) -> String {
     guess.map_or_else(String::new, |guess| format!("; did you mean `{guess}`?"))
 }
 
 /// `` `a`, `b` or `c` ``; `nothing` for an empty list.
-pub(crate) fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+pub fn one_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match (quoted.pop(), quoted.is_empty()) {
         (None, _) => "nothing".to_owned(),
