@@ -6,7 +6,7 @@
 //! to a mapped file, as `cp` does, changes or crashes the program that runs it.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process;
@@ -21,24 +21,6 @@ pub(super) fn create(file: &Path) -> io::Result<PathBuf> {
     let copy = directory()?.join(format!("{}-{name}", NEXT.fetch_add(1, Ordering::Relaxed)));
     fs::copy(file, &copy)?;
     Ok(copy)
-}
-
-/// Returns whether two files have the same content.
-pub(super) fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
-    let (mut one, mut other) = (File::open(one)?, File::open(other)?);
-    if one.metadata()?.len() != other.metadata()?.len() {
-        return Ok(false);
-    }
-    let (mut left, mut right) = (Vec::new(), Vec::new());
-    loop {
-        for (file, part) in [(&mut one, &mut left), (&mut other, &mut right)] {
-            part.clear();
-            file.by_ref().take(1 << 18).read_to_end(part)?;
-        }
-        if left != right || left.is_empty() {
-            return Ok(left == right);
-        }
-    }
 }
 
 /// The directory of this process.

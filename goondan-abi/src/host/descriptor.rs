@@ -8,7 +8,7 @@ use goondan_core::{
     SchemaFn, ToolDescriptor,
 };
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
 use super::extension::HostExtension;
@@ -24,6 +24,8 @@ use crate::table::{PluginTable, Text};
 pub(super) struct ExtensionDescription {
     pub(super) package: String,
     pub(super) name: String,
+    /// `null` or absent if the extension takes any config.
+    #[serde(default)]
     config_schema: Value,
     tools: Vec<ToolDescription>,
 }
@@ -103,7 +105,7 @@ pub(super) fn descriptor(
         tools,
         subscriptions: leaked_list(record.subscriptions.iter().map(|pattern| leaked_text(pattern))),
         requires: leaked_list(record.requires.iter().map(|capability| leaked_text(capability))),
-        config_schema: schema(config_schema),
+        config_schema: schema(if config_schema.is_null() { Value::Object(Map::new()) } else { config_schema }),
         register: leaked(move |api, config| register(plugin, number, api, &config)),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use goondan_core::{Error, ErrorCode, Result};
@@ -10,20 +10,23 @@ use sha2::{Digest, Sha256};
 
 /// Returns the SHA-256 digest of a file in lower-case hexadecimal digits.
 pub(super) fn of_file(path: &Path) -> Result<String> {
-    let failed = |error: std::io::Error| {
+    let failed = |error: io::Error| {
         Error::new(ErrorCode::EXT_LOAD, format!("`{}` cannot be read: {error}", path.display()))
             .suggest("check the permissions of the file")
             .caused_by(error)
     };
-    let mut file = File::open(path).map_err(failed)?;
+    File::open(path).and_then(of).map(|digest| hexadecimal(&digest)).map_err(failed)
+}
+
+/// Returns the SHA-256 digest of everything that `source` has left.
+pub(super) fn of(mut source: impl Read) -> io::Result<[u8; 32]> {
     let (mut digest, mut part) = (Sha256::new(), vec![0; 1 << 16]);
     loop {
-        match file.read(&mut part).map_err(failed)? {
-            0 => break,
+        match source.read(&mut part)? {
+            0 => return Ok(digest.finalize().into()),
             read => digest.update(&part[..read]),
         }
     }
-    Ok(hexadecimal(&digest.finalize()))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

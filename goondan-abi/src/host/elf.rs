@@ -42,9 +42,8 @@ fn foreign(path: &Path, built_for: &str) -> Error {
         .suggest("build the library for the target that the program was built for")
 }
 
-/// Reads the file at `path`.
-pub(super) fn read(path: &Path) -> Result<Contents> {
-    let mut file = open(path)?;
+/// Reads `file`, which was opened at `path`.
+pub(super) fn read(path: &Path, mut file: File) -> Result<Contents> {
     check_identity(path, &mut file)?;
     let cache = ReadCache::new(file);
     let library = ElfFile64::<Endianness, _>::parse(&cache).map_err(|error| damaged(path, &error.to_string()))?;
@@ -56,7 +55,7 @@ pub(super) fn read(path: &Path) -> Result<Contents> {
 type Elf<'a> = ElfFile64<'a, Endianness, &'a ReadCache<File>>;
 
 /// Opens an ordinary file. Opening a pipe would block, and a directory cannot be read.
-fn open(path: &Path) -> Result<File> {
+pub(super) fn open(path: &Path) -> Result<File> {
     let unreadable = |error: std::io::Error| {
         let suggestion = match error.kind() {
             std::io::ErrorKind::NotFound => "check the path; `cargo build` writes libraries into `target/`",
@@ -78,7 +77,7 @@ fn open(path: &Path) -> Result<File> {
 /// Checks the first bytes of the file.
 fn check_identity(path: &Path, file: &mut File) -> Result<()> {
     let mut start = Vec::new();
-    let read = file.by_ref().take(6).read_to_end(&mut start).and_then(|_| file.rewind());
+    let read = file.rewind().and_then(|()| file.by_ref().take(6).read_to_end(&mut start)).and_then(|_| file.rewind());
     read.map_err(|error| refused(path, format!("cannot be read: {error}")).caused_by(error))?;
     if !start.starts_with(&elf::ELFMAG) {
         let suggestion =
@@ -151,8 +150,9 @@ fn declaration(path: &Path, library: &Elf<'_>) -> Result<Vec<u8>> {
     let holds = |section: &object::read::elf::ElfSection64<'_, '_, Endianness, &ReadCache<File>>| {
         section.address() <= address && address < section.address().saturating_add(section.size())
     };
-    let section = library.sections().find(|section| section.address() != 0 && holds(section));
-    let data = section.and_then(|section| section.data_range(address, size).ok().flatten());
+    // Sections of thread-local variables have no bytes in the file, and overlap others in memory.
+    let mut sections = library.sections().filter(|section| section.address() != 0 && holds(section));
+    let data = sections.find_map(|section| section.data_range(address, size).ok().flatten());
     data.map(<[u8]>::to_vec).ok_or_else(|| damaged(path, "its declaration is in none of its sections"))
 }
 

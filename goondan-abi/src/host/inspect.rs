@@ -18,15 +18,18 @@ impl Library {
     /// Reads the library at `path`, and checks whether this program could load it. No code of the file runs.
     ///
     /// # Errors
-    /// `E_EXT_LOAD` if the file is no library of goondan, is damaged, or cannot be read; `E_EXT_COMPAT`, with both
-    /// versions and the remedy, if it was built for another version or another kind of machine.
+    /// `E_EXT_LOAD` if the file is no library of goondan, is damaged, or cannot be read, or if it was packed and has
+    /// another digest than then; `E_EXT_COMPAT`, with both versions and the remedy, if it was built for another version
+    /// or another kind of machine.
     pub fn inspect(path: impl AsRef<Path>) -> Result<Inspected> {
         let path = path.as_ref();
-        let contents = elf::read(path)?;
+        let mut file = elf::open(path)?;
+        // First, because everything else would only find consequences of the damage.
+        let schemas = schemas::read(path, &mut file)?;
+        let contents = elf::read(path, file)?;
         let declared = Declared::parse(path, &contents.declaration)?;
         declared.check(path)?;
         let (own, linked_in) = own_package(path, record::parse(path, &contents.records)?)?;
-        let schemas = schemas::read(path)?;
         let (path, bytes, digest) = (path.to_owned(), contents.declaration, OnceLock::new());
         Ok(Inspected { path, bytes, declared, own, linked_in, schemas, digest })
     }
@@ -78,13 +81,24 @@ impl Inspected {
     /// # Errors
     /// `E_EXT_LOAD` if there are several extensions, and none has that name.
     pub fn extension(&self, name: &str) -> Result<&ExtensionRecord> {
-        if let [only] = self.own.as_slice() {
-            return Ok(only);
+        match self.own.as_slice() {
+            [only] => Ok(only),
+            _ => self.named_extension(name),
         }
+    }
+
+    /// Returns the extension that has this name in the library.
+    ///
+    /// # Errors
+    /// `E_EXT_LOAD` if there is none.
+    pub fn named_extension(&self, name: &str) -> Result<&ExtensionRecord> {
         self.own.iter().find(|record| record.name == name).ok_or_else(|| {
             let names: Vec<_> = self.own.iter().map(|record| record.name.as_str()).collect();
-            let message =
-                format!("`{}` holds {} extensions, and none is called `{name}`", self.path.display(), names.len());
+            let count = match names.len() {
+                1 => "one extension, which is not".to_owned(),
+                several => format!("{several} extensions, and none is"),
+            };
+            let message = format!("`{}` holds {count} called `{name}`", self.path.display());
             Error::new(ErrorCode::EXT_LOAD, message).suggest(format!("choose by name one of: {}", names.join(", ")))
         })
     }
@@ -94,9 +108,9 @@ impl Inspected {
         self.schemas.as_deref()
     }
 
-    /// Packs `schemas` into the file. Schemas that were packed before are replaced. The file still loads, because
-    /// bytes after the end of a library are not mapped. It is replaced atomically, so a program that has loaded it
-    /// keeps the old one.
+    /// Packs `schemas` and the digest of the library into the file. What was packed before is replaced. The file still
+    /// loads, because bytes after the end of a library are not mapped; from now on it is refused if a byte of it
+    /// changes. It is replaced atomically, so a program that has loaded it keeps the old one.
     ///
     /// # Errors
     /// `E_EXT_LOAD` if an extension of this library has no schemas in `schemas`; `E_IO` if the file cannot be
@@ -124,8 +138,12 @@ impl Inspected {
     /// Returns whether `copy` is a copy of the file that was inspected.
     pub(super) fn is_copied_to(&self, copy: &Path) -> bool {
         let same_digest = || self.digest.get().is_none_or(|digest| digest::of_file(copy).is_ok_and(|of| of == *digest));
-        let copied = Library::inspect(copy);
-        copied.is_ok_and(|copied| copied.bytes == self.bytes && copied.own == self.own) && same_digest()
+        Library::inspect(copy).is_ok_and(|copied| copied.is_same(self)) && same_digest()
+    }
+
+    /// Returns whether `other` declares the same.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        other.bytes == self.bytes && other.own == self.own
     }
 
     /// Returns the extensions of other crates that are linked into the library. It does not offer them.

@@ -1,5 +1,6 @@
 //! Loads an inspected library, whose extensions an agent can then use like linked ones.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,8 +33,8 @@ impl Inspected {
     /// the same library: the extensions of the first one are returned.
     ///
     /// # Errors
-    /// `E_EXT_LOAD` if the system cannot load the library, if it is not the file that was inspected, or if it breaks
-    /// the contract.
+    /// `E_EXT_LOAD` if the system cannot load the library, if it is not the file that was inspected, if it returns an
+    /// error, or if it breaks the contract; `E_SCHEMA_INVALID` if no object can fit the schema of a tool or a config.
     pub fn load(self) -> Result<Loaded> {
         self.load_with(&HOST)
     }
@@ -41,22 +42,19 @@ impl Inspected {
     /// Like [`Inspected::load`], with another host table, for the tests of the contract.
     #[doc(hidden)]
     pub fn load_with(self, host: &'static HostTable) -> Result<Loaded> {
+        let id = (std::ptr::from_ref(host).addr(), self.sha256()?);
         // Held while the library is loaded, so that a concurrent caller gets the same library.
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = loaded.iter().find(|entry| std::ptr::eq(entry.host, host) && self.is_copied_from(&entry.copy));
-        if let Some(same) = same {
-            return Ok(Loaded { path: self.path.into(), extensions: same.extensions });
+        if let Some(known) = loaded.get(&id)
+            && known.inspected.is_same(&self)
+        {
+            return Ok(Loaded { path: self.path.into(), extensions: known.extensions });
         }
         let copy = self.copy()?;
         let extensions = leaked_list(self.start(&copy, host)?);
-        loaded.push(LoadedCopy { copy, host, extensions });
-        Ok(Loaded { path: self.path.into(), extensions })
-    }
-
-    /// Returns whether the file has the same content as `copy`, which was loaded.
-    fn is_copied_from(&self, copy: &Path) -> bool {
-        // If the files cannot be compared, loading reports why, or succeeds.
-        copy::is_same(&self.path, copy).unwrap_or(false) && self.is_copied_to(copy)
+        let path = self.path.as_path().into();
+        loaded.insert(id, LoadedLibrary { inspected: self, extensions });
+        Ok(Loaded { path, extensions })
     }
 
     /// Copies the file, and makes sure that the copy is the file that was inspected.
@@ -83,18 +81,22 @@ impl Inspected {
         let mut plugin = std::ptr::null();
         // SAFETY: `Declared::check` accepted the version of the ABI, so `entry` has this signature. The host table is
         // static, and both outputs are writable.
-        ask(|error| unsafe { (declaration.entry)(host, &raw mut plugin, error) })?;
+        let entered = ask(|error| unsafe { (declaration.entry)(host, &raw mut plugin, error) });
+        entered.map_err(|error| self.failed_itself("could not start", &error))?;
         if plugin.is_null() {
             return Err(failed("gave no table".to_owned()));
         }
         // SAFETY: The contract requires the library to write a table that is valid as long as the process runs.
         let plugin: &'static PluginTable = unsafe { &*plugin };
         let mut extensions = Vec::new();
-        for (number, description) in describe(plugin)?.into_iter().enumerate() {
+        let described = describe(plugin).map_err(|error| self.failed_itself("could not describe itself", &error))?;
+        for (number, description) in described.into_iter().enumerate() {
             let own = self.extensions().iter();
             let mut own = own.filter(|record| record.name == description.name && record.package == description.package);
             if let Some(record) = own.next() {
-                extensions.push(descriptor(record, description, plugin, number));
+                let descriptor = descriptor(record, description, plugin, number);
+                descriptor.check_schemas().map_err(|error| self.unfit(descriptor.name, &error))?;
+                extensions.push(descriptor);
             }
         }
         if let Some(lost) = self.extensions().iter().find(|record| extensions.iter().all(|e| e.name != record.name)) {
@@ -102,18 +104,30 @@ impl Inspected {
         }
         Ok(extensions)
     }
+
+    /// The error for an error that the code of the library returned.
+    fn failed_itself(&self, what: &str, error: &Error) -> Error {
+        let message = format!("`{}` {what}: {}: {}", self.path.display(), error.code(), error.message());
+        let remedy = error.suggestion().unwrap_or("correct the library, or use another build of it");
+        Error::new(ErrorCode::EXT_LOAD, message).suggest(remedy.to_owned())
+    }
+
+    /// The error for an extension with a schema that no object can fit.
+    fn unfit(&self, extension: &str, error: &Error) -> Error {
+        let message = format!("the extension `{extension}` in `{}`: {}", self.path.display(), error.message());
+        Error::new(error.code().clone(), message).suggest(error.suggestion().unwrap_or_default().to_owned())
+    }
 }
 
 /// A library that was loaded, to be found again by its content.
-struct LoadedCopy {
-    copy: PathBuf,
-    host: &'static HostTable,
+struct LoadedLibrary {
+    inspected: Inspected,
     extensions: &'static [&'static ExtensionDescriptor],
 }
 
-/// All libraries of this process. The same content returns the same descriptors, by which a reload recognizes
-/// extensions that did not change.
-static LOADED: Mutex<Vec<LoadedCopy>> = Mutex::new(Vec::new());
+/// All libraries of this process, by the address of their host table and the digest of their file. The same content
+/// returns the same descriptors, by which a reload recognizes extensions that did not change.
+static LOADED: Mutex<BTreeMap<(usize, String), LoadedLibrary>> = Mutex::new(BTreeMap::new());
 
 /// Returns the table that libraries receive, for the tests of the contract.
 #[doc(hidden)]
@@ -124,9 +138,11 @@ pub fn host_table() -> &'static HostTable {
 /// Maps a copy of the inspected file, without ever unmapping it, and returns its declaration.
 fn open(inspected: &Inspected, copy: &Path) -> Result<&'static Declaration> {
     let failed = |error: libloading::Error| {
-        Error::new(ErrorCode::EXT_LOAD, format!("`{}` cannot be loaded: {error}", inspected.path.display())).suggest(
-            "the message of the system above names what is missing, often another library; one in the directory of \
-             this one is not found there, because libraries are loaded from copies",
+        // The message of the system is the source; the error itself only names the function.
+        let reason = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        Error::new(ErrorCode::EXT_LOAD, format!("`{}` cannot be loaded: {reason}", inspected.path.display())).suggest(
+            "the message of the system names what is missing, often another library; one in the directory of this one \
+             is not found there, because libraries are loaded from copies",
         )
     };
     // SAFETY: Loading runs the initializers of the library; the user who names a library trusts its code, as

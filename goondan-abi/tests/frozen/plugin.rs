@@ -1,6 +1,8 @@
 //! Owns a library that knows nothing of goondan but the frozen tables: one extension with a step middleware and a tool.
 //! With `--cfg grown` its table has one more entry than version 1; with `--cfg exits` loading it ends the process, with
-//! `crashes` it aborts, with `hangs` it does not return, and with `talks` it writes to standard output.
+//! `crashes` it aborts, with `hangs` it does not return, and with `talks` it writes to standard output. With `refuses`,
+//! `entry` returns an error, and with `mute` `describe` does; with `unresolved` the system cannot load it; with
+//! `scalar_input` and `scalar_config` a schema takes no object.
 #![allow(unsafe_op_in_unsafe_fn)]
 
 #[path = "v1.rs"]
@@ -18,8 +20,20 @@ const RECORD: &str = concat!(
     r#""subscriptions":[],"requires":[]}"#,
 );
 const TOOL_ITEM: &str = r#"{"name":"frozen__echo","description":"Says it again.","effect":"read"}"#;
-const DESCRIBED: &str = r#"{"package":"frozen","name":"frozen","configSchema":{"type":"object"},
-    "tools":[{"name":"frozen__echo","parameters":{"type":"object"}}]}"#;
+const DESCRIBED: &str = if cfg!(scalar_input) {
+    r#"{"package":"frozen","name":"frozen","tools":[{"name":"frozen__echo","parameters":{"type":"string"}}]}"#
+} else if cfg!(scalar_config) {
+    r#"{"package":"frozen","name":"frozen","configSchema":{"type":"integer"},"tools":[]}"#
+} else {
+    r#"{"package":"frozen","name":"frozen","configSchema":{"type":"object"},
+    "tools":[{"name":"frozen__echo","parameters":{"type":"object"}}]}"#
+};
+const REFUSAL: &str = r#"{"code":"E_NO_LICENSE","message":"the license is missing","suggestion":"buy one"}"#;
+
+#[cfg(unresolved)]
+unsafe extern "C" {
+    fn goondan_nobody_defines_this();
+}
 
 #[used]
 #[unsafe(link_section = ".goondan")]
@@ -116,7 +130,13 @@ fn fixed(text: &'static str) -> Buffer {
     Buffer { data: text.as_ptr().cast_mut().cast(), len: text.len(), extra: 0, free: None }
 }
 
-unsafe extern "C" fn entry(table: *const HostTable, plugin: *mut *const PluginTable, _: *mut Buffer) -> i32 {
+unsafe extern "C" fn entry(table: *const HostTable, plugin: *mut *const PluginTable, error: *mut Buffer) -> i32 {
+    #[cfg(unresolved)]
+    goondan_nobody_defines_this();
+    if cfg!(refuses) {
+        error.write(fixed(REFUSAL));
+        return FAILED;
+    }
     HOST.get_or_init(|| &*table);
     plugin.write(&raw const TABLE.v1);
     OK
@@ -127,6 +147,10 @@ unsafe extern "C" fn extension_count() -> usize {
 }
 
 unsafe extern "C" fn describe(_: usize, output: *mut Buffer) -> i32 {
+    if cfg!(mute) {
+        output.write(fixed(REFUSAL));
+        return FAILED;
+    }
     output.write(fixed(DESCRIBED));
     OK
 }

@@ -5,9 +5,11 @@
 mod authoring;
 mod builds;
 mod c;
+mod damaged;
 mod failures;
 mod frozen;
 mod inspect;
+mod refused;
 mod reload;
 mod rough;
 mod runtime;
