@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use goondan_core::schema::{Schema, config_value};
 use goondan_core::{
     Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, Reloaded, Result,
-    ScriptedModel, Store,
+    ScriptedModel, Store, linked,
 };
 
 use crate::bundle::Bundle;
+use crate::check::describe;
 use crate::diagnostic::Diagnostics;
 use crate::libraries::{Libraries, LibraryEntry};
-use crate::resource::{AgentResource, Entry, ModelResource, Provider};
+use crate::resource::{AgentResource, Entry, ExtensionRef, ModelResource, Provider};
 
 /// The agents of a bundle, made by [`Bundle::build`]. They share a store, and can send requests to one another.
 pub struct Agents {
@@ -120,8 +122,8 @@ impl Bundle {
     ) -> Result<BTreeMap<AgentName, Agent>> {
         let mut agents = BTreeMap::new();
         for resource in self.agents() {
-            let agent =
-                self.builder_of(resource, libraries)?.store(Arc::clone(store)).router(router.clone()).build()?;
+            let builder = self.builder_of(resource, libraries)?.store(Arc::clone(store)).router(router.clone());
+            let agent = builder.build().map_err(|error| placed(error, resource, libraries))?;
             agents.insert(resource.name.clone(), agent);
         }
         Ok(agents)
@@ -171,6 +173,30 @@ fn load(library: &LibraryEntry, libraries: Option<&dyn Libraries>) -> Result<&'s
             None => placed,
         }
     })
+}
+
+/// Adds the place to an error about the config of an extension: the schema of a library, and the values from the
+/// environment, are not known before.
+fn placed(error: Error, agent: &AgentResource, libraries: Option<&dyn Libraries>) -> Error {
+    let named = |used: &&ExtensionRef| error.extension() == Some(&used.target.name);
+    let used = agent.extensions.iter().find(named).filter(|_| *error.code() == ErrorCode::EXT_CONFIG);
+    used.and_then(|used| config_errors(used, libraries)).map_or(error, Diagnostics::into_error)
+}
+
+/// The violations of the schema of an extension by the config of its use.
+fn config_errors(used: &ExtensionRef, libraries: Option<&dyn Libraries>) -> Option<Diagnostics> {
+    let descriptor = match &used.target.entry {
+        Entry::Linked(entry) => linked().into_iter().find(|descriptor| descriptor.name == entry)?,
+        Entry::Library(library) => load(library, libraries).ok()?,
+    };
+    let written = (descriptor.config_schema)();
+    let config = config_value(&written, used.fetch_config().ok()?);
+    let errors = Schema::derived(&written).ok()?.violations(&config).into_iter().map(|violation| {
+        let (message, remedy) = describe(&violation, &used.target);
+        let keys = violation.keys();
+        used.places_of(&keys).error(&keys, message, remedy)
+    });
+    Diagnostics::new(errors.collect())
 }
 
 /// Each call returns a new model, so that every agent plays the script from its beginning.

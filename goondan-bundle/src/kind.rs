@@ -23,6 +23,10 @@ impl Kind {
         }
     }
 
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        Self::ALL.into_iter().map(Self::as_str)
+    }
+
     pub(crate) fn with_article(self) -> String {
         let article = if matches!(self, Self::Agent | Self::Extension) { "an" } else { "a" };
         format!("{article} {self}")

@@ -1,6 +1,6 @@
 //! The extensions that are linked into a program, as far as a bundle is checked against them.
 
-use goondan_core::{ExtensionDescriptor, MiddlewareDescriptor, linked};
+use goondan_core::{ExtensionDescriptor, MiddlewareDescriptor, ToolDescriptor, linked};
 use serde_json::Value;
 
 /// An extension of the program, as far as a bundle is checked against it.
@@ -12,6 +12,8 @@ pub struct KnownExtension<'a> {
     pub config_schema: Value,
     /// The middlewares that it declares.
     pub middlewares: &'a [MiddlewareDescriptor],
+    /// The tools that it declares.
+    pub tools: &'a [ToolDescriptor],
 }
 
 impl KnownExtension<'static> {
@@ -23,7 +25,7 @@ impl KnownExtension<'static> {
 
 impl From<&'static ExtensionDescriptor> for KnownExtension<'static> {
     fn from(descriptor: &'static ExtensionDescriptor) -> Self {
-        let ExtensionDescriptor { name, config_schema, middlewares, .. } = descriptor;
-        Self { name, config_schema: config_schema(), middlewares }
+        let ExtensionDescriptor { name, config_schema, middlewares, tools, .. } = descriptor;
+        Self { name, config_schema: config_schema(), middlewares, tools }
     }
 }

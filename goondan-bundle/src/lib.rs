@@ -36,7 +36,7 @@ mod known;
 pub use known::KnownExtension;
 
 mod libraries;
-pub use libraries::{Declared, Libraries, LibraryEntry};
+pub use libraries::{Declared, DeclaredTool, Libraries, LibraryEntry};
 
 mod kind;
 

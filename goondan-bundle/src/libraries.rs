@@ -2,15 +2,18 @@
 
 use std::path::PathBuf;
 
-use goondan_core::{ExtensionDescriptor, ExtensionName, LayerInfo, Result};
+use goondan_core::{ExtensionDescriptor, ExtensionName, LayerInfo, Result, ToolDescriptor};
 use serde_json::Value;
 
 /// An extension in a library, as a bundle names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LibraryEntry {
-    /// The name of the extension in the bundle. In a file with several extensions, it selects one.
+    /// The name of the extension in the bundle. In a file with several extensions, it selects one, unless `extension`
+    /// does.
     pub name: ExtensionName,
+    /// The name of the extension in the library, if the entry has one: `./plugins/weather#forecast`.
+    pub extension: Option<ExtensionName>,
     /// The path as it is written in the bundle.
     pub written: String,
     /// The file, which exists: the path joined to the root of the bundle, with the prefix and the ending that libraries
@@ -45,4 +48,24 @@ pub struct Declared {
     pub config_schema: Option<Value>,
     /// The layers of its `#[middleware]` attributes, under the extension's name in the bundle.
     pub layers: Vec<LayerInfo>,
+    /// The tools of its `#[tool]` attributes.
+    pub tools: Vec<DeclaredTool>,
+}
+
+/// A tool that an extension declares.
+#[derive(Clone, Debug, Default)]
+pub struct DeclaredTool {
+    /// The full name.
+    pub name: String,
+    /// What the tool does, for the model.
+    pub description: String,
+    /// The JSON Schema of its arguments; `None` if the library does not contain it.
+    pub parameters: Option<Value>,
+}
+
+impl From<&ToolDescriptor> for DeclaredTool {
+    fn from(tool: &ToolDescriptor) -> Self {
+        let parameters = Some((tool.parameters)());
+        Self { name: tool.name.to_owned(), description: tool.description.to_owned(), parameters }
+    }
 }

@@ -1,9 +1,9 @@
 //! Inspects and loads the libraries of bundles with `goondan-abi`.
 
-use goondan_abi::{Inspected, Library, MiddlewareRecord};
+use goondan_abi::{ExtensionRecord, ExtensionSchemas, Inspected, Library, MiddlewareRecord};
 use goondan_core::{Error, ErrorCode, ExtensionDescriptor, ExtensionName, LayerInfo, Options, Result};
 
-use crate::libraries::{Declared, Libraries, LibraryEntry};
+use crate::libraries::{Declared, DeclaredTool, Libraries, LibraryEntry};
 
 /// Loads the libraries that a bundle names. Their code runs with all rights of the program, so load only libraries that
 /// you trust.
@@ -50,25 +50,60 @@ impl Plugins {
                     .suggest("put the right file there; or if this one is right, write its digest as `spec.sha256`"));
             }
         }
-        inspected.extension(library.name.as_str())?;
+        library.record(&inspected)?;
         Ok(inspected)
+    }
+}
+
+impl LibraryEntry {
+    /// Returns the extension of the library that the entry means: the one after the `#`, or else the only one, or the
+    /// one with the name in the bundle.
+    ///
+    /// # Errors
+    /// `E_EXT_LOAD` if the library has no such extension; the message lists those that it has.
+    pub fn record<'a>(&self, inspected: &'a Inspected) -> Result<&'a ExtensionRecord> {
+        match &self.extension {
+            Some(extension) => inspected.named_extension(extension.as_str()),
+            None => inspected.extension(self.name.as_str()),
+        }
     }
 }
 
 impl Libraries for Plugins {
     fn declared(&self, library: &LibraryEntry) -> Result<Declared> {
         let inspected = self.inspect(library)?;
-        let record = inspected.extension(library.name.as_str())?;
-        let mut schemas = inspected.schemas().unwrap_or_default().iter();
-        let config_schema = schemas.find(|schemas| schemas.name == record.name).map(|schemas| schemas.config.clone());
+        let record = library.record(&inspected)?;
+        let schemas = inspected.schemas().unwrap_or_default().iter().find(|schemas| schemas.name == record.name);
         let layers = record.middlewares.iter().map(|declared| layer(&library.name, declared)).collect();
-        Ok(Declared { config_schema, layers })
+        let tools = record.tools.iter().map(|tool| DeclaredTool {
+            name: tool.name.clone(),
+            description: tool.description.clone(),
+            parameters: None,
+        });
+        let declared = Declared { config_schema: None, layers, tools: tools.collect() };
+        Ok(match schemas {
+            Some(schemas) => declared.with_schemas(schemas),
+            None => declared,
+        })
     }
 
     fn load(&self, library: &LibraryEntry) -> Result<&'static ExtensionDescriptor> {
         let inspected = self.inspect(library)?;
-        let name = inspected.extension(library.name.as_str())?.name.clone();
+        let name = library.record(&inspected)?.name.clone();
         inspected.load()?.extension(Some(&name))
+    }
+}
+
+impl Declared {
+    /// Adds the schemas that the library computed.
+    #[must_use]
+    pub fn with_schemas(mut self, schemas: &ExtensionSchemas) -> Self {
+        self.config_schema = Some(schemas.config.clone());
+        for tool in &mut self.tools {
+            let found = schemas.tools.iter().find(|schema| schema.name == tool.name);
+            tool.parameters = found.map(|schema| schema.parameters.clone());
+        }
+        self
     }
 }
 

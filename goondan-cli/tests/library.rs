@@ -307,3 +307,86 @@ fn schema_and_list_run_no_library_without_describe() {
     assert_eq!(described.status.code(), Some(2));
     assert!(stderr(&described).contains("exit status: 3"), "{}", stderr(&described));
 }
+
+#[test]
+fn an_entry_selects_one_of_several_extensions_and_the_bundle_names_it() {
+    let dir = bundle("quiet", "entry: './plugins/it#noop'", fixture());
+    let output = goondan(dir.path(), &["run", "--input", "hi", "--state-root", "state"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
+    let list = goondan(dir.path(), &["plugin", "list", "."]);
+    assert!(stdout(&list).contains("  entry       ./plugins/it#noop, called quiet\n"), "{}", stdout(&list));
+    for (library, wrong) in [(fixture(), "nope"), (message_window(), "window")] {
+        let dir = bundle("quiet", &format!("entry: './plugins/it#{wrong}'"), library);
+        let output = goondan(dir.path(), &["check"]);
+        assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+        for part in ["goondan.yaml:9:16: ", "E_EXT_LOAD", &format!("called `{wrong}`"), "choose by name one of: "] {
+            assert!(stdout(&output).contains(part), "{part} in {}", stdout(&output));
+        }
+    }
+}
+
+#[test]
+fn a_config_error_of_a_run_has_the_place_that_check_reports() {
+    let dir = bundle("message-window", "entry: ./plugins/it, config: { maxMessages: 0 }", message_window());
+    let run = goondan(dir.path(), &["run", "--input", "hi", "--state-root", "state"]);
+    let check = goondan(dir.path(), &["check", "--describe"]);
+    for said in [stderr(&run), stdout(&check)] {
+        for part in ["goondan.yaml:9:53: ", "E_EXT_CONFIG", "`maxMessages`: 0 is less than the minimum"] {
+            assert!(said.contains(part), "{part} in {said}");
+        }
+    }
+    assert_eq!((run.status.code(), check.status.code()), (Some(2), Some(2)));
+}
+
+#[test]
+#[covers("ERR-06")]
+fn an_extension_that_cannot_be_initialized_is_reported_once_with_its_cause() {
+    let dir = bundle("modes", "entry: ./plugins/it, config: { mode: fail-in-init }", fixture());
+    let output = goondan(dir.path(), &["run", "--input", "hi", "--state-root", "state"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stderr(&output).matches("E_EXT_INIT: ").count(), 1, "{}", stderr(&output));
+    assert_eq!(stderr(&output).matches("caused by: ").count(), 1, "{}", stderr(&output));
+}
+
+#[test]
+fn a_packed_library_that_was_damaged_is_refused_by_every_command() {
+    let dir = bundle("message-window", WINDOW, message_window());
+    let file = dir.path().join(plugin("it"));
+    let length = fs::read(&file).unwrap().len();
+    assert_eq!(goondan(dir.path(), &["plugin", "pack", &plugin("it")]).status.code(), Some(0));
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[length / 2] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    for command in [
+        &["check"][..],
+        &["order"],
+        &["run", "--input", "hi", "--state-root", "state"],
+        &["plugin", "inspect", &plugin("it")],
+        &["plugin", "pack", &plugin("it")],
+    ] {
+        let output = goondan(dir.path(), command);
+        let said = format!("{}{}", stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("E_EXT_LOAD") && said.contains("another digest than when it was packed"), "{said}");
+    }
+}
+
+#[test]
+fn a_tool_without_a_description_is_a_hint() {
+    let described = b"\"frozen__echo\",\"description\":\"Says it again.\",\"effect\":\"read\",\"timeoutMs\"";
+    let mut bytes = fs::read(by_hand(DIRECTORY, "plain")).unwrap();
+    let place = bytes.windows(described.len()).position(|window| window == described).unwrap();
+    bytes[place + 30..place + 44].fill(b' ');
+    let library = TempDir::new().unwrap();
+    fs::write(library.path().join("lib.so"), bytes).unwrap();
+    let dir = bundle("frozen", "entry: ./plugins/it", &library.path().join("lib.so"));
+    let checked = goondan(dir.path(), &["check"]);
+    assert_eq!(checked.status.code(), Some(0), "{}", stdout(&checked));
+    let hint = "hint: the tool `frozen__echo` of the extension `frozen` has no description";
+    assert!(stdout(&checked).contains(hint), "{}", stdout(&checked));
+    let page = goondan(dir.path(), &["plugin", "inspect", &plugin("it")]);
+    assert!(stdout(&page).contains("\nhint: the tool `frozen__echo` has no description"), "{}", stdout(&page));
+    let object = goondan(dir.path(), &["plugin", "inspect", &plugin("it"), "--json"]);
+    let object: Value = serde_json::from_slice(&object.stdout).unwrap();
+    assert_eq!(object["hints"].as_array().unwrap().len(), 1, "{object}");
+}

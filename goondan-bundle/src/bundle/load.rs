@@ -12,6 +12,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::known::KnownExtension;
 use crate::read::{Document, Names};
 use crate::resource::Resources;
+use crate::yaml::{Node, Value};
 
 impl Bundle {
     /// Reads a bundle, as [`Bundle::check`] does.
@@ -73,13 +74,28 @@ impl Bundle {
 
 /// Reads and checks what all files declare. Errors go to the sinks of the files; the warnings are returned.
 fn read(files: &[ParsedFile], root: &Path, mut complete: bool, reader: &Reader<'_>) -> (Resources, Vec<Diagnostic>) {
-    let nodes = || files.iter().flat_map(|file| file.nodes.iter().map(|node| (node, &file.sink)));
-    let documents: Vec<_> = nodes().filter_map(|(node, sink)| Document::read(node, sink)).collect();
-    let kinds = nodes().filter(|(node, _)| node.get("kind").is_some()).count();
-    complete &= documents.len() == kinds && documents.iter().all(|document| document.name().is_some());
-    let names = Names::new(&documents, complete);
+    let (mut documents, mut unread) = (Vec::new(), Vec::new());
+    for (node, sink) in files.iter().flat_map(|file| file.nodes.iter().map(|node| (node, &file.sink))) {
+        match Document::read(node, sink) {
+            Some(document) => documents.push(document),
+            None if node.get("kind").is_some() => unread.push(name_of(node)),
+            None => {}
+        }
+    }
+    // A document without a name may declare anything, and one of an unknown kind whatever has its name.
+    complete &= unread.iter().all(Option::is_some) && documents.iter().all(|document| document.name().is_some());
+    let names = Names::new(&documents, unread.into_iter().flatten().collect(), complete);
     let (resources, to_check) = Resources::read(&documents, &names, root, reader.allow_absolute);
     let extensions = Extensions::new(reader.linked, reader.libraries);
-    let warnings = check(&documents, &names, &resources, &to_check, extensions);
+    let files: Vec<_> = files.iter().map(|file| file.sink.file()).collect();
+    let warnings = check(&documents, &names, &resources, &to_check, extensions, root, &files);
     (resources, warnings)
+}
+
+/// The name that a document declares, whatever its kind.
+fn name_of(node: &Node) -> Option<&str> {
+    match &node.get("metadata")?.get("name")?.value {
+        Value::Text(name) => Some(name),
+        _ => None,
+    }
 }

@@ -34,7 +34,7 @@ fn check_use(each: &ExtensionUse<'_>, spec: Option<&Cursor<'_>>, extensions: &Ex
     let ExtensionUse { used, item, .. } = each;
     let (own, base) = (item.follow(["config"]), spec.and_then(|spec| spec.follow(["config"])));
     for violation in violations(&used.target, used.merged_config(), used.merged_sources(), extensions) {
-        let keys = keys(&violation);
+        let keys = violation.keys();
         let of_agent = keys.first().is_some_and(|key| used.config.contains_key(key));
         // A missing setting can be added to the agent or to the extension. It is reported at the agent if that has a
         // config.
@@ -46,7 +46,7 @@ fn check_use(each: &ExtensionUse<'_>, spec: Option<&Cursor<'_>>, extensions: &Ex
 fn check_unused(extension: &ExtensionResource, spec: &Cursor<'_>, extensions: &Extensions<'_>) {
     let config = spec.follow(["config"]);
     for violation in violations(extension, extension.config.clone(), extension.sources.iter(), extensions) {
-        report(config.as_ref().unwrap_or(spec), &keys(&violation), &violation, extension);
+        report(config.as_ref().unwrap_or(spec), &violation.keys(), &violation, extension);
     }
 }
 
@@ -62,7 +62,7 @@ fn violations<'s>(
         value.insert_placeholder(&mut config);
         pointers.push(pointer(&value.keys));
     }
-    let mut violations = extensions.violations(extension, &config);
+    let mut violations = extensions.violations(extension, config);
     violations.retain(|violation| !pointers.iter().any(|pointer| depends_on(violation, pointer)));
     violations
 }
@@ -71,7 +71,7 @@ fn violations<'s>(
 fn depends_on(violation: &Violation, pointer: &str) -> bool {
     let below = pointer.strip_prefix(violation.path.as_str());
     match below {
-        Some("") => violation.keyword != "type",
+        Some("") => !matches!(violation.keyword.as_str(), "type" | "additionalProperties"),
         Some(below) if below.starts_with('/') => {
             matches!(
                 violation.keyword.as_str(),
@@ -87,16 +87,31 @@ fn pointer(keys: &[String]) -> String {
     keys.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
 }
 
-/// The keys in the JSON pointer of the wrong value.
-fn keys(violation: &Violation) -> Vec<String> {
-    violation.path.split('/').skip(1).map(|key| key.replace("~1", "/").replace("~0", "~")).collect()
-}
-
 fn report(config: &Cursor<'_>, keys: &[String], violation: &Violation, extension: &ExtensionResource) {
     let setting = config.follow(keys.iter().map(String::as_str));
-    let message =
-        format!("the config of the extension `{}` does not fit its schema: {}", extension.name, violation.message);
-    let remedy = "change the config; the documentation of the extension says what it takes";
+    let (message, remedy) = describe(violation, extension);
     // Several agents can use one extension, each with the same violation of its settings.
     setting.as_ref().unwrap_or(config).error_once(ErrorCode::EXT_CONFIG, message, remedy);
+}
+
+/// The message and the remedy for a violation of the extension's schema.
+pub(crate) fn describe(violation: &Violation, extension: &ExtensionResource) -> (String, String) {
+    let mut setting = String::new();
+    for key in violation.keys() {
+        match key.parse::<usize>() {
+            Ok(index) => setting.push_str(&format!("[{index}]")),
+            Err(_) if setting.is_empty() => setting.push_str(&key),
+            Err(_) => setting.push_str(&format!(".{key}")),
+        }
+    }
+    let setting = if setting.is_empty() { setting } else { format!("`{setting}`: ") };
+    let message = format!(
+        "the config of the extension `{}` does not fit its schema: {setting}{}",
+        extension.name, violation.message
+    );
+    let remedy = violation.meant.as_ref().map_or_else(
+        || "change the config; the documentation of the extension says what it takes".to_owned(),
+        |meant| format!("write `{meant}`"),
+    );
+    (message, remedy)
 }

@@ -2,14 +2,13 @@
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::fmt::Display;
 
-use goondan_core::schema::{Schema, Violation};
+use goondan_core::schema::{Schema, Violation, check_config, check_input, config_value};
 use goondan_core::{Error, ErrorCode, ExtensionName, LayerInfo, MiddlewareDescriptor, Options, Result};
 use serde_json::Value;
 
 use crate::known::KnownExtension;
-use crate::libraries::{Declared, Libraries, LibraryEntry};
+use crate::libraries::{Declared, DeclaredTool, Libraries, LibraryEntry};
 use crate::nearest::{did_you_mean, nearest, one_of};
 use crate::read::Cursor;
 use crate::resource::{Entry, ExtensionResource};
@@ -37,7 +36,13 @@ impl<'a> LinkedExtension<'a> {
     }
 
     fn schema(&self) -> Result<&Schema, &Error> {
-        self.schema.get_or_init(|| Schema::derived(&self.known.config_schema)).as_ref()
+        let checked = || {
+            let KnownExtension { config_schema, tools, .. } = self.known;
+            check_config(config_schema)?;
+            tools.iter().try_for_each(|tool| check_input(tool.name, &(tool.parameters)()))?;
+            Schema::derived(config_schema).map_err(|error| invalid_config(&error))
+        };
+        self.schema.get_or_init(checked).as_ref()
     }
 }
 
@@ -45,7 +50,9 @@ impl<'a> LinkedExtension<'a> {
 struct LibraryExtension {
     /// `None` if the library does not contain it.
     schema: Option<Schema>,
+    config_schema: Option<Value>,
     layers: Vec<LayerInfo>,
+    tools: Vec<DeclaredTool>,
 }
 
 impl<'a> Extensions<'a> {
@@ -69,8 +76,8 @@ impl<'a> Extensions<'a> {
         match linked.get(name).map(LinkedExtension::schema) {
             Some(Ok(_)) => {}
             Some(Err(error)) => {
-                let error = invalid_schema(name, error);
-                cursor.error(error.code().clone(), error.message(), "correct the extension");
+                let message = format!("the extension `{name}`: {}", error.message());
+                cursor.error(error.code().clone(), message, "correct the extension");
             }
             None => {
                 let guess = nearest(name, linked.keys().copied());
@@ -87,10 +94,12 @@ impl<'a> Extensions<'a> {
 
     fn inspect(&mut self, library: &LibraryEntry, cursor: &Cursor<'_>) {
         let Some(libraries) = self.libraries else { return };
-        let inspected = libraries.declared(library).and_then(|Declared { config_schema, layers }| {
-            let schema = config_schema.as_ref().map(Schema::compile).transpose();
-            let schema = schema.map_err(|error| invalid_schema(&library.name, &error))?;
-            Ok(LibraryExtension { schema, layers })
+        let inspected = libraries.declared(library).and_then(|Declared { config_schema, layers, tools }| {
+            let schema = check_declared(config_schema.as_ref(), &tools).map_err(|error| {
+                let message = format!("the extension `{}`: {}", library.name, error.message());
+                Error::new(error.code().clone(), message).suggest("correct the extension")
+            })?;
+            Ok(LibraryExtension { schema, config_schema, layers, tools })
         });
         match inspected {
             Ok(extension) => {
@@ -125,12 +134,35 @@ impl<'a> Extensions<'a> {
     }
 
     /// The violations of the extension's schema by `config`.
-    pub(super) fn violations(&self, extension: &ExtensionResource, config: &Value) -> Vec<Violation> {
-        let schema = match &extension.entry {
-            Entry::Linked(name) => self.linked(name).and_then(|linked| linked.schema().ok()),
-            Entry::Library(library) => self.loaded.get(&library.name).and_then(|loaded| loaded.schema.as_ref()),
+    pub(super) fn violations(&self, extension: &ExtensionResource, config: Value) -> Vec<Violation> {
+        let schemas = match &extension.entry {
+            Entry::Linked(name) => {
+                self.linked(name).and_then(|linked| Some((linked.schema().ok()?, &linked.known.config_schema)))
+            }
+            Entry::Library(library) => {
+                let loaded = self.loaded.get(&library.name);
+                loaded.and_then(|loaded| Some((loaded.schema.as_ref()?, loaded.config_schema.as_ref()?)))
+            }
         };
-        schema.map(|schema| schema.violations(config)).unwrap_or_default()
+        let violations = schemas.map(|(schema, written)| schema.violations(&config_value(written, config)));
+        violations.unwrap_or_default()
+    }
+
+    /// The names of the tools that the extension declares without a description.
+    pub(super) fn undescribed_tools(&self, extension: &ExtensionResource) -> Vec<String> {
+        let tools: Vec<(&str, &str)> = match &extension.entry {
+            Entry::Linked(entry) => {
+                let declared = self.linked(entry).map(|linked| linked.known.tools).unwrap_or_default();
+                declared.iter().map(|tool| (tool.name, tool.description)).collect()
+            }
+            Entry::Library(_) => {
+                let declared = self.loaded.get(&extension.name).map(|loaded| loaded.tools.as_slice());
+                let declared = declared.unwrap_or_default().iter();
+                declared.map(|tool| (tool.name.as_str(), tool.description.as_str())).collect()
+            }
+        };
+        let undescribed = tools.into_iter().filter(|(_, description)| description.trim().is_empty());
+        undescribed.map(|(name, _)| name.to_owned()).collect()
     }
 }
 
@@ -141,7 +173,15 @@ fn layer(extension: &ExtensionName, declared: &MiddlewareDescriptor) -> LayerInf
     LayerInfo::new(extension.clone(), declared.kind, options)
 }
 
-fn invalid_schema(name: impl Display, error: &Error) -> Error {
-    let message = format!("the extension `{name}` declares a config that is {}", error.message());
-    Error::new(ErrorCode::SCHEMA_INVALID, message).suggest("correct the extension")
+/// Checks the schemas that a library contains. Returns that of the config, compiled.
+fn check_declared(config: Option<&Value>, tools: &[DeclaredTool]) -> Result<Option<Schema>> {
+    config.map_or(Ok(()), check_config)?;
+    for tool in tools {
+        tool.parameters.as_ref().map_or(Ok(()), |schema| check_input(&tool.name, schema))?;
+    }
+    config.map(Schema::compile).transpose().map_err(|error| invalid_config(&error))
+}
+
+fn invalid_config(error: &Error) -> Error {
+    Error::new(ErrorCode::SCHEMA_INVALID, format!("the schema of its config is {}", error.message()))
 }

@@ -5,21 +5,29 @@ mod extensions;
 pub(crate) use extensions::Extensions;
 
 mod configs;
+pub(crate) use configs::describe;
+
 mod order;
+mod records;
 mod warnings;
+
+use std::path::Path;
 
 use crate::diagnostic::Diagnostic;
 use crate::read::{Document, Names};
 use crate::resource::{Resources, ToCheck};
 
-/// Reports all errors to the sinks of the documents. Returns the warnings, which mean something only without errors.
+/// Reports all errors to the sinks of the documents, which are in `files` below `root`. Returns the warnings, which mean something only without errors.
 pub(crate) fn check(
     documents: &[Document<'_>],
     names: &Names<'_>,
     resources: &Resources,
     to_check: &ToCheck<'_>,
     mut extensions: Extensions<'_>,
+    root: &Path,
+    files: &[&Path],
 ) -> Vec<Diagnostic> {
+    records::check(to_check, resources, root, files);
     for (entry, cursor) in &to_check.entries {
         extensions.check_entry(entry, cursor);
     }

@@ -26,6 +26,7 @@ pub(super) fn warnings(
         Some(warning.with_path(cursor.path()))
     };
     let mut warnings: Vec<_> = documents.iter().filter_map(warning).collect();
+    warnings.extend(documents.iter().flat_map(|document| undescribed_tools(document, resources, extensions)));
     for warning in missing_values(resources) {
         // Several agents can use one extension.
         if !warnings.contains(&warning) {
@@ -35,6 +36,20 @@ pub(super) fn warnings(
     let files: Vec<_> = documents.iter().filter_map(|document| Some(document.name.as_ref()?.sink().file())).collect();
     warnings.sort_by_key(|warning| (files.iter().position(|file| *file == warning.file), warning.place));
     warnings
+}
+
+/// A model chooses tools by what is said of them.
+fn undescribed_tools(document: &Document<'_>, resources: &Resources, extensions: &Extensions<'_>) -> Vec<Diagnostic> {
+    let named = document.name.as_ref().zip(document.name()).filter(|_| document.kind == Kind::Extension);
+    let Some((cursor, name)) = named else { return Vec::new() };
+    let extension = resources.extensions.iter().find(|extension| extension.name == *name);
+    let tools = extension.map(|extension| extensions.undescribed_tools(extension)).unwrap_or_default();
+    let warning = |tool| {
+        let message = format!("the tool `{tool}` of the extension `{name}` has no description");
+        let remedy = "write a doc comment above its function: models choose tools by their descriptions".to_owned();
+        Diagnostic::warning(cursor.sink().file(), cursor.place(), message, remedy).with_path(cursor.path())
+    };
+    tools.into_iter().map(warning).collect()
 }
 
 /// A check needs no values from the environment, but a run does.

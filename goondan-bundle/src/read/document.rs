@@ -33,7 +33,10 @@ impl<'a> Document<'a> {
             ),
         }
         let kind = root.get("kind")?;
-        let kind = read_kind(&kind, kind.text()?, ErrorCode::CONFIG_KIND)?;
+        let kind = read_kind(&kind, kind.text()?, ErrorCode::CONFIG_KIND, |guess| match guess {
+            Some(guess) => format!("write `{guess}`"),
+            None => format!("write {}", one_of(Kind::names())),
+        })?;
         let metadata = root.require("metadata").and_then(|metadata| MapReader::new(&metadata, &METADATA));
         let name = metadata.and_then(|metadata| {
             if let Some(labels) = metadata.get("labels") {
@@ -56,17 +59,19 @@ impl<'a> Document<'a> {
     }
 }
 
-/// The kind that `text` names, which is the value of `cursor` or a part of it. Reports any other word with `code`.
-pub(super) fn read_kind(cursor: &Cursor<'_>, text: &str, code: ErrorCode) -> Option<Kind> {
+/// The kind that `text` names, which is the value of `cursor` or a part of it. Reports any other word with `code` and
+/// the `remedy` for the kind that was probably meant.
+pub(super) fn read_kind(
+    cursor: &Cursor<'_>,
+    text: &str,
+    code: ErrorCode,
+    remedy: impl FnOnce(Option<&str>) -> String,
+) -> Option<Kind> {
     let found = Kind::ALL.into_iter().find(|kind| kind.as_str() == text);
     if found.is_none() {
-        let names = || Kind::ALL.into_iter().map(Kind::as_str);
-        let guess = nearest(text, names());
-        cursor.error(
-            code,
-            format!("unknown kind `{text}`: expected {}{}", one_of(names()), did_you_mean(guess)),
-            guess.map_or_else(|| format!("write {}", one_of(names())), |guess| format!("write `{guess}`")),
-        );
+        let guess = nearest(text, Kind::names());
+        let message = format!("unknown kind `{text}`: expected {}{}", one_of(Kind::names()), did_you_mean(guess));
+        cursor.error(code, message, remedy(guess));
     }
     found
 }

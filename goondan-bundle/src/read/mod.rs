@@ -10,7 +10,10 @@ mod document;
 pub(crate) use document::Document;
 
 mod reference;
-pub(crate) use reference::{Names, Resource, references};
+pub(crate) use reference::{Names, Resource};
+
+mod places;
+pub(crate) use places::ConfigPlaces;
 
 mod value;
 pub(crate) use value::read_sources;

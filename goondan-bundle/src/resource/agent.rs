@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{ExtensionResource, ModelResource, Policy, ToCheck};
 use crate::diagnostic::Diagnostics;
 use crate::kind::Kind;
-use crate::read::{Cursor, Document, MapReader, Names, Resource, SourcedValue, read_sources, references};
+use crate::read::{ConfigPlaces, Cursor, Document, MapReader, Names, Resource, SourcedValue, read_sources};
 use crate::schema::{AGENT, USE};
 use crate::yaml;
 
@@ -42,6 +42,8 @@ pub struct ExtensionRef {
     pub config: Map<String, Value>,
     /// The settings in [`config`](Self::config) whose values are taken from the environment.
     pub sources: Vec<SourcedValue>,
+    /// The places of the settings in [`config`](Self::config).
+    places: ConfigPlaces,
 }
 
 impl ExtensionRef {
@@ -57,6 +59,16 @@ impl ExtensionRef {
     pub fn merged_sources(&self) -> impl Iterator<Item = &SourcedValue> {
         let replaced = |value: &&SourcedValue| value.keys.first().is_some_and(|key| self.config.contains_key(key));
         self.target.sources.iter().filter(move |value| !replaced(value)).chain(&self.sources)
+    }
+
+    /// Returns the places of the config that has the setting that `keys` lead to. A missing setting can be added to this
+    /// use or to the extension: it belongs to this use if that has a config.
+    pub(crate) fn places_of(&self, keys: &[String]) -> &ConfigPlaces {
+        let own = keys.first().is_none_or(|key| self.config.contains_key(key));
+        match (own && self.places.written, self.target.places.written) {
+            (false, true) => &self.target.places,
+            _ => &self.places,
+        }
     }
 
     /// Returns the [`merged_config`](Self::merged_config) with the values from the environment, or an error for each
@@ -120,7 +132,7 @@ impl AgentResource {
 
 fn read_uses<'a>(list: &Cursor<'a>, names: &Names<'_>, extensions: &[Arc<ExtensionResource>]) -> AgentUses<'a> {
     let mut uses: Vec<ExtensionUse<'a>> = Vec::new();
-    for item in references(list, &USE) {
+    for item in names.list::<ExtensionResource>(list, &USE) {
         let Some(read) = read_use(&item, names, extensions) else { continue };
         // An extension is identified by its name, so an agent cannot have it twice.
         if uses.iter().any(|earlier| earlier.used.target.name == read.used.target.name) {
@@ -151,6 +163,7 @@ fn read_use<'a>(
         );
     }
     let sources = item.get("config").map(|config| read_sources(&config)).unwrap_or_default();
-    let used = ExtensionRef { target: target?, config: config?, sources };
+    let places = ConfigPlaces::read(item.cursor());
+    let used = ExtensionRef { target: target?, config: config?, sources, places };
     Some(ExtensionUse { used, item: item.cursor().clone(), reference: reference? })
 }

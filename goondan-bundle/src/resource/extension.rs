@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{Entry, ToCheck};
 use crate::kind::Kind;
-use crate::read::{Document, MapReader, Resource, SourcedValue, read_sources};
+use crate::read::{ConfigPlaces, Document, MapReader, Resource, SourcedValue, read_sources};
 use crate::schema::EXTENSION;
 
 /// An extension that agents can use.
@@ -25,6 +25,8 @@ pub struct ExtensionResource {
     pub config: Value,
     /// The settings in [`config`](Self::config) whose values are taken from the environment.
     pub sources: Vec<SourcedValue>,
+    /// The places of the settings in [`config`](Self::config).
+    pub(crate) places: ConfigPlaces,
 }
 
 impl Resource for ExtensionResource {
@@ -47,6 +49,7 @@ impl ExtensionResource {
         let entry = Entry::read(&spec, name.as_ref(), root, allow_absolute, to_check);
         let config = spec.get("config").map_or_else(|| Some(Map::new()), |config| config.object());
         let sources = spec.get("config").map(|config| read_sources(&config)).unwrap_or_default();
-        Some(Self { name: name?, entry: entry?, config: Value::Object(config?), sources })
+        let places = ConfigPlaces::read(spec.cursor());
+        Some(Self { name: name?, entry: entry?, config: Value::Object(config?), sources, places })
     }
 }

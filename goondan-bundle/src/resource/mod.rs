@@ -8,6 +8,7 @@ pub use extension::ExtensionResource;
 
 mod entry;
 pub use entry::Entry;
+mod library_file;
 
 mod agent;
 pub use agent::{AgentResource, ExtensionRef};
@@ -19,7 +20,7 @@ pub use policy::Policy;
 mod swarm;
 pub use swarm::SwarmResource;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goondan_core::ErrorCode;
@@ -34,13 +35,15 @@ pub(crate) struct Resources {
     pub(crate) swarms: Vec<Arc<SwarmResource>>,
 }
 
-/// What is checked against the extensions of the program and of libraries, with the places for the errors.
+/// What is checked when all resources are read, with the places for the errors.
 ///
 /// It also has what belongs to resources that could not be read, so that one mistake does not hide another.
 #[derive(Default)]
 pub(crate) struct ToCheck<'a> {
     /// The entries of all extensions.
     pub(crate) entries: Vec<(Entry, Cursor<'a>)>,
+    /// The files to which models append their requests.
+    pub(crate) records: Vec<(PathBuf, Cursor<'a>)>,
     /// The extensions that each agent lists.
     pub(crate) agents: Vec<AgentUses<'a>>,
 }
@@ -54,7 +57,7 @@ impl Resources {
         allow_absolute: bool,
     ) -> (Self, ToCheck<'a>) {
         let mut to_check = ToCheck::default();
-        let models = read_all(documents, |document| ModelResource::read(document, root));
+        let models = read_all(documents, |document| ModelResource::read(document, root, &mut to_check));
         let extensions =
             read_all(documents, |document| ExtensionResource::read(document, root, allow_absolute, &mut to_check));
         let agents =

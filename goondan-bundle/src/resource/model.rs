@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use goondan_core::{ErrorCode, ScriptItem};
 
+use super::ToCheck;
 use crate::kind::Kind;
 use crate::nearest::{did_you_mean, nearest};
 use crate::plain::read_file;
@@ -47,7 +48,7 @@ impl Resource for ModelResource {
 }
 
 impl ModelResource {
-    pub(crate) fn read(document: &Document<'_>, root: &Path) -> Option<Self> {
+    pub(crate) fn read<'a>(document: &Document<'a>, root: &Path, to_check: &mut ToCheck<'a>) -> Option<Self> {
         let spec = MapReader::lenient(document.spec.as_ref()?, &MODEL)?;
         let provider = spec.require("provider");
         let named = provider.as_ref().and_then(Cursor::text);
@@ -61,13 +62,13 @@ impl ModelResource {
             return None;
         }
         spec.deny_unknown();
-        let scripted = scripted(&spec, root);
+        let scripted = scripted(&spec, root, to_check);
         named?;
         Some(Self { name: document.name()?.to_owned(), provider: scripted? })
     }
 }
 
-fn scripted(spec: &MapReader<'_>, root: &Path) -> Option<Provider> {
+fn scripted<'a>(spec: &MapReader<'a>, root: &Path, to_check: &mut ToCheck<'a>) -> Option<Provider> {
     let script = spec.require("script").and_then(|script| {
         let file = below(root, &script)?;
         if file.is_file() {
@@ -85,7 +86,11 @@ fn scripted(spec: &MapReader<'_>, root: &Path) -> Option<Provider> {
         );
         None
     });
-    let record = spec.get("record").map(|record| below(root, &record));
+    let record = spec.get("record").map(|cursor| {
+        let file = below(root, &cursor)?;
+        to_check.records.push((file.clone(), cursor));
+        Some(file)
+    });
     let ((script, items), record) = (script?, record.map_or(Some(None), |record| record.map(Some))?);
     Some(Provider::Scripted { script, items, record })
 }

@@ -7,7 +7,7 @@ use goondan_core::store::Fsync;
 
 use super::{AgentResource, Policy};
 use crate::kind::Kind;
-use crate::read::{Cursor, Document, MapReader, Names, Resource, references};
+use crate::read::{Cursor, Document, MapReader, Names, Resource};
 use crate::schema::{MEMBER, SWARM};
 
 /// Agents that work together.
@@ -89,7 +89,7 @@ fn read_members(
         return None;
     }
     let mut members: Vec<Arc<AgentResource>> = Vec::new();
-    for item in references(list, &MEMBER) {
+    for item in names.list::<AgentResource>(list, &MEMBER) {
         let Some(reference) = item.require("ref") else { continue };
         let Some(agent) = names.resolve(&reference, agents) else { continue };
         if members.iter().any(|earlier| earlier.name == agent.name) {

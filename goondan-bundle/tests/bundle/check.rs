@@ -64,7 +64,7 @@ fn errors_of_all_checks_are_reported_together() {
         ("window.yaml", &EXTENSION.replace("name: message-window", "name: window")),
     ]);
     let config_schema = json!({ "properties": { "maxMessages": { "maximum": 9 } } });
-    let known = [KnownExtension { name: "message-window", config_schema, middlewares: &[] }];
+    let known = [KnownExtension { name: "message-window", config_schema, middlewares: &[], tools: &[] }];
     let errors = Bundle::check_with(directory.path(), &known).unwrap_err();
     let reported: Vec<_> = errors.iter().map(|error| (error.place.unwrap().to_string(), code(error))).collect();
     assert_eq!(

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
-use goondan_bundle::{Bundle, Declared, Diagnostic, Entry, Libraries, LibraryEntry};
+use goondan_bundle::{Bundle, Declared, DeclaredTool, Diagnostic, Entry, Libraries, LibraryEntry};
 use goondan_core::{Error, ErrorCode, ExtensionDescriptor, LayerInfo, MemoryStore, MiddlewareKind, Options, Result};
 use goondan_covers::covers;
 use serde_json::{Value, json};
@@ -19,6 +19,7 @@ use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of, code};
 struct FakeLibraries {
     schema: Option<Value>,
     layer: Option<Options>,
+    tools: Vec<DeclaredTool>,
     broken: bool,
     files: Mutex<Vec<LibraryEntry>>,
 }
@@ -37,7 +38,11 @@ impl Libraries for FakeLibraries {
             .layer
             .iter()
             .map(|options| LayerInfo::new(library.name.clone(), MiddlewareKind::Step, options.clone()));
-        self.record(library).map(|()| Declared { config_schema: self.schema.clone(), layers: layers.collect() })
+        self.record(library).map(|()| Declared {
+            config_schema: self.schema.clone(),
+            layers: layers.collect(),
+            tools: self.tools.clone(),
+        })
     }
 
     fn load(&self, library: &LibraryEntry) -> Result<&'static ExtensionDescriptor> {
@@ -211,4 +216,93 @@ fn building_loads_the_library_and_its_error_has_the_place_of_the_entry() {
     assert_eq!(error.message(), format!("{at}built for ABI 7.0; this program speaks ABI 1.0"));
     assert_eq!(error.suggestion(), Some("build it again"));
     assert_eq!(fake.files.into_inner().unwrap(), [entry(&bundle).clone()]);
+}
+
+#[test]
+fn an_entry_may_name_one_of_several_extensions_of_a_library() {
+    let directory = bundle("./plugins/window#message-window-2");
+    let loaded = Bundle::load(directory.path()).unwrap();
+    assert_eq!(entry(&loaded).file, platform_file(directory.path()));
+    let extension = entry(&loaded).extension.as_ref().map(goondan_core::ExtensionName::as_str);
+    assert_eq!((extension, entry(&loaded).name.as_str()), (Some("message-window-2"), "message-window"));
+    for wrong in ["./plugins/window#", "./plugins/window#Not A Name"] {
+        let error = only_error(&bundle(wrong), &FakeLibraries::default());
+        assert_eq!((code(&error), error.path.as_str()), ("E_CONFIG_SCHEMA_INVALID", "spec.entry"), "{error}");
+    }
+}
+
+#[test]
+fn a_tool_whose_input_no_object_can_fit_is_an_error_and_one_without_a_description_a_warning() {
+    let directory = bundle("./plugins/window");
+    let tool = |schema: Value, description: &str| {
+        let (name, description) = ("window__echo".to_owned(), description.to_owned());
+        FakeLibraries {
+            schema: Some(json!({})),
+            tools: vec![DeclaredTool { name, description, parameters: Some(schema) }],
+            ..FakeLibraries::default()
+        }
+    };
+    let error = only_error(&directory, &tool(json!({ "type": "string" }), "Says it again."));
+    assert_eq!((code(&error), error.path.as_str()), ("E_SCHEMA_INVALID", "spec.entry"), "{error}");
+    assert!(error.message.contains("`window__echo` is of the type `string`"), "{error}");
+    let scalar = FakeLibraries { schema: Some(json!({ "type": "integer" })), ..FakeLibraries::default() };
+    assert_eq!(code(&only_error(&directory, &scalar)), "E_SCHEMA_INVALID");
+
+    let fake = tool(json!({ "type": "object" }), " ");
+    let loaded = Bundle::reader().libraries(&fake).load(directory.path()).unwrap();
+    let [warning] = loaded.warnings() else { panic!("{:?}", loaded.warnings()) };
+    assert!(warning.message.contains("the tool `window__echo` of the extension `message-window`"), "{warning}");
+}
+
+static STRICT: ExtensionDescriptor = ExtensionDescriptor {
+    name: "strict",
+    description: "",
+    package: "strict",
+    version: "0.1.0",
+    api_version: goondan_core::API_VERSION,
+    middlewares: &[],
+    tools: &[],
+    subscriptions: &[],
+    requires: &[],
+    config_schema: &|| {
+        json!({
+            "type": "object",
+            "properties": { "maxMessages": { "type": "integer", "maximum": 9 }, "nested": {} },
+            "additionalProperties": false,
+        })
+    },
+    register: &|_, _| Box::pin(async { Ok(()) }),
+};
+
+/// A library whose schema is not in its file, so that `check` does not know it.
+struct Unpacked;
+
+impl Libraries for Unpacked {
+    fn declared(&self, _: &LibraryEntry) -> Result<Declared> {
+        Ok(Declared::default())
+    }
+
+    fn load(&self, _: &LibraryEntry) -> Result<&'static ExtensionDescriptor> {
+        Ok(&STRICT)
+    }
+}
+
+#[test]
+fn a_config_that_does_not_fit_has_its_place_also_when_only_building_finds_it() {
+    let directory = bundle("./plugins/window");
+    let bundle = Bundle::reader().libraries(&Unpacked).load(directory.path()).unwrap();
+    let error = build(&bundle, Some(&Unpacked));
+    assert_eq!(error.code(), &ErrorCode::EXT_CONFIG);
+    let at = format!("{}:11:26: ", directory.path().join("goondan.yaml").display());
+    let message = "the config of the extension `message-window` does not fit its schema: `maxMessages`: 40";
+    assert!(error.message().starts_with(&format!("{at}{message}")), "{error:?}");
+
+    let file = directory.path().join("goondan.yaml");
+    let text = fs::read_to_string(&file).unwrap().replace("maxMessages: 40, nested", "nested");
+    let used = USE.replace(" } ]", ", config: { maxMesages: 3 } } ]");
+    fs::write(&file, text.replace(USE, &used)).unwrap();
+    let bundle = Bundle::reader().libraries(&Unpacked).load(directory.path()).unwrap();
+    let error = build(&bundle, Some(&Unpacked));
+    assert!(error.message().starts_with(&format!("{}:18:", file.display())), "{error:?}");
+    assert_eq!(error.suggestion(), Some("write `maxMessages`"));
 }

@@ -10,6 +10,8 @@ mod document;
 
 mod model;
 
+#[cfg(test)]
+mod advice;
 mod agent;
 
 mod swarm;
@@ -29,6 +31,8 @@ mod configs;
 mod libraries;
 mod warnings;
 
+#[cfg(test)]
+mod records;
 #[cfg(test)]
 mod reload;
 mod values;

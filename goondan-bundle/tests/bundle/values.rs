@@ -21,7 +21,7 @@ fn extension(config: &str) -> String {
 #[cfg(test)]
 fn errors(config: &str, properties: &Value) -> Vec<String> {
     let config_schema = json!({ "type": "object", "properties": properties });
-    let known = [KnownExtension { name: "message-window", config_schema, middlewares: &[] }];
+    let known = [KnownExtension { name: "message-window", config_schema, middlewares: &[], tools: &[] }];
     let directory = bundle_of(&[MODEL, &extension(config), &agent("{}")]);
     let Err(errors) = Bundle::check_with(directory.path(), &known) else { return Vec::new() };
     let text =
@@ -80,7 +80,7 @@ fn schema_takes_a_reference_where_it_takes_text() {
     assert_eq!(
         errors(config, &json!({ "key": { "type": "integer" } })),
         ["11:18 spec.config.key: the config of the extension `message-window` does not fit its schema: \
-             \"$A\" is not of type \"integer\""]
+             `key`: \"$A\" is not of type \"integer\""]
     );
     let other = errors("{ key: { valueFrom: { env: A } }, other: 1 }", &json!({ "other": { "type": "string" } }));
     assert_eq!(other.len(), 1, "{other:?}");

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use goondan::plugin::{ExtensionSchemas, Inspected, Library, ToolSchema};
+use goondan::plugin::{ExtensionSchemas, Inspected, Library, ToolRecord, ToolSchema};
 use goondan::{Result, json};
 
 use super::child;
@@ -52,6 +52,7 @@ fn object(inspected: &Inspected, schemas: &LibrarySchemas<'_>) -> Result<String>
         "extensions": extensions,
         "linkedIn": linked_in,
         "schemas": schemas.all(),
+        "hints": hints(inspected),
     });
     Ok(object.to_string() + "\n")
 }
@@ -93,7 +94,25 @@ fn page(inspected: &Inspected, schemas: &LibrarySchemas<'_>) -> Result<String> {
     if !linked_in.is_empty() {
         _ = writeln!(page, "\nlinked in from other crates, and not offered: {}", linked_in.join(", "));
     }
+    let hints = hints(inspected);
+    if !hints.is_empty() {
+        page.push('\n');
+    }
+    hints.iter().for_each(|hint| _ = writeln!(page, "hint: {}", strip_control(hint)));
     Ok(page)
+}
+
+/// What is valid, but probably not meant.
+fn hints(inspected: &Inspected) -> Vec<String> {
+    let tools = inspected.extensions().iter().flat_map(|extension| &extension.tools);
+    let undescribed = tools.filter(|tool| tool.description.trim().is_empty());
+    let hint = |tool: &ToolRecord| {
+        format!(
+            "the tool `{}` has no description, by which models choose tools: write a doc comment above its function",
+            tool.name
+        )
+    };
+    undescribed.map(hint).collect()
 }
 
 /// Removes control characters: the text comes from a file, which could contain escape sequences for the terminal.

@@ -43,14 +43,16 @@ impl Libraries for DescribedLibraries {
             return Ok(declared);
         }
         let inspected = self.plugins.inspect(library)?;
-        let name = &inspected.extension(library.name.as_str())?.name;
+        let name = &library.record(&inspected)?.name;
         let mut known = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains_key(&library.file) {
             known.insert(library.file.clone(), child::schemas(&library.file, self.timeout)?);
         }
         let mut all = known.get(&library.file).into_iter().flatten();
-        let config_schema = all.find(|schemas| schemas.name == *name).map(|schemas| schemas.config.clone());
-        Ok(Declared { config_schema, ..declared })
+        Ok(match all.find(|schemas| schemas.name == *name) {
+            Some(schemas) => declared.with_schemas(schemas),
+            None => declared,
+        })
     }
 
     fn load(&self, library: &LibraryEntry) -> Result<&'static ExtensionDescriptor> {

@@ -32,5 +32,5 @@ pub(crate) fn list(args: &PluginListArgs) -> Result<()> {
 fn in_library<'a>(entry: &'a LibraryEntry, inspected: &'a Inspected) -> Result<ListedExtension<'a>> {
     let size = fs::metadata(inspected.path())?.len();
     let library = LibraryOrigin { entry: &entry.written, called: entry.name.as_str(), size };
-    Ok(ListedExtension::from(inspected.extension(entry.name.as_str())?).in_library(library))
+    Ok(ListedExtension::from(entry.record(inspected)?).in_library(library))
 }
