@@ -163,12 +163,16 @@ fn kill_9_during_a_turn_loses_no_committed_turn_and_the_instance_opens() {
     for text in ["one", "two"] {
         assert!(fixture.run(&["--input", text]).status.success());
     }
-    // The third turn writes its request to a pipe that is not read, so it blocks in the model call.
+    // The third turn writes its request to a pipe that is not read, so it blocks in the model call. The bundle is
+    // checked before, which refuses a pipe: the input is more than its pipe holds, so it is being read when it is
+    // written, and its line ends with it.
     fs::remove_file(fixture.record()).unwrap();
-    assert!(Command::new("mkfifo").arg(fixture.record()).status().unwrap().success());
     let long = "three ".repeat(50_000);
     let mut child = fixture.command(&["--json"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(long.as_bytes()).unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(long.as_bytes()).unwrap();
+    assert!(Command::new("mkfifo").arg(fixture.record()).status().unwrap().success());
+    drop(input);
     let reader = File::open(fixture.record()).unwrap();
     child.kill().unwrap();
     let killed = child.wait_with_output().unwrap();
