@@ -61,8 +61,8 @@ impl ExtensionRef {
         self.target.sources.iter().filter(move |value| !replaced(value)).chain(&self.sources)
     }
 
-    /// Returns the places of the config that has the setting that `keys` lead to. A missing setting can be added to this
-    /// use or to the extension: it belongs to this use if that has a config.
+    /// Returns the places of the config that has the setting that `keys` lead to. A missing setting can be added to
+    /// this use or to the extension: it belongs to this use if that has a config.
     pub(crate) fn places_of(&self, keys: &[String]) -> &ConfigPlaces {
         let own = keys.first().is_none_or(|key| self.config.contains_key(key));
         match (own && self.places.written, self.target.places.written) {

@@ -84,8 +84,8 @@ fn remedy(written: &str, named: &Path, file: &Path) -> String {
     if let Ok(manifest) = fs::read_to_string(named.join("Cargo.toml")) {
         let add = if manifest.contains("cdylib") { String::new() } else { format!("add {CDYLIB}, ") };
         return format!(
-            "`{written}` is the directory of a crate: {add}run `cargo build --release` there, copy the library from its \
-             `target/release` into the bundle, and name that file"
+            "`{written}` is the directory of a crate: {add}run `cargo build --release` there, copy the library from \
+             its `target/release` into the bundle, and name that file"
         );
     }
     match similar(&wanted, file) {
