@@ -398,6 +398,8 @@ codes! {
     STORE_DAMAGED = "E_STORE_DAMAGED";
     /// Another process has the instance open.
     STORE_LOCKED = "E_STORE_LOCKED";
+    /// The lock of an open instance was removed or replaced, so that another process may have the instance open.
+    STORE_LOST = "E_STORE_LOST";
     /// No instance has that name.
     STORE_NOT_FOUND = "E_STORE_NOT_FOUND";
     /// An instance of that name exists already.

@@ -18,7 +18,7 @@ use crate::event::RuntimeEvent;
 use crate::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, TurnId};
 
 #[doc(hidden)]
-pub use file::{Disk, DiskFile, OpenMode, RealDisk};
+pub use file::{Disk, DiskFile, OpenMode, RealDisk, StorePath};
 pub use file::{FileStore, Fsync, StoredConversation, StoredFault, StoredInstance, state_root, workspace_id};
 pub use memory::MemoryStore;
 

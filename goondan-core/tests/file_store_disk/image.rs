@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use goondan_core::store::OpenMode;
-
 use crate::recorder::Op;
 
 /// The files of a disk by path. Directories are not listed.
@@ -73,7 +71,7 @@ impl DiskModel {
     pub(crate) fn apply(&mut self, op: &Op, cut: Option<usize>) {
         let dir = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
         match op {
-            Op::Open { file, path, mode } => {
+            Op::Open { file, path } => {
                 let inode = match self.now().get(path).copied().flatten() {
                     Some(inode) => inode,
                     None => {
@@ -83,9 +81,6 @@ impl DiskModel {
                         self.inodes.len() - 1
                     }
                 };
-                if *mode == OpenMode::Truncate {
-                    self.inodes[inode].pending.push(InodeChange::SetLen(0));
-                }
                 self.handles.insert(*file, inode);
             }
             Op::Write { file, at, bytes } => {

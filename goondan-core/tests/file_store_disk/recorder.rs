@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use goondan_core::Effect;
-use goondan_core::store::{Disk, DiskFile, OpenMode, RealDisk};
+use goondan_core::store::{Disk, DiskFile, OpenMode, RealDisk, StorePath};
 
 /// One operation on the disk, or one event of the run.
 #[derive(Clone, Debug)]
@@ -14,7 +14,6 @@ pub(crate) enum Op {
     Open {
         file: usize,
         path: PathBuf,
-        mode: OpenMode,
     },
     Write {
         file: usize,
@@ -86,33 +85,33 @@ struct RecordedFile {
 }
 
 impl Disk for Recorder {
-    fn open(&self, path: &Path, mode: OpenMode) -> Result<Box<dyn DiskFile>> {
+    fn open(&self, path: &StorePath, mode: OpenMode) -> Result<Box<dyn DiskFile>> {
         let file = RealDisk.open(path, mode)?;
         let mut ops = self.ops.lock().unwrap();
         let number = ops.len();
-        ops.push(Op::Open { file: number, path: self.path(path), mode });
+        ops.push(Op::Open { file: number, path: self.path(path) });
         Ok(Box::new(RecordedFile { number, file, recorder: self.clone() }))
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         RealDisk.rename(from, to)?;
         self.note(Op::Rename { from: self.path(from), to: self.path(to) });
         Ok(())
     }
 
-    fn remove(&self, path: &Path) -> Result<()> {
+    fn remove(&self, path: &StorePath) -> Result<()> {
         RealDisk.remove(path)?;
         self.note(Op::Remove { path: self.path(path) });
         Ok(())
     }
 
-    fn create_dir(&self, path: &Path) -> Result<()> {
+    fn create_dir(&self, path: &StorePath) -> Result<()> {
         RealDisk.create_dir(path)?;
         self.note(Op::CreateDir { path: self.path(path) });
         Ok(())
     }
 
-    fn sync_dir(&self, path: &Path) -> Result<()> {
+    fn sync_dir(&self, path: &StorePath) -> Result<()> {
         RealDisk.sync_dir(path)?;
         self.note(Op::SyncDir { path: self.path(path) });
         Ok(())
@@ -124,6 +123,10 @@ impl DiskFile for RecordedFile {
         self.file.write_at(at, bytes)?;
         self.recorder.note(Op::Write { file: self.number, at, bytes: bytes.to_vec() });
         Ok(())
+    }
+
+    fn size(&self) -> Result<u64> {
+        self.file.size()
     }
 
     fn set_len(&mut self, len: u64) -> Result<()> {

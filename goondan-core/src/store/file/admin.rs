@@ -1,6 +1,5 @@
 //! Administration: listing, reading and deleting instances without opening them.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -12,12 +11,16 @@ use super::atomic::{self, io_error};
 use super::base::Fingerprint;
 use super::layout::InstanceDir;
 use super::lock::Lock;
+use super::path::StorePath;
 use super::records::{FoldRecord, TurnRecords, torn_part};
 use super::recovery::replay;
 use super::{base, events};
 use crate::conversation::{Message, Timestamp};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, InstanceKey, TurnId};
+
+/// The name of a directory that is being deleted starts with it. A crash can leave one in the workspace.
+const DELETED: &str = "deleted-";
 
 /// An instance as described by its `metadata.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -61,16 +64,16 @@ impl FileStore {
     /// `E_STORE_IO` when the directory cannot be read.
     // F-STORE
     pub fn instances(&self) -> Result<Vec<StoredInstance>> {
-        let folder = self.workspace.join("instances");
-        let entries = match fs::read_dir(&folder) {
+        let folder = StorePath::workspace(&self.workspace).join("instances");
+        let entries = match folder.entries() {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(io_error("read", &folder, error)),
         };
         let mut instances = Vec::new();
         for entry in entries {
-            let path = entry.map_err(|error| io_error("read", &folder, error))?.path().join("metadata.json");
-            let Ok(Ok(metadata)) = fs::read(path).map(|bytes| serde_json::from_slice::<ListedMetadata>(&bytes)) else {
+            let bytes = atomic::read(&entry.join("metadata.json"));
+            let Ok(Ok(metadata)) = bytes.map(|bytes| serde_json::from_slice::<ListedMetadata>(&bytes)) else {
                 continue;
             };
             let ListedMetadata { agent_name: agent, instance_key: key, created_at, updated_at } = metadata;
@@ -117,15 +120,30 @@ impl FileStore {
     /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_LOCKED` when it is open, `E_STORE_IO` when it
     /// cannot be deleted completely.
     pub fn delete(&self, instance: &InstanceId) -> Result<()> {
-        let dir = self.existing(instance)?;
-        let _lock = Lock::take(&dir.lock(), instance)?;
-        fs::remove_dir_all(dir.path()).map_err(|error| io_error("delete", dir.path(), error))
+        let (dir, _lock) = self.lock(instance)?;
+        let workspace = StorePath::workspace(&self.workspace);
+        // Renamed first: from then on it is no instance any more, neither for a process that opens it nor after a crash.
+        let deleted = workspace.join(&format!("{DELETED}{:016x}", fastrand::u64(..)));
+        let failed = |error| io_error("delete", dir.path(), error);
+        dir.path().rename(&deleted).map_err(failed)?;
+        dir.ops().sync_dir(&workspace.join("instances"))?;
+        for leftover in workspace.entries().map_err(failed)? {
+            if leftover.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(DELETED)) {
+                leftover.remove_dir_all().map_err(|error| io_error("delete", &leftover, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks an instance that exists.
+    pub(super) fn lock(&self, instance: &InstanceId) -> Result<(InstanceDir, Lock)> {
+        Lock::take(instance, || self.existing(instance))
     }
 
     /// Returns the directory of an instance, or an error if it does not exist.
     pub(super) fn existing(&self, instance: &InstanceId) -> Result<InstanceDir> {
         let dir = self.dir_of(instance);
-        if dir.path().is_dir() {
+        if dir.path().is_directory().map_err(|error| io_error("open", dir.path(), error))? {
             return Ok(dir);
         }
         let message = format!("there is no instance `{instance}` in {}", self.workspace.display());

@@ -1,15 +1,19 @@
 //! Crash-safe file operations: replacing a file atomically, creating directories durably, keeping damaged bytes aside.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::disk::{Disk, DiskFile, OpenMode};
+use super::path::{Access, Refused, StorePath};
 use crate::error::{Error, ErrorCode, Result};
 
 /// Returns the error for a failed system call: `doing` is the verb of the message, `path` the file.
 pub(super) fn io_error(doing: &str, path: &Path, error: io::Error) -> Error {
+    if let Some(refused) = error.get_ref().and_then(|source| source.downcast_ref::<Refused>()) {
+        return Error::new(ErrorCode::STORE_IO, refused.to_string()).suggest(refused.remedy());
+    }
     let remedy = match error.kind() {
         ErrorKind::PermissionDenied => Some("give this process the right to read and write there"),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some("free some space, then try again"),
@@ -27,19 +31,26 @@ pub(super) fn io_error(doing: &str, path: &Path, error: io::Error) -> Error {
 }
 
 /// Returns the content of a file, empty if it does not exist.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
-    match fs::read(path) {
+pub(super) fn read(path: &StorePath) -> Result<Vec<u8>> {
+    let read = || -> io::Result<Vec<u8>> {
+        let (mut file, mut bytes) = (path.open(Access::Read)?, Vec::new());
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    match read() {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         read => read.map_err(|error| io_error("read", path, error)),
     }
 }
 
+/// Opens a file to read it.
+pub(super) fn open(path: &StorePath) -> Result<File> {
+    path.open(Access::Read).map_err(|error| io_error("read", path, error))
+}
+
 /// Returns the length of a file, zero if it does not exist.
-pub(super) fn len(path: &Path) -> Result<u64> {
-    match fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(0),
-        found => found.map(|found| found.len()).map_err(|error| io_error("read", path, error)),
-    }
+pub(super) fn len(path: &StorePath) -> Result<u64> {
+    path.len().map_err(|error| io_error("read", path, error))
 }
 
 /// The file operations, on one disk.
@@ -54,38 +65,46 @@ impl FileOps {
     }
 
     /// Opens an existing file.
-    pub(super) fn open(&self, path: &Path) -> Result<Box<dyn DiskFile>> {
+    pub(super) fn open(&self, path: &StorePath) -> Result<Box<dyn DiskFile>> {
         self.disk.open(path, OpenMode::Existing).map_err(|error| io_error("open", path, error))
     }
 
     /// Replaces the content of a file with `bytes` atomically: after a crash it has the old content or the new. The
     /// new one is durable once [`sync_dir`](Self::sync_dir) has returned.
-    pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+    pub(super) fn replace(&self, path: &StorePath, bytes: &[u8]) -> Result<()> {
         self.write_temporary(path, bytes, true)?;
         self.install_temporary(path)
     }
 
     /// Like [`replace`](Self::replace), for content that may be lost when the machine stops.
-    pub(super) fn replace_unsynced(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+    pub(super) fn replace_unsynced(&self, path: &StorePath, bytes: &[u8]) -> Result<()> {
         self.write_temporary(path, bytes, false)?;
         self.install_temporary(path)
     }
 
-    fn write_temporary(&self, path: &Path, bytes: &[u8], sync: bool) -> Result<()> {
+    fn write_temporary(&self, path: &StorePath, bytes: &[u8], sync: bool) -> Result<()> {
         let mut file = self.create_temporary(path)?;
         let written = file.write_at(0, bytes).and_then(|()| if sync { file.sync() } else { Ok(()) });
         written.map_err(|error| self.discard_temporary(path, error))
     }
 
     /// Creates the temporary file that is to replace the file at `path`.
-    pub(super) fn create_temporary(&self, path: &Path) -> Result<Box<dyn DiskFile>> {
+    pub(super) fn create_temporary(&self, path: &StorePath) -> Result<Box<dyn DiskFile>> {
         let temporary = temporary(path);
-        self.disk.open(&temporary, OpenMode::Truncate).map_err(|error| io_error("write", &temporary, error))
+        let create = || self.disk.open(&temporary, OpenMode::CreateNew);
+        let created = match create() {
+            // A crash left it. If it is a link, the link is removed.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                self.disk.remove(&temporary).and_then(|()| create())
+            }
+            created => created,
+        };
+        created.map_err(|error| io_error("write", &temporary, error))
     }
 
     /// Removes the temporary file of `path` after `error`, since it takes up space on a full disk. Returns the error to
     /// report.
-    pub(super) fn discard_temporary(&self, path: &Path, error: io::Error) -> Error {
+    pub(super) fn discard_temporary(&self, path: &StorePath, error: io::Error) -> Error {
         let temporary = temporary(path);
         // If this fails too, the first error is still the one to report.
         _ = self.disk.remove(&temporary);
@@ -93,12 +112,19 @@ impl FileOps {
     }
 
     /// Renames the temporary file of `path` to `path`.
-    pub(super) fn install_temporary(&self, path: &Path) -> Result<()> {
+    pub(super) fn install_temporary(&self, path: &StorePath) -> Result<()> {
         self.disk.rename(&temporary(path), path).map_err(|error| io_error("replace", path, error))
     }
 
+    /// Cuts off what a failed write of this program left after `end`.
+    pub(super) fn trim(&self, path: &StorePath, end: u64) -> Result<()> {
+        let mut file = self.open(path)?;
+        let trimmed = file.size().and_then(|len| if len > end { file.set_len(end) } else { Ok(()) });
+        trimmed.map_err(|error| io_error("cut", path, error))
+    }
+
     /// Creates an empty file unless it exists. Returns whether it was created.
-    pub(super) fn ensure_file(&self, path: &Path) -> Result<bool> {
+    pub(super) fn ensure_file(&self, path: &StorePath) -> Result<bool> {
         match self.disk.open(path, OpenMode::CreateNew) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
@@ -107,28 +133,31 @@ impl FileOps {
     }
 
     /// Creates a directory and its parents durably: each parent is synced after its entry is created.
-    pub(super) fn create_dirs(&self, path: &Path) -> Result<()> {
-        if path.is_dir() {
+    pub(super) fn create_dirs(&self, path: &StorePath) -> Result<()> {
+        let failed = |error| io_error("make the directory", path, error);
+        if path.is_directory().map_err(failed)? {
             return Ok(());
         }
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        self.create_dirs(parent)?;
+        if let Some(parent) = path.parent() {
+            self.create_dirs(&parent)?;
+        }
         match self.disk.create_dir(path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-            made => made.map_err(|error| io_error("make the directory", path, error)),
+            // Another process made it just now.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_directory().map_err(failed)? => Ok(()),
+            made => made.map_err(failed),
         }?;
-        self.sync_dir(parent)
+        path.parent().map_or(Ok(()), |parent| self.sync_dir(&parent))
     }
 
     /// Syncs the entries of a directory to the disk.
-    pub(super) fn sync_dir(&self, path: &Path) -> Result<()> {
+    pub(super) fn sync_dir(&self, path: &StorePath) -> Result<()> {
         self.disk.sync_dir(path).map_err(|error| io_error("sync the directory", path, error))
     }
 
     /// Cuts a file to `end` bytes, and keeps the rest as `<file>.corrupt-<n>`: nothing is dropped silently.
-    pub(super) fn cut(&self, path: &Path, end: u64) -> Result<()> {
+    pub(super) fn cut(&self, path: &StorePath, end: u64) -> Result<()> {
         let read = || -> io::Result<File> {
-            let mut file = File::open(path)?;
+            let mut file = path.open(Access::Read)?;
             file.seek(SeekFrom::Start(end))?;
             Ok(file)
         };
@@ -140,10 +169,10 @@ impl FileOps {
 
     /// Saves `content`, which is about to be removed from the file at `path`, as `<file>.corrupt-<n>`. Returns that
     /// path.
-    pub(super) fn keep_aside(&self, path: &Path, content: impl Read) -> Result<PathBuf> {
+    pub(super) fn keep_aside(&self, path: &StorePath, content: impl Read) -> Result<StorePath> {
         let (aside, mut file) = self.create_aside(path)?;
         let bytes = copy(content, &mut *file).map_err(|error| io_error("write", &aside, error))?;
-        path.parent().map_or(Ok(()), |dir| self.sync_dir(dir))?;
+        path.parent().map_or(Ok(()), |dir| self.sync_dir(&dir))?;
         tracing::warn!(
             file = %path.display(), kept = %aside.display(), bytes,
             "a file of an instance has damaged bytes; they are taken out and kept aside"
@@ -152,16 +181,16 @@ impl FileOps {
     }
 
     /// Renames the file at `path` to `<file>.corrupt-<n>`.
-    pub(super) fn move_aside(&self, path: &Path) -> Result<()> {
+    pub(super) fn move_aside(&self, path: &StorePath) -> Result<()> {
         let (aside, _) = self.create_aside(path)?;
         self.disk.rename(path, &aside).map_err(|error| io_error("move aside", path, error))?;
-        path.parent().map_or(Ok(()), |dir| self.sync_dir(dir))
+        path.parent().map_or(Ok(()), |dir| self.sync_dir(&dir))
     }
 
-    fn create_aside(&self, path: &Path) -> Result<(PathBuf, Box<dyn DiskFile>)> {
+    fn create_aside(&self, path: &StorePath) -> Result<(StorePath, Box<dyn DiskFile>)> {
         let mut n = 1_u32;
         loop {
-            let aside = with_suffix(path, &format!(".corrupt-{n}"));
+            let aside = path.with_suffix(&format!(".corrupt-{n}"));
             match self.disk.open(&aside, OpenMode::CreateNew) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => n += 1,
                 opened => return Ok((aside.clone(), opened.map_err(|error| io_error("make", &aside, error))?)),
@@ -188,13 +217,7 @@ fn copy(mut from: impl Read, to: &mut dyn DiskFile) -> io::Result<u64> {
     Ok(at)
 }
 
-/// The name is always the same: the lock excludes other writers, and a leftover of a crash is overwritten.
-fn temporary(path: &Path) -> PathBuf {
-    with_suffix(path, ".tmp")
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
+/// The name is always the same: the lock excludes other writers, and a leftover of a crash is removed.
+fn temporary(path: &StorePath) -> StorePath {
+    path.with_suffix(".tmp")
 }

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use crc32fast::Hasher;
@@ -13,6 +12,7 @@ use super::atomic::{self, io_error};
 use super::disk::DiskFile;
 use super::layout::InstanceDir;
 use super::lines::{damaged, ends_line};
+use super::path::{Access, StorePath};
 use crate::conversation::{Conversation, Message};
 use crate::error::{Error, Result};
 
@@ -47,9 +47,10 @@ impl Fingerprint {
     }
 
     /// Returns the fingerprint of the first `end` bytes of a file.
-    pub(super) fn of(path: &Path, end: u64) -> Result<Self> {
+    pub(super) fn of(path: &StorePath, end: u64) -> Result<Self> {
         let read = || -> io::Result<Self> {
-            let (mut file, mut chunk, mut fingerprint) = (File::open(path)?.take(end), vec![0; CHUNK], Self::new());
+            let (mut file, mut chunk, mut fingerprint) =
+                (path.open(Access::Read)?.take(end), vec![0; CHUNK], Self::new());
             loop {
                 match file.read(&mut chunk)? {
                     0 => return Ok(fingerprint),
@@ -79,18 +80,18 @@ pub(super) struct LoadedBase {
 
 /// Reads the file at `path`, whose last line may be torn; or, with `end`, its first `end` bytes, which must not be
 /// torn.
-pub(super) fn load(path: &Path, end: Option<u64>) -> Result<LoadedBase> {
+pub(super) fn load(path: &StorePath, end: Option<u64>) -> Result<LoadedBase> {
     scan(path, end, &mut |_, error| Err(error))
 }
 
 /// Like [`load`], but calls `refuse` for each line that is not a message, and skips the line if that returns `Ok`.
 pub(super) fn scan(
-    path: &Path,
+    path: &StorePath,
     end: Option<u64>,
     refuse: &mut dyn FnMut(usize, Error) -> Result<()>,
 ) -> Result<LoadedBase> {
     let failed = |error| io_error("read", path, error);
-    let file = File::open(path).map_err(failed)?;
+    let file = atomic::open(path)?;
     let mut file = BufReader::with_capacity(CHUNK, file.take(end.unwrap_or(u64::MAX)));
     let mut loaded = LoadedBase {
         messages: Vec::new(),
@@ -133,9 +134,9 @@ pub(super) fn append(dir: &InstanceDir, at: u64, lines: &[u8]) -> Result<()> {
     let path = dir.base();
     let failed = |error| io_error("write", &path, error);
     let mut file = dir.ops().open(&path)?;
-    // An earlier attempt may have written some of the lines. Other bytes are from another program and must not be
-    // overwritten; in a file that is too short, writing at `at` would leave a hole.
-    if !(at..=at + lines.len() as u64).contains(&atomic::len(&path)?) {
+    // What follows is from another program and must not be overwritten: what a failed write of this one left is cut
+    // off before. In a file that is too short, writing at `at` would leave a hole.
+    if file.size().map_err(failed)? != at {
         return Err(failed(io::Error::other("another program has changed its length")));
     }
     file.write_at(at, lines).and_then(|()| file.sync()).map_err(failed)
@@ -166,12 +167,11 @@ impl BaseWriter {
         Self { file, buffer: Vec::with_capacity(CHUNK), index }
     }
 
-    fn write(&mut self, path: &Path, old: &BaseIndex, conversation: &Conversation) -> io::Result<()> {
+    fn write(&mut self, path: &StorePath, old: &BaseIndex, conversation: &Conversation) -> io::Result<()> {
         // Copy nothing if the index does not match: when messages of the base share an id, the conversation has fewer
         // of them than the file, and when another program wrote to the file, its lines are unknown.
-        let indexed =
-            conversation.base_len() == old.ends.len() && std::fs::metadata(path)?.len() == old.fingerprint.bytes;
-        let mut source = indexed.then(|| File::open(path)).transpose()?;
+        let indexed = conversation.base_len() == old.ends.len() && path.len()? == old.fingerprint.bytes;
+        let mut source = indexed.then(|| path.open(Access::Read)).transpose()?;
         // Consecutive messages of the old base that are unchanged and not copied yet.
         let mut unchanged: Range<usize> = 0..0;
         for (index, message) in conversation.messages_of_base() {

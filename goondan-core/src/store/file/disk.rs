@@ -1,31 +1,32 @@
 //! Seam to the file system: the write operations of the store, and their implementation by the operating system.
 //!
 //! Reads do not go through it: they always come from the real file system. Neither do the lock and the runtime events,
-//! which recovery does not read.
+//! which recovery does not read. All of them open files through `StorePath`.
 
 use std::fmt::Debug;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{Result, Seek, SeekFrom, Write};
-use std::path::Path;
 use std::sync::Arc;
+
+use super::path::{Access, StorePath};
 
 /// The write operations of a file system. Tests wrap the real one to record the operations in order.
 #[expect(clippy::missing_errors_doc, reason = "each returns the error of the file system")]
 pub trait Disk: Debug + Send + Sync + 'static {
     /// Opens a file for writing.
-    fn open(&self, path: &Path, mode: OpenMode) -> Result<Box<dyn DiskFile>>;
+    fn open(&self, path: &StorePath, mode: OpenMode) -> Result<Box<dyn DiskFile>>;
 
     /// Renames a file. If `to` exists, it is replaced.
-    fn rename(&self, from: &Path, to: &Path) -> Result<()>;
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()>;
 
     /// Removes a file.
-    fn remove(&self, path: &Path) -> Result<()>;
+    fn remove(&self, path: &StorePath) -> Result<()>;
 
     /// Creates a directory. Its parent must exist.
-    fn create_dir(&self, path: &Path) -> Result<()>;
+    fn create_dir(&self, path: &StorePath) -> Result<()>;
 
     /// Syncs the entries of a directory to the disk.
-    fn sync_dir(&self, path: &Path) -> Result<()>;
+    fn sync_dir(&self, path: &StorePath) -> Result<()>;
 }
 
 /// A file that is open for writing.
@@ -33,6 +34,9 @@ pub trait Disk: Debug + Send + Sync + 'static {
 pub trait DiskFile: Debug + Send + Sync {
     /// Writes all of `bytes`, starting at the offset `at`.
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<()>;
+
+    /// Returns the length of the file.
+    fn size(&self) -> Result<u64>;
 
     /// Truncates the file to a length, or extends it with zeros.
     fn set_len(&mut self, len: u64) -> Result<()>;
@@ -48,8 +52,6 @@ pub enum OpenMode {
     Existing,
     /// The file must not exist, and is created.
     CreateNew,
-    /// The file is created if it does not exist, and is truncated if it does.
-    Truncate,
 }
 
 /// The operating system's file system.
@@ -57,32 +59,28 @@ pub enum OpenMode {
 pub struct RealDisk;
 
 impl Disk for RealDisk {
-    fn open(&self, path: &Path, mode: OpenMode) -> Result<Box<dyn DiskFile>> {
-        let mut options = OpenOptions::new();
-        options.write(true);
-        match mode {
-            OpenMode::Existing => &mut options,
-            OpenMode::CreateNew => options.create_new(true),
-            OpenMode::Truncate => options.create(true).truncate(true),
+    fn open(&self, path: &StorePath, mode: OpenMode) -> Result<Box<dyn DiskFile>> {
+        let access = match mode {
+            OpenMode::Existing => Access::Write,
+            OpenMode::CreateNew => Access::CreateNew,
         };
-        Ok(Box::new(options.open(path)?))
+        Ok(Box::new(path.open(access)?))
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        fs::rename(from, to)
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        from.rename(to)
     }
 
-    fn remove(&self, path: &Path) -> Result<()> {
-        fs::remove_file(path)
+    fn remove(&self, path: &StorePath) -> Result<()> {
+        path.remove_file()
     }
 
-    fn create_dir(&self, path: &Path) -> Result<()> {
-        fs::create_dir(path)
+    fn create_dir(&self, path: &StorePath) -> Result<()> {
+        path.create_dir()
     }
 
-    fn sync_dir(&self, path: &Path) -> Result<()> {
-        // Only Unix supports and needs syncing a directory.
-        if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+    fn sync_dir(&self, path: &StorePath) -> Result<()> {
+        path.sync_dir()
     }
 }
 
@@ -90,6 +88,10 @@ impl DiskFile for File {
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
         self.seek(SeekFrom::Start(at))?;
         self.write_all(bytes)
+    }
+
+    fn size(&self) -> Result<u64> {
+        Ok(self.metadata()?.len())
     }
 
     fn set_len(&mut self, len: u64) -> Result<()> {
@@ -109,23 +111,23 @@ pub(super) struct UnsyncedDisk(pub(super) Arc<dyn Disk>);
 struct UnsyncedFile(Box<dyn DiskFile>);
 
 impl Disk for UnsyncedDisk {
-    fn open(&self, path: &Path, mode: OpenMode) -> Result<Box<dyn DiskFile>> {
+    fn open(&self, path: &StorePath, mode: OpenMode) -> Result<Box<dyn DiskFile>> {
         Ok(Box::new(UnsyncedFile(self.0.open(path, mode)?)))
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         self.0.rename(from, to)
     }
 
-    fn remove(&self, path: &Path) -> Result<()> {
+    fn remove(&self, path: &StorePath) -> Result<()> {
         self.0.remove(path)
     }
 
-    fn create_dir(&self, path: &Path) -> Result<()> {
+    fn create_dir(&self, path: &StorePath) -> Result<()> {
         self.0.create_dir(path)
     }
 
-    fn sync_dir(&self, _: &Path) -> Result<()> {
+    fn sync_dir(&self, _: &StorePath) -> Result<()> {
         Ok(())
     }
 }
@@ -133,6 +135,10 @@ impl Disk for UnsyncedDisk {
 impl DiskFile for UnsyncedFile {
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<()> {
         self.0.write_at(at, bytes)
+    }
+
+    fn size(&self) -> Result<u64> {
+        self.0.size()
     }
 
     fn set_len(&mut self, len: u64) -> Result<()> {

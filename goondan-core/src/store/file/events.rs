@@ -1,10 +1,11 @@
 //! The open `events.jsonl` of an instance: appends write whole records or nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::atomic::{self, io_error};
 use super::disk::DiskFile;
 use super::layout::InstanceDir;
+use super::path::StorePath;
 use crate::error::{Error, ErrorCode, Result};
 
 /// The maximum length of the file. It holds one turn, and is read as a whole.
@@ -13,7 +14,7 @@ const MAX_LEN: u64 = 1 << 30;
 /// The file, and the length of its valid part.
 #[derive(Debug)]
 pub(super) struct EventsFile {
-    path: PathBuf,
+    path: StorePath,
     file: Box<dyn DiskFile>,
     len: u64,
     /// Whether bytes of a failed write may follow the valid part.
@@ -71,7 +72,7 @@ impl EventsFile {
 }
 
 /// Returns the content of the file at `path`, empty if it does not exist.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn read(path: &StorePath) -> Result<Vec<u8>> {
     check_length(path, atomic::len(path)?)?;
     atomic::read(path)
 }
@@ -94,12 +95,12 @@ mod tests {
     #[test]
     fn bytes_of_a_failed_write_are_cut_before_the_next_append() {
         let dir = tempfile::tempdir().unwrap();
+        let file_path = StorePath::workspace(dir.path()).join("events.jsonl");
         let path = dir.path().join("events.jsonl");
         std::fs::write(&path, "one\n").unwrap();
         let file = |write| Box::new(OpenOptions::new().read(true).write(write).open(&path).unwrap());
         // With a read-only descriptor, both the write and the cut after it fail.
-        let mut events =
-            EventsFile { path: path.clone(), file: file(false), len: 4, dirty_tail: false, unsynced: false };
+        let mut events = EventsFile { path: file_path, file: file(false), len: 4, dirty_tail: false, unsynced: false };
         assert!(events.append(b"two\n").is_err());
         assert!(events.dirty_tail);
         std::fs::write(&path, "one\ntwo that was too lo").unwrap();

@@ -14,6 +14,7 @@ use super::layout::InstanceDir;
 use super::lines;
 use super::lock::Lock;
 use super::metadata::{Metadata, Status};
+use super::path::StorePath;
 use super::records::{BeginRecord, StartedRecord};
 use super::recovery::{Recovered, recover};
 use super::runtime_events::RuntimeEventsFile;
@@ -26,9 +27,13 @@ use crate::name::{ToolCallId, TurnId};
 
 /// Opens the instance in `dir`: locks it, recovers it, and returns its content and journal.
 pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Result<Opened> {
-    dir.refuse_links()?;
+    let (dir, mut lock) = Lock::take(instance, || dir.ops().create_dirs(dir.path()).map(|()| dir.clone()))?;
+    lock.sign()?;
+    dir.check_names()?;
+    if let Err(error) = dir.path().make_private() {
+        tracing::warn!(dir = %dir.path().display(), %error, "the directory cannot be taken away from other users");
+    }
     dir.ops().create_dirs(&dir.messages())?;
-    let lock = Lock::take(&dir.lock(), instance)?;
     let metadata = Metadata::read(&dir, instance)?;
     let Recovered { messages, index, interrupted, events, ends_line } = recover(&dir)?;
     let state: BTreeMap<_, Value> = state::read(&dir.extensions())?;
@@ -38,7 +43,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Res
         None => create_metadata(&dir, instance)?,
     };
     let workdir = dir.workdir();
-    let runtime_events = RuntimeEventsFile::new(dir.runtime_events());
+    let runtime_events = RuntimeEventsFile::new(&dir);
     let mut journal = FileJournal {
         dir,
         events,
@@ -50,7 +55,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Res
         fsync,
         metadata,
         runtime_events,
-        _lock: lock,
+        lock,
     };
     let status = if journal.running.is_some() { Status::Processing } else { Status::Idle };
     if known || journal.running.is_some() {
@@ -66,7 +71,8 @@ fn create_metadata(dir: &InstanceDir, instance: &InstanceId) -> Result<Metadata>
     let metadata = Metadata::new(instance);
     metadata.write(dir)?;
     dir.ops().sync_dir(&dir.messages())?;
-    dir.path().ancestors().take(3).try_for_each(|path| dir.ops().sync_dir(path))?;
+    let above = std::iter::successors(Some(dir.path().clone()), StorePath::parent);
+    above.take(3).try_for_each(|path| dir.ops().sync_dir(&path))?;
     Ok(metadata)
 }
 
@@ -83,7 +89,7 @@ struct FileJournal {
     metadata: Metadata,
     runtime_events: RuntimeEventsFile,
     /// Declared last, so that it is dropped last.
-    _lock: Lock,
+    lock: Lock,
 }
 
 #[derive(Debug)]
@@ -143,6 +149,7 @@ impl FileJournal {
             // F-CONV: events of different turns must not be mixed.
             return Err(misuse(format!("the turn `{turn}` is not committed: commit it before another begins")));
         }
+        self.lock.check()?;
         self.finish_last_turn()?;
         let begin = BeginRecord { turn: turn.clone(), base_bytes: self.index.fingerprint.bytes };
         lines::push(&mut self.buffer, &begin, &self.dir.events())?;
@@ -153,6 +160,8 @@ impl FileJournal {
 
     fn flush_now(&mut self, durability: Durability) -> Result<()> {
         self.check()?;
+        // Here, because each commit begins with it. Without the lock, the files may be those of another process.
+        self.lock.check()?;
         if !self.buffer.is_empty() {
             self.events.append(&self.buffer)?;
             self.buffer.clear();
@@ -236,6 +245,7 @@ impl Journal for FileJournal {
     }
 
     fn note(&mut self, events: &[RuntimeEvent]) -> Result<()> {
+        self.lock.check()?;
         events.iter().for_each(|event| self.runtime_events.note(event));
         self.runtime_events.flush()
     }

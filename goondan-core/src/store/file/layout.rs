@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::InstanceId;
-use super::atomic::FileOps;
+use super::atomic::{FileOps, io_error};
 use super::disk::RealDisk;
+use super::path::StorePath;
 use crate::error::{Error, ErrorCode, Result};
 
 /// The longest name of an instance directory in bytes (D-05); file systems allow 255.
@@ -67,69 +68,73 @@ pub fn workspace_id(name: &str) -> String {
 /// The directory of one instance: the paths of its files, and the operations that write them.
 #[derive(Clone, Debug)]
 pub(super) struct InstanceDir {
-    path: PathBuf,
+    path: StorePath,
     ops: FileOps,
 }
 
 impl InstanceDir {
     pub(super) fn new(workspace: &Path, instance: &InstanceId, ops: FileOps) -> Self {
-        Self { path: workspace.join("instances").join(directory_name(&instance.to_string())), ops }
+        let instances = StorePath::workspace(workspace).join("instances");
+        Self { path: instances.join(&directory_name(&instance.to_string())), ops }
     }
 
     /// The directory at `path`, on the real disk.
-    pub(super) fn at(path: &Path) -> Self {
-        Self { path: path.to_owned(), ops: FileOps::new(Arc::new(RealDisk)) }
+    pub(super) fn at(path: &StorePath) -> Self {
+        Self { path: path.clone(), ops: FileOps::new(Arc::new(RealDisk)) }
     }
 
-    /// Fails if the directory, or a file or folder that is written in it, is a symbolic link: it could lead out of
-    /// the state root.
-    pub(super) fn refuse_links(&self) -> Result<()> {
-        let written = [self.messages(), self.base(), self.events(), self.extensions(), self.metadata(), self.lock()];
-        let is_link = |path: &&PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
-        match [self.path.clone()].iter().chain(&written).find(is_link) {
-            None => Ok(()),
-            Some(link) => Err(Error::new(ErrorCode::STORE_IO, format!("{} is a symbolic link", link.display()))
-                .suggest("replace it with what it links to: nothing is written outside of the state root")),
+    /// Fails if one of the names that opening the instance does not open is taken by something else, such as a link:
+    /// a turn would find out too late.
+    pub(super) fn check_names(&self) -> Result<()> {
+        for path in [self.runtime_events(), self.old_runtime_events()] {
+            path.len().map_err(|error| io_error("open", &path, error))?;
         }
+        let workdir = self.path.join("workspace");
+        workdir.is_directory().map(drop).map_err(|error| io_error("open", &workdir, error))
     }
 
     pub(super) fn ops(&self) -> &FileOps {
         &self.ops
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &StorePath {
         &self.path
     }
 
-    pub(super) fn lock(&self) -> PathBuf {
+    pub(super) fn lock(&self) -> StorePath {
         self.path.join("lock")
     }
 
-    pub(super) fn metadata(&self) -> PathBuf {
+    pub(super) fn metadata(&self) -> StorePath {
         self.path.join("metadata.json")
     }
 
-    pub(super) fn messages(&self) -> PathBuf {
+    pub(super) fn messages(&self) -> StorePath {
         self.path.join("messages")
     }
 
-    pub(super) fn base(&self) -> PathBuf {
+    pub(super) fn base(&self) -> StorePath {
         self.path.join("messages/base.jsonl")
     }
 
-    pub(super) fn events(&self) -> PathBuf {
+    pub(super) fn events(&self) -> StorePath {
         self.path.join("messages/events.jsonl")
     }
 
-    pub(super) fn runtime_events(&self) -> PathBuf {
+    pub(super) fn runtime_events(&self) -> StorePath {
         self.path.join("messages/runtime-events.jsonl")
     }
 
-    pub(super) fn workdir(&self) -> PathBuf {
-        self.path.join("workspace")
+    /// The file that was full.
+    pub(super) fn old_runtime_events(&self) -> StorePath {
+        self.path.join("messages/runtime-events.1.jsonl")
     }
 
-    pub(super) fn extensions(&self) -> PathBuf {
+    pub(super) fn workdir(&self) -> PathBuf {
+        self.path.join("workspace").to_path_buf()
+    }
+
+    pub(super) fn extensions(&self) -> StorePath {
         self.path.join("extensions")
     }
 }

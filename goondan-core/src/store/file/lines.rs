@@ -8,6 +8,7 @@ use serde::de::IgnoredAny;
 
 use super::atomic::io_error;
 use super::layout::InstanceDir;
+use super::path::StorePath;
 use crate::error::{Error, ErrorCode, Result};
 
 /// A line that is not blank.
@@ -61,14 +62,19 @@ pub(super) fn push(bytes: &mut Vec<u8>, record: &impl Serialize, path: &Path) ->
 
 /// Removes the lines with these numbers from the file at `path`, whose content is `bytes`, and keeps them aside.
 /// Returns the remaining content.
-pub(super) fn move_lines_aside(dir: &InstanceDir, path: &Path, bytes: &[u8], numbers: &[usize]) -> Result<Vec<u8>> {
+pub(super) fn move_lines_aside(
+    dir: &InstanceDir,
+    path: &StorePath,
+    bytes: &[u8],
+    numbers: &[usize],
+) -> Result<Vec<u8>> {
     let (mut removed, mut rest) = (Vec::new(), Vec::new());
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         if numbers.contains(&(index + 1)) { &mut removed } else { &mut rest }.extend_from_slice(line);
     }
     dir.ops().keep_aside(path, &*removed)?;
     dir.ops().replace(path, &rest)?;
-    path.parent().map_or(Ok(()), |parent| dir.ops().sync_dir(parent))?;
+    path.parent().map_or(Ok(()), |parent| dir.ops().sync_dir(&parent))?;
     Ok(rest)
 }
 

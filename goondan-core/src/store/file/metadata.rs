@@ -105,8 +105,10 @@ impl Metadata {
 /// file to the disk at once, which is too expensive for a status.
 fn overwrite(dir: &InstanceDir, bytes: &[u8]) -> Result<()> {
     let (files, path) = (dir.ops(), dir.metadata());
-    if atomic::len(&path)? != bytes.len() as u64 {
+    let failed = |error| io_error("write", &path, error);
+    let mut file = files.open(&path)?;
+    if file.size().map_err(failed)? != bytes.len() as u64 {
         return files.replace_unsynced(&path, bytes);
     }
-    files.open(&path)?.write_at(0, bytes).map_err(|error| io_error("write", &path, error))
+    file.write_at(0, bytes).map_err(failed)
 }

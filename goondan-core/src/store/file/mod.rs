@@ -11,13 +11,17 @@
 //! - `extensions/<name>.json`: the state of each extension
 //! - `workspace/`: the working directory of tools
 //!
+//! All of it is made for its owner alone, and an instance directory that others could read is closed to them when it is
+//! opened.
+//!
 //! Their formats are those of F-STORE.
 //!
 //! # Layout
 //! `layout` computes the paths. `journal` opens an instance and writes its turns: it takes the `lock`, runs
 //! `recovery`, appends `records` to `events`, and commits through `fold`, which writes `base` and `state`. `metadata`
 //! and `runtime_events` are for readers outside the process. `admin`, `repair` and `transfer` work on instances that
-//! are not open. Files are written with the operations of `atomic` on a `disk`.
+//! are not open. Files are written with the operations of `atomic` on a `disk`, and every file is opened by `path`,
+//! which follows no link.
 //!
 //! # Protocol
 //! The writes of a turn, in order, each with the state that a crash leaves and what the next opening does about it:
@@ -27,7 +31,8 @@
 //!    not run twice (EFFECT-01); sync before a tool acts on the world. *Crash:* the turn was interrupted; the opening
 //!    returns its events and started calls, and the turn can continue.
 //! 3. Only if the turn did more than append: write the new base beside the old one, as `base.jsonl.tmp`, and sync it.
-//!    Unchanged lines are copied. *Crash:* as after 2; the next turn that does more than append overwrites the file.
+//!    Unchanged lines are copied. *Crash:* as after 2; the next turn that does more than append
+//!    removes the file.
 //! 4. Append `{"fold": id, "pure": …, "baseBytesAfter": …, "crc": …, "state": {…}}` to the events and sync once:
 //!    **the commit**. *Crash before the sync:* as after 2 or as after 4, and no caller was told of a commit. *Crash
 //!    after it:* the base does not have that length and checksum, so the opening cuts it to `baseBytes`, folds the
@@ -46,6 +51,13 @@
 //!
 //! All these writes go through one seam, `disk.rs`. A test records them there and opens every state that a crash could
 //! leave.
+//!
+//! # Lock
+//! A process that opens an instance locks its file `lock`. This excludes others only as long as the path leads to the
+//! locked file, so the process then compares the two, and starts again if they differ. Deleting an instance takes the
+//! lock, renames the directory, and only then removes what is in it: an opening that found the old directory notices,
+//! and makes a new one. The journal compares again before each flush and commit. If something else removed or replaced
+//! the file, the error is `E_STORE_LOST` and nothing is written, because another process may have the instance open.
 //!
 //! # Damage
 //! Opening cuts off a torn last line, and pages of the events that were never written to the disk with everything
@@ -68,6 +80,7 @@ mod layout;
 mod lines;
 mod lock;
 mod metadata;
+mod path;
 mod records;
 mod recovery;
 mod repair;
@@ -82,6 +95,8 @@ pub use admin::{StoredConversation, StoredInstance};
 #[doc(hidden)]
 pub use disk::{Disk, DiskFile, OpenMode, RealDisk};
 pub use layout::{state_root, workspace_id};
+#[doc(hidden)]
+pub use path::StorePath;
 pub use repair::StoredFault;
 
 use super::{InstanceId, Opened, Store};
@@ -185,7 +200,7 @@ impl FileStore {
     /// Returns the path of an instance's directory, whether or not it exists.
     // D-05
     pub fn instance_dir(&self, instance: &InstanceId) -> PathBuf {
-        self.dir_of(instance).path().to_owned()
+        self.dir_of(instance).path().to_path_buf()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Crash recovery: from the files that an earlier process left to an instance that can continue (CRASH-01).
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use super::events::{self, EventsFile};
 use super::fold::Folding;
 use super::layout::InstanceDir;
 use super::lines;
+use super::path::{Access, StorePath};
 use super::records::{BeginRecord, FoldRecord, StartedRecord, TurnRecords, torn_part};
 use crate::conversation::{Conversation, Message, MessageEvent, Part};
 use crate::error::{Error, ErrorCode, Result};
@@ -120,8 +120,9 @@ fn finish_turn(
             events.append(&record)?;
             events.sync()?;
         }
-        if !is_start_of(&path, end, folding.appended())? {
-            dir.ops().cut(&path, end)?;
+        match is_start_of(&path, end, folding.appended())? {
+            true => dir.ops().trim(&path, end)?,
+            false => dir.ops().cut(&path, end)?,
         }
         folding.finish(dir, &mut events)?;
     }
@@ -132,9 +133,9 @@ fn finish_turn(
 
 /// Whether the bytes of the file after `end` are a prefix of `lines`, that is, were written by this turn before a
 /// crash.
-fn is_start_of(path: &Path, end: u64, lines: &[u8]) -> Result<bool> {
+fn is_start_of(path: &StorePath, end: u64, lines: &[u8]) -> Result<bool> {
     let read = || -> io::Result<bool> {
-        let (mut file, mut tail) = (File::open(path)?, Vec::new());
+        let (mut file, mut tail) = (path.open(Access::Read)?, Vec::new());
         file.seek(SeekFrom::Start(end))?;
         file.take(lines.len() as u64 + 1).read_to_end(&mut tail)?;
         Ok(lines.starts_with(&tail))

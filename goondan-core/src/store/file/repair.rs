@@ -1,7 +1,6 @@
 //! Repair of an instance that does not open: finds the damage, and moves it aside without deleting anything.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -15,7 +14,7 @@ use super::base::{self, Fingerprint};
 use super::events;
 use super::layout::InstanceDir;
 use super::lines;
-use super::lock::Lock;
+use super::path::StorePath;
 use super::records::{TurnRecords, torn_part};
 use super::recovery::recover;
 use super::state;
@@ -41,8 +40,8 @@ pub struct StoredFault {
 struct RepairPlan {
     faults: Vec<StoredFault>,
     /// The numbers of the lines to move aside.
-    lines: BTreeMap<PathBuf, Vec<usize>>,
-    files: Vec<PathBuf>,
+    lines: BTreeMap<StorePath, Vec<usize>>,
+    files: Vec<StorePath>,
     /// The state in a fold record that is moved aside.
     state: BTreeMap<ExtensionName, Value>,
 }
@@ -56,7 +55,11 @@ impl FileStore {
     /// files cannot be read.
     pub fn inspect(&self, instance: &InstanceId) -> Result<Vec<StoredFault>> {
         let dir = self.existing(instance)?;
-        let _lock = Lock::take(&dir.lock(), instance)?;
+        // Taking the lock would make a lock file, and no process has an instance open that has none.
+        if !dir.lock().exists() {
+            return Ok(plan(&dir)?.faults);
+        }
+        let (dir, _lock) = self.lock(instance)?;
         Ok(plan(&dir)?.faults)
     }
 
@@ -66,8 +69,7 @@ impl FileStore {
     /// # Errors
     /// Those of [`FileStore::inspect`], and those of opening the instance when it still cannot be opened.
     pub fn repair(&self, instance: &InstanceId) -> Result<Vec<StoredFault>> {
-        let dir = self.existing(instance)?;
-        let _lock = Lock::take(&dir.lock(), instance)?;
+        let (dir, _lock) = self.lock(instance)?;
         let plan = plan(&dir)?;
         // The state first: after the fold record is moved aside, nothing refers to it. Then the events: without a
         // begin and a fold record they apply to any base.
@@ -92,11 +94,11 @@ fn plan(dir: &InstanceDir) -> Result<RepairPlan> {
 }
 
 impl RepairPlan {
-    fn fault(&mut self, file: PathBuf, line: Option<usize>, what: impl Into<String>, remedy: &str) {
-        self.faults.push(StoredFault { file, line, what: what.into(), remedy: remedy.to_owned() });
+    fn fault(&mut self, file: StorePath, line: Option<usize>, what: impl Into<String>, remedy: &str) {
+        self.faults.push(StoredFault { file: file.to_path_buf(), line, what: what.into(), remedy: remedy.to_owned() });
     }
 
-    fn line(&mut self, file: PathBuf, line: usize, error: &Error) {
+    fn line(&mut self, file: StorePath, line: usize, error: &Error) {
         let what = match error.source() {
             Some(cause) => format!("{}: {cause}", message_without_position(error)),
             None => message_without_position(error),
@@ -168,12 +170,11 @@ impl RepairPlan {
 
     fn survey_state(&mut self, dir: &InstanceDir) -> Result<()> {
         let folder = dir.extensions();
-        let entries = match fs::read_dir(&folder) {
+        let entries = match folder.entries() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             entries => entries.map_err(|error| io_error("read the directory", &folder, error))?,
         };
-        for entry in entries {
-            let path = entry.map_err(|error| io_error("read the directory", &folder, error))?.path();
+        for path in entries {
             let name = path.file_stem().and_then(|name| name.to_str()).and_then(|name| ExtensionName::new(name).ok());
             let Some(name) = name.filter(|_| path.extension() == Some("json".as_ref())) else { continue };
             if let Err(error) = serde_json::from_slice::<Value>(&atomic::read(&path)?) {

@@ -1,12 +1,15 @@
 //! The open `runtime-events.jsonl` of an instance: what the runtime did, for readers outside the process (F-EVENTS).
 //! Recovery never reads it, so it is neither synced nor repaired.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Result as IoResult, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Result as IoResult, Seek, SeekFrom, Write};
 
+use super::super::InstanceId;
+use super::FileStore;
 use super::atomic::io_error;
+use super::layout::InstanceDir;
 use super::lines;
+use super::path::{Access, StorePath};
 use crate::error::Result;
 use crate::event::RuntimeEvent;
 
@@ -16,7 +19,9 @@ const MAX_LEN: u64 = 16 * 1024 * 1024;
 /// The file, and the lines to be written to it.
 #[derive(Debug)]
 pub(super) struct RuntimeEventsFile {
-    path: PathBuf,
+    path: StorePath,
+    /// The name of the file when it is full.
+    old: StorePath,
     lines: Vec<u8>,
     /// Opened by the first write, and reopened after a failure.
     file: Option<OpenFile>,
@@ -30,9 +35,15 @@ struct OpenFile {
 }
 
 impl RuntimeEventsFile {
-    /// Returns a log in the file at `path`, which is not opened before the first flush.
-    pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, lines: Vec::new(), file: None, max_len: MAX_LEN }
+    /// Returns a log in the file of `dir`, which is not opened before the first flush.
+    pub(super) fn new(dir: &InstanceDir) -> Self {
+        Self {
+            path: dir.runtime_events(),
+            old: dir.old_runtime_events(),
+            lines: Vec::new(),
+            file: None,
+            max_len: MAX_LEN,
+        }
     }
 
     /// Buffers an event until the next [`flush`](Self::flush).
@@ -72,7 +83,7 @@ impl RuntimeEventsFile {
     fn rotate(&self, full: OpenFile) -> IoResult<OpenFile> {
         // Some systems cannot rename an open file.
         drop(full);
-        fs::rename(&self.path, self.path.with_extension("1.jsonl"))?;
+        self.path.rename(&self.old)?;
         OpenFile::at_end(&self.path)
     }
 }
@@ -80,8 +91,8 @@ impl RuntimeEventsFile {
 impl OpenFile {
     /// Opens or creates the file. If its last line is partial, ends it, so that the next line does not become part of
     /// it.
-    fn at_end(path: &Path) -> IoResult<Self> {
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    fn at_end(path: &StorePath) -> IoResult<Self> {
+        let mut file = path.open(Access::Append)?;
         let mut len = file.seek(SeekFrom::End(0))?;
         let mut last = [b'\n'];
         if len > 0 {
@@ -96,8 +107,31 @@ impl OpenFile {
     }
 }
 
+impl FileStore {
+    /// Returns the content of the files in which the runtime reports what it does: lines of JSON, older ones first.
+    /// They may be incomplete, and nothing else depends on them.
+    ///
+    /// # Errors
+    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_IO` when the files cannot be read.
+    // F-EVENTS
+    pub fn runtime_events(&self, instance: &InstanceId) -> Result<impl BufRead + use<>> {
+        let dir = self.existing(instance)?;
+        let open = |path: StorePath| match path.open(Access::Read) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            opened => opened.map(Some).map_err(|error| io_error("read", &path, error)),
+        };
+        let files: [Box<dyn Read>; 2] = [open(dir.old_runtime_events())?, open(dir.runtime_events())?]
+            .map(|file| file.map_or_else(|| Box::new(std::io::empty()) as Box<dyn Read>, |file| Box::new(file)));
+        let [old, new] = files;
+        Ok(BufReader::new(old.chain(new)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::path::PathBuf;
+
     use super::*;
     use crate::event::{EventScope, Span};
     use crate::name::{AgentName, InstanceKey, TurnId};
@@ -108,15 +142,21 @@ mod tests {
 
     impl TestDir {
         fn new() -> Self {
-            Self { dir: tempfile::tempdir().unwrap() }
+            let dir = tempfile::tempdir().unwrap();
+            fs::create_dir(dir.path().join("messages")).unwrap();
+            Self { dir }
+        }
+
+        fn log(&self) -> RuntimeEventsFile {
+            RuntimeEventsFile::new(&InstanceDir::at(&StorePath::workspace(self.dir.path())))
         }
 
         fn path(&self) -> PathBuf {
-            self.dir.path().join("runtime-events.jsonl")
+            self.dir.path().join("messages/runtime-events.jsonl")
         }
 
         fn turns(&self, file: &str) -> Vec<String> {
-            let text = fs::read_to_string(self.dir.path().join(file)).unwrap();
+            let text = fs::read_to_string(self.dir.path().join("messages").join(file)).unwrap();
             assert!(text.ends_with('\n'));
             let event = |line| serde_json::from_str::<RuntimeEvent>(line).ok();
             text.lines().map(|line| event(line).map_or(line.to_owned(), |it| it.scope().turn_id.to_string())).collect()
@@ -138,7 +178,7 @@ mod tests {
     #[test]
     fn what_is_noted_is_in_the_file_after_a_flush() {
         let dir = TestDir::new();
-        let mut log = RuntimeEventsFile::new(dir.path());
+        let mut log = dir.log();
         log.flush().unwrap();
         assert!(!dir.path().exists(), "nothing happened");
         log.note(&started("t1"));
@@ -149,7 +189,7 @@ mod tests {
         assert_eq!(dir.turns("runtime-events.jsonl"), ["t1", "t2"]);
         log.note(&started("t3"));
         log.flush().unwrap();
-        let mut later = RuntimeEventsFile::new(dir.path());
+        let mut later = dir.log();
         later.note(&started("t4"));
         later.flush().unwrap();
         assert_eq!(dir.turns("runtime-events.jsonl"), ["t1", "t2", "t3", "t4"]);
@@ -159,7 +199,7 @@ mod tests {
     fn a_torn_line_of_an_earlier_process_does_not_swallow_the_next_one() {
         let dir = TestDir::new();
         fs::write(dir.path(), "{\"type\":\"turn.sta").unwrap();
-        let mut log = RuntimeEventsFile::new(dir.path());
+        let mut log = dir.log();
         log.note(&started("t1"));
         log.flush().unwrap();
         assert_eq!(dir.turns("runtime-events.jsonl"), ["{\"type\":\"turn.sta", "t1"]);
@@ -168,7 +208,7 @@ mod tests {
     #[test]
     fn a_file_that_would_become_too_long_is_renamed() {
         let dir = TestDir::new();
-        let mut log = RuntimeEventsFile::new(dir.path());
+        let mut log = dir.log();
         let line = serde_json::to_vec(&started("t1")).unwrap().len() as u64 + 1;
         log.max_len = 2 * line;
         for turn in ["t1", "t2", "t3", "t4", "t5"] {
@@ -178,16 +218,16 @@ mod tests {
         assert_eq!(dir.turns("runtime-events.1.jsonl"), ["t3", "t4"], "the older one is replaced");
         assert_eq!(dir.turns("runtime-events.jsonl"), ["t5"]);
         // The content of an earlier process counts too; lines of one flush stay together.
-        let mut later = RuntimeEventsFile::new(dir.path());
+        let mut later = dir.log();
         later.max_len = 2 * line;
         ["t6", "t7", "t8"].iter().for_each(|turn| later.note(&started(turn)));
         later.flush().unwrap();
         assert_eq!(dir.turns("runtime-events.1.jsonl"), ["t5"]);
         assert_eq!(dir.turns("runtime-events.jsonl"), ["t6", "t7", "t8"]);
-        assert_eq!(fs::read_dir(dir.dir.path()).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(dir.dir.path().join("messages")).unwrap().count(), 2);
         // An empty file does not replace the renamed one.
         fs::write(dir.path(), "").unwrap();
-        let mut later = RuntimeEventsFile { max_len: 1, ..RuntimeEventsFile::new(dir.path()) };
+        let mut later = RuntimeEventsFile { max_len: 1, ..dir.log() };
         later.note(&started("t9"));
         later.flush().unwrap();
         assert_eq!(dir.turns("runtime-events.1.jsonl"), ["t5"]);
@@ -197,7 +237,7 @@ mod tests {
     fn a_failure_is_returned_and_loses_only_the_buffered_events() {
         let dir = TestDir::new();
         fs::create_dir(dir.path()).unwrap();
-        let mut log = RuntimeEventsFile::new(dir.path());
+        let mut log = dir.log();
         log.note(&started("t1"));
         let error = log.flush().unwrap_err();
         assert_eq!(error.code(), &crate::error::ErrorCode::STORE_IO);
@@ -211,7 +251,7 @@ mod tests {
     #[test]
     fn half_a_line_of_a_failed_write_does_not_swallow_the_next_one() {
         let dir = TestDir::new();
-        let mut log = RuntimeEventsFile::new(dir.path());
+        let mut log = dir.log();
         log.note(&started("t1"));
         log.flush().unwrap();
         // A read-only descriptor, and half a line as a full disk would leave it.

@@ -1,8 +1,6 @@
 //! Export and import of an instance as a single file of JSON lines: a header, one line for each item, and a checksum.
 
-use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
@@ -13,7 +11,7 @@ use super::FileStore;
 use super::atomic::{self, io_error};
 use super::layout::InstanceDir;
 use super::lines::lines;
-use super::lock::Lock;
+use super::path::{Access, StorePath};
 use super::records::BeginRecord;
 use super::recovery::recover;
 use super::state;
@@ -73,8 +71,7 @@ impl FileStore {
     /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_LOCKED` when it is open, `E_STORE_IO` when `to`
     /// cannot be written, and the errors of opening it.
     pub fn export(&self, instance: &InstanceId, to: impl Write) -> Result<()> {
-        let dir = self.existing(instance)?;
-        let _lock = Lock::take(&dir.lock(), instance)?;
+        let (dir, _lock) = self.lock(instance)?;
         // After recovery, a committed turn is in the base, and the events are those of an interrupted turn.
         let recovered = recover(&dir)?;
         let metadata = serde_json::from_slice(&atomic::read(&dir.metadata())?).unwrap_or_default();
@@ -85,7 +82,7 @@ impl FileStore {
             out.line(&json!({ "state": StateEntry { extension, value } }))?;
         }
         drop(recovered.events);
-        out.raw_lines("message", BufReader::new(File::open(dir.base()).map_err(unwritten)?))?;
+        out.raw_lines("message", BufReader::new(atomic::open(&dir.base())?))?;
         if let Some(turn) = recovered.interrupted {
             out.line(&json!({ "turn": turn.turn }))?;
             let events = atomic::read(&dir.events())?;
@@ -109,33 +106,33 @@ impl FileStore {
         let header = lines.header()?;
         let id = name.unwrap_or(InstanceId { agent: header.agent.clone(), key: header.key.clone() });
         let dir = self.dir_of(&id);
-        if dir.path().exists() {
+        if dir.path().find().map_err(|error| io_error("make", dir.path(), error))?.is_some() {
             return Err(Error::new(ErrorCode::STORE_EXISTS, format!("there is an instance `{id}` already"))
                 .suggest("give it another name, or delete the one that is there"));
         }
         // Outside of `instances`, where it is not taken for an instance.
-        let staging = self.workspace.join(format!("import-{:016x}", fastrand::u64(..)));
+        let staging = StorePath::workspace(&self.workspace).join(&format!("import-{:016x}", fastrand::u64(..)));
         let written = write(&staging, &id, header, &mut lines).and_then(|()| {
-            let parent = dir.path().parent().unwrap_or(&self.workspace).to_owned();
+            let parent = StorePath::workspace(&self.workspace).join("instances");
             dir.ops().create_dirs(&parent)?;
-            fs::rename(&staging, dir.path()).map_err(|error| io_error("make", dir.path(), error))?;
+            staging.rename(dir.path()).map_err(|error| io_error("make", dir.path(), error))?;
             dir.ops().sync_dir(&parent)
         });
         if written.is_err() {
             // The first failure is the one to report; a directory that cannot be removed does no harm.
-            _ = fs::remove_dir_all(&staging);
+            _ = staging.remove_dir_all();
         }
         written.map(|()| id)
     }
 }
 
 /// Writes the files of the instance `id` into the directory `at`, and syncs them.
-fn write(at: &Path, id: &InstanceId, header: ExportHeader, lines: &mut ExportReader<impl BufRead>) -> Result<()> {
+fn write(at: &StorePath, id: &InstanceId, header: ExportHeader, lines: &mut ExportReader<impl BufRead>) -> Result<()> {
     let failed = |error| io_error("write to", at, error);
     let dir = InstanceDir::at(at);
     dir.ops().create_dirs(&dir.messages())?;
     dir.ops().create_dirs(&dir.extensions())?;
-    let create = |path: PathBuf| File::create(path).map(BufWriter::new).map_err(failed);
+    let create = |path: StorePath| path.open(Access::CreateNew).map(BufWriter::new).map_err(failed);
     let (mut base, mut events) = (create(dir.base())?, create(dir.events())?);
     let mut base_bytes = 0;
     loop {
