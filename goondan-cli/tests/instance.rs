@@ -180,3 +180,86 @@ fn repair_prints_a_plan_and_carries_it_out_with_yes() {
     assert_eq!(done(state.path(), &["instance", "repair", "guide:user:1"]), "Nothing is wrong.\n");
     done(state.path(), &run);
 }
+
+/// Links in place of what the commands read and write, to a copy that says `CANARY`: each command refuses them by
+/// name, prints nothing of it and leaves it alone, or has nothing to do with them.
+#[test]
+fn commands_follow_no_link_out_of_the_state_root() {
+    let instance = "workspaces/quickstart/instances/guide:user:1";
+    let names = ["..", "", "lock", "metadata.json", "messages", "messages/base.jsonl", "messages/events.jsonl"];
+    let names = names.iter().chain(&["messages/runtime-events.jsonl", "messages/base.jsonl.tmp", "workspace"]);
+    let commands: [&[&str]; 7] = [
+        &["instance", "list"],
+        &["instance", "show", "guide:user:1"],
+        &["instance", "export", "guide:user:1", "-"],
+        &["instance", "repair", "guide:user:1"],
+        &["instance", "repair", "guide:user:1", "--yes"],
+        &["run", "examples/quickstart", "--instance", "user:1", "--input", "and now?"],
+        &["instance", "delete", "guide:user:1", "--yes"],
+    ];
+    let template = two_conversations();
+    let mut refused = 0;
+    for name in names {
+        for command in commands {
+            let (state, outside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+            let copied =
+                Command::new("cp").arg("-r").arg(template.path().join("workspaces")).arg(state.path()).status();
+            assert!(copied.unwrap().success());
+            let at = match *name {
+                ".." => state.path().join("workspaces/quickstart/instances"),
+                name => state.path().join(instance).join(name),
+            };
+            let at = std::path::PathBuf::from(at.to_str().unwrap().trim_end_matches('/'));
+            let target = outside.path().join("target");
+            match at.exists() {
+                true => std::fs::rename(&at, &target).unwrap(),
+                false => std::fs::write(&target, "CANARY\n").unwrap(),
+            }
+            let base = if target.is_dir() { files(&target) } else { vec![target.clone()] };
+            for file in &base {
+                std::fs::write(file, std::fs::read_to_string(file).unwrap().replace("hello", "CANARY")).unwrap();
+            }
+            std::os::unix::fs::symlink(&target, &at).unwrap();
+            let content = || base.iter().map(|file| std::fs::read(file).unwrap()).collect::<Vec<_>>();
+            let before = (files(outside.path()), content());
+            let output = goondan(state.path(), command);
+            let what = format!("{command:?} with a link at {name}");
+            let (printed, error) =
+                (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+            assert!(!printed.contains("CANARY"), "{what}: {printed}");
+            if !output.status.success() {
+                refused += 1;
+                assert!(error.contains("E_STORE_IO") && error.contains("symbolic link"), "{what}: {error}");
+            }
+            assert_eq!((files(outside.path()), content()), before, "{what}");
+        }
+    }
+    // All but `list` for `instances/…` and what only some of them use.
+    assert!(refused >= 35, "{refused}");
+}
+
+/// Returns the files below a directory.
+fn files(directory: &Path) -> Vec<std::path::PathBuf> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { all.extend(files(&path)) } else { all.push(path) }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn an_export_is_for_its_owner_alone() {
+    use std::os::unix::fs::MetadataExt;
+    let state = two_conversations();
+    let file = state.path().join("export.jsonl");
+    let command = format!(
+        "umask 000; exec '{}' instance export guide:user:1 '{}' --state-root '{}'",
+        env!("CARGO_BIN_EXE_goondan"),
+        file.display(),
+        state.path().display()
+    );
+    assert!(Command::new("sh").arg("-c").arg(command).status().unwrap().success());
+    assert_eq!(std::fs::metadata(file).unwrap().mode() & 0o7777, 0o600);
+}

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::io::BufRead;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +10,6 @@ use goondan::conversation::{Message, Source, Timestamp};
 use goondan::event::{RuntimeEvent, TokenUsage};
 use goondan::name::TurnId;
 use serde::Serialize;
-
-/// The files with the events, older events first.
-const FILES: [&str; 2] = ["messages/runtime-events.1.jsonl", "messages/runtime-events.jsonl"];
 
 /// The cost of one turn. `Display` writes a line for people.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,12 +35,11 @@ struct StepTotals {
     tokens: Option<TokenUsage>,
 }
 
-/// Returns the costs of the turns of an instance, oldest first. Turns whose events are missing or incomplete are left
+/// Returns the costs of the turns that these runtime events report, oldest first. Turns whose events are missing or incomplete are left
 /// out: nothing else depends on these files, and they are never repaired.
-pub(crate) fn of_turns(instance_dir: &Path) -> Vec<TurnCost> {
+pub(crate) fn of_turns(events: impl BufRead) -> Vec<TurnCost> {
     let mut running = HashMap::new();
-    let files = FILES.into_iter().filter_map(|file| File::open(instance_dir.join(file)).ok());
-    let lines = files.flat_map(|file| BufReader::new(file).split(b'\n').map_while(Result::ok));
+    let lines = events.split(b'\n').map_while(Result::ok);
     lines.filter_map(|line| serde_json::from_slice(&line).ok()).filter_map(|event| add(&mut running, event)).collect()
 }
 

@@ -21,7 +21,8 @@ pub(super) fn find(InstanceSelector { instance, store: args }: &InstanceSelector
     let mut found = Vec::new();
     for workspace in workspaces(args)? {
         let store = store(args, &workspace)?;
-        if store.instance_dir(&id).is_dir() {
+        // Also if it is a link, which the store refuses by name.
+        if store.instance_dir(&id).symlink_metadata().is_ok() {
             found.push((workspace, store));
         }
     }

@@ -17,7 +17,7 @@ const MAX_CHARS: usize = 400;
 pub(crate) fn show(args: &InstanceShowArgs) -> Result<()> {
     let (store, id) = find(&args.selector)?;
     let conversation = store.read(&id)?;
-    let costs = cost::of_turns(&store.instance_dir(&id));
+    let costs = cost::of_turns(store.runtime_events(&id)?);
     let limit = if args.full { usize::MAX } else { MAX_CHARS };
     let mut text = String::new();
     for item in in_order(&conversation.messages, &costs) {

@@ -1,7 +1,8 @@
 //! `goondan instance export` and `import`: one file for one conversation.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use goondan::store::FileStore;
@@ -17,7 +18,14 @@ pub(crate) fn export(args: &InstanceExportArgs) -> Result<()> {
     if is_stream(&args.file) {
         return store.export(&id, io::stdout().lock());
     }
-    let file = File::create_new(&args.file).map_err(|error| io_error("create", &args.file, error))?;
+    let mut options = OpenOptions::new();
+    // For its owner alone, like the conversation itself.
+    let file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&args.file)
+        .map_err(|error| io_error("create", &args.file, error))?;
     let written = store.export(&id, &file).and_then(|()| Ok(file.sync_all()?));
     if written.is_err() {
         // An incomplete file is of no use. The first error is the one to report.

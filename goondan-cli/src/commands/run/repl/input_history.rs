@@ -1,9 +1,11 @@
 //! The input history: one file for each state root, readable by its owner only.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
 
 /// The number of inputs in the history.
 pub(crate) const MAX_INPUTS: usize = 1000;
@@ -18,11 +20,12 @@ impl InputHistory {
     /// Reads the history from `path`. Invalid lines and older duplicates are dropped; the file is rewritten if there
     /// were any.
     pub(crate) fn load(path: PathBuf) -> io::Result<Self> {
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        let mut text = String::new();
+        match private(&path, OpenOptions::new().read(true)) {
+            Ok(mut file) => _ = file.read_to_string(&mut text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
-        };
+        }
         let mut history = Self { path, inputs: Vec::new() };
         let mut lines = 0;
         for line in text.lines() {
@@ -45,10 +48,10 @@ impl InputHistory {
     pub(crate) fn add(&mut self, input: &str) -> io::Result<()> {
         self.push(input.to_owned());
         if let Some(parent) = self.path.parent() {
-            fs::create_dir_all(parent)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         }
         // One write, so that lines of two processes are not interleaved.
-        private(&self.path, OpenOptions::new().append(true))?.write_all(line(input).as_bytes())
+        private(&self.path, OpenOptions::new().append(true).create(true))?.write_all(line(input).as_bytes())
     }
 
     fn push(&mut self, input: String) {
@@ -61,7 +64,12 @@ impl InputHistory {
     fn rewrite(&self) -> io::Result<()> {
         let new = self.path.with_extension("new");
         let lines: String = self.inputs.iter().map(|input| line(input)).collect();
-        private(&new, OpenOptions::new().write(true).truncate(true))?.write_all(lines.as_bytes())?;
+        // A process that ended here may have left it.
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        private(&new, OpenOptions::new().write(true).create_new(true))?.write_all(lines.as_bytes())?;
         fs::rename(new, &self.path)
     }
 }
@@ -70,9 +78,11 @@ fn line(input: &str) -> String {
     serde_json::Value::from(input).to_string() + "\n"
 }
 
-/// Opens or creates a file that only its owner can read.
+/// Opens a file, and no link or pipe. If it is created, only its owner can read it.
 fn private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    options.create(true).mode(0o600).open(path)
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = options.mode(0o600).custom_flags(flags.bits()).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file")) }
 }
 
 #[cfg(test)]
@@ -95,6 +105,24 @@ mod tests {
         assert_eq!(InputHistory::load(path.clone()).unwrap().inputs(), ["two\nlines", "three", "one"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), "\"two\\nlines\"\n\"three\"\n\"one\"\n");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_link_is_not_followed() {
+        let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (path, target) = (root.path().join("input-history.jsonl"), outside.path().join("target"));
+        fs::write(&target, "\"one\"\n\"one\"\n").unwrap();
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        assert!(InputHistory::load(path.clone()).is_err());
+        let mut history = InputHistory { path: path.clone(), inputs: Vec::new() };
+        assert!(history.add("two").is_err());
+        // What is written before it is renamed is no link either.
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "\"one\"\n\"one\"\n").unwrap();
+        std::os::unix::fs::symlink(&target, path.with_extension("new")).unwrap();
+        assert_eq!(InputHistory::load(path.clone()).unwrap().inputs(), ["one"]);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "\"one\"\n");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "\"one\"\n\"one\"\n");
     }
 
     #[test]
