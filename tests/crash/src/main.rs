@@ -1,13 +1,15 @@
 //! Kills processes that run turns, and compares what they leave with what was computed without the runtime (CRASH-01).
 //!
 //! `cargo run --release -p goondan-crash -- 10000` kills ten thousand times. A second number is the seed of an earlier
-//! run: it repeats the random choices, but not the timing of the processes. The parent uses the other subcommands to
-//! start the children.
+//! run: it repeats the random choices, but not the timing of the processes. `-- race 100000` opens one instance a
+//! hundred thousand times in several processes while others delete it, and counts how often it is open twice. The
+//! parent uses the other subcommands to start the children.
 
 mod child;
 mod expected;
 mod kill;
 mod plan;
+mod race;
 mod stuck;
 
 use std::path::Path;
@@ -20,12 +22,17 @@ fn main() -> ExitCode {
     let args: Vec<_> = args.iter().map(String::as_str).collect();
     let outcome = match args[..] {
         ["child", dir, start] => number(start).and_then(|start| block_on(child::run(Path::new(dir), start))),
+        ["opener", dir, openings] => {
+            number(openings).and_then(|openings| block_on(race::open(Path::new(dir), openings)))
+        }
+        ["deleter", dir] => race::delete(Path::new(dir)),
+        ["race", openings] => number(openings).and_then(race::run),
         ["stuck", dir, input] => block_on(stuck::run(Path::new(dir), input)),
         [kills] => number(kills).and_then(|kills| block_on(kill::run(kills, fastrand::u64(..)))),
         [kills, seed] => number(kills)
             .and_then(|kills| Ok((kills, number(seed)?)))
             .and_then(|(kills, seed)| block_on(kill::run(kills, seed))),
-        _ => Err(Error::msg("usage: goondan-crash KILLS [SEED]")),
+        _ => Err(Error::msg("usage: goondan-crash KILLS [SEED], or goondan-crash race OPENINGS")),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
