@@ -16,6 +16,7 @@ mod idle_others;
 mod inputs;
 mod linkage;
 mod linkages;
+mod links;
 mod model;
 mod next;
 mod order;

@@ -12,6 +12,7 @@ pub mod entry;
 pub mod event_loops;
 pub mod events;
 pub mod idle;
+pub mod links;
 mod log;
 pub mod model;
 pub mod next;
