@@ -122,7 +122,7 @@ impl FileStore {
     pub fn delete(&self, instance: &InstanceId) -> Result<()> {
         let (dir, _lock) = self.lock(instance)?;
         let workspace = StorePath::workspace(&self.workspace);
-        // Renamed first: from then on it is no instance any more, neither for a process that opens it nor after a crash.
+        // Renamed first: from then on it is no instance, neither for a process that opens it nor after a crash.
         let deleted = workspace.join(&format!("{DELETED}{:016x}", fastrand::u64(..)));
         let failed = |error| io_error("delete", dir.path(), error);
         dir.path().rename(&deleted).map_err(failed)?;
