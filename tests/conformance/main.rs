@@ -14,6 +14,7 @@ mod gated;
 mod idle;
 mod idle_others;
 mod inputs;
+mod kept;
 mod linkage;
 mod linkages;
 mod links;

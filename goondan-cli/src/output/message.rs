@@ -1,6 +1,6 @@
 //! The content of a message as text.
 
-use goondan::conversation::{Message, Part, ToolOutput};
+use goondan::conversation::{Message, Part};
 
 /// Returns the parts of `message`, one text for each.
 pub(crate) fn parts(message: &Message) -> Vec<String> {
@@ -14,11 +14,7 @@ fn part(part: &Part) -> String {
     match part {
         Part::Text(text) => text.text.clone(),
         Part::ToolCall(call) => format!("→ {} {}", call.tool_name, call.input),
-        Part::ToolResult(result) => match &result.output {
-            ToolOutput::Text(text) => format!("← {} {text}", result.tool_name),
-            ToolOutput::Json(value) => format!("← {} {value}", result.tool_name),
-            other => format!("← {} {}", result.tool_name, serde_json::json!(other)),
-        },
+        Part::ToolResult(result) => format!("← {} {}", result.tool_name, result.output.to_text()),
         other => serde_json::json!(other).to_string(),
     }
 }

@@ -3,12 +3,14 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Timestamp;
-use crate::name::{ExtensionName, MessageId, ToolCallId};
-use crate::secret::{self, mask_json, mask_text};
+use super::source::MessageSource;
+use super::unknown::UnknownMembers;
+use super::{Part, Source, Timestamp};
+use crate::name::MessageId;
+use crate::secret::{self, mask_text};
 
 /// The author of a message, as the model distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -52,10 +54,9 @@ pub struct Message {
     #[serde(default)]
     metadata: Map<String, Value>,
     created_at: Timestamp,
-    source: Source,
-    /// Members that a newer or foreign writer added. They are kept so that rewriting a file loses nothing.
+    source: MessageSource,
     #[serde(flatten)]
-    other: Map<String, Value>,
+    unknown: UnknownMembers,
 }
 
 /// The part of a message that a model sees.
@@ -66,12 +67,19 @@ pub struct MessageData {
     pub role: Role,
     /// The content.
     pub content: Content,
+    #[serde(flatten)]
+    unknown: UnknownMembers,
 }
 
 impl MessageData {
     /// A message of `role` with this content.
     pub fn new(role: Role, content: impl Into<Content>) -> Self {
-        Self { role, content: content.into() }
+        Self { role, content: content.into(), unknown: UnknownMembers::default() }
+    }
+
+    /// The same message with other content.
+    pub(crate) fn with_content(&self, content: Content) -> Self {
+        Self { role: self.role, content, unknown: self.unknown.clone() }
     }
 }
 
@@ -83,124 +91,6 @@ pub enum Content {
     Text(String),
     /// Text, tool calls, tool results and parts of other types, in order.
     Parts(Vec<Part>),
-}
-
-/// One part of a message.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-#[non_exhaustive]
-pub enum Part {
-    /// Plain text.
-    Text(TextPart),
-    /// A request of the model to run a tool.
-    ToolCall(ToolCallPart),
-    /// The result of a tool call.
-    ToolResult(ToolResultPart),
-    /// A part of a type that goondan does not interpret; it is stored and sent unchanged.
-    Other(Map<String, Value>),
-}
-
-/// See [`Part::Text`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename = "text")]
-#[non_exhaustive]
-pub struct TextPart {
-    /// The text.
-    pub text: String,
-}
-
-impl TextPart {
-    /// A part with this text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into() }
-    }
-}
-
-/// See [`Part::ToolCall`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename = "tool-call", rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ToolCallPart {
-    /// The id that the call and its result share.
-    pub tool_call_id: ToolCallId,
-    /// The tool's name as the model wrote it; it may be illegal.
-    pub tool_name: String,
-    /// The arguments as the model wrote them.
-    pub input: Value,
-}
-
-impl ToolCallPart {
-    /// A call of the tool `tool_name` with the arguments `input`.
-    pub fn new(tool_call_id: ToolCallId, tool_name: impl Into<String>, input: Value) -> Self {
-        Self { tool_call_id, tool_name: tool_name.into(), input }
-    }
-}
-
-/// See [`Part::ToolResult`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename = "tool-result", rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct ToolResultPart {
-    /// The id of the call that this answers.
-    pub tool_call_id: ToolCallId,
-    /// The tool's name as the model wrote it.
-    pub tool_name: String,
-    /// The output.
-    pub output: ToolOutput,
-}
-
-impl ToolResultPart {
-    /// The result of the call `tool_call_id`.
-    pub fn new(tool_call_id: ToolCallId, tool_name: impl Into<String>, output: ToolOutput) -> Self {
-        Self { tool_call_id, tool_name: tool_name.into(), output }
-    }
-}
-
-/// The output of a tool as the model sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", content = "value", rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum ToolOutput {
-    /// Text.
-    Text(String),
-    /// Any JSON value.
-    Json(Value),
-}
-
-impl Part {
-    fn mask(&mut self) {
-        match self {
-            Self::Text(part) => mask_text(&mut part.text),
-            Self::ToolCall(call) => mask_json(&mut call.input),
-            Self::ToolResult(result) => match &mut result.output {
-                ToolOutput::Text(text) => mask_text(text),
-                ToolOutput::Json(value) => mask_json(value),
-            },
-            Self::Other(members) => members.values_mut().for_each(mask_json),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Part {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        /// Reads `map` as `T`, whose `type` is `spelling`, whichever accepted spelling the document has.
-        fn read<T: serde::de::DeserializeOwned, E: serde::de::Error>(
-            mut map: Map<String, Value>,
-            spelling: &str,
-        ) -> Result<T, E> {
-            map.insert("type".to_owned(), spelling.into());
-            serde_json::from_value(Value::Object(map)).map_err(E::custom)
-        }
-        let map = Map::deserialize(deserializer)?;
-        // F-MSG: other implementations of this format spell the types with underscores.
-        match map.get("type").and_then(Value::as_str) {
-            Some("text") => read(map, "text").map(Self::Text),
-            Some("tool-call" | "tool_call" | "tool_use") => read(map, "tool-call").map(Self::ToolCall),
-            Some("tool-result" | "tool_result") => read(map, "tool-result").map(Self::ToolResult),
-            Some(_) => Ok(Self::Other(map)),
-            None => Err(serde::de::Error::missing_field("type")),
-        }
-    }
 }
 
 impl From<&str> for Content {
@@ -251,10 +141,7 @@ impl Content {
         };
         let mut texts = parts.iter().filter_map(|part| match part {
             Part::Text(part) => Some(Cow::Borrowed(part.text.as_str())),
-            Part::ToolResult(part) => Some(match &part.output {
-                ToolOutput::Text(text) => Cow::Borrowed(text.as_str()),
-                ToolOutput::Json(value) => Cow::Owned(value.to_string()),
-            }),
+            Part::ToolResult(part) => Some(part.output.to_text()),
             Part::ToolCall(_) | Part::Other(_) => None,
         });
         let first = texts.next().unwrap_or_default();
@@ -262,44 +149,16 @@ impl Content {
     }
 }
 
-/// The origin of a message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
-#[non_exhaustive]
-pub enum Source {
-    /// The input of a turn.
-    User,
-    /// The model, in a step.
-    Assistant {
-        /// The id of the step, `<turn id>-step-<index>`.
-        step_id: String,
-    },
-    /// A tool.
-    Tool {
-        /// The id of the call that the message answers.
-        tool_call_id: ToolCallId,
-        /// The tool's name as the model wrote it.
-        tool_name: String,
-    },
-    /// The runtime.
-    System,
-    /// An extension.
-    Extension {
-        /// The extension's name.
-        extension_name: ExtensionName,
-    },
-}
-
 impl Message {
     /// Returns a message with a new id and the current time.
     pub fn new(role: Role, content: impl Into<Content>, source: Source) -> Self {
         Self {
             id: MessageId::random(),
-            data: MessageData { role, content: content.into() },
+            data: MessageData::new(role, content),
             metadata: Map::new(),
             created_at: Timestamp::now(),
-            source,
-            other: Map::new(),
+            source: source.into(),
+            unknown: UnknownMembers::default(),
         }
     }
 
@@ -335,7 +194,7 @@ impl Message {
     }
 
     pub(crate) fn set_source(&mut self, source: Source) {
-        self.source = source;
+        self.source = source.into();
     }
 
     /// Returns the id, the target of [`MessageEvent::replace`](super::MessageEvent::replace) and
@@ -376,6 +235,6 @@ impl Message {
 
     /// Returns the origin of the message.
     pub fn source(&self) -> &Source {
-        &self.source
+        &self.source.known
     }
 }

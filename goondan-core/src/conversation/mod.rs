@@ -5,7 +5,10 @@ mod event;
 pub(crate) mod host;
 mod message;
 mod pairs;
+mod part;
+mod source;
 mod timestamp;
+mod unknown;
 mod view;
 
 use std::borrow::Cow;
@@ -14,9 +17,9 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 pub use event::MessageEvent;
-pub use message::{
-    Content, Message, MessageData, Part, Role, Source, TextPart, ToolCallPart, ToolOutput, ToolResultPart,
-};
+pub use message::{Content, Message, MessageData, Role};
+pub use part::{Part, TextPart, ToolCallPart, ToolOutput, ToolResultPart};
+pub use source::Source;
 pub use timestamp::Timestamp;
 pub use view::{ConversationView, MessageRef, Messages, RemoteMessage};
 

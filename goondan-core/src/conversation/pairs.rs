@@ -255,7 +255,7 @@ impl<'a> Orphans<'a> {
             return Some(Cow::Borrowed(message.data()));
         }
         let left: Vec<_> = (0..parts.len()).filter(visible).map(|index| parts[index].clone()).collect();
-        let data = MessageData { role: message.role(), content: Content::Parts(left) };
+        let data = message.data().with_content(Content::Parts(left));
         (!data.content.parts().is_empty()).then_some(Cow::Owned(data))
     }
 }

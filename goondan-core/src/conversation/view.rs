@@ -55,9 +55,7 @@ impl<'a> ConversationView<'a> {
 
     /// Returns a copy of the part of each current message that a model sees, in order.
     pub fn to_llm_messages(&self) -> Vec<MessageData> {
-        self.iter()
-            .map(|message| MessageData { role: message.role(), content: message.content().into_owned() })
-            .collect()
+        self.iter().map(|message| MessageData::new(message.role(), message.content().into_owned())).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::conversation::{Content, MessageData, Part, ToolOutput};
+use crate::conversation::{Content, MessageData, Part};
 use crate::model::ModelRequest;
 use crate::tool::ToolItem;
 
@@ -89,10 +89,7 @@ fn part(part: &Part) -> String {
     match part {
         Part::Text(part) => part.text.clone(),
         Part::ToolCall(call) => format!("[{} {}]", call.tool_name, call.input),
-        Part::ToolResult(result) => match &result.output {
-            ToolOutput::Text(text) => text.clone(),
-            ToolOutput::Json(value) => value.to_string(),
-        },
+        Part::ToolResult(result) => result.output.to_text().into_owned(),
         Part::Other(other) => Value::Object(other.clone()).to_string(),
     }
 }

@@ -13,6 +13,7 @@ pub mod event_loops;
 pub mod events;
 pub mod idle;
 pub mod links;
+pub mod kept;
 mod log;
 pub mod model;
 pub mod next;

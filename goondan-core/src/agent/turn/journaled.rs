@@ -170,10 +170,6 @@ impl JournaledConversation {
 /// Returns the message with the result of one tool call (D-12).
 pub(super) fn tool_message(result: &ToolCallResult) -> Message {
     let (tool_call_id, tool_name) = (result.call_id().clone(), result.tool_name().to_owned());
-    let part = ToolResultPart {
-        tool_call_id: tool_call_id.clone(),
-        tool_name: tool_name.clone(),
-        output: result.to_tool_output(),
-    };
+    let part = ToolResultPart::new(tool_call_id.clone(), tool_name.clone(), result.to_tool_output());
     Message::new(Role::Tool, vec![Part::ToolResult(part)], Source::Tool { tool_call_id, tool_name })
 }

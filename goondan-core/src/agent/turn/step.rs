@@ -192,14 +192,10 @@ fn assistant_message(response: &ModelResponse, step_id: String) -> Message {
     let content = if response.tool_calls.is_empty() {
         Content::Text(text.unwrap_or_default())
     } else {
-        let text = text.map(|text| Part::Text(TextPart { text }));
-        let calls = response.tool_calls.iter().map(|call| {
-            Part::ToolCall(ToolCallPart {
-                tool_call_id: call.id.clone(),
-                tool_name: call.name.clone(),
-                input: call.args.clone(),
-            })
-        });
+        let text = text.map(|text| Part::Text(TextPart::new(text)));
+        let calls = response.tool_calls.iter();
+        let calls =
+            calls.map(|call| Part::ToolCall(ToolCallPart::new(call.id.clone(), call.name.clone(), call.args.clone())));
         Content::Parts(text.into_iter().chain(calls).collect())
     };
     Message::new(Role::Assistant, content, Source::Assistant { step_id })

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::conversation::{Content, MessageData, Part, Role, TextPart};
+use crate::conversation::{MessageData, Part, Role, TextPart};
 use crate::error::ErrorCode;
 use crate::event::TurnInfo;
 use crate::event::{AgentEvent, Event};
@@ -52,7 +52,7 @@ fn each_event_has_the_json_form_of_the_contract() {
     let usage = TokenUsage { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
     let usage_written = json!({ "promptTokens": 10, "completionTokens": 5, "totalTokens": 15 });
     let error_message = "no answer".to_owned();
-    let said = MessageData { role: Role::User, content: Content::Text("hi".to_owned()) };
+    let said = MessageData::new(Role::User, "hi");
     for (event, name, own) in [
         (RuntimeEvent::TurnStarted { scope: scope() }, "turn.started", json!({})),
         (
@@ -197,8 +197,8 @@ fn span_ids_are_16_hexadecimal_digits() {
 
 #[test]
 fn the_input_of_a_model_shows_its_text_and_its_parts() {
-    let parts = vec![Part::Text(TextPart { text: "look".to_owned() }), Part::Other(Map::new())];
-    let said = MessageData { role: Role::User, content: Content::Parts(parts.clone()) };
+    let parts = vec![Part::Text(TextPart::new("look")), Part::Other(Map::new())];
+    let said = MessageData::new(Role::User, parts.clone());
     let input = LlmInputMessage::from(&said);
     assert_eq!((input.content.as_str(), input.content_source), ("look", Some(ContentSource::Summary)));
     assert_eq!(input.parts, Some(parts));

@@ -228,7 +228,7 @@ struct RequestLine<'a> {
 
 fn masked(message: Cow<'_, MessageData>) -> Cow<'_, MessageData> {
     match message.content.masked() {
-        Cow::Owned(content) => Cow::Owned(MessageData { role: message.role, content }),
+        Cow::Owned(content) => Cow::Owned(message.with_content(content)),
         Cow::Borrowed(_) => message,
     }
 }
