@@ -17,7 +17,7 @@ async fn main() -> Result<()> {
         .build()?;
     let mut turn = agent.instance("user:42").await?.run_stream("hi");
     while let Some(update) = turn.next().await {
-        if let TurnUpdate::Text(text) = update {
+        if let TurnUpdate::Text { text, .. } = update {
             print!("{text}");
             io::stdout().flush()?;
         }

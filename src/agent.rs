@@ -14,7 +14,7 @@
 //! let agent = Agent::builder("assistant").model(model).build()?;
 //! let mut turn = agent.instance("user:42").await?.run_stream("hello");
 //! while let Some(update) = turn.next().await {
-//!     if let TurnUpdate::Text(text) = update {
+//!     if let TurnUpdate::Text { text, .. } = update {
 //!         print!("{text}");
 //!     }
 //! }

@@ -17,6 +17,7 @@
 #[doc(hidden)]
 pub use goondan_core::Applied;
 pub use goondan_core::{
-    Content, Conversation, ConversationView, Message, MessageData, MessageEvent, MessageRef, Messages, Part, Role,
-    Source, TextPart, Timestamp, ToolCallPart, ToolOutput, ToolResultPart,
+    Content, Conversation, ConversationView, FilePart, Message, MessageData, MessageEvent, MessageRef, Messages, Part,
+    ProviderData, ProviderPart, ReasoningPart, Role, Source, TextPart, Timestamp, ToolCallPart, ToolOutput,
+    ToolResultPart,
 };

@@ -10,4 +10,6 @@
 //! let model = ScriptedModel::new(script);
 //! ```
 
-pub use goondan_core::{Model, ModelFinish, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+pub use goondan_core::{
+    Deltas, Model, ModelDelta, ModelFinish, ModelRequest, ModelResponse, ScriptItem, ScriptedModel,
+};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use goondan::agent::AgentBuilder;
 use goondan::conversation::{Message, Source};
-use goondan::model::{Model, ModelRequest, ModelResponse};
+use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
 use goondan::prelude::*;
 use goondan::store::Store as _;
 use goondan::store::{FileStore, InstanceId};
@@ -98,7 +98,7 @@ impl AnsweringModel {
 }
 
 impl Model for AnsweringModel {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(self.answer())
     }
 }
@@ -109,7 +109,7 @@ impl Model for AnsweringModel {
 /// When the model fails.
 pub async fn turn_by_hand(messages: &mut Vec<Arc<Message>>, model: &AnsweringModel) -> Result<()> {
     messages.push(Arc::new(Message::user(INPUT)));
-    let answer = model.answer().await?.text.unwrap_or_default();
+    let answer = model.answer().await?.to_text().into_owned();
     messages.push(Arc::new(Message::new(Role::Assistant, answer, Source::System)));
     Ok(())
 }

@@ -8,7 +8,7 @@
 
 #define GOONDAN_MAGIC "GOONDAN-EXT-ABI" /* and the zero byte that C adds */
 #define GOONDAN_ABI_MAJOR 1u
-#define GOONDAN_ABI_MINOR 0u
+#define GOONDAN_ABI_MINOR 1u
 #define GOONDAN_API_VERSION "goondan.ai/v1"
 
 /* The status of a function. */

@@ -24,8 +24,8 @@ pub const MAGIC: [u8; 16] = *b"GOONDAN-EXT-ABI\0";
 /// Must be equal in the host and the library.
 pub const ABI_MAJOR: u32 = 1;
 
-/// Grows with every entry that is added. A library declares the lowest one that its host must have.
-pub const ABI_MINOR: u32 = 0;
+/// Grows with the entries, fields and forms that are added. A library declares the lowest one that its host must have.
+pub const ABI_MINOR: u32 = 1;
 
 /// The name of the one symbol that a library exports: a [`Declaration`]. It is static data, so the host reads it from
 /// the file before any code of the library runs.
@@ -286,8 +286,10 @@ pub struct HostTable {
     /// Writes the last message before `cursor`, or returns [`NONE`]. `SIZE_MAX` is after all messages.
     pub run_message_before:
         unsafe extern "C" fn(call: *const c_void, snapshot: u32, cursor: usize, message: *mut Message) -> i32,
-    /// Writes a field of the message at `cursor` as JSON: `content`, `metadata`, `createdAt` or `source`. The empty
-    /// name selects the whole message; `text` selects all its text, which is not written as JSON.
+    /// Writes a field of the message at `cursor` as JSON: `parts`, `metadata`, `createdAt`, `origin`, or the `whole`
+    /// message; `text` selects all its text, which is not written as JSON. In version 1.0 the names were `content`,
+    /// `source` and the empty one. They return outputs and sources that version 1.0 does not have in forms that it
+    /// does.
     pub run_message_read: unsafe extern "C" fn(
         call: *const c_void,
         snapshot: u32,

@@ -72,8 +72,9 @@ pub use secret::Secret;
 pub use error::{Error, ErrorCode, Result, StandardError, StdErr};
 
 pub use conversation::{
-    Applied, Content, Conversation, ConversationView, Message, MessageData, MessageEvent, MessageRef, Messages, Part,
-    Role, Source, TextPart, Timestamp, ToolCallPart, ToolOutput, ToolResultPart,
+    Applied, Content, Conversation, ConversationView, FilePart, Message, MessageData, MessageEvent, MessageRef,
+    Messages, Part, ProviderData, ProviderPart, ReasoningPart, Role, Source, TextPart, Timestamp, ToolCallPart,
+    ToolOutput, ToolResultPart,
 };
 
 pub use event::{
@@ -109,7 +110,7 @@ pub use agent::LocalRouter;
 #[cfg(feature = "runtime")]
 pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, Instance, Policy, Reloaded, TurnStream, TurnUpdate};
 #[cfg(feature = "runtime")]
-pub use model::{Model, ModelFinish, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+pub use model::{Deltas, Model, ModelDelta, ModelFinish, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 #[cfg(feature = "runtime")]
 pub use peers::{AgentCall, Router};
 #[cfg(feature = "runtime")]

@@ -22,6 +22,7 @@ mod model;
 mod next;
 mod order;
 mod pairs;
+mod parts;
 mod random_events;
 mod reload;
 mod state;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use conformance_extensions::model::{Choosing, Sleeping, Stuck};
 use goondan::agent::TurnUpdate;
 use goondan::middleware::FinishReason;
-use goondan::model::{Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::prelude::*;
 use goondan::{Agent, BoxFuture, ErrorCode, Value, json};
 use goondan_covers::{both_linkages, covers};
@@ -47,7 +47,7 @@ async fn an_empty_answer_after_tool_results_ends_the_turn() {
 struct Optioned(Arc<Mutex<Option<Value>>>);
 
 impl Model for Optioned {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         *self.0.lock().unwrap() = request.options().cloned().map(Value::Object);
         Box::pin(async { Ok(ModelResponse::text("from the other")) })
     }
@@ -77,17 +77,9 @@ async fn a_step_middleware_chooses_model_and_options_by_metadata() {
 struct Piecewise;
 
 impl Model for Piecewise {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
-        Box::pin(async { Ok(ModelResponse::text("in one piece")) })
-    }
-
-    fn stream<'a>(
-        &'a self,
-        _: ModelRequest<'a>,
-        text: &'a (dyn Fn(&str) + Sync),
-    ) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
-            ["in ", "three ", "pieces"].into_iter().for_each(text);
+            ["in ", "three ", "pieces"].into_iter().for_each(|text| deltas.send(ModelDelta::Text { part: 0, text }));
             Ok(ModelResponse::text("in three pieces"))
         })
     }
@@ -101,7 +93,7 @@ async fn a_streamed_turn_yields_text_and_events_as_they_come() {
     let mut updates = Vec::new();
     while let Some(update) = turn.next().await {
         updates.push(match update {
-            TurnUpdate::Text(text) => text,
+            TurnUpdate::Text { text, .. } => text,
             TurnUpdate::Event(event) => event.name().to_owned(),
             _ => "something new".to_owned(),
         });
@@ -109,7 +101,6 @@ async fn a_streamed_turn_yields_text_and_events_as_they_come() {
     let expected = ["turn.started", "step.started", "in ", "three ", "pieces", "step.completed", "turn.completed"];
     assert_eq!(updates, expected);
     assert_eq!(turn.finish().await.unwrap().text(), "in three pieces");
-    assert_eq!(instance.run("hello").await.unwrap().text(), "in one piece", "without a stream");
 }
 
 #[both_linkages(start_paused = true)]
@@ -117,7 +108,7 @@ async fn a_streamed_turn_yields_text_and_events_as_they_come() {
 async fn what_hangs_has_a_deadline() {
     struct Hanging;
     impl Model for Hanging {
-        fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
             Box::pin(std::future::pending())
         }
     }

@@ -4,8 +4,9 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use conformance_extensions::turn::{Retrying, Steering, Tracing};
+use goondan::conversation::{Part, TextPart};
 use goondan::middleware::{FinishReason, ToolCallStatus, ToolRequest};
-use goondan::model::{Model, ModelRequest, ModelResponse, ScriptItem};
+use goondan::model::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem};
 use goondan::prelude::*;
 use goondan::{BoxFuture, ErrorCode, json};
 use goondan_covers::{both_linkages, covers};
@@ -53,7 +54,7 @@ async fn the_limit_of_steps_ends_the_turn_with_a_notice_or_the_last_text() {
 
     let talking = |text: &str| {
         let mut response = ModelResponse::tool_calls([ToolRequest::new("c1".into(), "a__b", json!({}))]);
-        response.text = Some(text.to_owned());
+        response.content.insert(0, Part::Text(TextPart::new(text)));
         agent([ScriptItem::raw(response), call()]).max_steps_per_turn(limit)
     };
     let turn = one_turn(talking("let me see")).await.unwrap();
@@ -120,7 +121,7 @@ struct GatedModel {
 }
 
 impl Model for GatedModel {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             let input = request.messages().last().map(|message| message.content.text().into_owned());
             self.asked.notify_one();

@@ -107,11 +107,12 @@ impl Conversation {
         self.push(Message::user(input));
         loop {
             let answer = self.agent.ask(&self.messages).await?;
-            if answer.tool_calls.is_empty() {
-                return Ok(self.push_answer(answer));
+            let calls = requests(&answer);
+            if calls.is_empty() {
+                return Ok(self.push_answer(&answer));
             }
-            self.push(calls_message(&answer.tool_calls));
-            for call in answer.tool_calls {
+            self.push(Message::new(Role::Assistant, answer.content, Source::System));
+            for call in calls {
                 let output = self.agent.call(&call.name, call.args).await?;
                 self.push(result_message(call.id, call.name, output));
             }
@@ -123,8 +124,8 @@ impl Conversation {
     }
 
     /// Appends the text of `answer` and returns it.
-    fn push_answer(&mut self, answer: ModelResponse) -> String {
-        let text = answer.text.unwrap_or_default();
+    fn push_answer(&mut self, answer: &ModelResponse) -> String {
+        let text = answer.to_text().into_owned();
         self.push(Message::new(Role::Assistant, text.clone(), Source::System));
         text
     }
@@ -154,12 +155,13 @@ impl Stage for StepStage {
     fn core(conversation: &mut Conversation) -> BoxFuture<'_, Result<Option<String>>> {
         Box::pin(async move {
             let answer = conversation.agent.ask(&conversation.messages).await?;
-            if answer.tool_calls.is_empty() {
-                return Ok(Some(conversation.push_answer(answer)));
+            let calls = requests(&answer);
+            if calls.is_empty() {
+                return Ok(Some(conversation.push_answer(&answer)));
             }
-            conversation.push(calls_message(&answer.tool_calls));
+            conversation.push(Message::new(Role::Assistant, answer.content, Source::System));
             let agent = Arc::clone(&conversation.agent);
-            for request in answer.tool_calls {
+            for request in calls {
                 let (id, name) = (request.id.clone(), request.name.clone());
                 let mut call = Call { agent: Arc::clone(&agent), request };
                 let output = Next::<CallStage>::new(&agent.call).run(&mut call).await?;
@@ -196,11 +198,11 @@ impl fmt::Debug for Agent {
     }
 }
 
-/// Returns the message with the tool calls that the model requests.
-fn calls_message(calls: &[ToolRequest]) -> Message {
-    let part =
-        |call: &ToolRequest| Part::ToolCall(ToolCallPart::new(call.id.clone(), call.name.clone(), call.args.clone()));
-    Message::new(Role::Assistant, calls.iter().map(part).collect::<Vec<_>>(), Source::System)
+/// Returns the tool calls that the model requests.
+fn requests(answer: &ModelResponse) -> Vec<ToolRequest> {
+    let request =
+        |call: &ToolCallPart| ToolRequest::new(call.tool_call_id.clone(), call.tool_name.clone(), call.input.clone());
+    answer.calls().map(request).collect()
 }
 
 /// Returns the message with the result of a tool call.

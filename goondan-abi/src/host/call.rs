@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 
 use super::fields::{ContextFields, unknown};
 use super::next::StartNext;
+use super::older;
 use crate::future::{NoScope, export};
 use crate::json_map;
 use crate::table::Future;
@@ -165,12 +166,16 @@ impl Call<'_> {
     pub(super) fn read_message(&self, snapshot: Snapshot, cursor: usize, field: &str) -> Result<Option<Vec<u8>>> {
         let Some((message, _)) = self.conversation()?.message_from(snapshot, cursor) else { return Ok(None) };
         match field {
-            "" => json(&message.to_message()),
+            "whole" => json(&message.to_message()),
             "text" => Ok(message.text().into_owned().into_bytes()),
-            "content" => json(&*message.content()),
+            "parts" => json(&*message.content()),
             "metadata" => json(message.to_message().metadata()),
             "createdAt" => json(&message.created_at()),
-            "source" => json(&*message.source()),
+            "origin" => json(&*message.source()),
+            // The names that libraries of version 1.0 use.
+            "" => json(&older::message(&message)?),
+            "content" => json(&*older::content(&message.content())?),
+            "source" => json(older::source(&message.source())),
             _ => Err(unknown(field)),
         }
         .map(Some)

@@ -21,6 +21,7 @@ mod load;
 mod log;
 mod next;
 mod object;
+mod older;
 mod record;
 mod result;
 mod runtime;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use goondan_abi::{Library, Loaded, table};
-use goondan_core::ScriptItem;
+use goondan_core::{FileStore, InstanceId, Part, ScriptItem};
 use goondan_libraries::by_hand;
 use serde_json::json;
 
@@ -156,4 +156,47 @@ async fn a_library_built_from_the_sdk_of_0_1_0_runs_a_conversation() {
         assert!(notes.iter().any(|note| note.starts_with(expected)), "{expected:?} is not in {notes:#?}");
     }
     instance.close().await.unwrap();
+}
+
+/// A tool call and its result with parts, outputs and sources that version 1.0 does not have.
+const LATER: [&str; 3] = [
+    r#"{"id":"m0","data":{"role":"assistant","content":[
+        {"type":"reasoning","text":"hm","provider":{"api":"a","model":"m","rest":{"s":1}}},
+        {"type":"tool-call","toolCallId":"c0","toolName":"a__b","input":{}},
+        {"type":"file","mediaType":"image/png","url":"data:image/png;base64,iVBORw=="}
+    ]},"metadata":{},"createdAt":"2026-11-22T12:00:00.000Z","source":{"type":"oracle"}}"#,
+    r#"{"id":"m1","data":{"role":"tool","content":[
+        {"type":"tool-result","toolCallId":"c0","toolName":"a__b",
+         "output":{"type":"content","value":[{"type":"text","text":"seen"}]}}
+    ]},"metadata":{},"createdAt":"2026-11-22T12:00:00.000Z","source":{"type":"system"}}"#,
+    r#"{"id":"m2","data":{"role":"tool","content":[
+        {"type":"tool-result","toolCallId":"c9","toolName":"a__b","output":{"type":"hologram","of":1}}
+    ]},"metadata":{},"createdAt":"2026-11-22T12:00:00.000Z","source":{"type":"system"}}"#,
+];
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[tokio::test]
+async fn a_library_built_from_the_sdk_of_0_1_0_reads_and_rewrites_later_parts() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/frozen/sdk/libsdk.so");
+    let library = Library::inspect(file).unwrap().load().unwrap();
+    for rewrite in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = FileStore::open(dir.path()).unwrap();
+        let id = InstanceId { agent: "assistant".parse().unwrap(), key: "user:1".parse().unwrap() };
+        let messages = store.instance_dir(&id).join("messages");
+        std::fs::create_dir_all(&messages).unwrap();
+        let base: String = LATER.iter().map(|message| message.replace('\n', "") + "\n").collect();
+        std::fs::write(messages.join("base.jsonl"), base).unwrap();
+
+        let config = json!({ "tag": "A", "rewrite": rewrite });
+        let agent = agent([ScriptItem::say("done")]).described("sdk", library.extension(None).unwrap(), config);
+        let instance = agent.store(store).build().unwrap().instance("user:1").await.unwrap();
+        assert_eq!(instance.run("hello").await.unwrap().text(), "done and more", "rewrite: {rewrite}");
+        let messages = instance.messages().await.unwrap();
+        assert_eq!(messages[0].metadata().contains_key("seen"), rewrite);
+        let Part::Reasoning(part) = &messages[0].content().parts()[0] else { panic!("{:?}", messages[0]) };
+        assert_eq!((part.text(), &part.provider().unwrap().rest()["s"]), ("hm", &json!(1)));
+        assert!(messages[1].text().contains("seen") && messages[2].text().contains("hologram"));
+        instance.close().await.unwrap();
+    }
 }

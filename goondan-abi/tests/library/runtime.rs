@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
-use goondan_core::{BoxFuture, Model, ModelRequest, ModelResponse, Result, ScriptItem};
+use goondan_core::{BoxFuture, Deltas, Model, ModelRequest, ModelResponse, Result, ScriptItem};
 use goondan_covers::covers;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -125,7 +125,7 @@ impl Drop for Gone {
 }
 
 impl Model for Silent {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let gone = Gone(Arc::clone(&self.0));
         Box::pin(async move {
             let _gone = gone;

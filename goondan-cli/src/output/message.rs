@@ -14,6 +14,12 @@ fn part(part: &Part) -> String {
     match part {
         Part::Text(text) => text.text.clone(),
         Part::ToolCall(call) => format!("→ {} {}", call.tool_name, call.input),
+        Part::Reasoning(part) => format!("… {}", part.text()),
+        Part::File(part) => {
+            let name = part.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+            format!("[{}{name}]", part.media_type)
+        }
+        Part::Provider(part) => format!("[block of {}]", part.provider().api()),
         Part::ToolResult(result) => format!("← {} {}", result.tool_name, result.output.to_text()),
         other => serde_json::json!(other).to_string(),
     }

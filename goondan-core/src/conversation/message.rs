@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::part::text_of;
 use super::source::MessageSource;
 use super::unknown::UnknownMembers;
 use super::{Part, Source, Timestamp};
@@ -133,19 +134,12 @@ impl Content {
         }
     }
 
-    /// Returns all text, that of tool results included; several parts are joined by newlines.
+    /// Returns all text, that of tool results included, but not reasoning; several parts are joined by newlines.
     pub fn text(&self) -> Cow<'_, str> {
-        let parts = match self {
-            Self::Text(text) => return Cow::Borrowed(text),
-            Self::Parts(parts) => parts,
-        };
-        let mut texts = parts.iter().filter_map(|part| match part {
-            Part::Text(part) => Some(Cow::Borrowed(part.text.as_str())),
-            Part::ToolResult(part) => Some(part.output.to_text()),
-            Part::ToolCall(_) | Part::Other(_) => None,
-        });
-        let first = texts.next().unwrap_or_default();
-        texts.fold(first, |all, text| Cow::Owned(format!("{all}\n{text}")))
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Parts(parts) => text_of(parts),
+        }
     }
 }
 

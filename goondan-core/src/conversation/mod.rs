@@ -6,6 +6,7 @@ pub(crate) mod host;
 mod message;
 mod pairs;
 mod part;
+mod provider;
 mod source;
 mod timestamp;
 mod unknown;
@@ -18,7 +19,8 @@ use std::sync::Arc;
 
 pub use event::MessageEvent;
 pub use message::{Content, Message, MessageData, Role};
-pub use part::{Part, TextPart, ToolCallPart, ToolOutput, ToolResultPart};
+pub use part::{FilePart, Part, TextPart, ToolCallPart, ToolOutput, ToolResultPart};
+pub use provider::{ProviderData, ProviderPart, ReasoningPart};
 pub use source::Source;
 pub use timestamp::Timestamp;
 pub use view::{ConversationView, MessageRef, Messages, RemoteMessage};
@@ -27,6 +29,10 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::name::{MessageId, ToolCallId};
 use host::{ConversationHost, Snapshot};
 use pairs::{Orphans, Pairs};
+#[cfg(feature = "runtime")]
+use part::parts_of_models;
+#[cfg(feature = "runtime")]
+pub(crate) use part::text_of;
 
 /// A map with ids as keys. Every message passes several, so the hash is a fast one; it is seeded randomly nevertheless,
 /// because the ids of tool calls come from models.
@@ -178,6 +184,23 @@ impl Conversation {
             let message = if position < self.truncated_end { None } else { self.message(position) }?;
             Some(((in_base && !self.overlay.contains_key(&position)).then_some(index), message))
         })
+    }
+
+    /// Returns whether an extension may emit `event`: a part that only models can make must equal one that is in the
+    /// conversation, or was in this turn.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn has_parts_of(&self, event: &MessageEvent) -> bool {
+        let (MessageEvent::Append { message } | MessageEvent::Replace { message, .. }) = event else { return true };
+        let mut of_models = parts_of_models(message.content()).peekable();
+        if of_models.peek().is_none() {
+            return true;
+        }
+        let emitted = self.events.iter().filter_map(|event| match event {
+            MessageEvent::Append { message } | MessageEvent::Replace { message, .. } => Some(message),
+            MessageEvent::Remove { .. } | MessageEvent::Truncate => None,
+        });
+        let known: Vec<_> = self.entries[..self.base_end].iter().flatten().chain(emitted).collect();
+        of_models.all(|part| known.iter().any(|message| parts_of_models(message.content()).any(|known| known == part)))
     }
 
     /// Returns the number of messages in the base.

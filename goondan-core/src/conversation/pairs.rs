@@ -211,7 +211,7 @@ fn half(part: &Part) -> Option<(&ToolCallId, Half)> {
     match part {
         Part::ToolCall(call) => Some((&call.tool_call_id, Half::Call)),
         Part::ToolResult(result) => Some((&result.tool_call_id, Half::Result)),
-        Part::Text(_) | Part::Other(_) => None,
+        Part::Text(_) | Part::Reasoning(_) | Part::File(_) | Part::Provider(_) | Part::Other(_) => None,
     }
 }
 

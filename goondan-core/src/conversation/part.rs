@@ -1,14 +1,19 @@
-//! Parts of a message: text, tool calls and tool results.
+//! Parts of a message: text, reasoning, files, tool calls and their results, and blocks of providers.
 // F-MSG
 
 use std::borrow::Cow;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde::de::Error;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::unknown::{UnknownMembers, take};
+#[cfg(feature = "runtime")]
+use super::Content;
+use super::provider::{ProviderData, ProviderPart, ReasoningPart};
+use super::unknown::{UnknownMembers, take, take_optional};
 use crate::name::ToolCallId;
 use crate::secret::{mask_json, mask_text};
 
@@ -19,10 +24,16 @@ use crate::secret::{mask_json, mask_text};
 pub enum Part {
     /// Plain text.
     Text(TextPart),
+    /// What a model thought before it answered.
+    Reasoning(ReasoningPart),
+    /// An image, a document, or another file.
+    File(FilePart),
     /// A request of the model to run a tool.
     ToolCall(ToolCallPart),
     /// The result of a tool call.
     ToolResult(ToolResultPart),
+    /// A block that only the provider that made it interprets.
+    Provider(ProviderPart),
     /// A part of a type that goondan does not interpret; it is stored and sent unchanged.
     Other(Map<String, Value>),
 }
@@ -34,6 +45,8 @@ pub enum Part {
 pub struct TextPart {
     /// The text.
     pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) provider: Option<Box<ProviderData>>,
     #[serde(flatten)]
     unknown: UnknownMembers,
 }
@@ -41,7 +54,74 @@ pub struct TextPart {
 impl TextPart {
     /// A part with this text.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), unknown: UnknownMembers::default() }
+        Self { text: text.into(), provider: None, unknown: UnknownMembers::default() }
+    }
+
+    /// Sets the data that only the provider that made the part interprets.
+    #[must_use]
+    pub fn with_provider(self, data: ProviderData) -> Self {
+        Self { provider: Some(Box::new(data)), ..self }
+    }
+
+    /// Whether the part is nothing but its text.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.provider.is_none() && self.unknown.is_empty()
+    }
+}
+
+/// See [`Part::File`].
+///
+/// ```
+/// use goondan::conversation::FilePart;
+///
+/// let png = FilePart::from_bytes("image/png", b"\x89PNG").named("dot.png");
+/// assert_eq!(png.url, "data:image/png;base64,iVBORw==");
+/// let linked = FilePart::new("application/pdf", "https://example.org/paper.pdf");
+/// assert_eq!(linked.name, None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename = "file", rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FilePart {
+    /// The media type, such as `image/png`.
+    pub media_type: String,
+    /// Where the content is: a `data:` URL that holds it, or an `https:` URL.
+    pub url: String,
+    /// The name of the file, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) provider: Option<Box<ProviderData>>,
+    #[serde(flatten)]
+    unknown: UnknownMembers,
+}
+
+impl FilePart {
+    /// A file at `url`.
+    pub fn new(media_type: impl Into<String>, url: impl Into<String>) -> Self {
+        let (media_type, url) = (media_type.into(), url.into());
+        Self { media_type, url, name: None, provider: None, unknown: UnknownMembers::default() }
+    }
+
+    /// A file with this content.
+    pub fn from_bytes(media_type: impl Into<String>, content: &[u8]) -> Self {
+        let media_type = media_type.into();
+        let mut url = format!("data:{media_type};base64,");
+        BASE64_STANDARD.encode_string(content, &mut url);
+        Self::new(media_type, url)
+    }
+
+    /// Sets the data that only the provider that made the part interprets.
+    #[must_use]
+    pub fn with_provider(self, data: ProviderData) -> Self {
+        Self { provider: Some(Box::new(data)), ..self }
+    }
+
+    /// Sets the name of the file.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..self }
     }
 }
 
@@ -56,6 +136,8 @@ pub struct ToolCallPart {
     pub tool_name: String,
     /// The arguments as the model wrote them.
     pub input: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) provider: Option<Box<ProviderData>>,
     #[serde(flatten)]
     unknown: UnknownMembers,
 }
@@ -63,7 +145,14 @@ pub struct ToolCallPart {
 impl ToolCallPart {
     /// A call of the tool `tool_name` with the arguments `input`.
     pub fn new(tool_call_id: ToolCallId, tool_name: impl Into<String>, input: Value) -> Self {
-        Self { tool_call_id, tool_name: tool_name.into(), input, unknown: UnknownMembers::default() }
+        let tool_name = tool_name.into();
+        Self { tool_call_id, tool_name, input, provider: None, unknown: UnknownMembers::default() }
+    }
+
+    /// Sets the data that only the provider that made the part interprets.
+    #[must_use]
+    pub fn with_provider(self, data: ProviderData) -> Self {
+        Self { provider: Some(Box::new(data)), ..self }
     }
 }
 
@@ -122,17 +211,20 @@ pub enum ToolOutput {
     Text(String),
     /// Any JSON value.
     Json(Value),
+    /// Text and files.
+    Content(Vec<Part>),
     /// An output of a type that goondan does not interpret; it is stored and sent unchanged.
     #[serde(untagged)]
     Other(Value),
 }
 
 impl ToolOutput {
-    /// Returns the output as text; JSON as it is written.
+    /// Returns the output as text: JSON as it is written, and of content the texts, joined by newlines.
     pub fn to_text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => Cow::Borrowed(text),
             Self::Json(value) | Self::Other(value) => Cow::Owned(value.to_string()),
+            Self::Content(parts) => text_of(parts),
         }
     }
 
@@ -142,6 +234,10 @@ impl ToolOutput {
         let read = match members.get("type").and_then(Value::as_str) {
             Some("text") => Self::Text(take(&mut members, "value")?),
             Some("json") => Self::Json(take(&mut members, "value")?),
+            // Other implementations may write another value under this name.
+            Some("content") if members.get("value").is_some_and(Value::is_array) => {
+                Self::Content(take(&mut members, "value")?)
+            }
             _ => return Ok((Self::Other(Value::Object(members)), UnknownMembers::default())),
         };
         members.shift_remove("type");
@@ -150,64 +246,170 @@ impl ToolOutput {
 }
 
 impl Part {
-    /// Masks secrets, also in members that are not known.
+    /// Returns what only the provider that made the part interprets, if it has such data.
+    pub fn provider(&self) -> Option<&ProviderData> {
+        match self {
+            Self::Text(part) => part.provider.as_deref(),
+            Self::Reasoning(part) => part.provider(),
+            Self::File(part) => part.provider.as_deref(),
+            Self::ToolCall(part) => part.provider.as_deref(),
+            Self::Provider(part) => Some(part.provider()),
+            Self::ToolResult(_) | Self::Other(_) => None,
+        }
+    }
+
+    /// Whether the part is a text without content.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn is_empty_text(&self) -> bool {
+        matches!(self, Self::Text(part) if part.text.is_empty() && part.is_plain())
+    }
+
+    /// Whether only a model can make such a part. Other code can pass it on or leave it out.
+    #[cfg(feature = "runtime")]
+    fn is_of_model(&self) -> bool {
+        matches!(self, Self::Reasoning(_)) || self.provider().is_some()
+    }
+
+    /// Masks secrets, also in members that are not known, but not in the data of a provider, which must come back
+    /// unchanged.
     pub(super) fn mask(&mut self) {
-        let unknown = match self {
+        match self {
             Self::Text(part) => {
                 mask_text(&mut part.text);
-                &mut part.unknown
+                part.unknown.mask();
+            }
+            Self::Reasoning(part) => part.mask(),
+            Self::File(part) => {
+                // No secret can be found in encoded content, which is long.
+                if !part.url.starts_with("data:") {
+                    mask_text(&mut part.url);
+                }
+                part.name.iter_mut().for_each(mask_text);
+                part.unknown.mask();
             }
             Self::ToolCall(call) => {
                 mask_json(&mut call.input);
-                &mut call.unknown
+                call.unknown.mask();
             }
             Self::ToolResult(result) => {
                 match &mut result.output {
                     ToolOutput::Text(text) => mask_text(text),
                     ToolOutput::Json(value) | ToolOutput::Other(value) => mask_json(value),
+                    ToolOutput::Content(parts) => parts.iter_mut().for_each(Self::mask),
                 }
                 result.output_unknown.mask();
-                &mut result.unknown
+                result.unknown.mask();
             }
-            Self::Other(members) => return members.values_mut().for_each(mask_json),
-        };
-        unknown.mask();
+            Self::Provider(_) => {}
+            Self::Other(members) => members.values_mut().for_each(mask_json),
+        }
     }
+}
+
+/// Returns the parts that only a model can make, also those in the outputs of tools.
+#[cfg(feature = "runtime")]
+pub(super) fn parts_of_models(content: &Content) -> impl Iterator<Item = &Part> {
+    fn inner(part: &Part) -> &[Part] {
+        match part {
+            Part::ToolResult(ToolResultPart { output: ToolOutput::Content(parts), .. }) => parts,
+            _ => &[],
+        }
+    }
+    let parts = content.parts().iter().flat_map(|part| std::iter::once(part).chain(inner(part)));
+    parts.filter(|part| part.is_of_model())
+}
+
+/// Returns the text of the parts, that of tool results included, joined by newlines. Reasoning and files have none.
+pub(crate) fn text_of(parts: &[Part]) -> Cow<'_, str> {
+    let mut texts = parts.iter().filter_map(|part| match part {
+        Part::Text(part) => Some(Cow::Borrowed(part.text.as_str())),
+        Part::ToolResult(part) => Some(part.output.to_text()),
+        Part::Reasoning(_) | Part::File(_) | Part::ToolCall(_) | Part::Provider(_) | Part::Other(_) => None,
+    });
+    let first = texts.next().unwrap_or_default();
+    texts.fold(first, |all, text| Cow::Owned(format!("{all}\n{text}")))
 }
 
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut members = Map::deserialize(deserializer)?;
-        // F-MSG: other implementations of this format spell the types with underscores.
-        let part = match members.get("type").and_then(Value::as_str) {
-            Some("text") => {
-                members.shift_remove("type");
-                let text = take(&mut members, "text")?;
-                Self::Text(TextPart { text, unknown: members.into() })
-            }
-            Some("tool-call" | "tool_call" | "tool_use") => {
-                members.shift_remove("type");
-                Self::ToolCall(ToolCallPart {
-                    tool_call_id: take(&mut members, "toolCallId")?,
-                    tool_name: take(&mut members, "toolName")?,
-                    input: take(&mut members, "input")?,
-                    unknown: members.into(),
-                })
-            }
-            Some("tool-result" | "tool_result") => {
-                members.shift_remove("type");
-                let (output, output_unknown) = ToolOutput::from_json(take(&mut members, "output")?)?;
-                Self::ToolResult(ToolResultPart {
-                    tool_call_id: take(&mut members, "toolCallId")?,
-                    tool_name: take(&mut members, "toolName")?,
-                    output,
-                    output_unknown,
-                    unknown: members.into(),
-                })
-            }
-            Some(_) => Self::Other(members),
-            None => return Err(D::Error::missing_field("type")),
+        let members = Map::deserialize(deserializer)?;
+        let Some(kind) = members.get("type").and_then(Value::as_str) else {
+            return Err(D::Error::missing_field("type"));
         };
-        Ok(part)
+        // F-MSG: other implementations of this format spell the types with underscores.
+        match kind {
+            "text" => read(members, TextPart::from_members).map(Self::Text),
+            "tool-call" | "tool_call" | "tool_use" => read(members, ToolCallPart::from_members).map(Self::ToolCall),
+            "tool-result" | "tool_result" => read(members, ToolResultPart::from_members).map(Self::ToolResult),
+            // Other implementations write other members under these names, and so their parts are not damaged.
+            "reasoning" => Ok(read_or_other(members, ReasoningPart::from_members, Self::Reasoning)),
+            "file" => Ok(read_or_other(members, FilePart::from_members, Self::File)),
+            "provider" => Ok(read_or_other(members, ProviderPart::from_members, Self::Provider)),
+            _ => Ok(Self::Other(members)),
+        }
+    }
+}
+
+/// Reads a part whose type is known.
+fn read<T, E>(
+    mut members: Map<String, Value>,
+    from_members: impl FnOnce(Map<String, Value>) -> Result<T, E>,
+) -> Result<T, E> {
+    members.shift_remove("type");
+    from_members(members)
+}
+
+fn read_or_other<T>(
+    members: Map<String, Value>,
+    from_members: impl FnOnce(Map<String, Value>) -> Result<T, serde_json::Error>,
+    part: impl FnOnce(T) -> Part,
+) -> Part {
+    read(members.clone(), from_members).map_or_else(|_| Part::Other(members), part)
+}
+
+impl TextPart {
+    fn from_members<E: Error>(mut members: Map<String, Value>) -> Result<Self, E> {
+        Ok(Self {
+            text: take(&mut members, "text")?,
+            provider: take_optional(&mut members, "provider"),
+            unknown: members.into(),
+        })
+    }
+}
+
+impl FilePart {
+    fn from_members<E: Error>(mut members: Map<String, Value>) -> Result<Self, E> {
+        Ok(Self {
+            media_type: take(&mut members, "mediaType")?,
+            url: take(&mut members, "url")?,
+            name: take_optional(&mut members, "name"),
+            provider: take_optional(&mut members, "provider"),
+            unknown: members.into(),
+        })
+    }
+}
+
+impl ToolCallPart {
+    fn from_members<E: Error>(mut members: Map<String, Value>) -> Result<Self, E> {
+        Ok(Self {
+            tool_call_id: take(&mut members, "toolCallId")?,
+            tool_name: take(&mut members, "toolName")?,
+            input: take(&mut members, "input")?,
+            provider: take_optional(&mut members, "provider"),
+            unknown: members.into(),
+        })
+    }
+}
+
+impl ToolResultPart {
+    fn from_members<E: Error>(mut members: Map<String, Value>) -> Result<Self, E> {
+        let (output, output_unknown) = ToolOutput::from_json(take(&mut members, "output")?)?;
+        Ok(Self {
+            tool_call_id: take(&mut members, "toolCallId")?,
+            tool_name: take(&mut members, "toolName")?,
+            output,
+            output_unknown,
+            unknown: members.into(),
+        })
     }
 }

@@ -18,6 +18,11 @@ impl UnknownMembers {
         self.0.iter().flat_map(|members| members.iter())
     }
 
+    #[cfg(feature = "runtime")]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
     pub(super) fn mask(&mut self) {
         self.0.iter_mut().flat_map(|members| members.values_mut()).for_each(mask_json);
     }
@@ -50,4 +55,12 @@ impl<'de> Deserialize<'de> for UnknownMembers {
 pub(super) fn take<T: DeserializeOwned, E: Error>(object: &mut Map<String, Value>, name: &'static str) -> Result<T, E> {
     let value = object.shift_remove(name).ok_or_else(|| E::missing_field(name))?;
     T::deserialize(value).map_err(|error| E::custom(format_args!("`{name}`: {error}")))
+}
+
+/// Removes the member `name` and returns it, if `object` has it as a `T`. What another implementation writes under this
+/// name stays, as a member that is not known.
+pub(super) fn take_optional<T: DeserializeOwned>(object: &mut Map<String, Value>, name: &str) -> Option<T> {
+    let read = T::deserialize(object.get(name)?).ok()?;
+    object.shift_remove(name);
+    Some(read)
 }

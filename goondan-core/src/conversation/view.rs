@@ -162,7 +162,7 @@ impl<'a> MessageRef<'a> {
     pub fn content(&self) -> Cow<'a, Content> {
         match self.repr {
             Repr::Local(message) => Cow::Borrowed(message.content()),
-            Repr::Remote(message) => Cow::Owned(message.read("content")),
+            Repr::Remote(message) => Cow::Owned(message.read("parts")),
         }
     }
 
@@ -186,7 +186,7 @@ impl<'a> MessageRef<'a> {
     pub fn source(&self) -> Cow<'a, Source> {
         match self.repr {
             Repr::Local(message) => Cow::Borrowed(message.source()),
-            Repr::Remote(message) => Cow::Owned(message.read("source")),
+            Repr::Remote(message) => Cow::Owned(message.read("origin")),
         }
     }
 
@@ -194,7 +194,7 @@ impl<'a> MessageRef<'a> {
     pub fn to_message(&self) -> Message {
         match self.repr {
             Repr::Local(message) => message.clone(),
-            Repr::Remote(message) => message.read(""),
+            Repr::Remote(message) => message.read("whole"),
         }
     }
 }
@@ -212,7 +212,7 @@ impl<'a> From<RemoteMessage<'a>> for MessageRef<'a> {
 }
 
 impl RemoteMessage<'_> {
-    /// Reads a field of the message, or the whole message if `field` is empty.
+    /// Reads a field of the message, or all of it as `whole`.
     ///
     /// # Panics
     /// When the host violates the contract. The runtime catches panics of extensions.

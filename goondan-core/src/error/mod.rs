@@ -380,6 +380,10 @@ codes! {
     MODEL = "E_MODEL";
     /// The model did not answer in time.
     MODEL_TIMEOUT = "E_MODEL_TIMEOUT";
+    /// The model refused to answer, or its provider withheld the answer.
+    MODEL_REFUSED = "E_MODEL_REFUSED";
+    /// The conversation does not fit into the context window of the model.
+    MODEL_CONTEXT_OVERFLOW = "E_MODEL_CONTEXT_OVERFLOW";
     /// A middleware selected a model that the agent does not have.
     MODEL_NOT_FOUND = "E_MODEL_NOT_FOUND";
     /// A turn did not end in time.
@@ -389,6 +393,8 @@ codes! {
     /// A message was appended whose id is already in the conversation.
     // D-20
     MESSAGE_DUPLICATE_ID = "E_MESSAGE_DUPLICATE_ID";
+    /// An extension emitted a part that only a model can make.
+    MESSAGE_PART = "E_MESSAGE_PART";
     /// The target of a message event is not in the conversation. This is a warning: the turn continues.
     // F-CONV
     MESSAGE_TARGET_NOT_FOUND = "E_MESSAGE_TARGET_NOT_FOUND";

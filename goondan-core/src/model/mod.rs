@@ -1,5 +1,6 @@
 //! The port to language models, and a scripted model for tests and examples.
 
+mod deltas;
 mod scripted;
 
 use std::borrow::Cow;
@@ -9,25 +10,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::BoxFuture;
-use crate::conversation::{Conversation, MessageData};
+use crate::conversation::{Conversation, MessageData, Part, TextPart, ToolCallPart, text_of};
 use crate::error::Result;
 use crate::event::TokenUsage;
 use crate::pipeline::ToolRequest;
 use crate::tool::{ToolCatalog, ToolItem};
 
+pub use deltas::{Deltas, ModelDelta};
 pub use scripted::{ScriptItem, ScriptedModel};
 
 /// A language model. Implement it to connect agents to another one.
 ///
 /// ```
-/// use goondan::model::{Model, ModelRequest, ModelResponse};
+/// use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
 /// use goondan::{BoxFuture, Result};
 ///
 /// /// Answers with the text of the last message.
 /// struct Echo;
 ///
 /// impl Model for Echo {
-///     fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+///     fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
 ///         Box::pin(async move {
 ///             let last = request.messages().last().map(|message| message.content.text().into_owned());
 ///             Ok(ModelResponse::text(last.unwrap_or_default()))
@@ -36,24 +38,9 @@ pub use scripted::{ScriptItem, ScriptedModel};
 /// }
 /// ```
 pub trait Model: Send + Sync + 'static {
-    /// Answers one request. Dropping the future cancels it.
-    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>>;
-
-    /// Answers one request, and calls `text` with each piece of the text as it arrives. The default implementation
-    /// calls [`generate`](Self::generate), then `text` once with the whole text, if any.
-    fn stream<'a>(
-        &'a self,
-        request: ModelRequest<'a>,
-        text: &'a (dyn Fn(&str) + Sync),
-    ) -> BoxFuture<'a, Result<ModelResponse>> {
-        Box::pin(async move {
-            let response = self.generate(request).await?;
-            if let Some(whole) = &response.text {
-                text(whole);
-            }
-            Ok(response)
-        })
-    }
+    /// Answers one request, and sends the pieces of the answer to `deltas` as they arrive, if it can. The returned
+    /// response is the answer; the pieces are a preview for those who watch. Dropping the future cancels the request.
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>>;
 }
 
 /// A request to a model. It borrows the conversation, so nothing is copied for a model call.
@@ -106,23 +93,53 @@ impl fmt::Debug for ModelRequest<'_> {
     }
 }
 
-/// The response of a model: text, tool calls, or both.
+/// The response of a model: the parts of its message.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", from = "ResponseFields")]
 #[non_exhaustive]
 pub struct ModelResponse {
-    /// The text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// The tool calls that the model requests, in its order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tool_calls: Vec<ToolRequest>,
+    /// Text, reasoning, tool calls and other parts, in the model's order.
+    pub content: Vec<Part>,
     /// Why the model stopped, if it reports that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<ModelFinish>,
     /// The tokens that the call used, if the model reports them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<TokenUsage>,
+    /// The model that answered, if the provider reports it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The provider's id of the request, for its support.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+}
+
+/// A response as it is written in scripts: `text` and `toolCalls` are short forms of parts, which follow `content`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ResponseFields {
+    #[serde(default)]
+    content: Vec<Part>,
+    text: Option<String>,
+    #[serde(default)]
+    tool_calls: Vec<ToolRequest>,
+    finish_reason: Option<ModelFinish>,
+    usage: Option<TokenUsage>,
+    model: Option<String>,
+    request_id: Option<String>,
+}
+
+impl From<ResponseFields> for ModelResponse {
+    fn from(fields: ResponseFields) -> Self {
+        let ResponseFields { mut content, text, tool_calls, finish_reason, usage, model, request_id } = fields;
+        content.extend(text.map(|text| Part::Text(TextPart::new(text))));
+        content.extend(tool_calls.into_iter().map(call_part));
+        Self { content, finish_reason, usage, model, request_id }
+    }
+}
+
+fn call_part(call: ToolRequest) -> Part {
+    Part::ToolCall(ToolCallPart::new(call.id, call.name, call.args))
 }
 
 /// Why a model stopped.
@@ -134,29 +151,72 @@ pub enum ModelFinish {
     Stop,
     /// The model requests tool calls.
     ToolCalls,
+    /// The provider interrupted a long answer, and continues it when it is asked again.
+    Pause,
     /// A limit of tokens was reached.
     Length,
+    /// The conversation does not fit into the model's context window.
+    ContextFull,
     /// The provider withheld part of the response.
     ContentFilter,
+    /// The model refused to answer.
+    Refusal,
     /// Any other reason.
     #[serde(other)]
     Other,
 }
 
 impl ModelResponse {
+    /// Returns a response with these parts.
+    pub fn content(parts: impl IntoIterator<Item = Part>) -> Self {
+        Self { content: parts.into_iter().collect(), ..Self::default() }
+    }
+
     /// Returns a response with a text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: Some(text.into()), ..Self::default() }
+        Self::content([Part::Text(TextPart::new(text))])
     }
 
     /// Returns a response that requests tool calls.
     pub fn tool_calls(calls: impl IntoIterator<Item = ToolRequest>) -> Self {
-        Self { tool_calls: calls.into_iter().collect(), ..Self::default() }
+        Self::content(calls.into_iter().map(call_part))
     }
 
     /// Returns the response with the tokens that the call used.
     #[must_use]
     pub fn with_usage(self, usage: TokenUsage) -> Self {
         Self { usage: Some(usage), ..self }
+    }
+
+    /// Returns the response with the reason why the model stopped.
+    #[must_use]
+    pub fn with_finish_reason(self, reason: ModelFinish) -> Self {
+        Self { finish_reason: Some(reason), ..self }
+    }
+
+    /// Iterates over the tool calls that the model requests, in its order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCallPart> {
+        self.content.iter().filter_map(|part| match part {
+            Part::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// Returns all text of the response; several parts are joined by newlines.
+    pub fn to_text(&self) -> Cow<'_, str> {
+        text_of(&self.content)
+    }
+
+    /// Returns whether the response has text.
+    pub fn has_text(&self) -> bool {
+        self.texts().next().is_some()
+    }
+
+    /// Iterates over the texts that are not empty, each with the index of its part.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (u32, &str)> {
+        (0..).zip(&self.content).filter_map(|(index, part)| match part {
+            Part::Text(part) if !part.text.is_empty() => Some((index, part.text.as_str())),
+            _ => None,
+        })
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{RecordedRequest, lock};
 use crate::BoxFuture;
 use crate::error::Result;
-use crate::model::{Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use crate::model::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use crate::name::ToolCallId;
 use crate::pipeline::ToolRequest;
 
@@ -40,8 +40,7 @@ impl Recording {
     /// Makes the model call `tool` next, and then end the turn.
     pub(super) fn call(&self, tool: &str, args: Value) -> InjectedCall<'_> {
         let id = ToolCallId::random();
-        let request = ToolRequest { id: id.clone(), name: tool.to_owned(), args };
-        let call = ModelResponse { tool_calls: vec![request], ..ModelResponse::default() };
+        let call = ModelResponse::tool_calls([ToolRequest::new(id.clone(), tool, args)]);
         let script = [ScriptItem::raw(call), ScriptItem::say("done").repeat()];
         *lock(&self.replacement) = Some(Arc::new(ScriptedModel::new(script)));
         InjectedCall { recording: self, id }
@@ -73,21 +72,10 @@ impl RecordedModel {
 }
 
 impl Model for RecordedModel {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         match self.0.record(&request) {
-            Some(script) => Box::pin(async move { script.generate(request).await }),
-            None => self.0.model.generate(request),
-        }
-    }
-
-    fn stream<'a>(
-        &'a self,
-        request: ModelRequest<'a>,
-        text: &'a (dyn Fn(&str) + Sync),
-    ) -> BoxFuture<'a, Result<ModelResponse>> {
-        match self.0.record(&request) {
-            Some(script) => Box::pin(async move { script.stream(request, text).await }),
-            None => self.0.model.stream(request, text),
+            Some(script) => Box::pin(async move { script.generate(request, deltas).await }),
+            None => self.0.model.generate(request, deltas),
         }
     }
 }

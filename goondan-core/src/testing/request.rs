@@ -90,6 +90,9 @@ fn part(part: &Part) -> String {
         Part::Text(part) => part.text.clone(),
         Part::ToolCall(call) => format!("[{} {}]", call.tool_name, call.input),
         Part::ToolResult(result) => result.output.to_text().into_owned(),
+        Part::Reasoning(part) => format!("[reasoning {}]", part.text()),
+        Part::File(part) => format!("[file {}]", part.name.as_ref().unwrap_or(&part.media_type)),
+        Part::Provider(part) => format!("[block of {}]", part.provider().api()),
         Part::Other(other) => Value::Object(other.clone()).to_string(),
     }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
 
 use goondan_core::{
-    API_VERSION, Agent, BoxFuture, Effect, Error, Extension, ExtensionApi, ExtensionDescriptor, FileStore, Message,
-    MessageEvent, Middleware, Model, ModelRequest, ModelResponse, Next, Options, Part, Result, ScriptItem,
+    API_VERSION, Agent, BoxFuture, Deltas, Effect, Error, Extension, ExtensionApi, ExtensionDescriptor, FileStore,
+    Message, MessageEvent, Middleware, Model, ModelRequest, ModelResponse, Next, Options, Part, Result, ScriptItem,
     ScriptedModel, ToolContext, ToolHandler, ToolItem, Turn, TurnContext, TurnResult,
 };
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ struct CheckedModel<M> {
 }
 
 impl<M: Model> Model for CheckedModel<M> {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let (mut open, mut newest) = (Vec::new(), String::new());
         for message in request.messages() {
             newest = serde_json::to_string(&message.content).unwrap();
@@ -70,7 +70,7 @@ impl<M: Model> Model for CheckedModel<M> {
         }
         assert!(open.is_empty(), "calls without their results reached the model: {open:?}");
         self.recorder.note(Op::ModelCalled(newest));
-        self.model.generate(request)
+        self.model.generate(request, deltas)
     }
 }
 

@@ -18,6 +18,7 @@ mod log;
 pub mod model;
 pub mod next;
 pub mod order;
+pub mod parts;
 pub mod random_events;
 pub mod reload;
 pub mod state;

@@ -134,7 +134,7 @@ impl Instance {
     /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build()?;
     /// let mut turn = agent.instance("user:42").await?.run_stream("hello");
     /// while let Some(update) = turn.next().await {
-    ///     if let TurnUpdate::Text(text) = update {
+    ///     if let TurnUpdate::Text { text, .. } = update {
     ///         print!("{text}");
     ///     }
     /// }

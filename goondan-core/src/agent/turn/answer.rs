@@ -1,31 +1,55 @@
 //! Classifies a model's answer: usable, nothing to add, or malformed (F-TURN).
 
+use crate::conversation::Part;
+use crate::error::{Error, ErrorCode};
 use crate::model::{ModelFinish, ModelResponse};
 
 /// The class of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Answer {
-    /// Text, tool calls, or both.
+    /// Text, tool calls, or blocks of the provider.
     Usable,
+    /// A part of an answer, which the model continues when it is asked again.
+    Paused,
     /// Nothing, after tool results: the model has nothing to add, and the turn ends.
     NothingToAdd,
     /// Unusable; with the reason, which the model is sent.
     Malformed(&'static str),
+    /// The model did not answer, and asking it again would not help.
+    Refused(Error),
 }
 
 /// Classifies `response`. `after_tool_results` is whether the newest message that the model was sent is a tool's.
 pub(super) fn classify(response: &ModelResponse, after_tool_results: bool) -> Answer {
-    let says_something = response.text.as_ref().is_some_and(|text| !text.is_empty());
-    if response.tool_calls.iter().any(|call| !call.args.is_object()) {
-        return Answer::Malformed("the arguments of every tool call must be a JSON object");
+    let finish = response.finish_reason;
+    let has_calls = response.calls().next().is_some();
+    let has_blocks = response.content.iter().any(|part| matches!(part, Part::Provider(_) | Part::File(_)));
+    if finish == Some(ModelFinish::ContextFull) {
+        let message = "the conversation does not fit into the context window of the model";
+        return Answer::Refused(Error::new(ErrorCode::MODEL_CONTEXT_OVERFLOW, message).suggest(
+            "shorten the conversation, for example with the extension `message-window`, or use a model with a larger window",
+        ));
     }
-    if response.tool_calls.is_empty() && response.finish_reason == Some(ModelFinish::ToolCalls) {
+    if response.calls().any(|call| !call.input.is_object()) {
+        return Answer::Malformed(match finish {
+            Some(ModelFinish::Length) => "the answer was cut off at the limit of tokens, in the middle of a tool call",
+            _ => "the arguments of every tool call must be a JSON object",
+        });
+    }
+    if !has_calls && finish == Some(ModelFinish::ToolCalls) {
         return Answer::Malformed("the answer announced a tool call, but holds none");
     }
-    match (says_something || !response.tool_calls.is_empty(), after_tool_results) {
+    match (response.has_text() || has_calls || has_blocks, finish) {
+        (_, Some(ModelFinish::Pause)) if !response.content.is_empty() => Answer::Paused,
         (true, _) => Answer::Usable,
-        (false, true) => Answer::NothingToAdd,
-        (false, false) => Answer::Malformed("the answer is empty"),
+        (false, Some(ModelFinish::Refusal | ModelFinish::ContentFilter)) => {
+            let message = "the model refused to answer, or its provider withheld the answer";
+            Answer::Refused(
+                Error::new(ErrorCode::MODEL_REFUSED, message).suggest("change the request, or use another model"),
+            )
+        }
+        (false, _) if after_tool_results => Answer::NothingToAdd,
+        (false, _) => Answer::Malformed("the answer is empty"),
     }
 }
 
@@ -43,30 +67,51 @@ mod tests {
 
     use super::*;
 
-    fn response(value: serde_json::Value) -> ModelResponse {
-        serde_json::from_value(value).unwrap()
+    fn class(response: serde_json::Value, after_tool_results: bool) -> String {
+        let response = serde_json::from_value(response).unwrap();
+        match classify(&response, after_tool_results) {
+            Answer::Refused(error) => error.code().to_string(),
+            answer => format!("{answer:?}"),
+        }
     }
 
     #[test]
-    fn text_or_calls_are_usable() {
-        assert_eq!(classify(&response(json!({ "text": "hi" })), false), Answer::Usable);
+    fn text_calls_and_blocks_are_usable() {
+        assert_eq!(class(json!({ "text": "hi" }), false), "Usable");
         let call = json!({ "toolCalls": [{ "id": "1", "name": "a__b", "args": {} }], "finishReason": "tool-calls" });
-        assert_eq!(classify(&response(call), false), Answer::Usable);
+        assert_eq!(class(call, false), "Usable");
+        let block =
+            json!({ "type": "provider", "provider": { "api": "a", "model": "m", "rest": { "type": "search" } } });
+        assert_eq!(class(json!({ "content": [block] }), false), "Usable");
+        assert_eq!(class(json!({ "text": "I can't", "finishReason": "refusal" }), false), "Usable");
     }
 
     #[test]
     fn nothing_is_fine_only_after_tool_results() {
-        for empty in [json!({}), json!({ "text": "" })] {
-            assert_eq!(classify(&response(empty.clone()), true), Answer::NothingToAdd);
-            assert!(matches!(classify(&response(empty), false), Answer::Malformed(_)));
+        let thought = json!({ "content": [{ "type": "reasoning", "text": "hm" }] });
+        for empty in [json!({}), json!({ "text": "" }), thought] {
+            assert_eq!(class(empty.clone(), true), "NothingToAdd");
+            assert_eq!(class(empty, false), r#"Malformed("the answer is empty")"#);
         }
     }
 
     #[test]
     fn broken_calls_are_malformed() {
         let announced = json!({ "text": "wait", "finishReason": "tool-calls" });
-        assert!(matches!(classify(&response(announced), true), Answer::Malformed(_)));
-        let unreadable = json!({ "toolCalls": [{ "id": "1", "name": "a__b", "args": "not json" }] });
-        assert!(matches!(classify(&response(unreadable), false), Answer::Malformed(_)));
+        assert!(class(announced, true).contains("holds none"));
+        let unreadable =
+            |finish| json!({ "toolCalls": [{ "id": "1", "name": "a__b", "args": "{" }], "finishReason": finish });
+        assert!(class(unreadable("stop"), false).contains("must be a JSON object"));
+        assert!(class(unreadable("length"), false).contains("cut off"));
+    }
+
+    #[test]
+    fn a_refusal_is_an_error_and_a_pause_goes_on() {
+        for reason in ["refusal", "content-filter"] {
+            assert_eq!(class(json!({ "finishReason": reason }), false), "E_MODEL_REFUSED");
+        }
+        assert_eq!(class(json!({ "text": "x", "finishReason": "context-full" }), false), "E_MODEL_CONTEXT_OVERFLOW");
+        assert_eq!(class(json!({ "text": "half", "finishReason": "pause" }), false), "Paused");
+        assert!(class(json!({ "finishReason": "pause" }), false).contains("empty"));
     }
 }

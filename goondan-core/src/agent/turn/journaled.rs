@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::partial::PartialAnswer;
 use crate::conversation::{
     Applied, Conversation, IdSet, Message, MessageEvent, Part, Role, Source, ToolCallPart, ToolResultPart,
 };
@@ -22,6 +23,8 @@ pub(in crate::agent) struct JournaledConversation {
     started: IdSet<ToolCallId>,
     /// The orphans that were logged.
     orphans: IdSet<ToolCallId>,
+    /// The answer that the model is generating.
+    pub(super) partial: PartialAnswer,
 }
 
 impl JournaledConversation {
@@ -44,7 +47,8 @@ impl JournaledConversation {
             open_turn = Some(interrupted.turn);
             started.extend(interrupted.started);
         }
-        Ok(Self { conversation, journal, open_turn, started, orphans: IdSet::default() })
+        let partial = PartialAnswer::default();
+        Ok(Self { conversation, journal, open_turn, started, orphans: IdSet::default(), partial })
     }
 
     pub(in crate::agent) fn begin(&mut self, turn: &TurnId) -> Result<()> {
@@ -112,13 +116,17 @@ impl JournaledConversation {
         }
     }
 
-    /// Ends the open turn, if any: answers its unanswered calls, commits it with the changed state, and folds it.
+    /// Ends the open turn, if any: keeps what the model had said of an answer, answers the unanswered calls, commits
+    /// the turn with the changed state, and folds it.
     ///
     /// A turn that was interrupted by a crash or by a dropped caller is closed and not resumed: its caller no longer
     /// exists, so the answer of further model calls would be lost. For each unanswered call, the model reads whether it
     /// may be repeated.
     pub(in crate::agent) async fn close_turn(&mut self, states: &States) -> Result<()> {
         let Some(turn) = self.open_turn.clone() else { return Ok(()) };
+        if let Some(message) = self.partial.take(&turn) {
+            self.emit(MessageEvent::append(message))?;
+        }
         for call in self.conversation.unanswered_calls() {
             let error = self.interruption(&call);
             let result = ToolCallResult::from_parts(call.tool_call_id, call.tool_name, Err(ToolError::from(error)));

@@ -8,6 +8,7 @@ mod answer;
 mod journaled;
 mod limit;
 mod machine;
+mod partial;
 mod report;
 mod step;
 mod stream;
@@ -101,6 +102,10 @@ impl<'a> TurnRun<'a> {
                 .suggest("raise the turn's time limit, or look for what hangs: the last step and call are in the log")),
         };
         let duration = watch.elapsed();
+        if outcome.is_ok() {
+            // A layer recovered from the failure of a model call.
+            self.journaled.partial.clear();
+        }
         match &outcome {
             Ok(_) => self.reporter.report("turn.completed", self.reporter.span, |scope| RuntimeEvent::TurnCompleted {
                 scope,
@@ -210,8 +215,14 @@ impl<'a> TurnRun<'a> {
     }
 
     /// Appends a message of the runtime.
-    fn append(&mut self, message: Message) {
-        self.emit(MessageEvent::append(message));
+    fn append(&mut self, message: impl Into<Arc<Message>>) {
+        self.apply(MessageEvent::Append { message: message.into() });
+    }
+
+    fn apply(&mut self, event: MessageEvent) {
+        if let Err(error) = self.journaled.emit(event) {
+            self.fault.get_or_insert(error);
+        }
     }
 
     /// Makes recorded events durable before a model or tool call acts on them (D-24).
@@ -223,6 +234,13 @@ impl<'a> TurnRun<'a> {
     fn check_fault(&mut self) -> Result<()> {
         self.fault.take().map_or(Ok(()), Err)
     }
+}
+
+fn made_by_no_model() -> Error {
+    let message =
+        "a message holds reasoning, or data of a model's provider, that no model has put into the conversation";
+    Error::new(ErrorCode::MESSAGE_PART, message)
+        .suggest("copy such a part unchanged from a message of the conversation, or leave it out")
 }
 
 fn step_end(result: &StepResult) -> StepEnd {
@@ -257,8 +275,10 @@ impl MessageHost for TurnRun<'_> {
     }
 
     fn emit(&mut self, event: MessageEvent) {
-        if let Err(error) = self.journaled.emit(event) {
-            self.fault.get_or_insert(error);
+        if self.journaled.conversation.has_parts_of(&event) {
+            self.apply(event);
+        } else {
+            self.fault.get_or_insert_with(made_by_no_model);
         }
     }
 }

@@ -50,7 +50,7 @@ impl<'a> Reporter<'a> {
         self.update(|| TurnUpdate::Event(Box::new(event)));
     }
 
-    /// Returns whether the turn has a stream, which receives the model's text as it arrives.
+    /// Returns whether the turn has a stream, which receives the pieces of the model's answer.
     pub(super) fn streams(&self) -> bool {
         self.updates.is_some()
     }

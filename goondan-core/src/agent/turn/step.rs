@@ -1,6 +1,7 @@
 //! A step: one model call and the tool calls that it asks for. Implements the host behind step contexts.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -12,13 +13,11 @@ use super::limit::within;
 use super::stream::TurnUpdate;
 use super::tool_call::{CallOutcome, Dispatch, join};
 use crate::conversation::host::ConversationHost;
-use crate::conversation::{
-    Content, Conversation, IdSet, Message, MessageEvent, Part, Role, Source, TextPart, ToolCallPart,
-};
+use crate::conversation::{Content, Conversation, IdSet, Message, MessageEvent, Part, Role, Source};
 use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TokenUsage, TurnInfo};
-use crate::model::{Model, ModelRequest, ModelResponse};
+use crate::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
 use crate::name::ToolCallId;
 use crate::outcome::ToolCallSummary;
 use crate::peers::{AgentsHost, Caller};
@@ -50,25 +49,33 @@ impl<'a, 't> StepRun<'a, 't> {
         let after_tool_results =
             self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
         let mut response = self.call_model().await?;
-        give_unique_ids(&mut response.tool_calls, &self.turn.journaled.conversation);
-        match classify(&response, after_tool_results) {
-            Answer::Usable => {}
+        give_unique_ids(&mut response, &self.turn.journaled.conversation);
+        let another = match classify(&response, after_tool_results) {
+            Answer::Usable => false,
+            Answer::Paused => true,
             Answer::NothingToAdd => return Ok(StepResult::from_parts(Vec::new(), Vec::new())),
             Answer::Malformed(problem) => {
                 tracing::warn!(turn = %self.turn.info.turn, step = self.index, problem, "malformed answer of the model");
                 self.turn.append(Message::new(Role::User, correction(problem), Source::System));
                 return Ok(StepResult::repair(problem));
             }
-        }
+            Answer::Refused(error) => return Err(error),
+        };
+        let requests: Vec<_> = response.calls().map(ToolRequest::from).collect();
         let step_id = StepRef::new(&self.turn.info.turn, self.index).step_id;
-        let message = Arc::new(assistant_message(&response, step_id));
-        self.turn.emit(MessageEvent::Append { message: Arc::clone(&message) });
-        let results = self.call_tools(&response.tool_calls, &message).await?;
-        Ok(StepResult::from_parts(response.tool_calls, results))
+        let message = Arc::new(assistant_message(response, step_id));
+        self.turn.append(Arc::clone(&message));
+        let results = self.call_tools(&requests, &message).await?;
+        let mut result = StepResult::from_parts(requests, results);
+        if another {
+            result.set_has_tool_calls(true);
+        }
+        Ok(result)
     }
 
     async fn call_model(&mut self) -> Result<ModelResponse> {
         self.turn.settle(Durability::Flushed).await?;
+        self.turn.journaled.partial.start(self.index);
         let agent = &self.turn.generation.spec;
         self.turn.journaled.report_orphans(&self.turn.info.turn);
         let conversation = &self.turn.journaled.conversation;
@@ -84,9 +91,14 @@ impl<'a, 't> StepRun<'a, 't> {
         });
         let model = self.model()?;
         let limit = agent.policy.model_timeout;
-        let reporter = &self.turn.reporter;
-        let text = |text: &str| reporter.update(|| TurnUpdate::Text(text.to_owned()));
-        let answer = if reporter.streams() { model.stream(request, &text) } else { model.generate(request) };
+        let (reporter, partial, index) = (&self.turn.reporter, &self.turn.journaled.partial, self.index);
+        let sent = AtomicBool::new(false);
+        let send = |delta: ModelDelta<'_>| {
+            sent.store(true, Ordering::Relaxed);
+            partial.add(delta);
+            reporter.update(|| TurnUpdate::of_delta(index, delta));
+        };
+        let answer = model.generate(request, Deltas::to(&send));
         let response = match within(limit, answer).await {
             Some(response) => response?,
             None => {
@@ -94,6 +106,13 @@ impl<'a, 't> StepRun<'a, 't> {
                 return Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true));
             }
         };
+        if reporter.streams() && !sent.load(Ordering::Relaxed) {
+            // The model does not stream: its texts are sent whole.
+            for (part, text) in response.texts() {
+                reporter.update(|| TurnUpdate::of_delta(index, ModelDelta::Text { part, text }));
+            }
+        }
+        self.turn.journaled.partial.clear();
         self.usage = response.usage;
         if let Some(usage) = response.usage {
             *self.turn.usage.get_or_insert_default() += usage;
@@ -174,29 +193,29 @@ impl<'a, 't> StepRun<'a, 't> {
 /// Replaces ids of calls that are empty, or that another call of the answer or of the conversation has: results refer
 /// to their calls by id.
 // D-12
-fn give_unique_ids(calls: &mut [ToolRequest], conversation: &Conversation) {
+fn give_unique_ids(response: &mut ModelResponse, conversation: &Conversation) {
     // Most answers have one call, for which a set would cost more than the rest.
-    let mut ids = (calls.len() > 1).then(IdSet::default);
-    for call in calls {
-        let blank = call.id.as_str().chars().all(char::is_whitespace);
-        if blank || conversation.has_tool_call(&call.id) || ids.as_mut().is_some_and(|ids| !ids.insert(call.id.clone()))
-        {
-            call.id = ToolCallId::random();
+    let mut ids = (response.calls().nth(1).is_some()).then(IdSet::default);
+    let calls = response.content.iter_mut().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(&mut call.tool_call_id),
+        _ => None,
+    });
+    for id in calls {
+        let blank = id.as_str().chars().all(char::is_whitespace);
+        if blank || conversation.has_tool_call(id) || ids.as_mut().is_some_and(|ids| !ids.insert(id.clone())) {
+            *id = ToolCallId::random();
         }
     }
 }
 
-/// Returns the message with the model's answer.
-fn assistant_message(response: &ModelResponse, step_id: String) -> Message {
-    let text = response.text.clone().filter(|text| !text.is_empty());
-    let content = if response.tool_calls.is_empty() {
-        Content::Text(text.unwrap_or_default())
-    } else {
-        let text = text.map(|text| Part::Text(TextPart::new(text)));
-        let calls = response.tool_calls.iter();
-        let calls =
-            calls.map(|call| Part::ToolCall(ToolCallPart::new(call.id.clone(), call.name.clone(), call.args.clone())));
-        Content::Parts(text.into_iter().chain(calls).collect())
+/// Returns the message with the model's answer: plain text if it is nothing else.
+fn assistant_message(response: ModelResponse, step_id: String) -> Message {
+    let mut parts = response.content;
+    parts.retain(|part| !part.is_empty_text());
+    let content = match parts.as_mut_slice() {
+        [] => Content::Text(String::new()),
+        [Part::Text(part)] if part.is_plain() => Content::Text(std::mem::take(&mut part.text)),
+        _ => Content::Parts(parts),
     };
     Message::new(Role::Assistant, content, Source::Assistant { step_id })
 }

@@ -9,6 +9,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::BoxFuture;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::RuntimeEvent;
+use crate::model::ModelDelta;
+use crate::name::ToolCallId;
 use crate::pipeline::TurnResult;
 
 /// Something that happened while a turn ran. [`TurnStream::next`] returns it.
@@ -16,9 +18,66 @@ use crate::pipeline::TurnResult;
 #[non_exhaustive]
 pub enum TurnUpdate {
     /// A piece of the model's text.
-    Text(String),
+    Text {
+        /// The index of the step.
+        step: u32,
+        /// The index of the part in the answer. A text of several parts is one text for each.
+        part: u32,
+        /// The piece.
+        text: String,
+    },
+    /// A piece of what the model thinks before it answers.
+    Reasoning {
+        /// The index of the step.
+        step: u32,
+        /// The index of the part in the answer.
+        part: u32,
+        /// The piece.
+        text: String,
+    },
+    /// The model begins to request a tool call. The call runs when the answer is complete.
+    ToolCall {
+        /// The index of the step.
+        step: u32,
+        /// The index of the part in the answer.
+        part: u32,
+        /// The id of the call.
+        id: ToolCallId,
+        /// The tool's name as the model wrote it.
+        name: String,
+    },
+    /// A piece of the arguments of a tool call.
+    Arguments {
+        /// The index of the step.
+        step: u32,
+        /// The index of the part in the answer, as [`TurnUpdate::ToolCall`] has it.
+        part: u32,
+        /// A piece of their JSON text.
+        json: String,
+    },
+    /// All pieces of the answer of this step so far are void, because the model is asked again.
+    Restart {
+        /// The index of the step.
+        step: u32,
+        /// Why.
+        reason: String,
+    },
     /// A turn, step or tool call began or ended.
     Event(Box<RuntimeEvent>),
+}
+
+impl TurnUpdate {
+    pub(super) fn of_delta(step: u32, delta: ModelDelta<'_>) -> Self {
+        match delta {
+            ModelDelta::Text { part, text } => Self::Text { step, part, text: text.to_owned() },
+            ModelDelta::Reasoning { part, text } => Self::Reasoning { step, part, text: text.to_owned() },
+            ModelDelta::ToolCall { part, id, name } => {
+                Self::ToolCall { step, part, id: id.to_owned().into(), name: name.to_owned() }
+            }
+            ModelDelta::Arguments { part, json } => Self::Arguments { step, part, json: json.to_owned() },
+            ModelDelta::Restart { reason } => Self::Restart { step, reason: reason.to_owned() },
+        }
+    }
 }
 
 /// The channel from a turn to its stream. Unbounded, so that a slow receiver does not delay the turn; the output of one

@@ -5,6 +5,7 @@ mod pattern;
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -12,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use self::pattern::InputPattern;
-use super::{Model, ModelRequest, ModelResponse};
+use super::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
 use crate::BoxFuture;
-use crate::conversation::{MessageData, Role};
+use crate::conversation::{MessageData, Part, ReasoningPart, Role};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::ToolCallId;
 use crate::pipeline::ToolRequest;
@@ -36,6 +37,10 @@ pub struct ScriptedModel {
 #[serde(try_from = "ItemFields")]
 pub struct ScriptItem {
     action: ScriptedAction,
+    /// The reasoning before the response.
+    reasoning: Option<String>,
+    /// The number of pieces in which each text is streamed.
+    pieces: Option<NonZeroU32>,
     when: Option<InputPattern>,
     repeat: bool,
 }
@@ -55,7 +60,10 @@ struct ItemFields {
     call: Option<CallFields>,
     calls: Option<Vec<CallFields>>,
     fail: Option<FailFields>,
+    content: Option<Vec<Part>>,
     raw: Option<ModelResponse>,
+    reasoning: Option<String>,
+    pieces: Option<NonZeroU32>,
     when: Option<String>,
     #[serde(default)]
     repeat: bool,
@@ -91,21 +99,22 @@ impl TryFrom<ItemFields> for ScriptItem {
             fields.call.map(|call| ScriptedAction::Calls(vec![call])),
             fields.calls.map(ScriptedAction::Calls),
             fields.fail.map(ScriptedAction::Fail),
+            fields.content.map(|parts| ScriptedAction::Respond(ModelResponse::content(parts))),
             fields.raw.map(ScriptedAction::Respond),
         ];
         let mut actions = actions.into_iter().flatten();
         let (Some(action), None) = (actions.next(), actions.next()) else {
-            return Err("an item has exactly one of `say`, `call`, `calls`, `fail` and `raw`".to_owned());
+            return Err("an item has exactly one of `say`, `call`, `calls`, `fail`, `content` and `raw`".to_owned());
         };
         let when = fields.when.map(InputPattern::new).transpose();
         let when = when.map_err(|error| format!("`when` is not a regular expression: {error}"))?;
-        Ok(Self { action, when, repeat: fields.repeat })
+        Ok(Self { action, reasoning: fields.reasoning, pieces: fields.pieces, when, repeat: fields.repeat })
     }
 }
 
 impl ScriptItem {
     fn new(action: ScriptedAction) -> Self {
-        Self { action, when: None, repeat: false }
+        Self { action, reasoning: None, pieces: None, when: None, repeat: false }
     }
 
     /// Returns an item that answers with a text.
@@ -129,6 +138,11 @@ impl ScriptItem {
         Self::new(ScriptedAction::Fail(FailFields { message: message.into(), retryable }))
     }
 
+    /// Returns an item that answers with these parts.
+    pub fn content(parts: impl IntoIterator<Item = Part>) -> Self {
+        Self::raw(ModelResponse::content(parts))
+    }
+
     /// Returns an item that answers with `response` unchanged, valid or not.
     pub fn raw(response: ModelResponse) -> Self {
         Self::new(ScriptedAction::Respond(response))
@@ -144,6 +158,20 @@ impl ScriptItem {
         })?;
         self.when = Some(when);
         Ok(self)
+    }
+
+    /// Adds reasoning before the response.
+    #[must_use]
+    pub fn reasoning(mut self, text: impl Into<String>) -> Self {
+        self.reasoning = Some(text.into());
+        self
+    }
+
+    /// Streams each text, reasoning and arguments of the response in `pieces` pieces, or as many as it has characters.
+    #[must_use]
+    pub fn pieces(mut self, pieces: NonZeroU32) -> Self {
+        self.pieces = Some(pieces);
+        self
     }
 
     /// Makes the item answer any number of requests.
@@ -167,33 +195,40 @@ impl ScriptedModel {
         self
     }
 
-    fn answer(&self, request: &ModelRequest<'_>) -> Result<ModelResponse> {
+    fn answer(&self, request: &ModelRequest<'_>, deltas: Deltas<'_>) -> Result<ModelResponse> {
         if let Some(record) = &self.record {
             record.write(request)?;
         }
         let input = newest_input(request);
-        match self.pick(&input)? {
-            Some(ScriptedAction::Respond(response)) => Ok(response),
-            Some(ScriptedAction::Calls(calls)) => {
-                let request =
-                    |call: CallFields| ToolRequest { id: ToolCallId::random(), name: call.tool, args: call.args };
-                Ok(ModelResponse { tool_calls: calls.into_iter().map(request).collect(), ..ModelResponse::default() })
+        let Some(ScriptItem { action, reasoning, pieces, .. }) = self.pick(&input)? else {
+            let message = format!("no unused item of the script answers {input:?}");
+            return Err(Error::new(ErrorCode::MODEL_SCRIPT, message)
+                .suggest("add an item, or set `repeat: true` on the last one"));
+        };
+        let mut response = match action {
+            ScriptedAction::Respond(response) => response,
+            ScriptedAction::Calls(calls) => ModelResponse::tool_calls(
+                calls.into_iter().map(|call| ToolRequest::new(ToolCallId::random(), call.tool, call.args)),
+            ),
+            ScriptedAction::Fail(failure) => {
+                return Err(Error::new(ErrorCode::MODEL, failure.message).retryable(failure.retryable));
             }
-            Some(ScriptedAction::Fail(failure)) => {
-                Err(Error::new(ErrorCode::MODEL, failure.message).retryable(failure.retryable))
-            }
-            None => Err(Error::new(ErrorCode::MODEL_SCRIPT, format!("no unused item of the script answers {input:?}"))
-                .suggest("add an item, or set `repeat: true` on the last one")),
+        };
+        if let Some(text) = reasoning {
+            response.content.insert(0, Part::Reasoning(ReasoningPart::new(text, None)));
         }
+        if let Some(pieces) = pieces.filter(|_| deltas.wanted()) {
+            stream(&response, pieces, deltas);
+        }
+        Ok(response)
     }
 
-    fn pick(&self, input: &str) -> Result<Option<ScriptedAction>> {
+    fn pick(&self, input: &str) -> Result<Option<ScriptItem>> {
         let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
         for unused in script.iter_mut() {
             let Some(item) = unused else { continue };
             if item.when.as_ref().map_or(Ok(true), |when| when.matches(input))? {
-                let again = item.repeat.then(|| item.action.clone());
-                return Ok(again.or_else(|| unused.take().map(|item| item.action)));
+                return Ok(if item.repeat { Some(item.clone()) } else { unused.take() });
             }
         }
         Ok(None)
@@ -201,9 +236,39 @@ impl ScriptedModel {
 }
 
 impl Model for ScriptedModel {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
-        Box::pin(std::future::ready(self.answer(&request)))
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        Box::pin(std::future::ready(self.answer(&request, deltas)))
     }
+}
+
+/// Sends each text of `response` in `pieces` pieces.
+fn stream(response: &ModelResponse, pieces: NonZeroU32, deltas: Deltas<'_>) {
+    for (part, content) in (0..).zip(&response.content) {
+        match content {
+            Part::Text(text) => cut(&text.text, pieces).for_each(|text| deltas.send(ModelDelta::Text { part, text })),
+            Part::Reasoning(reasoning) => {
+                cut(reasoning.text(), pieces).for_each(|text| deltas.send(ModelDelta::Reasoning { part, text }));
+            }
+            Part::ToolCall(call) => {
+                deltas.send(ModelDelta::ToolCall { part, id: call.tool_call_id.as_str(), name: &call.tool_name });
+                let json = call.input.to_string();
+                cut(&json, pieces).for_each(|json| deltas.send(ModelDelta::Arguments { part, json }));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Cuts `text` into `pieces` pieces of about the same length, of at least one character each.
+fn cut(text: &str, pieces: NonZeroU32) -> impl Iterator<Item = &str> {
+    let pieces = pieces.get() as usize;
+    let mut start = 0;
+    (1..=pieces).filter_map(move |piece| {
+        let end = text.ceil_char_boundary(text.len() * piece / pieces);
+        let cut = &text[start..end.max(start)];
+        start = end.max(start);
+        (!cut.is_empty()).then_some(cut)
+    })
 }
 
 fn newest_input(request: &ModelRequest<'_>) -> String {

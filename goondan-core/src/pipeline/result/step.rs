@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ToolCallResult;
+#[cfg(feature = "runtime")]
+use crate::conversation::ToolCallPart;
 use crate::crossing::{Crossing, MaybeRemote, result_fields};
 use crate::error::Error;
 use crate::name::ToolCallId;
@@ -86,6 +88,13 @@ impl ToolRequest {
     /// A call of the tool `name` with the arguments `args`.
     pub fn new(id: ToolCallId, name: impl Into<String>, args: Value) -> Self {
         Self { id, name: name.into(), args }
+    }
+}
+
+#[cfg(feature = "runtime")]
+impl From<&ToolCallPart> for ToolRequest {
+    fn from(call: &ToolCallPart) -> Self {
+        Self::new(call.tool_call_id.clone(), call.tool_name.clone(), call.input.clone())
     }
 }
 

@@ -32,7 +32,7 @@ impl<'a> TurnView<'a> {
         loop {
             let interval = self.progress.interval();
             match race(turn.next(), tick(interval)).await {
-                Either::Left(Some(TurnUpdate::Text(piece))) => self.text(&piece)?,
+                Either::Left(Some(TurnUpdate::Text { text, .. })) => self.text(&text)?,
                 Either::Left(Some(TurnUpdate::Event(event))) => self.event(&event)?,
                 Either::Left(Some(_)) => {}
                 Either::Left(None) => break,
