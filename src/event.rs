@@ -17,7 +17,7 @@
 //! ```
 
 pub use goondan_core::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Event, EventArgs, EventHandler,
-    EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal, ReplyTo, RepoAvailable,
-    RuntimeEvent, Span, SpanId, StepRef, Subscription, TokenUsage, ToolCallRef, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Cost, Event, EventArgs,
+    EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal, ReplyTo,
+    RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, Subscription, TokenUsage, ToolCallRef, WorktreeMounted,
 };

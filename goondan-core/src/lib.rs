@@ -78,16 +78,16 @@ pub use conversation::{
 };
 
 pub use event::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Deliveries, Event, EventArgs,
-    EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal, ReplyTo,
-    RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, TurnInfo, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Cost, Deliveries, Event,
+    EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal,
+    ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, TurnInfo, WorktreeMounted,
 };
 
 pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, Ticket};
 
 pub use tool::{Effect, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolSource};
 
-pub use outcome::{FailedTurn, ToolCallStatus, ToolCallSummary};
+pub use outcome::{FailedTurn, ModelFinish, ToolCallStatus, ToolCallSummary};
 
 pub use pipeline::{
     Failure, FinishReason, Kind, LayerInfo, MODEL_KEY, MODEL_OPTIONS_KEY, Middleware, MiddlewareKind, Next, Options,
@@ -110,7 +110,7 @@ pub use agent::LocalRouter;
 #[cfg(feature = "runtime")]
 pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, Instance, Policy, Reloaded, TurnStream, TurnUpdate};
 #[cfg(feature = "runtime")]
-pub use model::{Deltas, Model, ModelDelta, ModelFinish, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+pub use model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 #[cfg(feature = "runtime")]
 pub use peers::{AgentCall, Router};
 #[cfg(feature = "runtime")]

@@ -1,4 +1,4 @@
-//! The outcomes of tool calls and failed turns, which errors, results and events report.
+//! The outcomes of model calls, tool calls and failed turns, which errors, results and events report.
 
 use serde::{Deserialize, Serialize};
 
@@ -36,4 +36,28 @@ pub struct FailedTurn {
     pub steps: u32,
     /// The tool calls that have a result, in the order in which the model requested them.
     pub tool_calls: Vec<ToolCallSummary>,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ModelFinish {
+    /// The response is complete.
+    Stop,
+    /// The model requests tool calls.
+    ToolCalls,
+    /// The provider interrupted a long answer, and continues it when it is asked again.
+    Pause,
+    /// A limit of tokens was reached.
+    Length,
+    /// The conversation does not fit into the model's context window.
+    ContextFull,
+    /// The provider withheld part of the response.
+    ContentFilter,
+    /// The model refused to answer.
+    Refusal,
+    /// Any other reason.
+    #[serde(other)]
+    Other,
 }

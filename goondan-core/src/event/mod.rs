@@ -16,7 +16,7 @@ pub(crate) use bus::{Bus, Owner};
 pub use bus_event::{Event, EventArgs, EventHandler};
 pub use input::{AgentEvent, Auth, EventSource, Principal, ReplyTo};
 pub use pattern::{Deliveries, EventPattern};
-pub use runtime::{ContentSource, EventScope, LlmInputMessage, RuntimeEvent, StepRef, TokenUsage, ToolCallRef};
+pub use runtime::{ContentSource, Cost, EventScope, LlmInputMessage, RuntimeEvent, StepRef, TokenUsage, ToolCallRef};
 pub use span::{Span, SpanId};
 pub use standard::{
     AgentDelegate, AgentDelegationResult, AuthGranted, ExtensionCleanup, RepoAvailable, WorktreeMounted,

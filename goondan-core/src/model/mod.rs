@@ -16,6 +16,7 @@ use crate::event::TokenUsage;
 use crate::pipeline::ToolRequest;
 use crate::tool::{ToolCatalog, ToolItem};
 
+pub(crate) use crate::outcome::ModelFinish;
 pub use deltas::{Deltas, ModelDelta};
 pub use scripted::{ScriptItem, ScriptedModel};
 
@@ -140,30 +141,6 @@ impl From<ResponseFields> for ModelResponse {
 
 fn call_part(call: ToolRequest) -> Part {
     Part::ToolCall(ToolCallPart::new(call.id, call.name, call.args))
-}
-
-/// Why a model stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum ModelFinish {
-    /// The response is complete.
-    Stop,
-    /// The model requests tool calls.
-    ToolCalls,
-    /// The provider interrupted a long answer, and continues it when it is asked again.
-    Pause,
-    /// A limit of tokens was reached.
-    Length,
-    /// The conversation does not fit into the model's context window.
-    ContextFull,
-    /// The provider withheld part of the response.
-    ContentFilter,
-    /// The model refused to answer.
-    Refusal,
-    /// Any other reason.
-    #[serde(other)]
-    Other,
 }
 
 impl ModelResponse {

@@ -20,4 +20,6 @@ pub use frame::Frame;
 pub use middleware::{AnyMiddleware, Kind, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn};
 pub use next::Next;
 pub use order::in_order;
+#[cfg(feature = "runtime")]
+pub(crate) use result::ModelCall;
 pub use result::{FinishReason, StepResult, StepStatus, ToolCallResult, ToolError, ToolRequest, TurnResult};

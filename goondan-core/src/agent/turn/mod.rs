@@ -36,7 +36,7 @@ use crate::event::{RuntimeEvent, StepRef, TokenUsage, TurnInfo};
 use crate::outcome::{FailedTurn, ToolCallSummary};
 use crate::peers::{AgentsHost, Caller, Inbox};
 use crate::pipeline::host::{MessageHost, RunHost, TurnHost};
-use crate::pipeline::{FinishReason, StepResult, TurnResult};
+use crate::pipeline::{FinishReason, ModelCall, StepResult, TurnResult};
 use crate::store::Durability;
 use answer::NO_USABLE_ANSWER;
 use limit::within;
@@ -139,6 +139,7 @@ impl<'a> TurnRun<'a> {
         let mut result = generation.registered.turn.run(self).await?;
         self.check_fault()?;
         result.set_totals(self.machine.steps(), self.tool_calls.clone());
+        result.set_usage(self.usage);
         Ok(result)
     }
 
@@ -157,11 +158,10 @@ impl<'a> TurnRun<'a> {
                     let outcome = self.step(index).await;
                     action = self.machine.step_ended(outcome.map(|result| step_end(&result)));
                 }
-                TurnAction::Finish(reason) => return Ok(self.result(reason)),
+                TurnAction::Finish(reason) => return Ok(self.result(reason, self.answer(reason))),
                 TurnAction::GiveUp => {
                     let notice = Arc::new(Message::new(Role::Assistant, NO_USABLE_ANSWER, Source::System));
-                    let reason = FinishReason::TextResponse;
-                    return Ok(TurnResult::from_parts(self.info.turn.clone(), reason, Some(notice)));
+                    return Ok(self.result(FinishReason::TextResponse, Some(notice)));
                 }
                 TurnAction::Fail(error) => return Err(error),
             }
@@ -179,7 +179,7 @@ impl<'a> TurnRun<'a> {
         let mut step = StepRun::new(self, index, span);
         let in_step = tracing::info_span!("step", step = index);
         let outcome = generation.registered.step.run(&mut step).instrument(in_step).await;
-        let token_usage = step.usage;
+        let ModelCall { usage: token_usage, model, finish_reason } = step.model_call;
         let (duration, step) = (watch.elapsed(), || StepRef::new(&self.info.turn, index));
         match &outcome {
             Ok(result) => self.reporter.report("step.completed", span, |scope| RuntimeEvent::StepCompleted {
@@ -188,6 +188,8 @@ impl<'a> TurnRun<'a> {
                 tool_call_count: u32::try_from(result.tool_calls().len()).unwrap_or(u32::MAX),
                 duration,
                 token_usage,
+                model,
+                finish_reason,
             }),
             Err(_) => self.reporter.report("step.failed", span, |scope| RuntimeEvent::StepFailed {
                 scope,
@@ -199,10 +201,17 @@ impl<'a> TurnRun<'a> {
         outcome
     }
 
-    fn result(&self, reason: FinishReason) -> TurnResult {
+    fn result(&self, reason: FinishReason, answer: Option<Arc<Message>>) -> TurnResult {
+        let mut result = TurnResult::from_parts(self.info.turn.clone(), reason, answer);
+        result.set_usage(self.usage);
+        result
+    }
+
+    /// Returns the message that answers, or a notice if the limit of steps was reached without one.
+    fn answer(&self, reason: FinishReason) -> Option<Arc<Message>> {
         let mut answers = self.journaled.conversation.events().iter().rev().filter_map(MessageEvent::appended);
         let answer = answers.find(|message| message.role() == Role::Assistant && !message.text().trim().is_empty());
-        let response = match (answer, reason) {
+        match (answer, reason) {
             (Some(message), _) => Some(Arc::clone(message)),
             (None, FinishReason::MaxSteps) => {
                 let limit = self.generation.spec.policy.max_steps_per_turn;
@@ -210,8 +219,7 @@ impl<'a> TurnRun<'a> {
                 Some(Arc::new(Message::new(Role::Assistant, notice, Source::System)))
             }
             (None, _) => None,
-        };
-        TurnResult::from_parts(self.info.turn.clone(), reason, response)
+        }
     }
 
     /// Appends a message of the runtime.

@@ -16,13 +16,13 @@ use crate::conversation::host::ConversationHost;
 use crate::conversation::{Content, Conversation, IdSet, Message, MessageEvent, Part, Role, Source};
 use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
-use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TokenUsage, TurnInfo};
+use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TurnInfo};
 use crate::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
 use crate::name::ToolCallId;
 use crate::outcome::ToolCallSummary;
 use crate::peers::{AgentsHost, Caller};
 use crate::pipeline::host::{MessageHost, RunHost, StepHost};
-use crate::pipeline::{MODEL_KEY, MODEL_OPTIONS_KEY, StepResult, ToolCallResult, ToolRequest};
+use crate::pipeline::{MODEL_KEY, MODEL_OPTIONS_KEY, ModelCall, StepResult, ToolCallResult, ToolRequest};
 use crate::store::Durability;
 use crate::tool::{Effect, ToolCatalog};
 
@@ -33,8 +33,8 @@ pub(super) struct StepRun<'a, 't> {
     span: Span,
     catalog: ToolCatalog,
     caller: Caller<'t>,
-    /// The token usage of the model call, if the model reports it.
-    pub(super) usage: Option<TokenUsage>,
+    /// What the model reported of its call.
+    pub(super) model_call: ModelCall,
 }
 
 impl<'a, 't> StepRun<'a, 't> {
@@ -42,10 +42,16 @@ impl<'a, 't> StepRun<'a, 't> {
         // F-TOOL: every step starts with all tools.
         let catalog = turn.generation.registered.tools.catalog();
         let caller = turn.caller.within(span.id);
-        Self { turn, index, span, catalog, caller, usage: None }
+        Self { turn, index, span, catalog, caller, model_call: ModelCall::default() }
     }
 
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
+        let mut result = self.model_and_tools().await?;
+        result.set_model_call(self.model_call.clone());
+        Ok(result)
+    }
+
+    async fn model_and_tools(&mut self) -> Result<StepResult> {
         let after_tool_results =
             self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
         let mut response = self.call_model().await?;
@@ -113,10 +119,11 @@ impl<'a, 't> StepRun<'a, 't> {
             }
         }
         self.turn.journaled.partial.clear();
-        self.usage = response.usage;
         if let Some(usage) = response.usage {
             *self.turn.usage.get_or_insert_default() += usage;
         }
+        let ModelResponse { usage, finish_reason, .. } = response;
+        self.model_call = ModelCall { usage, finish_reason, model: response.model.clone() };
         Ok(response)
     }
 

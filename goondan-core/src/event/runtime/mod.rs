@@ -5,14 +5,17 @@ mod payload;
 mod scope;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use payload::{ContentSource, LlmInputMessage, StepRef, TokenUsage, ToolCallRef};
+pub use payload::{ContentSource, LlmInputMessage, StepRef, ToolCallRef};
 pub use scope::EventScope;
+pub use usage::{Cost, TokenUsage};
 
+use crate::outcome::ModelFinish;
 use crate::outcome::ToolCallStatus;
 use payload::millis;
 
@@ -99,6 +102,12 @@ pub enum RuntimeEvent {
         /// The tokens of the model call, if the model reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token_usage: Option<TokenUsage>,
+        /// The model that answered, if its provider reports it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// Why the model stopped, if it reports that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        finish_reason: Option<ModelFinish>,
     },
     /// A step ended with an error; it may be run again.
     #[serde(rename = "step.failed")]

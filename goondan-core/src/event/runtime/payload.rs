@@ -1,7 +1,5 @@
 //! The fields of runtime events that have their own types.
 
-use std::ops::AddAssign;
-
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::{Content, MessageData, Part, Role};
@@ -34,35 +32,6 @@ pub struct ToolCallRef {
     pub tool_call_id: ToolCallId,
     /// The tool's name as the model wrote it; it may be illegal.
     pub tool_name: String,
-}
-
-/// The tokens that one or several model calls used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct TokenUsage {
-    /// The tokens of the request.
-    pub prompt_tokens: u64,
-    /// The tokens of the response.
-    pub completion_tokens: u64,
-    /// The total, as the provider counts it.
-    pub total_tokens: u64,
-}
-
-impl TokenUsage {
-    /// The tokens of a request and its response; the total is their sum.
-    pub fn new(prompt_tokens: u64, completion_tokens: u64) -> Self {
-        Self { prompt_tokens, completion_tokens, total_tokens: prompt_tokens.saturating_add(completion_tokens) }
-    }
-}
-
-impl AddAssign for TokenUsage {
-    /// Adds the tokens of another model call of the same turn.
-    fn add_assign(&mut self, other: Self) {
-        self.prompt_tokens = self.prompt_tokens.saturating_add(other.prompt_tokens);
-        self.completion_tokens = self.completion_tokens.saturating_add(other.completion_tokens);
-        self.total_tokens = self.total_tokens.saturating_add(other.total_tokens);
-    }
 }
 
 /// A message as it is sent to a model.

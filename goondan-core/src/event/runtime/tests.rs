@@ -9,6 +9,7 @@ use crate::event::TurnInfo;
 use crate::event::{AgentEvent, Event};
 use crate::event::{Span, SpanId};
 use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
+use crate::outcome::ModelFinish;
 
 fn scope() -> EventScope {
     EventScope {
@@ -49,7 +50,7 @@ fn written(name: &str, own: Value) -> Value {
 #[test]
 fn each_event_has_the_json_form_of_the_contract() {
     let duration = Duration::from_millis(1500);
-    let usage = TokenUsage { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+    let usage = TokenUsage::new(10, 5);
     let usage_written = json!({ "promptTokens": 10, "completionTokens": 5, "totalTokens": 15 });
     let error_message = "no answer".to_owned();
     let said = MessageData::new(Role::User, "hi");
@@ -85,6 +86,8 @@ fn each_event_has_the_json_form_of_the_contract() {
                 tool_call_count: 1,
                 duration,
                 token_usage: Some(usage),
+                model: Some("m1".to_owned()),
+                finish_reason: Some(ModelFinish::Stop),
             },
             "step.completed",
             json!({
@@ -93,6 +96,8 @@ fn each_event_has_the_json_form_of_the_contract() {
                 "toolCallCount": 1,
                 "duration": 1500,
                 "tokenUsage": usage_written,
+                "model": "m1",
+                "finishReason": "stop",
             }),
         ),
         (
@@ -153,6 +158,8 @@ fn missing_values_are_not_written_and_not_required() {
         tool_call_count: 0,
         duration: Duration::ZERO,
         token_usage: None,
+        model: Some("m1".to_owned()),
+        finish_reason: Some(ModelFinish::Stop),
     };
     let written: Map<String, Value> = serde_json::from_str(&serde_json::to_string(&event).unwrap()).unwrap();
     assert!(!written.contains_key("parentSpanId") && !written.contains_key("tokenUsage"));
@@ -206,10 +213,15 @@ fn the_input_of_a_model_shows_its_text_and_its_parts() {
 
 #[test]
 fn usage_of_several_calls_adds_up() {
-    let one = TokenUsage { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
-    let mut sum = TokenUsage { total_tokens: u64::MAX, ..one };
+    let one = TokenUsage { cached_prompt_tokens: 1, cost: Some(Cost::usd(0.1)), ..TokenUsage::new(1, 2) };
+    let mut sum = TokenUsage { total_tokens: u64::MAX, cost: Some(Cost::usd(0.2)), ..one };
     sum += one;
-    assert_eq!(sum, TokenUsage { prompt_tokens: 2, completion_tokens: 4, total_tokens: u64::MAX });
+    sum += TokenUsage::new(0, 1);
+    let written = json!({
+        "promptTokens": 2, "completionTokens": 5, "totalTokens": u64::MAX, "cachedPromptTokens": 2, "cost": 0.3,
+    });
+    assert_eq!(json!(sum), written);
+    assert_eq!(serde_json::from_value::<TokenUsage>(written).unwrap(), sum);
 }
 
 #[test]

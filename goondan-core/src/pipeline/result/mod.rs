@@ -6,6 +6,8 @@ mod step;
 mod tool_call;
 mod turn;
 
+#[cfg(feature = "runtime")]
+pub(crate) use step::ModelCall;
 pub use step::{StepResult, StepStatus, ToolRequest};
 pub use tool_call::{ToolCallResult, ToolError};
 pub use turn::{FinishReason, TurnResult};

@@ -8,7 +8,9 @@ use super::ToolCallResult;
 use crate::conversation::ToolCallPart;
 use crate::crossing::{Crossing, MaybeRemote, result_fields};
 use crate::error::Error;
+use crate::event::TokenUsage;
 use crate::name::ToolCallId;
+use crate::outcome::ModelFinish;
 use crate::pipeline::{StepContext, StepDraft};
 
 /// The result of a step: the tool calls that the model asked for, and their results.
@@ -52,6 +54,9 @@ result_fields! {
         tool_calls: Vec<ToolRequest> = "toolCalls",
         tool_results: ToolCallResults = "toolResults",
         metadata: Map<String, Value> = "metadata",
+        usage: Option<TokenUsage> = "usage",
+        model: Option<String> = "model",
+        finish_reason: Option<ModelFinish> = "finishReason",
     }
     local {
         /// Whether the model's answer was malformed, and another step asks it again (F-TURN).
@@ -108,9 +113,20 @@ impl StepResult {
                 tool_calls: tool_calls.into(),
                 tool_results: ToolCallResults(tool_results).into(),
                 metadata: Map::new().into(),
+                usage: None.into(),
+                model: None.into(),
+                finish_reason: None.into(),
                 repair: false,
             }),
         }
+    }
+
+    /// Adds what is known of the model call.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn set_model_call(&mut self, call: ModelCall) {
+        let data = self.data.get_mut();
+        (data.usage, data.model) = (call.usage.into(), call.model.into());
+        data.finish_reason = call.finish_reason.into();
     }
 
     /// The result of a step with a malformed answer: a correction was appended for the model, and another step follows.
@@ -138,6 +154,9 @@ impl StepResult {
                 tool_calls: Vec::new().into(),
                 tool_results: ToolCallResults(Vec::new()).into(),
                 metadata: metadata.into(),
+                usage: None.into(),
+                model: None.into(),
+                finish_reason: None.into(),
                 #[cfg(feature = "runtime")]
                 repair: false,
             }),
@@ -171,6 +190,21 @@ impl StepResult {
         &self.data.field(|data| &data.tool_results).0
     }
 
+    /// Returns the tokens that the model call used, if the model reports them.
+    pub fn usage(&self) -> Option<TokenUsage> {
+        *self.data.field(|data| &data.usage)
+    }
+
+    /// Returns the model that answered, if its provider reports it.
+    pub fn model(&self) -> Option<&str> {
+        self.data.field(|data| &data.model).as_deref()
+    }
+
+    /// Returns why the model stopped, if it reports that.
+    pub fn finish_reason(&self) -> Option<ModelFinish> {
+        *self.data.field(|data| &data.finish_reason)
+    }
+
     /// Returns the values that inner layers left for outer ones.
     pub fn metadata(&self) -> &Map<String, Value> {
         self.data.field(|data| &data.metadata)
@@ -198,4 +232,13 @@ impl<'de> Deserialize<'de> for ToolCallResults {
         let results = results.into_iter().map(|fields| ToolCallResult::from_fields(fields).map_err(Error::into_std));
         results.collect::<Result<_, _>>().map(Self).map_err(serde::de::Error::custom)
     }
+}
+
+/// What is known of a model call that has ended, besides its content.
+#[cfg(feature = "runtime")]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ModelCall {
+    pub(crate) usage: Option<TokenUsage>,
+    pub(crate) model: Option<String>,
+    pub(crate) finish_reason: Option<ModelFinish>,
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::conversation::{Message, Role, Source};
 use crate::crossing::{MaybeRemote, result_fields};
 use crate::error::{Error, WireError};
+use crate::event::TokenUsage;
 use crate::name::TurnId;
 use crate::outcome::ToolCallSummary;
 use crate::pipeline::{TurnContext, TurnDraft};
@@ -46,6 +47,7 @@ result_fields! {
         error: Option<WireError> = "error",
         steps: u32 = "steps",
         tool_calls: Vec<ToolCallSummary> = "toolCalls",
+        usage: Option<TokenUsage> = "usage",
     }
     local {}
 }
@@ -74,8 +76,14 @@ impl TurnResult {
                 error: None.into(),
                 steps: 0.into(),
                 tool_calls: Vec::new().into(),
+                usage: None.into(),
             }),
         }
+    }
+
+    #[cfg(feature = "runtime")]
+    pub(crate) fn set_usage(&mut self, usage: Option<TokenUsage>) {
+        self.data.get_mut().usage = usage.into();
     }
 
     #[cfg(feature = "runtime")]
@@ -95,6 +103,7 @@ impl TurnResult {
                 error: Some(WireError(error)).into(),
                 steps: 0.into(),
                 tool_calls: Vec::new().into(),
+                usage: None.into(),
             }),
         }
     }
@@ -142,5 +151,10 @@ impl TurnResult {
     /// Returns the tool calls of all steps, in the order of their requests. Empty until the turn chain has returned.
     pub fn tool_calls(&self) -> &[ToolCallSummary] {
         self.data.field(|data| &data.tool_calls)
+    }
+
+    /// Returns the tokens that all model calls of the turn used, if the model reports them.
+    pub fn usage(&self) -> Option<TokenUsage> {
+        *self.data.field(|data| &data.usage)
     }
 }
