@@ -4,7 +4,8 @@ use std::num::NonZeroU32;
 
 use conformance_extensions::parts::Handling;
 use goondan::agent::TurnUpdate;
-use goondan::conversation::Part;
+use goondan::conversation::{FilePart, Part, TextPart};
+use goondan::event::AgentEvent;
 use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::store::FileStore;
 use goondan::{Agent, BoxFuture, Error, ErrorCode, Result, Value, json};
@@ -146,4 +147,30 @@ async fn what_a_model_said_of_an_answer_is_kept_as_partial() {
         }
         agent.close().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn an_input_has_text_and_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("requests.jsonl");
+    let model = ScriptedModel::new([ScriptItem::say("a dot").when("^What is this").unwrap()]).record(&path);
+    let agent = Agent::builder("assistant").model(model).build().unwrap();
+    let instance = agent.instance("test").await.unwrap();
+    let text = Part::Text(TextPart::new("What is this?"));
+    let file = |length| Part::File(FilePart::from_bytes("image/png", &vec![7; length]).named("dot.png"));
+    let event = AgentEvent::content([text.clone(), file(3)]);
+    assert_eq!(instance.run(event).await.unwrap().text(), "a dot");
+    let request: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let content = json!([
+        { "type": "text", "text": "What is this?" },
+        { "type": "file", "mediaType": "image/png", "url": "data:image/png;base64,BwcH", "name": "dot.png" },
+    ]);
+    assert_eq!(request["messages"], json!([{ "role": "user", "content": content }]));
+
+    let thought = serde_json::from_value(json!({ "type": "reasoning", "text": "mine" })).unwrap();
+    for (part, code) in [(file(6 << 20), ErrorCode::INPUT_FILE), (thought, ErrorCode::MESSAGE_PART)] {
+        let error = instance.run(AgentEvent::content([text.clone(), part])).await.unwrap_err();
+        assert_eq!(error.code(), &code);
+    }
+    assert_eq!(instance.messages().await.unwrap().len(), 2, "no turn began");
 }

@@ -376,6 +376,8 @@ codes! {
     TOOL_INTERRUPTED = "E_TOOL_INTERRUPTED";
     /// A tool call that must not run twice had started when the turn ended, and its outcome is unknown.
     TOOL_OUTCOME_UNKNOWN = "E_TOOL_OUTCOME_UNKNOWN";
+    /// A file of an input cannot be read, or is too large.
+    INPUT_FILE = "E_INPUT_FILE";
     /// The model could not be reached, refused the request, or returned a malformed response.
     MODEL = "E_MODEL";
     /// The model did not answer in time.

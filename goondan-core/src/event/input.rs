@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::SpanId;
-use crate::conversation::Timestamp;
+#[cfg(feature = "runtime")]
+use crate::conversation::text_of;
+use crate::conversation::{Part, Timestamp};
 #[cfg(feature = "runtime")]
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, EventId, TraceId};
@@ -26,6 +28,9 @@ pub struct AgentEvent {
     /// blank text is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
+    /// The message for the model, if it is more than a text: text and files. `input` is then the text among it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub content: Vec<Part>,
     /// The origin of the event.
     pub source: EventSource,
     /// The id of the trace, which is shared by everything that one input event causes; generated when it is `None`.
@@ -130,6 +135,7 @@ impl AgentEvent {
             kind: "message".to_owned(),
             created_at: Timestamp::now(),
             input: Some(text.into()),
+            content: Vec::new(),
             source: EventSource { kind: "connector".to_owned(), name: "local".to_owned(), other: Map::new() },
             trace_id: None,
             parent_span_id: None,
@@ -139,18 +145,54 @@ impl AgentEvent {
             callers: Vec::new(),
         }
     }
+}
 
-    /// # Errors
-    /// `E_INPUT` when the text of the event is blank: nobody wrote a message, and models refuse an empty one.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn check_input(&self) -> Result<()> {
-        match &self.input {
-            Some(input) if input.chars().all(char::is_whitespace) => Err(Self::empty_input()),
-            _ => Ok(()),
-        }
+#[cfg(feature = "runtime")]
+impl AgentEvent {
+    /// The largest file that an event can hold, in bytes.
+    const MAX_FILE: usize = 5 << 20;
+
+    /// Returns an event with text and files for the model, from the embedding program.
+    ///
+    /// ```
+    /// use goondan::conversation::{FilePart, Part, TextPart};
+    /// use goondan::event::AgentEvent;
+    ///
+    /// let picture = FilePart::from_bytes("image/png", b"\x89PNG").named("dot.png");
+    /// let event = AgentEvent::content([Part::Text(TextPart::new("What is this?")), Part::File(picture)]);
+    /// assert_eq!(event.input.as_deref(), Some("What is this?"));
+    /// ```
+    pub fn content(parts: impl IntoIterator<Item = Part>) -> Self {
+        let content: Vec<_> = parts.into_iter().collect();
+        let text = text_of(&content).into_owned();
+        let input = (!text.is_empty()).then_some(text);
+        Self { input, content, ..Self::input("") }
     }
 
-    #[cfg(feature = "runtime")]
+    /// # Errors
+    /// `E_INPUT` when the event has a blank text and no file: nobody wrote a message, and models refuse an empty one.
+    /// `E_INPUT_FILE` when a file is too large. `E_MESSAGE_PART` when a part is neither text nor a file.
+    pub(crate) fn check_input(&self) -> Result<()> {
+        let has_file = self.content.iter().any(|part| matches!(part, Part::File(_)));
+        match &self.input {
+            Some(input) if !has_file && input.chars().all(char::is_whitespace) => return Err(Self::empty_input()),
+            _ => {}
+        }
+        self.content.iter().try_for_each(|part| match part {
+            Part::File(file) if file.url.starts_with("data:") && file.url.len() / 4 * 3 > Self::MAX_FILE => {
+                let name = file.name.as_deref().unwrap_or(&file.media_type);
+                let message = format!("the file {name} has more than {} MB", Self::MAX_FILE >> 20);
+                Err(Error::new(ErrorCode::INPUT_FILE, message)
+                    .suggest("make it smaller, or give an https URL if the model can fetch it"))
+            }
+            Part::Text(_) | Part::File(_) if part.provider().is_none() => Ok(()),
+            _ => {
+                let message = "an input can hold text and files, and no other part";
+                Err(Error::new(ErrorCode::MESSAGE_PART, message).suggest("leave the part out"))
+            }
+        })
+    }
+
     pub(crate) fn empty_input() -> Error {
         Error::new(ErrorCode::INPUT, "the input is empty")
             .suggest("pass a text, or an event without input for extensions that handle it")

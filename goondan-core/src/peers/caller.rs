@@ -55,6 +55,7 @@ impl Caller<'_> {
             kind: "message".to_owned(),
             created_at: Timestamp::now(),
             input: request.input.clone(),
+            content: Vec::new(),
             source: EventSource { kind: "agent".to_owned(), name: self.turn.agent.to_string(), other: Map::new() },
             // F-TRACE, F-AGENTS: the whole chain of calls has one trace and one principal.
             trace_id: Some(self.turn.trace.clone()),

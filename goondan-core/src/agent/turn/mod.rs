@@ -32,7 +32,7 @@ use crate::conversation::host::ConversationHost;
 use crate::conversation::{Message, MessageEvent, Role, Source};
 use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
-use crate::event::{RuntimeEvent, StepRef, TokenUsage, TurnInfo};
+use crate::event::{AgentEvent, RuntimeEvent, StepRef, TokenUsage, TurnInfo};
 use crate::outcome::{FailedTurn, ToolCallSummary};
 use crate::peers::{AgentsHost, Caller, Inbox};
 use crate::pipeline::host::{MessageHost, RunHost, TurnHost};
@@ -130,10 +130,11 @@ impl<'a> TurnRun<'a> {
     }
 
     async fn run_chain(&mut self) -> Result<TurnResult> {
-        if let Some(text) = &self.info.input.input {
-            // D-13: before the chain runs, so that middlewares that count messages include this one.
-            let message = Message::user(text.clone());
-            self.append(message);
+        // D-13: before the chain runs, so that middlewares that count messages include this one.
+        match &self.info.input {
+            AgentEvent { content, .. } if !content.is_empty() => self.append(Message::user(content.clone())),
+            AgentEvent { input: Some(text), .. } => self.append(Message::user(text.clone())),
+            _ => {}
         }
         let generation = self.generation;
         let mut result = generation.registered.turn.run(self).await?;
