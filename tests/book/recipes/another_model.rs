@@ -1,6 +1,6 @@
 //! Another model after a failure, in a program.
 
-use goondan::model::{Model, ModelRequest, ModelResponse};
+use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::{BoxFuture, Result};
 
 /// Asks the second model when the first one fails and might not fail again.
@@ -10,10 +10,13 @@ pub struct Fallback<A, B> {
 }
 
 impl<A: Model, B: Model> Model for Fallback<A, B> {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
-            match self.first.generate(request).await {
-                Err(error) if error.is_retryable() => self.second.generate(request).await,
+            match self.first.generate(request, deltas).await {
+                Err(error) if error.is_retryable() => {
+                    deltas.send(ModelDelta::Restart { reason: "the first model failed" });
+                    self.second.generate(request, deltas).await
+                }
                 outcome => outcome,
             }
         })

@@ -1,6 +1,5 @@
 //! A budget of tokens.
 
-use goondan::event::RuntimeEvent;
 use goondan::prelude::*;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -21,21 +20,16 @@ impl TokenBudget {
         Self { max: config.max_tokens }
     }
 
-    #[on("step.completed")]
-    async fn add(&self, event: &Event, api: &ExtensionApi) -> Result<()> {
-        if let RuntimeEvent::StepCompleted { token_usage: Some(usage), .. } = event.payload()? {
-            api.state().update(|used: &mut u64| *used += usage.total_tokens)?;
-        }
-        Ok(())
-    }
-
     #[middleware(step)]
     async fn check(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>, api: &ExtensionApi) -> Result<StepResult> {
         let used: u64 = api.state().get()?.unwrap_or_default();
         if used >= self.max {
             return Err(Error::new("TOKEN_BUDGET", format!("{used} of {} tokens are used", self.max)));
         }
-        next.run(ctx).await
+        let result = next.run(ctx).await?;
+        let tokens = result.usage().map_or(0, |usage| usage.total_tokens);
+        api.state().update(|used: &mut u64| *used += tokens)?;
+        Ok(result)
     }
 }
 
