@@ -71,6 +71,7 @@ struct Readme;
 pub mod agent;
 pub mod conversation;
 pub mod error;
+pub mod errors;
 pub mod event;
 pub mod extension;
 pub mod json;

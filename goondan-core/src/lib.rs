@@ -69,7 +69,7 @@ pub use name::{AgentName, EventId, ExtensionName, InstanceKey, MessageId, ToolCa
 
 pub use secret::Secret;
 
-pub use error::{Error, ErrorCode, Result, StandardError, StdErr};
+pub use error::{Error, ErrorCode, Report, Result, StandardError, StdErr};
 
 pub use conversation::{
     Applied, Content, Conversation, ConversationView, FilePart, Message, MessageData, MessageEvent, MessageRef,

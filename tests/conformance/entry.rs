@@ -39,7 +39,7 @@ async fn a_failing_init_stops_the_start_and_later_extensions_are_not_called() {
     let error = agent.instance("test").await.unwrap_err();
     assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_INIT, "failing"));
     assert!(format!("{error:?}").contains("invalid digit found in string"), "{error:?}");
-    assert!(error.help_url().unwrap().ends_with("docs/errors.md#e_ext_init"));
+    assert!(error.help_url().unwrap().ends_with("/goondan/errors/index.html#e_ext_init"));
     assert!(log.take().is_empty());
 }
 

@@ -204,8 +204,8 @@ impl Error {
     }
 
     /// Returns the full report on several lines: code, message, causes, remedy, help page.
-    pub fn report(&self) -> impl fmt::Display + '_ {
-        Report(self)
+    pub fn report(&self) -> Report<'_> {
+        Report { error: self, page: self.help_url() }
     }
 }
 
@@ -237,11 +237,26 @@ fn cause_text(cause: &(dyn StdError + 'static)) -> String {
     }
 }
 
-struct Report<'a>(&'a Error);
+/// The full report of an [`Error`], made by [`Error::report`]. `Display` writes it.
+#[derive(Debug)]
+pub struct Report<'a> {
+    error: &'a Error,
+    /// Where the code is explained; `None` for codes that an extension defines.
+    page: Option<String>,
+}
+
+impl Report<'_> {
+    /// Names another page than [`Error::help_url`], for a program that shows the pages itself. Codes that an extension
+    /// defines have no page.
+    #[must_use]
+    pub fn see(self, page: impl FnOnce(&ErrorCode) -> String) -> Self {
+        Self { page: self.page.map(|_| page(self.error.code())), ..self }
+    }
+}
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let error = self.0;
+        let error = self.error;
         write!(f, "{}: {error}", error.code())?;
         let mut cause = error.source();
         while let Some(error) = cause {
@@ -251,8 +266,8 @@ impl fmt::Display for Report<'_> {
         if let Some(suggestion) = error.suggestion() {
             write!(f, "\n  help: {suggestion}")?;
         }
-        if let Some(url) = error.help_url() {
-            write!(f, "\n  see: {url}")?;
+        if let Some(page) = &self.page {
+            write!(f, "\n  see: {page}")?;
         }
         Ok(())
     }
@@ -317,7 +332,7 @@ impl From<Error> for Box<dyn StdError> {
 }
 
 /// The stable name of a kind of failure. The codes of goondan are constants of this type; extensions may define their
-/// own.
+/// own. A [`Secret`](crate::Secret) in a code is masked.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ErrorCode(Cow<'static, str>);
 
@@ -464,9 +479,9 @@ impl ErrorCode {
 
     /// Returns the address of the page that explains the code; `None` for codes that goondan does not define.
     pub fn help_url(&self) -> Option<String> {
-        Self::ALL.contains(self).then(|| {
-            format!("{}/blob/main/docs/errors.md#{}", env!("CARGO_PKG_REPOSITORY"), self.0.to_ascii_lowercase())
-        })
+        // The module `goondan::errors` of this version, whose page has a heading for each code.
+        const PAGE: &str = concat!("https://docs.rs/goondan/", env!("CARGO_PKG_VERSION"), "/goondan/errors/index.html");
+        Self::ALL.contains(self).then(|| format!("{PAGE}#{}", self.0.to_ascii_lowercase()))
     }
 
     /// Returns whether the cause is the configuration, not something that happened at run time.
@@ -479,13 +494,13 @@ impl ErrorCode {
 
 impl From<&'static str> for ErrorCode {
     fn from(code: &'static str) -> Self {
-        Self(Cow::Borrowed(code))
+        Self(mask_cow(Cow::Borrowed(code)))
     }
 }
 
 impl From<String> for ErrorCode {
     fn from(code: String) -> Self {
-        Self(Cow::Owned(code))
+        Self(mask_cow(Cow::Owned(code)))
     }
 }
 

@@ -186,14 +186,21 @@ impl ModelResponse {
 
     /// Returns whether the response has text.
     pub fn has_text(&self) -> bool {
-        self.texts().next().is_some()
+        self.content.iter().any(|part| matches!(part, Part::Text(part) if !part.text.is_empty()))
     }
 
-    /// Iterates over the texts that are not empty, each with the index of its part.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (u32, &str)> {
-        (0..).zip(&self.content).filter_map(|(index, part)| match part {
-            Part::Text(part) if !part.text.is_empty() => Some((index, part.text.as_str())),
+    /// Returns the pieces of a response that was not streamed: its texts and reasoning, whole, and its tool calls.
+    pub(crate) fn deltas(&self) -> impl Iterator<Item = ModelDelta<'_>> {
+        (0..).zip(&self.content).filter_map(|(part, content)| match content {
+            Part::Text(text) if !text.text.is_empty() => Some(ModelDelta::Text { part, text: &text.text }),
+            Part::Reasoning(reasoning) if !reasoning.text().is_empty() => {
+                Some(ModelDelta::Reasoning { part, text: reasoning.text() })
+            }
+            Part::ToolCall(call) => {
+                Some(ModelDelta::ToolCall { part, id: call.tool_call_id.as_str(), name: &call.tool_name })
+            }
             _ => None,
         })
     }
+}
 }

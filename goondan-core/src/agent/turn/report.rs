@@ -2,7 +2,9 @@
 //!
 //! Without a receiver, no event is built and no clock is read.
 
+use std::future::poll_fn;
 use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use super::stream::{TurnUpdate, UpdateSender};
@@ -60,6 +62,19 @@ impl<'a> Reporter<'a> {
             // An error means that the receiver was dropped.
             let _ = updates.send(update());
         }
+    }
+
+    /// Lets the stream of the turn deliver its updates, before the turn runs code that may block the thread.
+    pub(super) async fn deliver(&self) {
+        let mut delivered = self.updates.is_none();
+        poll_fn(|cx| {
+            if std::mem::replace(&mut delivered, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Starts to measure, if there may be a receiver.

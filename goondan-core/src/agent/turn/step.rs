@@ -54,8 +54,7 @@ impl<'a, 't> StepRun<'a, 't> {
     async fn model_and_tools(&mut self) -> Result<StepResult> {
         let after_tool_results =
             self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
-        let mut response = self.call_model().await?;
-        give_unique_ids(&mut response, &self.turn.journaled.conversation);
+        let response = self.call_model().await?;
         let another = match classify(&response, after_tool_results) {
             Answer::Usable => false,
             Answer::Paused => true,
@@ -105,18 +104,17 @@ impl<'a, 't> StepRun<'a, 't> {
             reporter.update(|| TurnUpdate::of_delta(index, delta));
         };
         let answer = model.generate(request, Deltas::to(&send));
-        let response = match within(limit, answer).await {
+        let mut response = match within(limit, answer).await {
             Some(response) => response?,
             None => {
                 let message = format!("the model did not answer within {limit:?}");
                 return Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true));
             }
         };
+        give_unique_ids(&mut response, &self.turn.journaled.conversation);
         if reporter.streams() && !sent.load(Ordering::Relaxed) {
-            // The model does not stream: its texts are sent whole.
-            for (part, text) in response.texts() {
-                reporter.update(|| TurnUpdate::of_delta(index, ModelDelta::Text { part, text }));
-            }
+            // The model does not stream: each part is sent whole.
+            response.deltas().for_each(|delta| reporter.update(|| TurnUpdate::of_delta(index, delta)));
         }
         self.turn.journaled.partial.clear();
         if let Some(usage) = response.usage {

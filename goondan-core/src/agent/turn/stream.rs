@@ -102,7 +102,10 @@ impl TurnStream {
     /// Returns the next update, or `None` once the turn has ended.
     pub async fn next(&mut self) -> Option<TurnUpdate> {
         poll_fn(|cx| {
-            // The turn is polled first: it sends the updates.
+            // What the turn has sent already is told before the turn goes on: it may block the thread.
+            if let Ok(update) = self.updates.try_recv() {
+                return Poll::Ready(Some(update));
+            }
             if let Some(turn) = &mut self.turn
                 && let Poll::Ready(result) = turn.as_mut().poll(cx)
             {

@@ -180,6 +180,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             scope,
             call: self.step.reference(self.request),
         });
+        self.step.reporter.deliver().await;
         let host = CallHost {
             step: self.step,
             id: &self.request.id,

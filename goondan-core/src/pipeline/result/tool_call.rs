@@ -190,7 +190,8 @@ impl ToolError {
     /// Returns the error with secrets masked: a middleware may have written any text into its fields.
     fn masked(mut self) -> Self {
         mask_text(&mut self.message);
-        self.suggestion.as_mut().into_iter().for_each(mask_text);
+        let optional = [&mut self.code, &mut self.suggestion, &mut self.help_url];
+        optional.into_iter().flatten().for_each(mask_text);
         self
     }
 
