@@ -18,10 +18,14 @@
 //!   - `check`, `order`, `schema`: the mistakes in a bundle, the order of its layers, the JSON Schema of bundles.
 //!   - `instance`: stored conversations.
 //!   - `new`: a crate for a new extension.
+//!   - `explain`: the help pages of error codes.
 //!   - `plugin`: the extensions of this program and of libraries.
 //!   - `shell`: completions and manual pages.
-//! - `output`: how answers, diagnostics, messages and costs are printed.
+//! - `output`: how answers, diagnostics, messages and costs are printed, and the one way to the terminal.
 //! - `outcome`: how a command ended, and the exit code for it.
+
+// MASK-01: `output` is the one way to a terminal; see also clippy.toml.
+#![deny(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods)]
 
 mod args;
 mod commands;
@@ -29,6 +33,7 @@ mod log;
 mod outcome;
 mod output;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -44,8 +49,11 @@ use args::Args;
 ///
 /// Exit codes: 0 done, 1 the work failed, 2 the command line or the configuration is wrong, 130 interrupted.
 pub fn main() -> ExitCode {
-    let Args { log, command } = Args::parse();
-    log::mask_secrets_in_panics();
+    let Args { log, command } = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return refuse(&error),
+    };
+    log::install_panic_hook();
     match log::init(&log).and_then(|()| commands::execute(command)) {
         Ok(outcome) => outcome.into(),
         Err(error) => {
@@ -53,4 +61,14 @@ pub fn main() -> ExitCode {
             outcome::exit_code(&error)
         }
     }
+}
+
+/// Prints a mistake in the command line, or the help or version that it asks for, and returns the exit code.
+fn refuse(error: &clap::Error) -> ExitCode {
+    // clap colours its pages, but does not clean the arguments that it quotes.
+    if std::env::args_os().all(|arg| matches!(output::clean(&arg.to_string_lossy()), Cow::Borrowed(_))) {
+        error.exit();
+    }
+    output::eprint(&error.render().to_string());
+    outcome::Outcome::Misconfigured.into()
 }

@@ -30,8 +30,9 @@ fn bash_completes_commands_options_and_values() {
     assert_eq!(completed(&script, &["instance", "sh"]), ["show"]);
     assert_eq!(completed(&script, &["run", "--inp"]), ["--input"]);
     assert_eq!(completed(&script, &["check", "--log-format", "j"]), ["json"]);
+    assert_eq!(completed(&script, &["explain", "E_EXT_L"]), ["E_EXT_LOAD"]);
     let commands = completed(&script, &[""]);
-    for command in ["run", "check", "order", "instance", "schema", "new", "plugin", "completions", "man"] {
+    for command in ["run", "check", "order", "instance", "schema", "new", "plugin", "explain", "completions", "man"] {
         assert!(commands.iter().any(|offered| offered == command), "{command} in {commands:?}");
     }
 }
@@ -64,10 +65,25 @@ fn each_command_has_a_page() {
             assert!(!formatted.stdout.is_empty());
         }
     }
+    let pages = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(pages.filter(|page| page.contains("help") || page.contains("describe")).count(), 0);
     let run = fs::read_to_string(directory.join("goondan-run.1")).unwrap();
     assert!(run.contains("Exit status"), "{run}");
 
     fs::write(dir.path().join("file"), "").unwrap();
     let refused = goondan(&["man", dir.path().join("file").to_str().unwrap()]);
     assert!(refused.status.code() == Some(1) && String::from_utf8_lossy(&refused.stderr).contains("E_IO"));
+}
+
+#[test]
+fn global_options_stand_behind_those_of_the_command() {
+    for command in [&["run"][..], &["check"], &["instance", "show"], &["plugin", "list"]] {
+        for help in ["--help", "-h"] {
+            let output = goondan(&[command, &[help]].concat());
+            let page = String::from_utf8(output.stdout).unwrap();
+            let (own, global) = page.split_once("\nLogging:\n").unwrap();
+            assert!(own.contains("Options:\n") && !own.contains("--log-"), "{page}");
+            assert!(global.contains("--log-level") && global.contains("--log-format"), "{page}");
+        }
+    }
 }

@@ -3,15 +3,18 @@
 use clap::ValueEnum;
 use tracing_subscriber::filter::LevelFilter;
 
+/// Where the help of every command lists these options: behind its own.
+const HEADING: &str = "Logging";
+
 /// What is logged to standard error, and how.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogArgs {
     /// Log this level and above: off, error, warn, info, debug or trace. Overrides $RUST_LOG.
-    #[arg(long = "log-level", value_name = "LEVEL", global = true, hide_possible_values = true)]
+    #[arg(long = "log-level", value_name = "LEVEL", help_heading = HEADING, global = true, hide_possible_values = true)]
     pub(crate) level: Option<LogLevel>,
 
     /// Format of the log: `pretty` for people, or `json`, one object per line.
-    #[arg(long = "log-format", value_name = "FORMAT", global = true, default_value = "pretty")]
+    #[arg(long = "log-format", value_name = "FORMAT", help_heading = HEADING, global = true, default_value = "pretty")]
     pub(crate) format: LogFormat,
 }
 

@@ -3,6 +3,7 @@
 //! The doc comments of these types are the help that users read. They also become the manual pages.
 
 mod bundle;
+mod explain;
 mod instance;
 mod log;
 mod new;
@@ -13,6 +14,7 @@ mod shell;
 use clap::Parser;
 
 pub(crate) use bundle::{BundleArgs, CheckArgs, OrderArgs, SchemaArgs};
+pub(crate) use explain::ExplainArgs;
 pub(crate) use instance::{
     InstanceArgs, InstanceCommand, InstanceDeleteArgs, InstanceExportArgs, InstanceImportArgs, InstanceListArgs,
     InstanceRepairArgs, InstanceSelector, InstanceShowArgs, StoreArgs,
@@ -50,6 +52,7 @@ pub(crate) enum GoondanCommand {
     Schema(SchemaArgs),
     New(NewArgs),
     Plugin(PluginArgs),
+    Explain(ExplainArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

@@ -2,6 +2,7 @@
 
 mod bundle;
 mod check;
+mod explain;
 mod instance;
 mod new;
 mod order;
@@ -39,6 +40,7 @@ pub(crate) fn execute(command: GoondanCommand) -> Result<Outcome> {
             PluginCommand::Pack(args) => plugin::pack(&args)?,
             PluginCommand::Describe(args) => plugin::describe(&args)?,
         },
+        GoondanCommand::Explain(args) => explain::explain(&args)?,
         GoondanCommand::Completions(args) => shell::completions(&args)?,
         GoondanCommand::Man(args) => shell::manual(&args)?,
     }

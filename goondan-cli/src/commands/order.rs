@@ -29,6 +29,7 @@ struct ExplainedLayer {
 /// initialized for an instance in an empty store in memory, so stored conversations are not touched.
 pub(crate) fn order(args: &OrderArgs) -> Result<Outcome> {
     match text(args) {
+        Ok(text) if args.json => output::print_data(text).map(|()| Outcome::Done),
         Ok(text) => output::print(&text).map(|()| Outcome::Done),
         Err(error) => error.outcome(args.json),
     }

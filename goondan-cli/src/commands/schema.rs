@@ -27,5 +27,5 @@ pub(crate) fn schema(args: &SchemaArgs) -> Result<()> {
             )),
         }
     }
-    output::print(&(serde_json::to_string_pretty(&schema_with(&linked, &loaded))? + "\n"))
+    output::print_data(serde_json::to_string_pretty(&schema_with(&linked, &loaded))? + "\n")
 }

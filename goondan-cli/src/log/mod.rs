@@ -8,14 +8,15 @@ use std::io::{self, Write};
 
 use goondan::secret::mask;
 use goondan::{Error, ErrorCode, Result};
+use tracing::{Level, Metadata};
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::{self, MakeWriter};
 use tracing_subscriber::prelude::*;
 
-pub(crate) use panics::mask_secrets as mask_secrets_in_panics;
+pub(crate) use panics::install_hook as install_panic_hook;
 
 use crate::args::{LogArgs, LogFormat};
-use crate::output;
+use crate::output::{self, Stream, Style, Styled};
 
 /// The environment variable with the filter. `goondan::extension=debug,warn` logs extensions at `debug` and everything
 /// else at `warn`.
@@ -36,30 +37,76 @@ pub(crate) fn init(args: &LogArgs) -> Result<()> {
     let registry = tracing_subscriber::registry();
     match args.format {
         LogFormat::Pretty => {
-            let layer = fmt::layer().with_writer(|| LogWriter { mask: true });
-            registry.with(layer.with_ansi(output::use_color(&io::stderr()))).with(filter).init();
+            let lines = TextLines { colors: Stream::Err.uses_color() };
+            registry.with(fmt::layer().with_ansi(false).with_writer(lines)).with(filter).init();
         }
         LogFormat::Json => {
-            // The formatter masks the values. Masking the finished line could replace digits or braces and break the
-            // JSON.
-            let layer = fmt::layer().with_writer(|| LogWriter { mask: false });
+            let layer = fmt::layer().with_writer(|| JsonLines);
             registry.with(layer.fmt_fields(json::JsonFields).event_format(json::JsonLine)).with(filter).init();
         }
     }
     Ok(())
 }
 
-/// Writes each line of the log to standard error in one call. Write errors are ignored: there is no other place to
-/// report them.
-struct LogWriter {
-    mask: bool,
+/// Makes the writers of lines for people.
+struct TextLines {
+    colors: bool,
 }
 
-impl Write for LogWriter {
+impl<'a> MakeWriter<'a> for TextLines {
+    type Writer = TextLine;
+
+    fn make_writer(&'a self) -> TextLine {
+        TextLine { level: None, colors: self.colors }
+    }
+
+    fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> TextLine {
+        TextLine { level: Some(*metadata.level()), colors: self.colors }
+    }
+}
+
+/// Writes a line for people to standard error in one call: masks it, cleans it, and colours its time and level. Write
+/// errors are ignored: there is no other place to report them.
+struct TextLine {
+    level: Option<Level>,
+    colors: bool,
+}
+
+impl TextLine {
+    fn styled(&self, line: &str) -> Styled {
+        let styled = Styled::new(self.colors);
+        // The level is behind the time, which contains no word.
+        let split = self.level.and_then(|level| Some((level, line.split_once(level.as_str())?)));
+        let Some((level, (time, rest))) = split else { return styled.text(line) };
+        let style = match level {
+            Level::ERROR => Style::Red,
+            Level::WARN => Style::Yellow,
+            Level::INFO => Style::Green,
+            Level::DEBUG => Style::Blue,
+            Level::TRACE => Style::Magenta,
+        };
+        styled.paint(Style::Dim, time).paint(style, level.as_str()).text(rest)
+    }
+}
+
+impl Write for TextLine {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let text = String::from_utf8_lossy(line);
-        let text = if self.mask { mask(&text) } else { text.as_ref().into() };
-        _ = io::stderr().lock().write_all(text.as_bytes());
+        output::eprint_styled(&self.styled(&mask(&String::from_utf8_lossy(line))));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a line for programs to standard error. The formatter has masked the values: masking the finished line could
+/// replace digits or braces and break the JSON.
+struct JsonLines;
+
+impl Write for JsonLines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        _ = Stream::Err.data(line);
         Ok(line.len())
     }
 

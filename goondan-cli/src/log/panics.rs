@@ -1,4 +1,4 @@
-//! Masks secrets in what a panic prints.
+//! Masks secrets and cleans control characters in what a panic prints.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::borrow::Cow;
@@ -6,18 +6,21 @@ use std::{panic, thread};
 
 use goondan::secret::mask;
 
-use crate::output;
+use crate::output::{self, clean};
 
-/// Installs a panic hook that masks secrets in the message. A panic without a secret is left to the previous hook.
-pub(crate) fn mask_secrets() {
+/// Installs a panic hook that masks and cleans the message. One that needs neither is left to the previous hook.
+pub(crate) fn install_hook() {
     let default = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         let message = info.to_string();
-        // `mask` returns an owned string only if it replaced something.
-        let Cow::Owned(message) = mask(&message) else { return default(info) };
+        let masked = mask(&message);
+        // Both return an owned string only if they replaced something.
+        if let (Cow::Borrowed(_), Cow::Borrowed(_)) = (&masked, clean(&masked)) {
+            return default(info);
+        }
         let thread = thread::current();
         let trace = Backtrace::capture();
         let trace = if trace.status() == BacktraceStatus::Captured { format!("{trace}\n") } else { String::new() };
-        output::eprint(&format!("\nthread '{}' {message}\n{trace}", thread.name().unwrap_or("<unnamed>")));
+        output::eprint(&format!("\nthread '{}' {masked}\n{trace}", thread.name().unwrap_or("<unnamed>")));
     }));
 }

@@ -1,11 +1,13 @@
 //! Prints the result of a turn: its answer as text, or the whole result as one line of JSON.
 
-use std::io::{self, Write};
+use std::io;
 
 use goondan::middleware::{FinishReason, ToolCallSummary, ToolError, TurnResult};
 use goondan::name::TurnId;
 use goondan::{Error, Result};
 use serde::Serialize;
+
+use super::Stream;
 
 /// The format of printed turns.
 #[derive(Clone, Copy, Debug)]
@@ -30,19 +32,11 @@ struct TurnLine<'a> {
 /// Prints the result of a turn to standard output. Of a failed turn, [`AnswerFormat::Text`] prints nothing: the
 /// caller reports the error on standard error in both formats.
 pub(crate) fn print(outcome: &Result<TurnResult>, format: AnswerFormat) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match format {
-        AnswerFormat::Text => {
-            if let Ok(turn) = outcome {
-                writeln!(out, "{}", turn.text())?;
-            }
-        }
-        AnswerFormat::Json => {
-            serde_json::to_writer(&mut out, &line(outcome))?;
-            writeln!(out)?;
-        }
+    match (format, outcome) {
+        (AnswerFormat::Text, Ok(turn)) => Stream::Out.data(format!("{}\n", turn.text()).as_bytes()),
+        (AnswerFormat::Text, Err(_)) => Ok(()),
+        (AnswerFormat::Json, outcome) => Stream::Out.data(format!("{}\n", line(outcome)).as_bytes()),
     }
-    out.flush()
 }
 
 fn line(outcome: &Result<TurnResult>) -> serde_json::Value {

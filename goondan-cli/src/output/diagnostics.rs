@@ -1,11 +1,9 @@
 //! Prints the diagnostics of a bundle, in the same way for every command.
 
-use std::io::{self, IsTerminal};
-
 use goondan::bundle::Diagnostics;
 use goondan::{Error, Result, json};
 
-use super::excerpt;
+use super::{Stream, Styled, excerpt};
 use crate::outcome::Outcome;
 
 /// Why a bundle could not be loaded for a command.
@@ -19,18 +17,18 @@ impl LoadError {
     /// Prints the diagnostics and returns the outcome of the command. An `Error` is returned: the caller reports it.
     pub(crate) fn outcome(self, as_json: bool) -> Result<Outcome> {
         match self {
-            Self::Diagnostics(diagnostics) if as_json => super::print(&object(&diagnostics))?,
-            Self::Diagnostics(diagnostics) => super::eprint(&page(&diagnostics, &io::stderr())),
+            Self::Diagnostics(diagnostics) if as_json => super::print_data(object(&diagnostics))?,
+            Self::Diagnostics(diagnostics) => super::eprint_styled(&page(&diagnostics, Stream::Err)),
             Self::Error(error) => return Err(error),
         }
         Ok(Outcome::Misconfigured)
     }
 
-    /// Prints the reason to standard error, for a command that continues.
-    pub(crate) fn report(&self) {
+    /// Returns the reason as it is printed to standard error, for a command that continues.
+    pub(crate) fn page(&self) -> Styled {
         match self {
-            Self::Diagnostics(diagnostics) => super::eprint(&page(diagnostics, &io::stderr())),
-            Self::Error(error) => super::report(error),
+            Self::Diagnostics(diagnostics) => page(diagnostics, Stream::Err),
+            Self::Error(error) => Styled::new(false).text(&super::error_text(error)),
         }
     }
 }
@@ -49,15 +47,15 @@ impl From<Error> for LoadError {
 
 /// Returns all diagnostics and their number: with excerpts of the files if `stream` is a terminal, otherwise one line
 /// each and its remedy.
-pub(crate) fn page(diagnostics: &Diagnostics, stream: &impl IsTerminal) -> String {
-    let text = if stream.is_terminal() {
-        excerpt::page(diagnostics, super::use_color(stream))
+pub(crate) fn page(diagnostics: &Diagnostics, stream: Stream) -> Styled {
+    let page = if stream.is_terminal() {
+        excerpt::page(diagnostics, stream.uses_color())
     } else {
-        diagnostics.to_string()
+        Styled::new(false).text(diagnostics.to_string().trim_end())
     };
     let count = diagnostics.len();
     let what = if count == 1 { "fault" } else { "faults" };
-    format!("{}\n{count} {what}\n", text.trim_end())
+    page.text(&format!("\n{count} {what}\n"))
 }
 
 /// Returns all diagnostics as one JSON object.

@@ -7,11 +7,14 @@ use std::ops::Range;
 use goondan::bundle::{self, Diagnostics, Place};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 
+use super::clean::clean;
+use super::styled::Styled;
+
 /// The width of the page in columns, which fits any terminal.
 const WIDTH: usize = 80;
 
 /// Renders all diagnostics, each with an excerpt of its file.
-pub(crate) fn page(diagnostics: &Diagnostics, color: bool) -> String {
+pub(super) fn page(diagnostics: &Diagnostics, color: bool) -> Styled {
     let theme = if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
     let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_links(false);
     let mut page = String::new();
@@ -19,14 +22,15 @@ pub(crate) fn page(diagnostics: &Diagnostics, color: bool) -> String {
         let excerpt = Excerpt::new(diagnostic);
         if handler.render_report(&mut page, &excerpt).is_err() {
             // The file may have changed since it was read, and the position may be gone.
-            _ = writeln!(page, "{diagnostic}");
+            _ = writeln!(page, "{}", printable(&diagnostic.to_string()));
         }
         page.push('\n');
     }
-    page
+    Styled::rendered(page.trim_end().to_owned())
 }
 
-/// Adapts a diagnostic to miette, with the text of its file.
+/// Adapts a diagnostic to miette, with the text of its file. The page mixes it with escape sequences of miette, so
+/// every text is cleaned here.
 #[derive(Debug)]
 struct Excerpt<'a> {
     diagnostic: &'a bundle::Diagnostic,
@@ -39,7 +43,7 @@ impl<'a> Excerpt<'a> {
             // If the file is not text or cannot be read, the diagnostic is about that, and there is no excerpt.
             let text = printable(&fs::read_to_string(&diagnostic.file).ok()?);
             let token = token(&text, place)?;
-            Some((NamedSource::new(diagnostic.file.to_string_lossy(), text), token))
+            Some((NamedSource::new(printable(&diagnostic.file.to_string_lossy()), text), token))
         });
         Self { diagnostic, source }
     }
@@ -48,7 +52,7 @@ impl<'a> Excerpt<'a> {
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.source.is_none() {
-            write!(f, "{}", self.diagnostic.file.display())?;
+            f.write_str(&printable(&self.diagnostic.file.to_string_lossy()))?;
             self.diagnostic.place.iter().try_for_each(|place| write!(f, ":{place}"))?;
             f.write_str(": ")?;
         }
@@ -60,7 +64,7 @@ impl std::error::Error for Excerpt<'_> {}
 
 impl Diagnostic for Excerpt<'_> {
     fn code(&self) -> Option<Box<dyn fmt::Display + '_>> {
-        self.diagnostic.code.as_ref().map(|code| Box::new(code) as _)
+        self.diagnostic.code.as_ref().map(|code| Box::new(printable(code.as_str())) as _)
     }
 
     fn help(&self) -> Option<Box<dyn fmt::Display + '_>> {
@@ -77,11 +81,10 @@ impl Diagnostic for Excerpt<'_> {
     }
 }
 
-/// Drops a leading byte order mark, and replaces control characters, which could change the state of the terminal, with
-/// spaces, so that columns stay the same.
+/// Drops a leading byte order mark, cleans control characters, and replaces tabs with spaces, so that columns stay the
+/// same.
 fn printable(text: &str) -> String {
-    let show = |letter: char| if letter.is_control() && letter != '\n' { ' ' } else { letter };
-    text.strip_prefix('\u{feff}').unwrap_or(text).chars().map(show).collect()
+    clean(text.strip_prefix('\u{feff}').unwrap_or(text)).replace('\t', " ")
 }
 
 /// Returns the byte range of the word at `place`, which is empty at the end of a line.
@@ -121,6 +124,6 @@ mod tests {
 
     #[test]
     fn control_characters_are_not_printed() {
-        assert_eq!(printable("\u{feff}a\u{1b}[31m\tb\n"), "a [31m b\n");
+        assert_eq!(printable("\u{feff}a\u{1b}[31m\tb\n"), "a␛[31m b\n");
     }
 }

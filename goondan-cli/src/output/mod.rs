@@ -1,20 +1,44 @@
-//! What commands print: answers, diagnostics, messages and costs.
+//! What commands print: answers, diagnostics, messages and costs, and the one way to the terminal.
+//!
+//! Nothing else in this crate uses standard output or standard error; clippy rejects it (`clippy.toml`). Text for people
+//! is cleaned of control characters wherever it goes. Data for programs (`--json`, `export`, the answers of a run
+//! without a terminal) is cleaned on a terminal, and written byte by byte elsewhere.
 
 pub(crate) mod answer;
+mod clean;
 pub(crate) mod cost;
 pub(crate) mod diagnostics;
 mod excerpt;
 pub(crate) mod message;
+mod stream;
+mod styled;
 
-use std::env;
-use std::io::{self, IsTerminal, Write};
+use std::io;
 
 use goondan::{Error, Result};
 
-/// Prints `text`, the result of a command, to standard output. A closed pipe is not an error: its reader needs no
-/// more.
+pub(crate) use clean::{PieceCleaner, clean};
+pub(crate) use stream::Stream;
+pub(crate) use styled::{Style, Styled};
+
+/// Prints `text`, the result of a command for people, to standard output.
 pub(crate) fn print(text: &str) -> Result<()> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
+    unless_closed(Stream::Out.text(text))
+}
+
+/// Prints `page`, the result of a command for people, to standard output.
+pub(crate) fn print_styled(page: &Styled) -> Result<()> {
+    unless_closed(Stream::Out.styled(page))
+}
+
+/// Prints `data`, the result of a command for programs, to standard output.
+pub(crate) fn print_data(data: impl AsRef<[u8]>) -> Result<()> {
+    unless_closed(Stream::Out.data(data.as_ref()))
+}
+
+/// A closed pipe is not an error: its reader needs no more.
+fn unless_closed(written: io::Result<()>) -> Result<()> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }
@@ -22,15 +46,20 @@ pub(crate) fn print(text: &str) -> Result<()> {
 
 /// Prints `text` to standard error. A failure to do so is ignored: there is no other place to report it.
 pub(crate) fn eprint(text: &str) {
-    _ = io::stderr().lock().write_all(text.as_bytes());
+    _ = Stream::Err.text(text);
+}
+
+/// Prints `text` to standard error, as [`eprint`] does.
+pub(crate) fn eprint_styled(text: &Styled) {
+    _ = Stream::Err.styled(text);
 }
 
 /// Prints `error` with its code and remedy to standard error.
 pub(crate) fn report(error: &Error) {
-    eprint(&format!("error: {}\n", error.report()));
+    eprint(&error_text(error));
 }
 
-/// Whether to use colours on `stream`: it is a terminal, and `NO_COLOR` is unset or empty (<https://no-color.org>).
-pub(crate) fn use_color(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+/// Returns what [`report`] prints. Its help line names the command that shows the help page.
+pub(crate) fn error_text(error: &Error) -> String {
+    format!("error: {}\n", error.report().see(|code| format!("goondan explain {code}")))
 }

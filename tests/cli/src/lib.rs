@@ -1,4 +1,7 @@
-//! An extension that reveals its key wherever it can: in errors, panics, logs, events and recorded requests.
+//! An extension that reveals its key wherever it can: in errors, panics, logs, events and recorded requests. Beside it,
+//! one that speaks to the terminal.
+
+mod hostile;
 
 use goondan::Secret;
 use goondan::middleware::Failure;
@@ -60,7 +63,7 @@ impl Leaky {
         span.in_scope(|| tracing::warn!(key, shown = ?key, "the typed key is {:?}", self.config.typed));
         self.api.events().emit("leaky.key", (key,));
         if self.config.leak == Leak::Turn {
-            return Err(Error::new("E_LEAKY", format!("turned away: {key}")).suggest(format!("try {key}")));
+            return Err(Error::new(key.clone(), format!("turned away: {key}")).suggest(format!("try {key}")));
         }
         next.run(ctx).await
     }
@@ -86,7 +89,8 @@ impl Leaky {
             Ok(mut result) if self.config.leak == Leak::Recovery => {
                 let message = format!("no: {}", self.config.key);
                 let mut error = goondan::middleware::ToolError::new(message.clone());
-                error.suggestion = Some(message);
+                error.suggestion = Some(message.clone());
+                error.code = Some(message);
                 result.set_error(error);
                 Ok(result)
             }
@@ -103,7 +107,7 @@ impl Leaky {
     /// Fails with the key.
     #[tool(effect = read)]
     async fn fail(&self) -> Result<String> {
-        Err(std::io::Error::other(format!("401 for {}", self.config.key)).into())
+        Err(Error::new(self.config.key.clone(), format!("401 for {}", self.config.key)))
     }
 
     /// Fails with the key across the character at which long messages are cut.

@@ -1,6 +1,7 @@
 //! The command `goondan` with the extensions of these tests: one whose tools wait for the test, one that must run
 //! inside it, and the one that reveals its key.
 
+use goondan::prelude::*;
 use goondan_cli_tests as _;
 
 /// Tools that wait until a named pipe is opened for writing, and closed again.
@@ -35,6 +36,29 @@ mod gate {
     #[tool]
     async fn fail() -> Result<String> {
         Err(Error::msg("no such gate"))
+    }
+}
+
+/// Where the answer comes from.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Asking {
+    /// A named pipe.
+    path: String,
+}
+
+/// Asks before each tool call, and waits until the gate opens.
+#[goondan::extension(name = "asking")]
+impl Asking {
+    #[init]
+    fn new(config: Asking) -> Self {
+        config
+    }
+
+    #[middleware(toolCall)]
+    async fn ask(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+        let path = self.path.clone();
+        tokio::task::spawn_blocking(move || std::fs::read(path)).await??;
+        next.run(ctx).await
     }
 }
 

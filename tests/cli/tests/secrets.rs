@@ -148,7 +148,7 @@ fn failures_tell_no_key() {
         ("step", 1, "refused: ***"),
         ("stepPanic", 1, "refused: \"***\""),
         ("cleanup", 0, "cannot sign off ***"),
-        ("recovery", 0, "error: no: ***\\nsuggestion: no: ***"),
+        ("recovery", 0, "error no: ***: no: ***\\nsuggestion: no: ***"),
     ] {
         for linkage in BOTH {
             for more in [&[][..], &["--json"], &["--log-format", "json"]] {
@@ -239,4 +239,12 @@ fn a_panic_in_a_library_is_told_once_by_the_log_with_its_place() {
     // The panic hook of `std`, which the command replaces, prints these.
     assert!(!stderr(&output).contains("' panicked at "), "{}", stderr(&output));
     assert!(!stderr(&output).contains("note: run with `RUST_BACKTRACE"), "{}", stderr(&output));
+}
+
+#[test]
+fn an_extension_that_cannot_be_initialized_is_reported_once() {
+    for linkage in BOTH {
+        let output = Fixture::leaking_in(linkage, "initError", SCRIPT).run(&[]);
+        assert_eq!(stderr(&output).matches("could not be initialized").count(), 1, "{}", stderr(&output));
+    }
 }

@@ -1,6 +1,6 @@
 //! `goondan instance delete`.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 
 use goondan::store::InstanceId;
 use goondan::{Error, ErrorCode, Result};
@@ -24,11 +24,10 @@ fn confirmed(id: &InstanceId) -> Result<bool> {
     if !io::stdin().is_terminal() {
         return Ok(false);
     }
-    print!(
+    output::print(&format!(
         "Delete the conversation `{id}`, the state of its extensions and its work directory? This cannot be undone. \
          [yes/no] "
-    );
-    io::stdout().flush()?;
+    ))?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(answer.trim() == "yes")

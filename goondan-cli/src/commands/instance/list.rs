@@ -24,14 +24,10 @@ pub(crate) fn list(args: &InstanceListArgs) -> Result<()> {
         let instances = store(&args.store, &workspace)?.instances()?;
         all.extend(instances.into_iter().map(|instance| ListedInstance { workspace: workspace.clone(), instance }));
     }
-    let text = if args.json {
-        serde_json::to_string(&all)? + "\n"
-    } else if all.is_empty() {
-        "No conversation is stored here.\n".to_owned()
-    } else {
-        table(&all)
-    };
-    output::print(&text)
+    if args.json {
+        return output::print_data(serde_json::to_string(&all)? + "\n");
+    }
+    output::print(&if all.is_empty() { "No conversation is stored here.\n".to_owned() } else { table(&all) })
 }
 
 fn table(all: &[ListedInstance]) -> String {

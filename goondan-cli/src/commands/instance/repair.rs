@@ -13,8 +13,11 @@ use crate::output;
 pub(crate) fn repair(args: &InstanceRepairArgs) -> Result<Outcome> {
     let (store, id) = find(&args.selector)?;
     let faults = if args.yes { store.repair(&id)? } else { store.inspect(&id)? };
-    let text = if args.json { serde_json::to_string(&faults)? + "\n" } else { page(&faults, args.yes) };
-    output::print(&text)?;
+    if args.json {
+        output::print_data(serde_json::to_string(&faults)? + "\n")?;
+    } else {
+        output::print(&page(&faults, args.yes))?;
+    }
     Ok(if faults.is_empty() || args.yes { Outcome::Done } else { Outcome::SomeFailed })
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn show(args: &InstanceShowArgs) -> Result<()> {
     if let (Some(turn), false) = (&conversation.open_turn, args.json) {
         _ = writeln!(text, "(the turn {turn} is running, or was interrupted: the next run closes it)");
     }
-    output::print(&text)
+    if args.json { output::print_data(text) } else { output::print(&text) }
 }
 
 /// One item of the printed conversation.

@@ -16,7 +16,9 @@ use crate::output;
 pub(crate) fn export(args: &InstanceExportArgs) -> Result<()> {
     let (store, id) = find(&args.selector)?;
     if is_stream(&args.file) {
-        return store.export(&id, io::stdout().lock());
+        let mut lines = Vec::new();
+        store.export(&id, &mut lines)?;
+        return output::print_data(lines);
     }
     let mut options = OpenOptions::new();
     // For its owner alone, like the conversation itself.

@@ -35,6 +35,7 @@ pub(crate) fn describe(args: &PluginDescribeArgs) -> Result<()> {
     Ok(output.write_all(&serde_json::to_vec(&reply)?)?)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the reply is for a program, and this process has no other output")]
 /// Returns the original standard output and redirects standard output to standard error, so that output of the
 /// library is not mistaken for the reply.
 fn take_stdout() -> Result<File> {

@@ -34,7 +34,11 @@ pub(crate) fn inspect(args: &PluginInspectArgs) -> Result<()> {
         None if args.describe => LibrarySchemas::Described(child::schemas(&args.file, args.deadline.timeout())?),
         None => LibrarySchemas::None,
     };
-    output::print(&if args.json { object(&inspected, &schemas)? } else { page(&inspected, &schemas)? })
+    if args.json {
+        output::print_data(object(&inspected, &schemas)?)
+    } else {
+        output::print(&page(&inspected, &schemas)?)
+    }
 }
 
 fn object(inspected: &Inspected, schemas: &LibrarySchemas<'_>) -> Result<String> {
@@ -77,20 +81,20 @@ fn page(inspected: &Inspected, schemas: &LibrarySchemas<'_>) -> Result<String> {
         ("schemas", packed),
     ] {
         // Writing to a string does not fail.
-        _ = row(&mut page, label, strip_control(value));
+        _ = row(&mut page, label, value);
     }
     for record in inspected.extensions() {
         let listed = ListedExtension::from(record).to_string();
-        _ = write!(page, "\n{}", strip_control_in_lines(&listed));
+        _ = write!(page, "\n{}", listed);
         let own = schemas.all().and_then(|all| all.iter().find(|schemas| schemas.name == record.name));
         if let Some(ExtensionSchemas { config, tools, .. }) = own {
-            _ = row(&mut page, "config", strip_control(&config.to_string()));
+            _ = row(&mut page, "config", config);
             for ToolSchema { name, parameters } in tools {
-                _ = row(&mut page, "arguments", strip_control(&format!("{name}  {parameters}")));
+                _ = row(&mut page, "arguments", format_args!("{name}  {parameters}"));
             }
         }
     }
-    let linked_in: Vec<_> = inspected.linked_in().iter().map(|record| strip_control(&record.name)).collect();
+    let linked_in: Vec<_> = inspected.linked_in().iter().map(|record| record.name.as_str()).collect();
     if !linked_in.is_empty() {
         _ = writeln!(page, "\nlinked in from other crates, and not offered: {}", linked_in.join(", "));
     }
@@ -98,7 +102,7 @@ fn page(inspected: &Inspected, schemas: &LibrarySchemas<'_>) -> Result<String> {
     if !hints.is_empty() {
         page.push('\n');
     }
-    hints.iter().for_each(|hint| _ = writeln!(page, "hint: {}", strip_control(hint)));
+    hints.iter().for_each(|hint| _ = writeln!(page, "hint: {hint}"));
     Ok(page)
 }
 
@@ -113,14 +117,4 @@ fn hints(inspected: &Inspected) -> Vec<String> {
         )
     };
     undescribed.map(hint).collect()
-}
-
-/// Removes control characters: the text comes from a file, which could contain escape sequences for the terminal.
-fn strip_control(text: &str) -> String {
-    text.chars().filter(|char| !char.is_control()).collect()
-}
-
-/// Removes control characters except line breaks.
-pub(super) fn strip_control_in_lines(text: &str) -> String {
-    text.lines().map(|line| strip_control(line) + "\n").collect()
 }

@@ -7,7 +7,6 @@ use goondan::bundle::{LibraryEntry, Plugins};
 use goondan::extension::linked;
 use goondan::plugin::Inspected;
 
-use super::inspect::strip_control_in_lines;
 use super::listed::{LibraryOrigin, ListedExtension};
 use crate::args::PluginListArgs;
 use crate::output;
@@ -19,14 +18,14 @@ pub(crate) fn list(args: &PluginListArgs) -> Result<()> {
     for (entry, inspected) in &libraries {
         all.push(in_library(entry, inspected)?);
     }
-    let text = if args.json {
-        serde_json::to_string(&all)? + "\n"
-    } else if all.is_empty() {
+    if args.json {
+        return output::print_data(serde_json::to_string(&all)? + "\n");
+    }
+    output::print(&if all.is_empty() {
         "No extension is linked into this program.\n".to_owned()
     } else {
-        all.iter().map(|listed| strip_control_in_lines(&listed.to_string())).collect::<Vec<_>>().join("\n")
-    };
-    output::print(&text)
+        all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    })
 }
 
 fn in_library<'a>(entry: &'a LibraryEntry, inspected: &'a Inspected) -> Result<ListedExtension<'a>> {

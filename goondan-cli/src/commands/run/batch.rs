@@ -1,7 +1,7 @@
 //! Non-interactive conversation: input events from `--input` or the lines of standard input, answers on standard
 //! output.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::thread;
 
 use goondan::middleware::TurnResult;
@@ -14,8 +14,8 @@ use super::signals::{Signal, Signals, TurnEnd};
 use super::watch::FileWatcher;
 use crate::args::RunArgs;
 use crate::outcome::Outcome;
-use crate::output;
 use crate::output::answer::{self, AnswerFormat};
+use crate::output::{self, Styled};
 
 /// A conversation without a terminal.
 pub(crate) struct Batch<'a> {
@@ -87,8 +87,7 @@ impl<'a> Batch<'a> {
     }
 
     async fn reload(&mut self) {
-        // A closed standard error must not end the conversation.
-        self.conversation.reload_and_report(|status| _ = writeln!(io::stderr(), "{status}")).await;
+        output::eprint_styled(&self.conversation.reload_and_describe(Styled::new(false)).await);
         self.watcher.watch(self.conversation.files());
     }
 

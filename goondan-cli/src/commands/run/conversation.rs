@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goondan::agent::{ExtensionChange, Reloaded};
+use goondan::agent::{Change, ExtensionChange, Reloaded};
 use goondan::bundle::{Agents, Entry, Plugins, Provider};
-use goondan::name::{AgentName, InstanceKey};
+use goondan::name::{AgentName, ExtensionName, InstanceKey};
 use goondan::store::{FileStore, InstanceId};
 use goondan::store::{Fsync, state_root};
 use goondan::{Bundle, Error, Instance, Result};
 
 use crate::args::{FsyncArg, RunArgs};
 use crate::commands::bundle;
-use crate::output;
 use crate::output::diagnostics::LoadError;
+use crate::output::{self, Style, Styled};
 
 /// An open instance with the agents, the store and the libraries that it uses. Call [`OpenConversation::close`] at
 /// the end.
@@ -60,14 +60,14 @@ impl OpenConversation {
         self.files.clone()
     }
 
-    /// Reads the bundle again and continues the conversation with it.
+    /// Reads the bundle again and continues the conversation with it. Returns the changes in words.
     ///
     /// An agent whose extensions cannot be initialized is left unchanged. If it is another agent than the one of this
-    /// conversation, the error is printed and the reload succeeds.
+    /// conversation, `page` gets the error and the reload succeeds.
     ///
     /// # Errors
     /// The bundle has errors, and nothing was changed; or the agent of this conversation could not be reloaded.
-    async fn reload(&mut self) -> Result<Vec<ExtensionChange>, LoadError> {
+    async fn reload(&mut self, page: &mut String) -> Result<Vec<String>, LoadError> {
         let bundle = bundle::read(&self.args.bundle, &self.plugins)?;
         bundle.check_values()?;
         bundle.agent(self.agent.as_str())?;
@@ -77,32 +77,50 @@ impl OpenConversation {
         for (agent, outcome) in outcomes {
             match outcome {
                 Ok(Reloaded { changes: some, refused, .. }) => {
-                    changes.extend(some);
-                    refused.iter().for_each(|(_, error)| output::report(error));
+                    changes.extend(some.iter().map(|change| self.describe(change, &bundle)));
+                    page.extend(refused.iter().map(|(_, error)| output::error_text(error)));
                 }
                 Err(error) if agent == self.agent => own = Err(error),
                 Err(error) => {
-                    output::eprint(&format!("the agent `{agent}` was not reloaded\n"));
-                    output::report(&error);
+                    page.push_str(&format!("the agent `{agent}` was not reloaded\n"));
+                    page.push_str(&output::error_text(&error));
                 }
             }
         }
         Ok(own.map(|()| changes)?)
     }
 
-    /// Reloads, prints errors to standard error, and passes the result in words to `print_status`.
-    pub(crate) async fn reload_and_report(&mut self, print_status: impl Fn(&str)) {
-        match self.reload().await {
-            Ok(changes) if changes.is_empty() => print_status("reloaded"),
-            Ok(changes) => {
-                let changes: Vec<_> = changes.iter().map(ToString::to_string).collect();
-                print_status(&format!("reloaded: {}", changes.join(", ")));
-            }
+    /// Describes a change. Code from a library has the start of the digest of its file, which tells two builds of one
+    /// version apart.
+    fn describe(&self, change: &ExtensionChange, bundle: &Bundle) -> String {
+        let build = match change.change {
+            Change::Added { .. } | Change::Replaced { .. } => self.digest(&change.extension, bundle),
+            _ => None,
+        };
+        build.map_or_else(|| change.to_string(), |digest| format!("{change} (build {digest:.8})"))
+    }
+
+    /// Returns the digest of the library that has an extension, if it is in one.
+    fn digest(&self, extension: &ExtensionName, bundle: &Bundle) -> Option<String> {
+        let resource = bundle.extensions().find(|resource| resource.name == *extension)?;
+        let Entry::Library(library) = &resource.entry else { return None };
+        // It was loaded a moment ago. If it is gone by now, the change is described without it.
+        self.plugins.inspect(library).and_then(|inspected| inspected.sha256()).ok()
+    }
+
+    /// Reloads. Returns `page` with errors and, as the last line, the result in words.
+    pub(crate) async fn reload_and_describe(&mut self, page: Styled) -> Styled {
+        let mut problems = String::new();
+        let reloaded = self.reload(&mut problems).await;
+        let page = page.text(&problems);
+        match reloaded {
+            Ok(changes) if changes.is_empty() => page.paint(Style::Dim, "reloaded"),
+            Ok(changes) => page.paint(Style::Dim, &format!("reloaded: {}", changes.join(", "))),
             Err(error) => {
-                error.report();
-                print_status("not reloaded; the conversation goes on as it was");
+                page.append(&error.page()).paint(Style::Dim, "not reloaded; the conversation goes on as it was")
             }
         }
+        .text("\n")
     }
 
     /// Closes the instance and the agents; the extensions clean up (LOAD-11).

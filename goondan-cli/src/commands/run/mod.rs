@@ -13,6 +13,7 @@ use goondan::{Error, ErrorCode, Result};
 
 use crate::args::RunArgs;
 use crate::outcome::Outcome;
+use crate::output::Stream;
 use batch::Batch;
 use conversation::OpenConversation;
 use repl::{Repl, Terminal};
@@ -44,9 +45,8 @@ async fn converse(args: &RunArgs) -> Result<Outcome> {
             let terminal = Terminal::of_process();
             let shared = terminal.clone();
             let signals = Signals::listen(move || shared.restore())?;
-            let outcome = Repl::new(&mut conversation, args, terminal.clone(), signals, watcher)?.run().await;
-            terminal.restore();
-            outcome
+            let _quiet = terminal.quiet();
+            Repl::new(&mut conversation, args, terminal, signals, watcher)?.run().await
         }
         None => Batch::new(&mut conversation, args, Signals::listen(|| ())?, watcher).run_lines().await,
     };
@@ -58,5 +58,5 @@ async fn converse(args: &RunArgs) -> Result<Outcome> {
 
 /// Whether standard input and output are both terminals. `--json` is never interactive.
 fn is_interactive(args: &RunArgs) -> bool {
-    !args.json && io::stdin().is_terminal() && io::stdout().is_terminal()
+    !args.json && io::stdin().is_terminal() && Stream::Out.is_terminal()
 }

@@ -1,6 +1,5 @@
 //! The signals that end turns and conversations: what the first one does, and what the second one does.
 
-use std::io::{self, Write};
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +12,7 @@ use signal_hook::iterator::Signals as SignalIterator;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::race::{Either, race};
+use crate::output;
 
 /// What a received signal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,8 +67,7 @@ impl Signals {
             Either::Right(Signal::Interrupt) => TurnEnd::Interrupted,
             Either::Right(Signal::Terminate) => {
                 let seconds = grace.as_secs();
-                // A closed standard error must not end the turn.
-                _ = writeln!(io::stderr(), "leaving when the running turn has ended, or in {seconds} s");
+                output::eprint(&format!("leaving when the running turn has ended, or in {seconds} s\n"));
                 TurnEnd::Drained(tokio::time::timeout(grace, turn).await.ok())
             }
         }

@@ -45,11 +45,6 @@ impl FileWatcher {
         }
     }
 
-    /// Returns whether a change was reported since the last call.
-    pub(crate) fn has_changed(&mut self) -> bool {
-        self.changed.try_recv().is_ok()
-    }
-
     /// Replaces the watched files.
     pub(crate) fn watch(&self, files: Vec<PathBuf>) {
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = files;

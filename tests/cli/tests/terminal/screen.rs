@@ -59,6 +59,12 @@ impl Screen {
         Self { pty, child, output, state: fixture.state().display().to_string() }
     }
 
+    /// Changes the number of columns.
+    pub(crate) fn resize(&self, columns: NonZero<u16>) {
+        self.output.0.lock().unwrap().parser.screen_mut().set_size(ROWS, columns);
+        self.pty.resize(Size::new(ROWS.get(), columns.get())).unwrap();
+    }
+
     pub(crate) fn send(&self, keys: &str) {
         (&*self.pty).write_all(keys.as_bytes()).unwrap();
     }

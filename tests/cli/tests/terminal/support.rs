@@ -56,7 +56,7 @@ impl Fixture {
         fixture
     }
 
-    fn bundle(&self) -> PathBuf {
+    pub(crate) fn bundle(&self) -> PathBuf {
         self.root.path().join("bundle")
     }
 
@@ -68,7 +68,7 @@ impl Fixture {
         self.root.path().join("state")
     }
 
-    fn gate(&self) -> PathBuf {
+    pub(crate) fn gate(&self) -> PathBuf {
         self.root.path().join("gate")
     }
 

@@ -1,6 +1,7 @@
 //! `goondan run` on a terminal: what is typed, and what the screen shows.
 
 use std::fs;
+use std::num::NonZero;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::screen::{BACKSPACE, CTRL_C, CTRL_D, CTRL_R, ENTER, LEFT, Screen, UP};
@@ -247,4 +248,97 @@ fn colours_and_drawing_only_where_they_are_wanted() {
         assert_eq!(raw.contains("\x1b["), colours || drawing, "{variables:?}: {raw:?}");
         assert_eq!(raw.contains("waiting for the model"), drawing, "{variables:?}: {raw:?}");
     }
+}
+
+#[test]
+fn a_tool_that_blocks_the_thread_is_named_while_it_runs() {
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
+    screen.shows(">");
+    screen.send("stall\r");
+    let gate = fixture.reached();
+    screen.contains("gate__stall N s");
+    drop(gate);
+    screen.shows("✓ gate__stall N s\nfine\n>");
+    screen.send("/quit\r");
+    assert_eq!(screen.end().0.code(), Some(0));
+}
+
+#[test]
+fn a_call_that_an_extension_holds_back_does_not_wait_for_the_model() {
+    let fixture = Fixture::new();
+    let asking = format!(
+        "---\napiVersion: goondan.ai/v1\nkind: Extension\nmetadata: {{ name: asking }}\n\
+         spec: {{ entry: 'linked:asking', config: {{ path: '{}' }} }}\n",
+        fixture.gate().display()
+    );
+    let bundle = fs::read_to_string(fixture.manifest()).unwrap() + &asking;
+    let bundle = bundle.replace("{ ref: Extension/gate }", "{ ref: Extension/gate }, { ref: Extension/asking }");
+    fs::write(fixture.manifest(), bundle).unwrap();
+    let screen = Screen::start(&fixture, &[], &[]);
+    screen.shows(">");
+    screen.send("fail\r");
+    let gate = fixture.reached();
+    screen.contains("waiting for extensions before gate__fail N s");
+    drop(gate);
+    screen.shows("✗ gate__fail: no such gate\nfine\n>");
+    screen.send("/quit\r");
+    assert_eq!(screen.end().0.code(), Some(0));
+}
+
+#[test]
+fn what_is_typed_during_a_turn_appears_in_the_next_prompt() {
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
+    screen.shows(">");
+    screen.send("wait\r");
+    let gate = fixture.reached();
+    screen.contains("gate__wait N s");
+    screen.send("typed ahead");
+    drop(gate);
+    screen.shows("✓ gate__wait N s\nfine\n> typed ahead");
+    screen.send(ENTER);
+    screen.shows("> typed ahead\nfine\n>");
+    screen.send(CTRL_D);
+    let raw = screen.raw_at_end();
+    let (turn, _) = raw.split_once("fine").unwrap();
+    assert!(!turn.contains("typed"), "{turn:?}");
+    assert_eq!(fixture.stored()[4..], ["typed ahead", "fine"]);
+}
+
+#[test]
+fn the_history_follows_the_width_of_the_terminal() {
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &[], &[]);
+    screen.shows(">");
+    screen.send(&"every word is whole ".repeat(5));
+    screen.send(ENTER);
+    screen.shows("fine\n>");
+    screen.resize(NonZero::new(60).unwrap());
+    screen.send("/history\r");
+    let line = "every word is whole every word is whole every";
+    screen.contains(&format!("user       {line}\n           word is whole every word is whole every word is\n"));
+    screen.contains("\n           whole\nassistant  fine\n>");
+    screen.send("/quit\r");
+    assert_eq!(screen.end().0.code(), Some(0));
+}
+
+#[test]
+fn a_reload_is_told_when_it_happens_and_the_edited_line_stays() {
+    let fixture = Fixture::new();
+    let screen = Screen::start(&fixture, &["--watch"], &[]);
+    screen.shows(">");
+    screen.send("half a line");
+    screen.shows("> half a line");
+    let good = fs::read_to_string(fixture.manifest()).unwrap();
+    fs::write(fixture.manifest(), good.replace(", extensions: [ { ref: Extension/gate } ]", "")).unwrap();
+    screen.shows(concat!("reloaded: gate ", env!("CARGO_PKG_VERSION"), " is gone\n> half a line"));
+    fs::write(fixture.manifest(), good.replace("linked:gate", "linked:gaet")).unwrap();
+    screen.contains("linked:gaet");
+    screen.shows("1 fault\nnot reloaded; the conversation goes on as it was\n> half a line");
+    screen.send(" and more\r");
+    screen.shows("> half a line and more\nfine\n>");
+    screen.send("/quit\r");
+    assert_eq!(screen.end().0.code(), Some(0));
+    assert_eq!(fixture.stored(), ["half a line and more", "fine"]);
 }

@@ -11,19 +11,26 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::MemHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{ColorMode, Config, Context, Helper};
+use rustyline::{ColorMode, Config, Context, ExternalPrinter, Helper};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::command::COMMANDS;
 use super::input_history::{InputHistory, MAX_INPUTS};
-use super::terminal::{Style, Terminal};
-use crate::output;
+use super::terminal::Terminal;
+use crate::output::{self, Style, Styled};
 
 const PROMPT: &str = "> ";
 
+/// The width of a terminal that does not tell it.
+const DEFAULT_COLUMNS: usize = 80;
+
 /// The result of one request for input.
 pub(crate) enum EditorEvent {
-    Input(String),
+    Input {
+        text: String,
+        /// The width of the terminal.
+        columns: usize,
+    },
     /// Ctrl-C; the line was discarded.
     Interrupted {
         /// Whether the line was empty.
@@ -38,6 +45,8 @@ pub(crate) enum EditorEvent {
 pub(crate) struct EditorThread {
     requests: mpsc::Sender<()>,
     events: UnboundedReceiver<Result<EditorEvent>>,
+    /// Prints above the edited line; `None` on a terminal whose lines cannot be redrawn.
+    printer: Option<Box<dyn ExternalPrinter + Send>>,
 }
 
 impl EditorThread {
@@ -45,6 +54,7 @@ impl EditorThread {
         let (requests, requested) = mpsc::channel();
         let (sender, events) = unbounded_channel();
         let mut editor = LineEditor::new(terminal, history)?;
+        let printer = editor.editor.create_external_printer().ok().map(|printer| Box::new(printer) as _);
         thread::Builder::new().name("editor".to_owned()).spawn(move || {
             while requested.recv().is_ok() {
                 // The receiver is dropped only when the process is about to exit.
@@ -53,7 +63,15 @@ impl EditorThread {
                 }
             }
         })?;
-        Ok(Self { requests, events })
+        Ok(Self { requests, events, printer })
+    }
+
+    /// Prints whole lines above the line that is being edited.
+    pub(crate) fn print_above(&mut self, lines: &Styled) {
+        let printed = self.printer.as_mut().map(|printer| printer.print(lines.as_str().to_owned()));
+        if !matches!(printed, Some(Ok(()))) {
+            output::eprint_styled(lines);
+        }
     }
 
     /// Shows the prompt and requests one input.
@@ -82,7 +100,11 @@ impl LineEditor {
         let mem_history = MemHistory::with_config(&config);
         let mut editor = rustyline::Editor::with_history(config, mem_history).map_err(unusable)?;
         editor.set_helper(Some(LineHelper::default()));
-        let mut line_editor = Self { editor, prompt: (PROMPT, terminal.paint(Style::Cyan, PROMPT)), history };
+        let mut line_editor = Self {
+            editor,
+            prompt: (PROMPT, terminal.styled().paint(Style::Cyan, PROMPT).as_str().to_owned()),
+            history,
+        };
         line_editor.load_history()?;
         Ok(line_editor)
     }
@@ -127,7 +149,8 @@ impl LineEditor {
             }
             self.load_history()?;
         }
-        Ok(EditorEvent::Input(input))
+        let columns = self.editor.dimensions().map_or(DEFAULT_COLUMNS, |(columns, _)| columns.into());
+        Ok(EditorEvent::Input { text: input, columns })
     }
 }
 

@@ -8,7 +8,7 @@ mod progress;
 mod terminal;
 mod turn_view;
 
-use std::io::{self, Write};
+use std::io;
 use std::ops::ControlFlow;
 
 use goondan::middleware::TurnResult;
@@ -25,12 +25,11 @@ use super::watch::FileWatcher;
 use crate::args::RunArgs;
 use crate::commands::order;
 use crate::outcome::Outcome;
-use crate::output;
+use crate::output::{self, Style, Styled};
 use command::Command;
 use editor::{EditorEvent, EditorThread};
 use input_history::InputHistory;
 use progress::Progress;
-use terminal::Style;
 use turn_view::{TurnView, print};
 
 /// The name of the file with the input history, in the state root.
@@ -46,6 +45,8 @@ pub(crate) struct Repl<'a> {
     editor: EditorThread,
     /// Whether the last event was Ctrl-C, so that another one leaves.
     interrupted: bool,
+    /// The width of the terminal at the last input.
+    columns: usize,
 }
 
 impl<'a> Repl<'a> {
@@ -63,7 +64,7 @@ impl<'a> Repl<'a> {
                 .caused_by(error)
         })?;
         let editor = EditorThread::start(&terminal, history)?;
-        Ok(Self { conversation, args, terminal, signals, watcher, editor, interrupted: false })
+        Ok(Self { conversation, args, terminal, signals, watcher, editor, interrupted: false, columns: 0 })
     }
 
     /// Runs until the user leaves or the terminal is closed.
@@ -82,10 +83,6 @@ impl<'a> Repl<'a> {
                 ControlFlow::Continue(command) => command,
                 ControlFlow::Break(outcome) => return Ok(outcome),
             };
-            // Not while the user types: the output would break the edited line.
-            if self.watcher.has_changed() {
-                self.reload().await;
-            }
             let exit = match command {
                 Command::Say(text) => self.turn(&text).await?,
                 Command::Quit => Some(Outcome::Done),
@@ -111,11 +108,21 @@ impl<'a> Repl<'a> {
     async fn next_command(&mut self) -> Result<ControlFlow<Outcome, Command>> {
         self.editor.request();
         loop {
-            match race(self.editor.next(), self.signals.next()).await {
+            // A change of files is handled before an input that is ready.
+            let event = match race(self.watcher.changed(), race(self.editor.next(), self.signals.next())).await {
+                Either::Left(()) => {
+                    let status = self.reload().await;
+                    self.editor.print_above(&status);
+                    continue;
+                }
+                Either::Right(event) => event,
+            };
+            match event {
                 Either::Left(event) => match event? {
-                    EditorEvent::Input(input) => {
+                    EditorEvent::Input { text, columns } => {
                         self.interrupted = false;
-                        return Ok(ControlFlow::Continue(command::parse(&input)));
+                        self.columns = columns;
+                        return Ok(ControlFlow::Continue(command::parse(&text)));
                     }
                     EditorEvent::Interrupted { empty: true } if self.interrupted => break,
                     EditorEvent::Interrupted { empty } => {
@@ -165,10 +172,11 @@ impl<'a> Repl<'a> {
         }
     }
 
-    async fn reload(&mut self) {
-        let terminal = &self.terminal;
-        self.conversation.reload_and_report(|status| print_status(terminal, status)).await;
+    /// Reloads, and returns what is to be told of it.
+    async fn reload(&mut self) -> Styled {
+        let status = self.conversation.reload_and_describe(self.terminal.styled()).await;
         self.watcher.watch(self.conversation.files());
+        status
     }
 
     async fn execute(&mut self, command: Command) -> Result<()> {
@@ -176,10 +184,10 @@ impl<'a> Repl<'a> {
         match command {
             Command::Help => print(&command::help())?,
             Command::Tools => print(&pages::tools(instance).await?)?,
-            Command::History => print(&pages::history(instance).await?)?,
+            Command::History => print(&pages::history(instance, self.columns).await?)?,
             Command::State => print(&pages::state(instance).await?)?,
             Command::Order => print(&order::page(instance).await?)?,
-            Command::Reload => self.reload().await,
+            Command::Reload => output::eprint_styled(&self.reload().await),
             Command::Unknown(word, nearest) => {
                 let nearest = nearest.map(|name| format!(" Did you mean {name}?")).unwrap_or_default();
                 self.print_status(&format!(
@@ -191,8 +199,9 @@ impl<'a> Repl<'a> {
         Ok(())
     }
 
+    /// Prints a line that is not part of an answer to standard error.
     fn print_status(&self, status: &str) {
-        print_status(&self.terminal, status);
+        output::eprint_styled(&self.terminal.styled().paint(Style::Dim, status).text("\n"));
     }
 }
 
@@ -200,11 +209,6 @@ fn report(result: Result<TurnResult>) {
     if let Err(error) = result {
         output::report(&error);
     }
-}
-
-/// Prints a line that is not part of an answer to standard error. Write errors are ignored.
-fn print_status(terminal: &Terminal, status: &str) {
-    _ = writeln!(io::stderr(), "{}", terminal.paint(Style::Dim, status));
 }
 
 /// Whether `error` means that the terminal was closed.

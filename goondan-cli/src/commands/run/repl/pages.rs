@@ -5,11 +5,14 @@ use std::fmt::Write as _;
 use goondan::conversation::Message;
 use goondan::{Instance, Result};
 
-use super::terminal::sanitize;
-use crate::output::message;
+use crate::output::{clean, message};
 
-/// The number of characters after which a part of a message is cut.
-const MAX_CHARS: usize = 100;
+/// The number of lines after which a part of a message is cut.
+const MAX_LINES: usize = 3;
+/// The width of the column with the roles, and of the gap behind it.
+const ROLE: usize = 11;
+/// The least width of the texts. A narrower terminal wraps them by itself.
+const MIN_WIDTH: usize = 20;
 
 /// Returns each tool with the first line of its description.
 pub(crate) async fn tools(instance: &Instance) -> Result<String> {
@@ -19,28 +22,43 @@ pub(crate) async fn tools(instance: &Instance) -> Result<String> {
     for tool in tools.iter() {
         let description = tool.description.as_deref().and_then(|text| text.lines().next()).unwrap_or_default();
         // Writing to a string does not fail.
-        _ = writeln!(page, "{:<width$}  {}", tool.name.as_str(), sanitize(description));
+        _ = writeln!(page, "{:<width$}  {}", tool.name.as_str(), description);
     }
     Ok(non_empty(page, "The agent has no tools.\n"))
 }
 
-/// Returns the messages, one line for each part.
-pub(crate) async fn history(instance: &Instance) -> Result<String> {
+/// Returns the messages, each part in a few lines of at most `columns` columns.
+pub(crate) async fn history(instance: &Instance, columns: usize) -> Result<String> {
     let messages = instance.messages().await?;
-    Ok(non_empty(messages.iter().map(|message| lines(message)).collect(), "There are no messages yet.\n"))
+    let page = messages.iter().map(|message| lines(message, columns)).collect();
+    Ok(non_empty(page, "There are no messages yet.\n"))
 }
 
-fn lines(message: &Message) -> String {
-    let parts = message::parts(message);
-    parts.iter().map(|text| format!("{:<9}  {}\n", message.role().as_str(), short(&sanitize(text)))).collect()
-}
-
-fn short(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_CHARS) {
-        None => line,
-        Some((end, _)) => format!("{}…", &line[..end]),
+fn lines(message: &Message, columns: usize) -> String {
+    let mut page = String::new();
+    for text in message::parts(message) {
+        let role = [message.role().as_str()].into_iter().chain(std::iter::repeat(""));
+        for (role, line) in role.zip(short(&text, columns.saturating_sub(ROLE))) {
+            // Writing to a string does not fail.
+            _ = writeln!(page, "{role:<ROLE$}{line}");
+        }
     }
+    page
+}
+
+/// Wraps `text` between words, into at least one line and at most [`MAX_LINES`].
+fn short(text: &str, width: usize) -> Vec<String> {
+    // One column less, for the sign of the cut.
+    let width = width.max(MIN_WIDTH) - 1;
+    // What is behind does not appear, as each line has a character for each column at most.
+    let start: String = clean(text).chars().take((MAX_LINES + 1) * width).collect();
+    let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut lines: Vec<_> = textwrap::wrap(&line, width).into_iter().map(|line| line.into_owned()).collect();
+    if lines.len() > MAX_LINES {
+        lines.truncate(MAX_LINES);
+        lines.iter_mut().skip(MAX_LINES - 1).for_each(|last| last.push('…'));
+    }
+    lines
 }
 
 /// Returns the state of each extension as JSON.
@@ -61,8 +79,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_are_cut_to_one_line() {
-        assert_eq!(short("a\n  b\tc"), "a b c");
-        assert_eq!(short(&"ä".repeat(MAX_CHARS + 1)), "ä".repeat(MAX_CHARS) + "…");
+    fn long_texts_are_wrapped_between_words_and_cut() {
+        assert_eq!(short("a\n  b\tc", 80), ["a b c"]);
+        assert_eq!(short("", 80), [""]);
+        let words = "five words in each line ".repeat(9);
+        assert_eq!(
+            short(&words, 25),
+            ["five words in each line", "five words in each line", "five words in each line…"]
+        );
+        assert_eq!(short(&"ä".repeat(100), 31)[2], "ä".repeat(30) + "…", "a word that fits nowhere is broken");
+        assert_eq!(short(&"漢".repeat(100), 31)[0], "漢".repeat(15), "wide characters take two columns");
     }
 }

@@ -1,13 +1,13 @@
 //! The progress of a turn on standard error: what the turn is waiting for, how long, and how each tool call ended.
 
-use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use goondan::event::RuntimeEvent;
 use goondan::middleware::ToolCallStatus;
 use goondan::name::ToolCallId;
 
-use super::terminal::{Style, Terminal, sanitize};
+use super::terminal::Terminal;
+use crate::output::{self, Style, Styled, clean};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -22,16 +22,20 @@ pub(crate) struct Progress {
     terminal: Terminal,
     /// Since when the model is being waited for.
     waiting: Option<Instant>,
-    calls: Vec<RunningCall>,
+    calls: Vec<Call>,
     /// Index into [`FRAMES`].
     frame: usize,
     /// Whether the line with the cursor shows progress.
     drawn: bool,
 }
 
-struct RunningCall {
+/// A tool call that the model asked for, until it has ended.
+struct Call {
     id: ToolCallId,
     name: String,
+    /// Whether the handler runs. Before that, the extensions around the call may wait, for example for a person.
+    started: bool,
+    /// Since when it is in this state.
     since: Instant,
 }
 
@@ -51,9 +55,8 @@ impl Progress {
         match event {
             RuntimeEvent::StepStarted { .. } => self.waiting = Some(Instant::now()),
             RuntimeEvent::ToolCalled { call, .. } => {
-                self.waiting = None;
-                let name = first_line(&call.tool_name, MAX_NAME);
-                self.calls.push(RunningCall { id: call.tool_call_id.clone(), name, since: Instant::now() });
+                self.calls.retain(|other| other.id != call.tool_call_id);
+                self.add(&call.tool_call_id, &call.tool_name, true);
             }
             RuntimeEvent::ToolCompleted { call, status, duration, error_message, .. } => match status {
                 ToolCallStatus::Ok => self.done(&call.tool_call_id, &call.tool_name, *duration),
@@ -69,6 +72,18 @@ impl Progress {
         self.redraw();
     }
 
+    /// Takes note that the model asked for a tool call. Most calls start at once, so this is not drawn until the next
+    /// [`Progress::redraw`].
+    pub(crate) fn called(&mut self, id: &ToolCallId, name: &str) {
+        self.waiting = None;
+        self.add(id, name, false);
+    }
+
+    fn add(&mut self, id: &ToolCallId, name: &str, started: bool) {
+        let name = first_line(name, MAX_NAME);
+        self.calls.push(Call { id: id.clone(), name, started, since: Instant::now() });
+    }
+
     /// Clears the display because the model started to answer.
     pub(crate) fn model_answers(&mut self) {
         self.waiting = None;
@@ -76,22 +91,20 @@ impl Progress {
     }
 
     fn done(&mut self, id: &ToolCallId, name: &str, duration: Duration) {
-        let mark = self.terminal.paint(Style::Green, "✓");
-        let duration = self.terminal.paint(Style::Dim, &seconds(duration));
-        self.ended(id, &format!("{mark} {} {duration}", first_line(name, MAX_NAME)));
+        let line = self.terminal.styled().paint(Style::Green, "✓").text(&format!(" {} ", first_line(name, MAX_NAME)));
+        self.ended(id, line.paint(Style::Dim, &seconds(duration)));
     }
 
     fn failed(&mut self, id: &ToolCallId, name: &str, message: &str) {
-        let mark = self.terminal.paint(Style::Red, "✗");
         let (name, message) = (first_line(name, MAX_NAME), first_line(message, MAX_MESSAGE));
-        self.ended(id, &format!("{mark} {name}: {message}"));
+        self.ended(id, self.terminal.styled().paint(Style::Red, "✗").text(&format!(" {name}: {message}")));
     }
 
-    fn ended(&mut self, id: &ToolCallId, line: &str) {
+    fn ended(&mut self, id: &ToolCallId, line: Styled) {
         self.calls.retain(|call| call.id != *id);
         self.clear();
         if self.terminal.shows_progress {
-            write(&format!("{line}\n"));
+            output::eprint_styled(&line.text("\n"));
         }
     }
 
@@ -101,40 +114,36 @@ impl Progress {
         if self.interval().is_none() {
             return self.clear();
         }
-        let (what, since) = match (self.calls.as_slice(), self.waiting) {
-            ([call], _) => (call.name.clone(), call.since),
-            ([call, others @ ..], _) => (format!("{} and {} more", call.name, others.len()), call.since),
-            ([], Some(since)) => ("waiting for the model".to_owned(), since),
-            ([], None) => return,
+        let started: Vec<_> = self.calls.iter().filter(|call| call.started).collect();
+        let (what, since) = match (started.as_slice(), self.calls.first(), self.waiting) {
+            ([call], _, _) => (call.name.clone(), call.since),
+            ([call, others @ ..], _, _) => (format!("{} and {} more", call.name, others.len()), call.since),
+            ([], Some(call), _) => (format!("waiting for extensions before {}", call.name), call.since),
+            ([], None, Some(since)) => ("waiting for the model".to_owned(), since),
+            ([], None, None) => return,
         };
         self.frame = (self.frame + 1) % FRAMES.len();
-        let text = self.terminal.paint(Style::Dim, &format!("{what} {}", seconds(since.elapsed())));
-        write(&format!("\r\x1b[K{} {text}\r", FRAMES[self.frame]));
+        let text = format!("{what} {}", seconds(since.elapsed()));
+        let line = self.terminal.styled().clear_line().text(FRAMES[self.frame]).text(" ").paint(Style::Dim, &text);
+        output::eprint_styled(&line.line_start());
         self.drawn = true;
     }
 
     /// Removes the line that [`Progress::redraw`] drew.
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
-            write("\r\x1b[K");
+            output::eprint_styled(&self.terminal.styled().clear_line());
         }
     }
 }
 
-/// Returns the first line of `text`, sanitized and cut to `limit` characters.
+/// Returns the first line of `text`, cleaned and cut to `limit` characters.
 fn first_line(text: &str, limit: usize) -> String {
-    sanitize(text.lines().next().unwrap_or_default()).chars().take(limit).collect()
+    clean(text.lines().next().unwrap_or_default()).chars().take(limit).collect()
 }
 
 fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
-}
-
-/// Writes to standard error. Errors are ignored: progress is not essential.
-fn write(text: &str) {
-    let mut out = io::stderr().lock();
-    _ = out.write_all(text.as_bytes());
-    _ = out.flush();
 }
 
 #[cfg(test)]
@@ -149,7 +158,7 @@ mod tests {
 
     #[test]
     fn texts_of_models_and_tools_stay_on_one_line() {
-        assert_eq!(first_line("a\x1b[Ab\nc", 60), "a[Ab");
+        assert_eq!(first_line("a\x1b[Ab\nc", 60), "a␛[Ab");
         assert_eq!(first_line(&"ä".repeat(100), 60), "ä".repeat(60));
     }
 }

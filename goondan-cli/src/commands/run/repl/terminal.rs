@@ -1,11 +1,15 @@
-//! The terminal: its original settings, what it can display, and styled text.
+//! The terminal: its original settings, and what it can display.
 
-use std::borrow::Cow;
 use std::env;
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nix::sys::termios::{SetArg, Termios, tcgetattr, tcsetattr};
+use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+
+use crate::output::{Stream, Styled};
+
+/// The terminals whose cursor the line editor cannot move either.
+const FIXED_CURSOR: [&str; 3] = ["dumb", "cons25", "emacs"];
 
 /// The controlling terminal of the process. Clones share the saved settings.
 #[derive(Clone)]
@@ -23,13 +27,25 @@ pub(crate) struct Terminal {
 impl Terminal {
     pub(crate) fn of_process() -> Self {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let moves_cursor = env::var_os("TERM").is_some_and(|term| term != "dumb");
+        let moves_cursor = env::var_os("TERM").is_some_and(|term| !FIXED_CURSOR.iter().any(|fixed| term == *fixed));
         Self {
             original: Arc::new(Mutex::new(tcgetattr(io::stdin()).ok())),
-            shows_progress: io::stderr().is_terminal(),
+            shows_progress: Stream::Err.is_terminal(),
             moves_cursor,
             colors: moves_cursor && !is_set("NO_COLOR"),
         }
+    }
+
+    /// Turns off the echo, until the returned value is dropped. The line editor shows what is typed by itself; what is
+    /// typed ahead while a turn runs appears in the next prompt, not in the midst of the output. Without the line
+    /// editor, the echo stays.
+    pub(crate) fn quiet(&self) -> QuietTerminal {
+        let original = self.original.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let (Some(mut settings), true) = (original, self.moves_cursor) {
+            settings.local_flags.remove(LocalFlags::ECHO);
+            _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &settings);
+        }
+        QuietTerminal(self.clone())
     }
 
     /// Restores the original settings. Errors are ignored: a closed terminal needs no restoring.
@@ -37,41 +53,22 @@ impl Terminal {
         if let Some(original) = &*self.original.lock().unwrap_or_else(PoisonError::into_inner) {
             _ = tcsetattr(io::stdin(), SetArg::TCSANOW, original);
             if self.moves_cursor {
-                // Turns off bracketed paste.
-                _ = io::stdout().write_all(b"\x1b[?2004l");
+                _ = Stream::Out.styled(&self.styled().end_bracketed_paste());
             }
         }
     }
 
-    /// Returns `text` in `style` if colours are enabled, otherwise unchanged.
-    pub(crate) fn paint(&self, style: Style, text: &str) -> String {
-        if self.colors { format!("\x1b[{}m{text}\x1b[0m", style as u8) } else { text.to_owned() }
+    /// Starts a text in the colours of this terminal.
+    pub(crate) fn styled(&self) -> Styled {
+        Styled::new(self.colors)
     }
 }
 
-/// A text style; the value is the parameter of the SGR escape sequence.
-#[derive(Clone, Copy)]
-pub(crate) enum Style {
-    Dim = 2,
-    Red = 31,
-    Green = 32,
-    Cyan = 36,
-}
+/// Restores the settings of a terminal when it is dropped.
+pub(crate) struct QuietTerminal(Terminal);
 
-/// Removes control characters except line breaks and tabs. Models and tools produce arbitrary text, which could
-/// otherwise move the cursor, change terminal settings or set the title.
-pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
-    let is_unsafe = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
-    if text.contains(is_unsafe) { text.replace(is_unsafe, "").into() } else { text.into() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn control_characters_are_removed() {
-        assert_eq!(sanitize("a\tb\nä\r\n"), "a\tb\nä\n");
-        assert_eq!(sanitize("\x1b]0;title\x07\x1b[2Jx\u{9b}31m"), "]0;title[2Jx31m");
+impl Drop for QuietTerminal {
+    fn drop(&mut self) {
+        self.0.restore();
     }
 }

@@ -1,6 +1,6 @@
 //! Prints one turn on the terminal while it runs: the answer as it is streamed, with progress in between.
 
-use std::io::{self, Write};
+use std::io;
 use std::time::Duration;
 
 use goondan::Result;
@@ -10,21 +10,22 @@ use goondan::middleware::TurnResult;
 use tokio::time::sleep;
 
 use super::progress::Progress;
-use super::terminal::sanitize;
 use crate::commands::run::race::{Either, race};
+use crate::output::{PieceCleaner, Stream};
 
 /// A turn that is being printed.
 pub(crate) struct TurnView<'a> {
     progress: &'a mut Progress,
     /// The text of the current step so far, as the model sent it.
     streamed: String,
+    cleaner: PieceCleaner,
     /// Whether the cursor is behind the answer in a line that has not ended.
     in_line: bool,
 }
 
 impl<'a> TurnView<'a> {
     pub(crate) fn new(progress: &'a mut Progress) -> Self {
-        Self { progress, streamed: String::new(), in_line: false }
+        Self { progress, streamed: String::new(), cleaner: PieceCleaner::default(), in_line: false }
     }
 
     /// Prints the turn to its end. Dropping the future cancels the turn; then [`TurnView::finish`] must be called.
@@ -34,6 +35,7 @@ impl<'a> TurnView<'a> {
             match race(turn.next(), tick(interval)).await {
                 Either::Left(Some(TurnUpdate::Text { text, .. })) => self.text(&text)?,
                 Either::Left(Some(TurnUpdate::Event(event))) => self.event(&event)?,
+                Either::Left(Some(TurnUpdate::ToolCall { id, name })) => self.progress.called(&id, &name),
                 Either::Left(Some(_)) => {}
                 Either::Left(None) => break,
                 Either::Right(()) => self.progress.redraw(),
@@ -50,16 +52,19 @@ impl<'a> TurnView<'a> {
     /// Clears the progress and moves the cursor to the start of a line.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         self.progress.model_answers();
-        if std::mem::take(&mut self.in_line) {
-            print("\n")?;
-        }
-        Ok(())
+        self.end_line()
+    }
+
+    /// Ends the line of the answer, if it is in one.
+    fn end_line(&mut self) -> io::Result<()> {
+        let rest = self.cleaner.end();
+        if std::mem::take(&mut self.in_line) || !rest.is_empty() { print(&(rest + "\n")) } else { Ok(()) }
     }
 
     fn text(&mut self, piece: &str) -> io::Result<()> {
         self.streamed.push_str(piece);
         self.progress.model_answers();
-        let piece = sanitize(piece);
+        let piece = self.cleaner.push(piece);
         if !piece.is_empty() {
             self.in_line = !piece.ends_with('\n');
             print(&piece)?;
@@ -72,9 +77,7 @@ impl<'a> TurnView<'a> {
             self.streamed.clear();
         }
         // Progress is drawn from the start of a line.
-        if std::mem::take(&mut self.in_line) {
-            print("\n")?;
-        }
+        self.end_line()?;
         self.progress.update(event);
         Ok(())
     }
@@ -93,9 +96,7 @@ async fn tick(interval: Option<Duration>) {
     }
 }
 
-/// Prints part of an answer to standard output.
+/// Prints part of an answer, or a page, to standard output.
 pub(crate) fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
+    Stream::Out.text(text)
 }

@@ -1,0 +1,93 @@
+//! Text with the colours and cursor movements of goondan. Content gets into it cleaned, and in no other way.
+
+use super::clean::clean;
+
+/// A text style; the value is the parameter of the SGR escape sequence.
+#[derive(Clone, Copy)]
+pub(crate) enum Style {
+    Dim = 2,
+    Red = 31,
+    Green = 32,
+    Yellow = 33,
+    Blue = 34,
+    Magenta = 35,
+    Cyan = 36,
+}
+
+/// A text under construction: pieces of content, which are cleaned, and escape sequences of goondan's own.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Styled {
+    text: String,
+    colors: bool,
+}
+
+impl Styled {
+    /// Starts an empty text. Without `colors`, styles are ignored.
+    pub(crate) fn new(colors: bool) -> Self {
+        Self { text: String::new(), colors }
+    }
+
+    /// Takes a page that the renderer of diagnostics has coloured. The caller gave it cleaned content.
+    pub(super) fn rendered(page: String) -> Self {
+        Self { text: page, colors: false }
+    }
+
+    /// Appends content.
+    pub(crate) fn text(mut self, content: &str) -> Self {
+        self.text.push_str(&clean(content));
+        self
+    }
+
+    /// Appends content in a style.
+    pub(crate) fn paint(self, style: Style, content: &str) -> Self {
+        self.sgr(style as u8).text(content).sgr(0)
+    }
+
+    /// Appends another text with its styles.
+    pub(crate) fn append(mut self, other: &Self) -> Self {
+        self.text.push_str(&other.text);
+        self
+    }
+
+    /// Moves the cursor to the start of the line.
+    pub(crate) fn line_start(mut self) -> Self {
+        self.text.push('\r');
+        self
+    }
+
+    /// Moves the cursor to the start of the line, and clears the line.
+    pub(crate) fn clear_line(mut self) -> Self {
+        self.text.push_str("\r\x1b[K");
+        self
+    }
+
+    /// Turns off bracketed paste.
+    pub(crate) fn end_bracketed_paste(mut self) -> Self {
+        self.text.push_str("\x1b[?2004l");
+        self
+    }
+
+    fn sgr(mut self, parameter: u8) -> Self {
+        if self.colors {
+            self.text.push_str(&format!("\x1b[{parameter}m"));
+        }
+        self
+    }
+
+    /// Returns the text with its escape sequences.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_brings_no_escape_sequence() {
+        let styled = Styled::new(true).clear_line().paint(Style::Red, "\x1b[0mx").text("\x1b[2J").line_start();
+        assert_eq!(styled.as_str(), "\r\x1b[K\x1b[31m␛[0mx\x1b[0m␛[2J\r");
+        assert_eq!(Styled::new(false).paint(Style::Dim, "\x1b").as_str(), "␛");
+    }
+}
