@@ -118,7 +118,7 @@ impl Progress {
         let (what, since) = match (started.as_slice(), self.calls.first(), self.waiting) {
             ([call], _, _) => (call.name.clone(), call.since),
             ([call, others @ ..], _, _) => (format!("{} and {} more", call.name, others.len()), call.since),
-            ([], Some(call), _) => (format!("waiting for extensions before {}", call.name), call.since),
+            ([], Some(call), _) => (format!("calling {}", call.name), call.since),
             ([], None, Some(since)) => ("waiting for the model".to_owned(), since),
             ([], None, None) => return,
         };

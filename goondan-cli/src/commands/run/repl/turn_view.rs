@@ -35,7 +35,7 @@ impl<'a> TurnView<'a> {
             match race(turn.next(), tick(interval)).await {
                 Either::Left(Some(TurnUpdate::Text { text, .. })) => self.text(&text)?,
                 Either::Left(Some(TurnUpdate::Event(event))) => self.event(&event)?,
-                Either::Left(Some(TurnUpdate::ToolCall { id, name })) => self.progress.called(&id, &name),
+                Either::Left(Some(TurnUpdate::ToolCall { id, name, .. })) => self.progress.called(&id, &name),
                 Either::Left(Some(_)) => {}
                 Either::Left(None) => break,
                 Either::Right(()) => self.progress.redraw(),
