@@ -279,7 +279,7 @@ fn a_call_that_an_extension_holds_back_does_not_wait_for_the_model() {
     screen.shows(">");
     screen.send("fail\r");
     let gate = fixture.reached();
-    screen.contains("waiting for extensions before gate__fail N s");
+    screen.contains("calling gate__fail N s");
     drop(gate);
     screen.shows("✗ gate__fail: no such gate\nfine\n>");
     screen.send("/quit\r");
