@@ -10,7 +10,7 @@ use std::time::Duration;
 use goondan::conversation::{Conversation, MessageEvent};
 use goondan::name::TurnId;
 use goondan::store::Store;
-use goondan::store::{Commit, Durability, FileStore, Fsync, Opened};
+use goondan::store::{Commit, Durability, FileStore, Fsync, Opened, TurnStart};
 use goondan_benches::agents::{self, Layers};
 use goondan_benches::{head, row, runtime, side_by_side, stored, time};
 
@@ -71,7 +71,7 @@ fn rewriting() {
         let gone = ids.drain(..2).map(MessageEvent::remove).collect::<Vec<_>>();
         ids.extend(new.iter().map(|message| message.id().clone()));
         time(|| {
-            journal.begin(&turn).expect("a turn");
+            journal.begin(TurnStart::new(&turn)).expect("a turn");
             for event in gone.into_iter().chain(new.into_iter().map(MessageEvent::append)) {
                 conversation.apply(event.clone()).expect("the event applies");
                 journal.record(&event).expect("a line");

@@ -40,8 +40,9 @@ fn conversations_are_listed_by_workspace_agent_and_key() {
     assert_eq!(done(empty.path(), &["instance", "list"]), "No conversation is stored here.\n");
     let state = two_conversations();
     let table = done(state.path(), &["instance", "list"]);
-    let rows: Vec<_> = table.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>()).collect();
-    assert_eq!(rows, [["WORKSPACE", "INSTANCE"], ["quickstart", "guide:user/2"], ["quickstart", "guide:user:1"]]);
+    let rows: Vec<_> = table.lines().map(|line| line.split_whitespace().take(3).collect::<Vec<_>>()).collect();
+    let [first, second] = ["guide:user/2", "guide:user:1"].map(|name| ["quickstart", name, "idle"]);
+    assert_eq!(rows, [["WORKSPACE", "INSTANCE", "STATUS"], first, second]);
     let json: Value = serde_json::from_str(&done(state.path(), &["instance", "list", "--json"])).unwrap();
     assert_eq!((&json[1]["agent"], &json[1]["key"]), (&Value::from("guide"), &Value::from("user:1")));
     assert_eq!(done(state.path(), &["instance", "list", "--workspace", "other", "--json"]), "[]\n");
@@ -103,6 +104,8 @@ fn the_cost_of_a_turn_is_shown_after_its_last_message() {
     let (_dir, state) = three_turns();
     let lines = done(&state, &["instance", "show", "main:default", "--json"]);
     let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (end, lines) = lines.split_last().unwrap();
+    assert_eq!((&end["instance"]["status"], &end["instance"]["outcome"]["type"]), (&"idle".into(), &"answered".into()));
     let shape: Vec<_> = lines.iter().map(|line| line["data"]["role"].as_str().unwrap_or("turn")).collect();
     assert_eq!(shape, ["user", "assistant", "tool", "assistant", "turn", "user", "turn", "user", "assistant", "turn"]);
     let [first, failed, last] = [4, 6, 9].map(|index| &lines[index]["turn"]);
@@ -116,7 +119,11 @@ fn the_cost_of_a_turn_is_shown_after_its_last_message() {
 
     let page = done(&state, &["instance", "show", "main:default"]);
     assert!(page.contains(" 2 steps, 1 tool call") && page.contains(" failed)"), "{page}");
-    assert!(page.ends_with(" 1 step, 0 tool calls)\n"), "{page}");
+    let end: Vec<_> = page.lines().rev().take(2).collect();
+    assert!(
+        end[0].starts_with("(the last turn answered event-") && end[1].ends_with(" 1 step, 0 tool calls)"),
+        "{page}"
+    );
 }
 
 #[test]

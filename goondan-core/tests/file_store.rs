@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use goondan_core::store::{Commit, Durability, FileStore, Interrupted, Journal, Opened, workspace_id};
+use goondan_core::store::{Commit, Durability, FileStore, Interrupted, Journal, Opened, TurnStart, workspace_id};
 use goondan_core::{
     AgentName, Conversation, Error, ErrorCode, ExtensionName, InstanceId, InstanceKey, Message, MessageEvent, Store,
     TurnId,
@@ -50,7 +50,7 @@ impl Live {
     }
 
     async fn turn(&mut self, turn: &str, events: impl IntoIterator<Item = MessageEvent>, state: &State) {
-        self.journal.begin(&turn.into()).unwrap();
+        self.journal.begin(TurnStart::new(&turn.into())).unwrap();
         events.into_iter().for_each(|event| self.emit(event));
         self.journal.flush(Durability::Flushed).await.unwrap();
         self.commit(turn, state).await.unwrap();
@@ -87,6 +87,18 @@ async fn workspace(files: &[(&str, &str)]) -> (TempDir, PathBuf) {
         fs::write(dir.join(name), content).unwrap();
     }
     (workspace, dir)
+}
+
+/// Returns a record with the checksum that ends its line.
+fn with_sum(record: &str) -> String {
+    let text = record.strip_suffix('}').unwrap();
+    format!("{text},\"sum\":{}}}\n", crc32fast::hash(text.as_bytes()))
+}
+
+/// Returns the record that a commit leaves.
+fn committed(turn: &str, base: &str, state: &Value) -> String {
+    let (bytes, crc) = (base.len(), crc32fast::hash(base.as_bytes()));
+    with_sum(&format!("{{\"committed\":\"{turn}\",\"baseBytes\":{bytes},\"crc\":{crc},\"state\":{state}}}"))
 }
 
 fn line(message: &str) -> String {
@@ -135,7 +147,7 @@ async fn an_interrupted_turn_is_recovered_and_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let mut live = Live::open(dir.path(), "k").await.unwrap();
     live.turn("t1", [append("a")], &State::new()).await;
-    live.journal.begin(&"t2".into()).unwrap();
+    live.journal.begin(TurnStart::new(&"t2".into())).unwrap();
     live.emit(append("b"));
     live.journal.start_call(&"c1".into()).unwrap();
     live.journal.flush(Durability::Synced).await.unwrap();
@@ -150,7 +162,10 @@ async fn an_interrupted_turn_is_recovered_and_goes_on() {
         assert_eq!(live.texts(), ["text of b"]);
     }
     let mut live = Live::open(dir.path(), "k").await.unwrap();
-    assert!(live.journal.begin(&"t3".into()).is_err(), "another turn cannot begin before this one is closed");
+    assert!(
+        live.journal.begin(TurnStart::new(&"t3".into())).is_err(),
+        "another turn cannot begin before this one is closed"
+    );
     live.emit(append("c"));
     live.commit("t2", &state(&[("notes", json!(1))])).await.unwrap();
     live.turn("t3", [append("d")], &State::new()).await;
@@ -170,17 +185,18 @@ async fn files_have_the_documented_form() {
     let read = |file: &str| fs::read_to_string(instance.join(file)).unwrap();
     let message: Message = serde_json::from_str(&line("a")).unwrap();
 
-    live.journal.begin(&"t1".into()).unwrap();
+    live.journal.begin(TurnStart::new(&"t1".into())).unwrap();
     live.emit(MessageEvent::append(message));
     live.emit(MessageEvent::remove("x"));
     live.emit(MessageEvent::truncate());
     live.journal.flush(Durability::Flushed).await.unwrap();
     let recorded = format!(
-        "{{\"turn\":\"t1\",\"baseBytes\":0}}\n{{\"type\":\"append\",\"message\":{}}}\n\
+        "{{\"type\":\"append\",\"message\":{}}}\n\
          {{\"type\":\"remove\",\"targetId\":\"x\"}}\n{{\"type\":\"truncate\"}}\n",
         line("a")
     );
-    assert_eq!(read("messages/events.jsonl"), recorded);
+    let begin = with_sum(r#"{"turn":"t1","baseBytes":0}"#);
+    assert_eq!(read("messages/events.jsonl"), begin + &recorded);
     let metadata: Value = serde_json::from_str(&read("metadata.json")).unwrap();
     assert_eq!((&metadata["status"], &metadata["agentName"]), (&json!("processing"), &json!("bot")));
     assert_eq!(metadata["instanceKey"], "user:1");
@@ -189,8 +205,10 @@ async fn files_have_the_documented_form() {
     live.emit(MessageEvent::append(serde_json::from_str(&line("b")).unwrap()));
     live.commit("t1", &state(&[("my-notes", json!({"n": [1, "zwei", null]}))])).await.unwrap();
     assert_eq!(read("messages/base.jsonl"), line("b") + "\n");
-    assert_eq!(read("messages/events.jsonl"), "");
-    assert_eq!(read("extensions/my-notes.json"), "{\"n\":[1,\"zwei\",null]}\n");
+    let state = "{\"n\":[1,\"zwei\",null]}\n";
+    assert_eq!(read("extensions/my-notes.json"), state);
+    let state = json!({ "my-notes": crc32fast::hash(state.as_bytes()) });
+    assert_eq!(read("messages/events.jsonl"), committed("t1", &read("messages/base.jsonl"), &state));
     let idle: Value = serde_json::from_str(&read("metadata.json")).unwrap();
     assert_eq!((&idle["status"], &idle["createdAt"]), (&json!("idle"), &metadata["createdAt"]));
     assert!(idle["updatedAt"].as_str().unwrap() >= metadata["updatedAt"].as_str().unwrap());
@@ -208,16 +226,19 @@ async fn the_record_of_a_commit_holds_what_folding_again_needs() {
     let message: Message = serde_json::from_str(&line("a")).unwrap();
     live.turn("t1", [MessageEvent::append(message)], &state(&[("notes", json!(1))])).await;
     let base = line("a") + "\n";
-    let record = format!(
-        "{{\"fold\":\"t1\",\"pure\":true,\"baseBytesAfter\":{},\"crc\":{},\"state\":{{\"notes\":1}}}}\n",
+    let begin = with_sum(r#"{"turn":"t1","baseBytes":0}"#);
+    let before = format!("{begin}{{\"type\":\"append\",\"message\":{}}}\n", line("a"));
+    let record = with_sum(&format!(
+        "{{\"fold\":\"t1\",\"pure\":true,\"baseBytesAfter\":{},\"crc\":{},\"eventsCrc\":{},\"state\":{{\"notes\":1}}}}",
         base.len(),
-        crc32fast::hash(base.as_bytes())
-    );
+        crc32fast::hash(base.as_bytes()),
+        crc32fast::hash(before.as_bytes())
+    ));
     let events = fs::read_to_string(dir.join("messages/events.jsonl")).unwrap();
     assert!(events.ends_with(&record), "{events}");
 
     // The turn is committed; the next one cannot begin until its files are written.
-    let error = live.journal.begin(&"t2".into()).unwrap_err();
+    let error = live.journal.begin(TurnStart::new(&"t2".into())).unwrap_err();
     assert_eq!(error.code(), &ErrorCode::STORE_IO);
     assert!(error.message().contains("base.jsonl"), "{error:?}");
     fs::remove_dir(dir.join("messages/base.jsonl")).unwrap();
@@ -503,8 +524,8 @@ async fn calls_out_of_order_are_refused_and_change_nothing() {
     let mut live = Live::open(dir.path(), "k").await.unwrap();
     assert!(live.journal.record(&append("a")).is_err());
     assert!(live.commit("t1", &State::new()).await.is_err());
-    live.journal.begin(&"t1".into()).unwrap();
-    assert!(live.journal.begin(&"t2".into()).is_err());
+    live.journal.begin(TurnStart::new(&"t1".into())).unwrap();
+    assert!(live.journal.begin(TurnStart::new(&"t2".into())).is_err());
     assert!(live.commit("t2", &State::new()).await.is_err());
     live.conversation.apply(append("a")).unwrap();
     assert!(live.commit("t1", &State::new()).await.is_err(), "`a` is not recorded");

@@ -11,7 +11,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use goondan_core::store::{Commit, Durability, Opened};
+use goondan_core::store::{Commit, Durability, Opened, TurnStart};
 use goondan_core::{
     Agent, AgentName, Conversation, Error, ErrorCode, FileStore, InstanceId, InstanceKey, Message, MessageEvent,
     ScriptItem, ScriptedModel, Store, TurnId,
@@ -52,7 +52,7 @@ async fn instance() -> (TempDir, PathBuf) {
 async fn turn(opened: &mut Opened, turn: &str, text: String) -> Result<(), Error> {
     let (mut conversation, _) = Conversation::from_base(opened.base.iter().cloned());
     let turn = TurnId::from(turn);
-    opened.journal.begin(&turn)?;
+    opened.journal.begin(TurnStart::new(&turn))?;
     let event = MessageEvent::append(Message::user(text));
     conversation.apply(event.clone())?;
     opened.journal.record(&event)?;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use goondan_core::store::{Commit, Disk, DiskFile, Durability, OpenMode, Opened, RealDisk, StorePath};
+use goondan_core::store::{Commit, Disk, DiskFile, Durability, OpenMode, Opened, RealDisk, StorePath, TurnStart};
 use goondan_core::{
     AgentName, Conversation, Error, ErrorCode, FileStore, InstanceId, InstanceKey, Message, MessageEvent, Store, TurnId,
 };
@@ -36,7 +36,7 @@ impl Live {
 
     fn begin(&mut self, text: &str) -> Result<TurnId, Error> {
         let turn = TurnId::from(text);
-        self.opened.journal.begin(&turn)?;
+        self.opened.journal.begin(TurnStart::new(&turn))?;
         let event = MessageEvent::append(Message::user(text));
         self.conversation.apply(event.clone())?;
         self.opened.journal.record(&event)?;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use goondan_core::store::{Commit, Durability, Interrupted, Opened};
+use goondan_core::store::{Commit, Durability, Interrupted, Opened, TurnStart};
 use goondan_core::{
     AgentName, Conversation, Error, ErrorCode, ExtensionName, FileStore, InstanceId, InstanceKey, Message,
     MessageEvent, Store, TurnId,
@@ -29,14 +29,14 @@ async fn instance() -> (TempDir, FileStore, PathBuf) {
     let store = FileStore::open(workspace.path()).unwrap();
     let Opened { mut journal, .. } = store.open(&id("k")).await.unwrap();
     let (turn, mut conversation) = (TurnId::from("t1"), Conversation::default());
-    journal.begin(&turn).unwrap();
+    journal.begin(TurnStart::new(&turn)).unwrap();
     for event in [append("a"), append("b")] {
         conversation.apply(event.clone()).unwrap();
         journal.record(&event).unwrap();
     }
     let state = BTreeMap::from([(ExtensionName::new("notes").unwrap(), json!({ "n": 0.1 }))]);
     journal.commit(Commit::new(&turn, &conversation, &state)).await.unwrap();
-    journal.begin(&"t2".into()).unwrap();
+    journal.begin(TurnStart::new(&"t2".into())).unwrap();
     [append("c"), MessageEvent::remove("a")].iter().for_each(|event| journal.record(event).unwrap());
     journal.flush(Durability::Flushed).await.unwrap();
     drop(journal);
@@ -96,7 +96,9 @@ async fn rubbish_between_events_and_in_a_state_is_moved_aside() {
     assert_eq!(plan.iter().map(|fault| fault.line).collect::<Vec<_>>(), [Some(2), None]);
     let (messages, interrupted, state) = content(&store, "k").await.unwrap();
     assert_eq!((messages.len(), interrupted.unwrap().events.len(), state.as_str()), (2, 2, "{}"));
-    assert_eq!(fs::read_to_string(dir.join("messages/events.jsonl.corrupt-1")).unwrap(), "rubbish\n");
+    // The checksums of the last commit, which no longer fit, are kept aside too.
+    let aside = fs::read_to_string(dir.join("messages/events.jsonl.corrupt-1")).unwrap();
+    assert!(aside.starts_with("{\"committed\"") && aside.ends_with("}\nrubbish\n"), "{aside}");
     assert_eq!(fs::read_to_string(dir.join("extensions/notes.json.corrupt-1")).unwrap(), "{\"n\":");
 }
 
@@ -110,7 +112,9 @@ async fn events_of_a_base_that_lost_bytes_are_applied_to_what_is_left() {
     store.repair(&id("k")).unwrap();
     let (messages, interrupted, _) = content(&store, "k").await.unwrap();
     assert_eq!((messages.len(), interrupted.unwrap().events.len()), (1, 2));
-    assert!(fs::read_to_string(dir.join("messages/events.jsonl.corrupt-1")).unwrap().starts_with("{\"turn\":\"t2\""));
+    let aside = fs::read_to_string(dir.join("messages/events.jsonl.corrupt-1")).unwrap();
+    let kinds: Vec<_> = aside.lines().map(|line| line.split(':').next().unwrap()).collect();
+    assert_eq!(kinds, ["{\"committed\"", "{\"turn\""]);
 }
 
 #[tokio::test]
@@ -162,11 +166,188 @@ async fn an_export_that_is_not_whole_makes_no_instance() {
     // Without the last byte, the end of the last line, an export is whole.
     let mut wrong: Vec<Vec<u8>> = (0..export.len() - 1).step_by(7).map(|cut| export[..cut].to_vec()).collect();
     wrong.push(text.replacen("text of b", "text of B", 1).into());
-    wrong.push(text.replacen("\"version\":1", "\"version\":2", 1).into());
+    assert!(text.contains("\"version\":2"));
+    wrong.push(text.replacen("\"version\":2", "\"version\":3", 1).into());
     for bytes in wrong {
         let error = other.import(&*bytes, None).unwrap_err();
         assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED, "{error:?}");
         assert_eq!(other.instances().unwrap(), []);
         assert_eq!(files(elsewhere.path()), BTreeSet::new(), "nothing is left");
     }
+}
+
+/// Creates an instance with three committed messages and a state, and no open turn.
+async fn closed_instance() -> (TempDir, FileStore, PathBuf) {
+    let (workspace, store, dir) = instance().await;
+    let Opened { base, interrupted, mut journal, .. } = store.open(&id("k")).await.unwrap();
+    let (mut conversation, _) = Conversation::from_base(base);
+    let turn = interrupted.unwrap();
+    turn.events.into_iter().for_each(|event| _ = conversation.apply(event).unwrap());
+    let more = append("d");
+    conversation.apply(more.clone()).unwrap();
+    journal.record(&more).unwrap();
+    journal.commit(Commit::new(&turn.turn, &conversation, &BTreeMap::new())).await.unwrap();
+    (workspace, store, dir)
+}
+
+#[tokio::test]
+async fn a_base_that_was_edited_by_hand_is_refused_until_it_is_accepted() {
+    type Edit = fn(&str) -> String;
+    let edits: [(Edit, &str, usize); 4] = [
+        (|text| text.replace("text of c", "TEXT of c"), "its checksum is", 3),
+        (|text| text.replacen("text of", "a text of", 1), "it cannot be told which", 3),
+        (|text| text.lines().take(2).map(|line| line.to_owned() + "\n").collect(), "bytes, and had", 2),
+        (
+            |text| text.to_owned() + text.lines().next().unwrap() + "\n",
+            "what follows the first 3 messages was added",
+            4,
+        ),
+    ];
+    for (edit, what, kept) in edits {
+        let (_workspace, store, dir) = closed_instance().await;
+        let base = dir.join("messages/base.jsonl");
+        let text = fs::read_to_string(&base).unwrap();
+        let edited = edit(&text);
+        fs::write(&base, &edited).unwrap();
+        let error = content(&store, "k").await.unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED);
+        assert!(error.message().contains("base.jsonl was changed after the last commit"), "{error:?}");
+        assert!(error.suggestion().unwrap().contains("goondan instance repair --yes"), "{error:?}");
+        assert_eq!(store.read(&id("k")).unwrap_err().code(), &ErrorCode::STORE_DAMAGED);
+        assert_eq!(store.export(&id("k"), Vec::new()).unwrap_err().code(), &ErrorCode::STORE_DAMAGED);
+        let plan = store.inspect(&id("k")).unwrap();
+        assert!(plan.len() == 1 && plan[0].what.contains(what), "{plan:?}");
+        assert!(plan[0].remedy.contains(&format!("with its {kept} messages")), "{plan:?}");
+        assert_eq!(store.repair(&id("k")).unwrap(), plan);
+        assert_eq!(fs::read_to_string(&base).unwrap(), edited, "it is kept as it is");
+        assert_eq!(content(&store, "k").await.unwrap().0.len(), kept);
+        fs::write(&base, &text).unwrap();
+        assert!(content(&store, "k").await.is_err(), "it has a new checksum");
+    }
+}
+
+#[tokio::test]
+async fn a_state_that_was_changed_or_is_gone_is_refused_until_it_is_accepted() {
+    for (state, what) in [(Some("{\"n\":2}\n"), "was changed after the last commit"), (None, "is missing")] {
+        let (_workspace, store, dir) = closed_instance().await;
+        let file = dir.join("extensions/notes.json");
+        state.map_or_else(|| fs::remove_file(&file), |state| fs::write(&file, state)).unwrap();
+        let error = content(&store, "k").await.unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::EXT_STATE);
+        assert!(error.message().contains("notes.json") && error.message().contains(what), "{error:?}");
+        let plan = store.repair(&id("k")).unwrap();
+        assert!(plan.len() == 1 && plan[0].file == file && plan[0].what.contains(what), "{plan:?}");
+        let expected = if state.is_some() { "{\"notes\":{\"n\":2}}" } else { "{}" };
+        assert_eq!(content(&store, "k").await.unwrap().2, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_base_that_is_gone_is_not_a_fresh_instance() {
+    let (_workspace, store, dir) = closed_instance().await;
+    let base = dir.join("messages/base.jsonl");
+    fs::remove_file(&base).unwrap();
+    assert_eq!(content(&store, "k").await.unwrap_err().code(), &ErrorCode::STORE_DAMAGED);
+    assert!(!base.exists(), "refusing creates nothing");
+    assert!(store.repair(&id("k")).unwrap()[0].remedy.contains("0 messages"));
+    assert_eq!(content(&store, "k").await.unwrap().0.len(), 0);
+}
+
+/// The files of an older version, or of another implementation, have no checksum.
+#[tokio::test]
+async fn files_without_a_checksum_are_accepted_and_get_one_with_the_next_commit() {
+    let (_workspace, store, dir) = closed_instance().await;
+    let (base, events) = (dir.join("messages/base.jsonl"), dir.join("messages/events.jsonl"));
+    let edited = fs::read_to_string(&base).unwrap().replace("text of c", "TEXT of c");
+    fs::write(&base, &edited).unwrap();
+    fs::write(&events, "").unwrap();
+    let Opened { base: messages, mut journal, .. } = store.open(&id("k")).await.unwrap();
+    let (turn, (conversation, _)) = ("t4".into(), Conversation::from_base(messages));
+    journal.begin(TurnStart::new(&turn)).unwrap();
+    journal.commit(Commit::new(&turn, &conversation, &BTreeMap::new())).await.unwrap();
+    drop(journal);
+    assert!(fs::read_to_string(&events).unwrap().starts_with("{\"committed\":\"t4\""));
+    fs::write(&base, edited.replace("TEXT of c", "text of c")).unwrap();
+    assert!(content(&store, "k").await.is_err());
+}
+
+/// The last turn of an older version was committed, but is not folded, and its checksum is wrong.
+#[tokio::test]
+async fn a_commit_whose_checksum_is_wrong_is_refused() {
+    let (_workspace, store, dir) = closed_instance().await;
+    let (base, events) = (dir.join("messages/base.jsonl"), dir.join("messages/events.jsonl"));
+    let bytes = fs::metadata(&base).unwrap().len();
+    let event = serde_json::to_string(&append("e")).unwrap();
+    let fold = format!(r#"{{"fold":"t9","pure":true,"baseBytesAfter":{},"crc":7,"state":{{"notes":3}}}}"#, bytes + 1);
+    let unfinished = format!("{{\"turn\":\"t9\",\"baseBytes\":{bytes}}}\n{event}\n{fold}\n");
+    fs::write(&events, &unfinished).unwrap();
+    let error = content(&store, "k").await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED);
+    assert!(error.message().contains("is not the base that was committed"), "{error:?}");
+    let plan = store.inspect(&id("k")).unwrap();
+    assert!(plan[0].remedy.contains("apply its 1 events to the base"), "{plan:?}");
+    assert_eq!(fs::read_to_string(&events).unwrap(), unfinished, "only inspected");
+    store.repair(&id("k")).unwrap();
+    let (messages, interrupted, state) = content(&store, "k").await.unwrap();
+    assert_eq!((messages.len(), interrupted.unwrap().events.len(), state.as_str()), (3, 1, r#"{"notes":3}"#));
+}
+
+/// Returns an export with another body, whose checksum is right.
+fn export_of(header: &str, body: &[String]) -> Vec<u8> {
+    let lines: String = [&[header.to_owned()], body].concat().iter().map(|line| line.clone() + "\n").collect();
+    let end = json!({ "end": { "lines": body.len() + 1, "crc": crc32fast::hash(lines.as_bytes()) } });
+    format!("{lines}{end}\n").into_bytes()
+}
+
+#[tokio::test]
+async fn an_export_that_would_not_open_with_all_it_contains_makes_no_instance() {
+    let (workspace, store, _) = instance().await;
+    let mut export = Vec::new();
+    store.export(&id("k"), &mut export).unwrap();
+    let lines: Vec<_> = String::from_utf8(export).unwrap().lines().map(str::to_owned).collect();
+    let (header, body) = (&lines[0], &lines[1..lines.len() - 1]);
+    let at = |start: &str| body.iter().position(|line| line.starts_with(start)).unwrap();
+    let (state, message, turn) = (at("{\"state\""), at("{\"message\""), at("{\"turn\""));
+    let other = FileStore::open(workspace.path().join("other")).unwrap();
+    other.import(&*export_of(header, body), Some(id("whole"))).unwrap();
+
+    let inserted = |at: usize, line: &str| {
+        let mut body = body.to_vec();
+        body.insert(at, line.to_owned());
+        body
+    };
+    let end = body.len();
+    for (what, line, body) in [
+        ("a message behind the turn", end + 2, inserted(end, &body[message])),
+        ("a state behind the turn", end + 2, inserted(end, &body[state])),
+        ("a state twice", state + 3, inserted(state + 1, &body[state])),
+        ("a turn twice", turn + 3, inserted(turn + 1, &body[turn])),
+        ("a record without a turn", turn + 2, inserted(turn, body.last().unwrap())),
+        ("a record that is none", end + 2, inserted(end, "{\"record\":{\"note\":1}}")),
+        ("an event that is none", end + 2, inserted(end, "{\"record\":{\"type\":\"append\"}}")),
+        ("a commit", end + 2, inserted(end, "{\"record\":{\"fold\":\"t2\",\"pure\":true}}")),
+    ] {
+        let error = other.import(&*export_of(header, &body), None).unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::STORE_DAMAGED, "{what}: {error:?}");
+        assert!(error.message().contains(&format!("the export, line {line}:")), "{what}: {error:?}");
+        assert!(other.instances().unwrap().len() == 1, "{what}");
+        assert_eq!(files(&workspace.path().join("other")), BTreeSet::from(["instances".to_owned()]), "{what}");
+    }
+    // Exports of the version before are read.
+    let first = header.replace("\"version\":2", "\"version\":1");
+    other.import(&*export_of(&first, body), Some(id("first"))).unwrap();
+    assert_eq!(content(&other, "first").await.unwrap().0.len(), 2);
+}
+
+/// An imported instance has a checksum from the start.
+#[tokio::test]
+async fn damage_to_an_imported_instance_is_found() {
+    let (_workspace, store, _) = instance().await;
+    let mut export = Vec::new();
+    store.export(&id("k"), &mut export).unwrap();
+    store.import(&*export, Some(id("copy"))).unwrap();
+    let base = store.instance_dir(&id("copy")).join("messages/base.jsonl");
+    let text = fs::read_to_string(&base).unwrap();
+    fs::write(&base, text.replace("text of b", "text of B")).unwrap();
+    assert_eq!(content(&store, "copy").await.unwrap_err().code(), &ErrorCode::STORE_DAMAGED);
 }

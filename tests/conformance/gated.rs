@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use goondan::conversation::MessageEvent;
-use goondan::name::{ToolCallId, TurnId};
-use goondan::store::{Commit, Durability, Journal, Opened};
+use goondan::name::ToolCallId;
+use goondan::store::{Commit, Durability, Journal, Opened, TurnStart};
 use goondan::store::{InstanceId, MemoryStore, Store};
 use goondan::{BoxFuture, Error, ErrorCode, Result};
 use tokio::sync::Semaphore;
@@ -87,7 +87,7 @@ struct GatedJournal {
 }
 
 impl Journal for GatedJournal {
-    fn begin(&mut self, turn: &TurnId) -> Result<()> {
+    fn begin(&mut self, turn: TurnStart<'_>) -> Result<()> {
         self.journal.begin(turn)
     }
 

@@ -34,7 +34,8 @@ async fn state_that_changes_after_a_cancelled_turn_is_stored_at_once() {
     assert_eq!(messages.iter().map(|message| message.text()).collect::<Vec<_>>(), ["one"]);
     let stored = dir.path().join("instances/assistant:test");
     assert_eq!(fs::read_to_string(stored.join("extensions/open.json")).unwrap().trim(), "1");
-    assert_eq!(fs::read(stored.join("messages/events.jsonl")).unwrap(), b"", "the turn is closed");
+    let events = fs::read_to_string(stored.join("messages/events.jsonl")).unwrap();
+    assert!(events.lines().all(|line| line.starts_with("{\"committed\"")), "the turn is closed: {events}");
     let states: Vec<_> =
         instance.states().await.unwrap().into_iter().map(|(name, state)| (name.to_string(), state)).collect();
     assert_eq!(states, [("open".to_owned(), json!(1))]);

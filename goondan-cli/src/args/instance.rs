@@ -43,6 +43,9 @@ pub(crate) struct InstanceSelector {
 }
 
 /// List the stored conversations.
+///
+/// The status of a conversation is `open` if a process has it open (on Linux), `interrupted` if a
+/// turn was interrupted, which the next run closes, and else `idle`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct InstanceListArgs {
@@ -54,7 +57,7 @@ pub(crate) struct InstanceListArgs {
     pub(crate) json: bool,
 }
 
-/// Show the messages of a conversation, and what each turn cost.
+/// Show the messages of a conversation, what each turn cost, and how the last one ended.
 ///
 /// The cost of a turn is its duration, its steps, its tool calls, and its tokens, if the model
 /// reports them. It is printed after the last message of the turn if the runtime events of the
@@ -71,7 +74,8 @@ pub(crate) struct InstanceShowArgs {
     #[arg(long)]
     pub(crate) full: bool,
 
-    /// Print one JSON object per message, and one with the member `turn` for the cost of each turn.
+    /// Print one JSON object per message, one with the member `turn` for the cost of each turn, and at the end one with
+    /// the member `instance`: the status, an open turn, and the outcome of the last one.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -90,8 +94,10 @@ pub(crate) struct InstanceDeleteArgs {
 
 /// Find damage in the files of a conversation that cannot be opened, and repair it.
 ///
-/// Without --yes, the damage and the planned repairs are printed, and nothing is changed. Nothing
-/// is deleted: damaged lines and files are moved to `<file>.corrupt-<n>` beside the original.
+/// Without --yes, the damage, the planned repairs and what they keep are printed, and nothing is
+/// changed. Nothing is deleted: damaged lines and files are moved to `<file>.corrupt-<n>` beside
+/// the original. A file that was changed after the last commit, by a disk or by hand, is accepted
+/// as it is.
 ///
 /// Exit status: 0 nothing is damaged, or everything is repaired; 1 something is damaged.
 #[derive(Debug, clap::Args)]

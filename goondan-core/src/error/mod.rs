@@ -7,6 +7,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 pub use wire::WireError;
 
 use crate::name::ExtensionName;
@@ -333,7 +334,7 @@ impl From<Error> for Box<dyn StdError> {
 
 /// The stable name of a kind of failure. The codes of goondan are constants of this type; extensions may define their
 /// own. A [`Secret`](crate::Secret) in a code is masked.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ErrorCode(Cow<'static, str>);
 
 /// Declares each code once: the constant, its text, and its entry in the list that documentation and tests iterate.

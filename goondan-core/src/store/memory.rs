@@ -8,11 +8,11 @@ use std::task::{Context, Poll};
 
 use serde_json::Value;
 
-use super::{Commit, Durability, InstanceId, Journal, Opened, Store};
+use super::{Commit, Durability, InstanceId, Journal, Opened, Store, TurnStart};
 use crate::BoxFuture;
 use crate::conversation::{Conversation, Message, MessageEvent};
 use crate::error::{Error, ErrorCode, Result};
-use crate::name::{ExtensionName, ToolCallId, TurnId};
+use crate::name::{ExtensionName, ToolCallId};
 
 /// Keeps instances in memory, for tests and for programs that need no history. The default store of an agent.
 #[derive(Clone, Debug, Default)]
@@ -125,7 +125,7 @@ struct MemoryJournal {
 }
 
 impl Journal for MemoryJournal {
-    fn begin(&mut self, _: &TurnId) -> Result<()> {
+    fn begin(&mut self, _: TurnStart<'_>) -> Result<()> {
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 mod file;
 mod memory;
+mod outcome;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,13 +15,16 @@ use serde_json::Value;
 use crate::BoxFuture;
 use crate::conversation::{Conversation, Message, MessageEvent};
 use crate::error::Result;
-use crate::event::RuntimeEvent;
+use crate::event::{AgentEvent, RuntimeEvent};
 use crate::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, TurnId};
 
 #[doc(hidden)]
 pub use file::{Disk, DiskFile, OpenMode, RealDisk, StorePath};
-pub use file::{FileStore, Fsync, StoredConversation, StoredFault, StoredInstance, state_root, workspace_id};
+pub use file::{
+    FileStore, Fsync, InstanceStatus, StoredConversation, StoredFault, StoredInstance, state_root, workspace_id,
+};
 pub use memory::MemoryStore;
+pub use outcome::TurnOutcome;
 
 /// Identifies one conversation of one agent.
 // D-05
@@ -75,7 +79,10 @@ impl Opened {
 pub struct Interrupted {
     /// The turn.
     pub turn: TurnId,
-    /// Its recorded events.
+    /// The event that started it, if the store knows it. Secrets are masked in it, as far as they were known when it
+    /// was recorded, and of its authentication only the principal is kept.
+    pub event: Option<AgentEvent>,
+    /// Its recorded message events.
     pub events: Vec<MessageEvent>,
     /// The calls that were recorded with [`Journal::start_call`].
     pub started: Vec<ToolCallId>,
@@ -84,7 +91,38 @@ pub struct Interrupted {
 impl Interrupted {
     /// The turn `turn` with the events that it recorded and the calls whose start it recorded.
     pub fn new(turn: TurnId, events: Vec<MessageEvent>, started: Vec<ToolCallId>) -> Self {
-        Self { turn, events, started }
+        Self { turn, event: None, events, started }
+    }
+
+    /// Sets the event that started the turn.
+    #[must_use]
+    pub fn event(mut self, event: AgentEvent) -> Self {
+        self.event = Some(event);
+        self
+    }
+}
+
+/// A turn that begins.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct TurnStart<'a> {
+    /// The turn.
+    pub turn: &'a TurnId,
+    /// The event that it answers. `None` for a turn that only stores state.
+    pub event: Option<&'a AgentEvent>,
+}
+
+impl<'a> TurnStart<'a> {
+    /// The start of `turn`.
+    pub fn new(turn: &'a TurnId) -> Self {
+        Self { turn, event: None }
+    }
+
+    /// Sets the event that the turn answers.
+    #[must_use]
+    pub fn event(mut self, event: &'a AgentEvent) -> Self {
+        self.event = Some(event);
+        self
     }
 }
 
@@ -94,7 +132,7 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot record it.
-    fn begin(&mut self, turn: &TurnId) -> Result<()>;
+    fn begin(&mut self, turn: TurnStart<'_>) -> Result<()>;
 
     /// Records an event of the running turn. It may stay in memory until the next [`Journal::flush`].
     ///
@@ -159,12 +197,21 @@ pub struct Commit<'a> {
     pub conversation: &'a Conversation,
     /// The new state of the extensions that changed theirs.
     pub state: &'a BTreeMap<ExtensionName, Value>,
+    /// How the turn ended. `None` for a turn that only stores state: the outcome of the turn before it stays.
+    pub outcome: Option<&'a TurnOutcome>,
 }
 
 impl<'a> Commit<'a> {
     /// The commit of `turn`, with the state that changed.
     pub fn new(turn: &'a TurnId, conversation: &'a Conversation, state: &'a BTreeMap<ExtensionName, Value>) -> Self {
-        Self { turn, conversation, state }
+        Self { turn, conversation, state, outcome: None }
+    }
+
+    /// Sets how the turn ended.
+    #[must_use]
+    pub fn outcome(mut self, outcome: &'a TurnOutcome) -> Self {
+        self.outcome = Some(outcome);
+        self
     }
 }
 

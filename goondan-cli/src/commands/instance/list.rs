@@ -35,11 +35,14 @@ fn table(all: &[ListedInstance]) -> String {
         |text: fn(&ListedInstance) -> usize, title: &str| all.iter().map(text).max().unwrap_or(0).max(title.len());
     let workspace = width(|listed| listed.workspace.chars().count(), "WORKSPACE");
     let instance = width(|listed| listed.instance.id.to_string().chars().count(), "INSTANCE");
-    let mut table = format!("{:<workspace$}  {:<instance$}  LAST TURN\n", "WORKSPACE", "INSTANCE");
+    let status = width(|listed| listed.instance.status.as_str().len(), "STATUS");
+    let mut table =
+        format!("{:<workspace$}  {:<instance$}  {:<status$}  LAST TURN\n", "WORKSPACE", "INSTANCE", "STATUS");
     for listed in all {
-        let (id, updated) = (listed.instance.id.to_string(), listed.instance.updated_at);
+        let StoredInstance { id, status: doing, updated_at, .. } = &listed.instance;
+        let (id, doing) = (id.to_string(), doing.as_str());
         // Writing to a string does not fail.
-        _ = writeln!(table, "{:<workspace$}  {id:<instance$}  {updated}", listed.workspace);
+        _ = writeln!(table, "{:<workspace$}  {id:<instance$}  {doing:<status$}  {updated_at}", listed.workspace);
     }
     table
 }

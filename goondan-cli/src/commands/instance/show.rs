@@ -1,10 +1,12 @@
-//! `goondan instance show`: the messages of a conversation and the cost of each turn.
+//! `goondan instance show`: the messages of a conversation, the cost of each turn, its status, and how its last turn
+//! ended.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use goondan::Result;
 use goondan::conversation::{Message, Source};
+use goondan::store::{InstanceStatus, StoredConversation, TurnOutcome};
 
 use super::find::find;
 use crate::args::InstanceShowArgs;
@@ -23,10 +25,38 @@ pub(crate) fn show(args: &InstanceShowArgs) -> Result<()> {
     for item in in_order(&conversation.messages, &costs) {
         text.push_str(&if args.json { line(&item)? } else { paragraph(&item, limit) });
     }
-    if let (Some(turn), false) = (&conversation.open_turn, args.json) {
-        _ = writeln!(text, "(the turn {turn} is running, or was interrupted: the next run closes it)");
-    }
+    let status = store.status(&id)?;
+    text.push_str(&if args.json { end_line(&conversation, status)? } else { end_paragraph(&conversation, status) });
     if args.json { output::print_data(text) } else { output::print(&text) }
+}
+
+/// The last line of the JSON output.
+fn end_line(conversation: &StoredConversation, status: InstanceStatus) -> Result<String> {
+    let StoredConversation { open_turn, outcome, .. } = conversation;
+    let end = serde_json::json!({ "status": status, "openTurn": open_turn, "outcome": outcome });
+    Ok(serde_json::json!({ "instance": end }).to_string() + "\n")
+}
+
+fn end_paragraph(conversation: &StoredConversation, status: InstanceStatus) -> String {
+    let mut text = match &conversation.outcome {
+        Some(TurnOutcome::Answered { event, .. }) => format!("(the last turn answered {event})\n"),
+        Some(TurnOutcome::Failed { event, code, message, .. }) => {
+            format!("(the last turn, for {event}, failed: {code}: {message})\n")
+        }
+        Some(outcome) => match outcome.event() {
+            Some(event) => format!("(the last turn, for {event}, was interrupted)\n"),
+            None => "(the last turn was interrupted)\n".to_owned(),
+        },
+        None => String::new(),
+    };
+    // Writing to a string does not fail.
+    _ = match (&conversation.open_turn, status) {
+        (Some(turn), InstanceStatus::Open) => writeln!(text, "(the turn {turn} is running)"),
+        (Some(turn), _) => writeln!(text, "(the turn {turn} is running, or was interrupted: the next run closes it)"),
+        (None, InstanceStatus::Open) => writeln!(text, "(a process has the conversation open)"),
+        (None, _) => Ok(()),
+    };
+    text
 }
 
 /// One item of the printed conversation.

@@ -16,6 +16,7 @@ use crate::error::Result;
 use crate::event::{AgentEvent, Bus, TurnInfo};
 use crate::pipeline::TurnResult;
 use crate::state::States;
+use crate::store::{TurnOutcome, TurnStart};
 
 /// How long the end of a turn waits for event handlers (D-18).
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -77,7 +78,7 @@ impl OpenConversation {
         let Self { services, journaled, .. } = self;
         journaled.close_turn(&services.states).await?;
         let info = Arc::new(TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event));
-        journaled.begin(&info.turn)?;
+        journaled.begin(TurnStart::new(&info.turn).event(&info.input))?;
         let in_turn = slot.enter_turn();
         let reporter = Reporter::new(&services.bus, &info, updates, journaled.keeps_runtime_events());
         let mut turn = TurnRun::new(&self.generation, &services.inbox, &self.workdir, journaled, &info, reporter);
@@ -87,7 +88,11 @@ impl OpenConversation {
         // D-18: state that handlers set in response to this turn's events is committed with it.
         services.bus.drain(DRAIN_TIMEOUT).await;
         journaled.note(&runtime_events);
-        let mut stored = journaled.close_turn(&services.states).await;
+        let ended = match &outcome {
+            Ok(_) => TurnOutcome::answered(info.input.id.clone()),
+            Err(error) => TurnOutcome::failed(info.input.id.clone(), error),
+        };
+        let mut stored = journaled.end_turn(&ended, &services.states).await;
         drop(in_turn);
         if stored.is_ok() {
             // State that was set after the commit and before `in_turn` was dropped.

@@ -8,23 +8,30 @@ use crate::conversation::{
 };
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::RuntimeEvent;
-use crate::name::{ToolCallId, TurnId};
+use crate::name::{EventId, ToolCallId, TurnId};
 use crate::pipeline::{ToolCallResult, ToolError};
 use crate::state::States;
-use crate::store::{Commit, Durability, InstanceId, Interrupted, Journal};
+use crate::store::{Commit, Durability, InstanceId, Interrupted, Journal, TurnOutcome, TurnStart};
 
 /// A conversation whose changes are written to the journal of its store. It is made when the conversation is opened.
 pub(in crate::agent) struct JournaledConversation {
     pub(in crate::agent) conversation: Conversation,
     journal: Box<dyn Journal>,
     /// The turn that was begun and not committed: it is running, or a cancelled caller or a crash interrupted it.
-    open_turn: Option<TurnId>,
+    open_turn: Option<OpenTurn>,
     /// The calls of the open turn that have started and must not run twice (EFFECT-01).
     started: IdSet<ToolCallId>,
     /// The orphans that were logged.
     orphans: IdSet<ToolCallId>,
     /// The answer that the model is generating.
     pub(super) partial: PartialAnswer,
+}
+
+/// A turn that is not committed.
+struct OpenTurn {
+    id: TurnId,
+    /// The event that it answers, if that is known.
+    event: Option<EventId>,
 }
 
 impl JournaledConversation {
@@ -44,16 +51,16 @@ impl JournaledConversation {
             for event in interrupted.events {
                 conversation.apply(event)?;
             }
-            open_turn = Some(interrupted.turn);
+            open_turn = Some(OpenTurn { id: interrupted.turn, event: interrupted.event.map(|event| event.id) });
             started.extend(interrupted.started);
         }
         let partial = PartialAnswer::default();
         Ok(Self { conversation, journal, open_turn, started, orphans: IdSet::default(), partial })
     }
 
-    pub(in crate::agent) fn begin(&mut self, turn: &TurnId) -> Result<()> {
-        self.journal.begin(turn)?;
-        self.open_turn = Some(turn.clone());
+    pub(in crate::agent) fn begin(&mut self, start: TurnStart<'_>) -> Result<()> {
+        self.journal.begin(start)?;
+        self.open_turn = Some(OpenTurn { id: start.turn.clone(), event: start.event.map(|event| event.id.clone()) });
         Ok(())
     }
 
@@ -116,14 +123,19 @@ impl JournaledConversation {
         }
     }
 
-    /// Ends the open turn, if any: keeps what the model had said of an answer, answers the unanswered calls, commits
-    /// the turn with the changed state, and folds it.
-    ///
-    /// A turn that was interrupted by a crash or by a dropped caller is closed and not resumed: its caller no longer
-    /// exists, so the answer of further model calls would be lost. For each unanswered call, the model reads whether it
-    /// may be repeated.
+    /// Closes the turn that was interrupted by a crash or by a dropped caller, if any. It is not resumed: its caller no
+    /// longer exists, so the answer of further model calls would be lost.
     pub(in crate::agent) async fn close_turn(&mut self, states: &States) -> Result<()> {
-        let Some(turn) = self.open_turn.clone() else { return Ok(()) };
+        let Some(open) = &self.open_turn else { return Ok(()) };
+        let outcome = TurnOutcome::interrupted(open.event.clone());
+        self.end_turn(&outcome, states).await
+    }
+
+    /// Ends the open turn, if any: keeps what the model had said of an answer, answers the unanswered calls, commits
+    /// the turn with the changed state, and folds it. For each unanswered call, the model reads whether it may be
+    /// repeated.
+    pub(in crate::agent) async fn end_turn(&mut self, outcome: &TurnOutcome, states: &States) -> Result<()> {
+        let Some(turn) = self.open_turn.as_ref().map(|open| open.id.clone()) else { return Ok(()) };
         if let Some(message) = self.partial.take(&turn) {
             self.emit(MessageEvent::append(message))?;
         }
@@ -132,7 +144,7 @@ impl JournaledConversation {
             let result = ToolCallResult::from_parts(call.tool_call_id, call.tool_name, Err(ToolError::from(error)));
             self.emit(MessageEvent::append(tool_message(&result)))?;
         }
-        self.commit(&turn, states).await
+        self.commit(&turn, Some(outcome), states).await
     }
 
     /// Returns the error that the model reads as the result of an unanswered call.
@@ -157,13 +169,13 @@ impl JournaledConversation {
             return self.close_turn(states).await;
         }
         let turn = TurnId::random();
-        self.begin(&turn)?;
-        self.commit(&turn, states).await
+        self.begin(TurnStart::new(&turn))?;
+        self.commit(&turn, None, states).await
     }
 
-    async fn commit(&mut self, turn: &TurnId, states: &States) -> Result<()> {
+    async fn commit(&mut self, turn: &TurnId, outcome: Option<&TurnOutcome>, states: &States) -> Result<()> {
         let state = states.take_changed();
-        let commit = Commit { turn, conversation: &self.conversation, state: &state };
+        let commit = Commit { turn, conversation: &self.conversation, state: &state, outcome };
         if let Err(error) = self.journal.commit(commit).await {
             states.put_back(&state);
             return Err(error);

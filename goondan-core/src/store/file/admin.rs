@@ -5,24 +5,27 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::InstanceId;
+use super::super::{InstanceId, TurnOutcome};
 use super::FileStore;
 use super::atomic::{self, io_error};
-use super::base::Fingerprint;
+use super::base::{Fingerprint, LoadedBase};
 use super::layout::InstanceDir;
 use super::lock::Lock;
 use super::path::StorePath;
-use super::records::{FoldRecord, TurnRecords, torn_part};
-use super::recovery::replay;
+use super::records::{TurnRecords, torn_part};
+use super::recovery::{changed_events, old_base_len, replay};
+use super::status::{HeldLocks, InstanceStatus, status};
 use super::{base, events};
 use crate::conversation::{Message, Timestamp};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, InstanceKey, TurnId};
 
+/// How often [`FileStore::read`] reads files that a running turn changes between the reads.
+const READS: usize = 10;
 /// The name of a directory that is being deleted starts with it. A crash can leave one in the workspace.
 const DELETED: &str = "deleted-";
 
-/// An instance as described by its `metadata.json`.
+/// An instance as described by its `metadata.json`, and what it is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -34,6 +37,8 @@ pub struct StoredInstance {
     pub created_at: Timestamp,
     /// When one of its turns last began or ended.
     pub updated_at: Timestamp,
+    /// What it is doing.
+    pub status: InstanceStatus,
 }
 
 /// The stored messages of an instance.
@@ -44,6 +49,9 @@ pub struct StoredConversation {
     pub messages: Vec<Arc<Message>>,
     /// The turn that is running, or that an earlier process left uncommitted, if any.
     pub open_turn: Option<TurnId>,
+    /// How the last committed turn that answered an event ended. `None` if there is none, or if it is not known: an
+    /// older version did not store it, and a crash of the machine may lose it.
+    pub outcome: Option<TurnOutcome>,
 }
 
 /// The members of `metadata.json` that [`FileStore::instances`] returns.
@@ -70,14 +78,16 @@ impl FileStore {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(io_error("read", &folder, error)),
         };
-        let mut instances = Vec::new();
+        let (mut instances, locks) = (Vec::new(), HeldLocks::read());
         for entry in entries {
-            let bytes = atomic::read(&entry.join("metadata.json"));
+            let dir = InstanceDir::at(&entry);
+            let bytes = atomic::read(&dir.metadata());
             let Ok(Ok(metadata)) = bytes.map(|bytes| serde_json::from_slice::<ListedMetadata>(&bytes)) else {
                 continue;
             };
             let ListedMetadata { agent_name: agent, instance_key: key, created_at, updated_at } = metadata;
-            instances.push(StoredInstance { id: InstanceId { agent, key }, created_at, updated_at });
+            let (id, status) = (InstanceId { agent, key }, status(&dir, &locks)?);
+            instances.push(StoredInstance { id, created_at, updated_at, status });
         }
         instances.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(instances)
@@ -90,28 +100,24 @@ impl FileStore {
     /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_…` when its files cannot be read.
     pub fn read(&self, instance: &InstanceId) -> Result<StoredConversation> {
         let dir = self.existing(instance)?;
-        let (base_path, events_path) = (dir.base(), dir.events());
-        let mut events = events::read(&events_path)?;
-        events.truncate(torn_part(&events).unwrap_or(events.len()));
-        let records = TurnRecords::parse(&events, &events_path)?;
-        let length = atomic::len(&base_path)?;
-        let read = |end| base::load(&base_path, end).map(|loaded| loaded.messages);
-        // A base of the right length may be the old one, or pages that were not written: recovery compares the same.
-        let is_new = |fold: &FoldRecord| -> Result<bool> {
-            Ok(length == fold.base_bytes_after && Fingerprint::of(&base_path, length)?.crc() == fold.crc)
-        };
-        let is_folded = base_path.exists() && records.fold.as_ref().map_or(Ok(false), is_new)?;
-        let (messages, open_turn) = match (records.begin, records.fold) {
-            _ if !base_path.exists() => (Vec::new(), None),
-            // The turn is committed and already in the base.
-            _ if is_folded => {
-                return Ok(StoredConversation { messages: read(None)?, open_turn: None });
+        let mut reads = READS;
+        loop {
+            let events = events::read(&dir.events())?;
+            let read = read(&dir, &events);
+            reads -= 1;
+            // If the events have changed, a turn has been committed between the reads of the files.
+            if read.is_ok() || reads == 0 || events::read(&dir.events())? == events {
+                return read;
             }
-            (Some(begin), fold) => (read(Some(begin.base_bytes.min(length)))?, fold.is_none().then_some(begin.turn)),
-            (None, _) => (read(None)?, None),
-        };
-        let conversation = replay(messages, records.events);
-        Ok(StoredConversation { messages: conversation.messages().cloned().collect(), open_turn })
+        }
+    }
+
+    /// Returns what an instance is doing, without opening or locking it.
+    ///
+    /// # Errors
+    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_…` when its files cannot be read.
+    pub fn status(&self, instance: &InstanceId) -> Result<InstanceStatus> {
+        status(&self.existing(instance)?, &HeldLocks::read())
     }
 
     /// Deletes an instance for good: its messages, the state of its extensions, and its working directory.
@@ -150,4 +156,45 @@ impl FileStore {
         Err(Error::new(ErrorCode::STORE_NOT_FOUND, message)
             .suggest("`goondan instance list` shows those that there are"))
     }
+}
+
+/// Reads the messages of the instance in `dir`, whose events are `events`, as an opening would.
+fn read(dir: &InstanceDir, events: &[u8]) -> Result<StoredConversation> {
+    let events = &events[..torn_part(events).unwrap_or(events.len())];
+    let (path, records) = (dir.base(), TurnRecords::parse(events, &dir.events())?);
+    let crc = records.events_crc(events);
+    let check = |base: &Fingerprint| records.committed.as_ref().map_or(Ok(()), |last| last.check_base(dir, base));
+    let outcome = match &records.fold {
+        Some(fold) => fold.outcome.clone(),
+        None => records.committed.as_ref().and_then(|last| last.outcome.clone()),
+    };
+    let load = |end| -> Result<Vec<Arc<Message>>> {
+        if !path.exists() {
+            return check(&Fingerprint::new()).map(|()| Vec::new());
+        }
+        let LoadedBase { messages, index, .. } = base::load(&path, end)?;
+        check(&index.fingerprint).map(|()| messages)
+    };
+    let open_turn = match (&records.begin, &records.fold) {
+        (Some(begin), None) => Some(begin.turn.clone().into_owned()),
+        _ => None,
+    };
+    let messages = match (&records.begin, &records.fold) {
+        (Some(begin), Some(fold)) => {
+            let now = if path.exists() { Fingerprint::of(&path, u64::MAX)? } else { Fingerprint::new() };
+            // A base of the right length may be the old one, or pages that were not written.
+            if (now.bytes, now.crc()) == (fold.base_bytes_after, fold.crc) {
+                let messages = if path.exists() { base::load(&path, None)?.messages } else { Vec::new() };
+                return Ok(StoredConversation { messages, open_turn, outcome });
+            }
+            if fold.events_crc.is_some_and(|committed| committed != crc) {
+                return Err(changed_events(dir));
+            }
+            load(Some(old_base_len(dir, begin)?))?
+        }
+        (Some(begin), None) => load(Some(old_base_len(dir, begin)?))?,
+        (None, _) => load(None)?,
+    };
+    let conversation = replay(messages, records.events);
+    Ok(StoredConversation { messages: conversation.messages().cloned().collect(), open_turn, outcome })
 }

@@ -5,16 +5,14 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use crc32fast::Hasher;
-use serde::de::IgnoredAny;
-
 use super::atomic::{self, io_error};
 use super::disk::DiskFile;
 use super::layout::InstanceDir;
-use super::lines::{damaged, ends_line};
+use super::lines::{damaged, ends_line, is_torn};
 use super::path::{Access, StorePath};
 use crate::conversation::{Conversation, Message};
 use crate::error::{Error, Result};
+use crc32fast::Hasher;
 
 /// Size of one read or write. It fits into the cache nearest to a core, so that the bytes of a chunk are still there
 /// when they are checksummed and written.
@@ -30,7 +28,8 @@ pub(super) struct Fingerprint {
 }
 
 impl Fingerprint {
-    fn new() -> Self {
+    /// The fingerprint of an empty base.
+    pub(super) fn new() -> Self {
         Self { bytes: 0, hasher: Hasher::new(), ends_line: true }
     }
 
@@ -78,6 +77,17 @@ pub(super) struct LoadedBase {
     pub(super) tear: Option<u64>,
 }
 
+impl LoadedBase {
+    /// A base without lines.
+    pub(super) fn empty() -> Self {
+        Self {
+            messages: Vec::new(),
+            index: BaseIndex { fingerprint: Fingerprint::new(), ends: Vec::new() },
+            tear: None,
+        }
+    }
+}
+
 /// Reads the file at `path`, whose last line may be torn; or, with `end`, its first `end` bytes, which must not be
 /// torn.
 pub(super) fn load(path: &StorePath, end: Option<u64>) -> Result<LoadedBase> {
@@ -93,11 +103,7 @@ pub(super) fn scan(
     let failed = |error| io_error("read", path, error);
     let file = atomic::open(path)?;
     let mut file = BufReader::with_capacity(CHUNK, file.take(end.unwrap_or(u64::MAX)));
-    let mut loaded = LoadedBase {
-        messages: Vec::new(),
-        index: BaseIndex { fingerprint: Fingerprint::new(), ends: Vec::new() },
-        tear: None,
-    };
+    let mut loaded = LoadedBase::empty();
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -105,7 +111,7 @@ pub(super) fn scan(
             break;
         }
         let blank = line.trim_ascii().is_empty();
-        if end.is_none() && !blank && is_torn(&line) {
+        if end.is_none() && !blank && !ends_line(&line) && is_torn(&line) {
             loaded.tear = Some(loaded.index.fingerprint.bytes);
             break;
         }
@@ -122,11 +128,6 @@ pub(super) fn scan(
         }
     }
     Ok(loaded)
-}
-
-/// Whether a crash tore `line`. A line that lacks only its line end is whole: other implementations may leave it out.
-fn is_torn(line: &[u8]) -> bool {
-    !ends_line(line) && serde_json::from_slice::<IgnoredAny>(line).is_err()
 }
 
 /// Appends `lines` to the base, whose valid length is `at` bytes, and syncs it.
@@ -151,6 +152,35 @@ pub(super) fn write_temporary(dir: &InstanceDir, old: &BaseIndex, conversation: 
     match written {
         Ok(()) => Ok(writer.index),
         Err(error) => Err(dir.ops().discard_temporary(&path, error)),
+    }
+}
+
+/// Returns the fingerprint of the base that [`write_temporary`] would write.
+pub(super) fn compute(dir: &InstanceDir, old: &BaseIndex, conversation: &Conversation) -> Result<Fingerprint> {
+    let (path, mut writer) = (dir.base(), BaseWriter::new(Box::new(Nowhere)));
+    writer.write(&path, old, conversation).map_err(|error| io_error("read", &path, error))?;
+    Ok(writer.index.fingerprint)
+}
+
+/// A file that is not there.
+#[derive(Debug)]
+struct Nowhere;
+
+impl DiskFile for Nowhere {
+    fn write_at(&mut self, _: u64, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn set_len(&mut self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(0)
     }
 }
 

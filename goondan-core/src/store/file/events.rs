@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crc32fast::Hasher;
+
 use super::atomic::{self, io_error};
 use super::disk::DiskFile;
 use super::layout::InstanceDir;
@@ -17,22 +19,31 @@ pub(super) struct EventsFile {
     path: StorePath,
     file: Box<dyn DiskFile>,
     len: u64,
+    /// The checksum of the records of the running turn.
+    turn: Hasher,
     /// Whether bytes of a failed write may follow the valid part.
     dirty_tail: bool,
     unsynced: bool,
 }
 
 impl EventsFile {
-    /// Opens the file, whose valid length is `len`.
-    pub(super) fn open(dir: &InstanceDir, len: u64) -> Result<Self> {
+    /// Opens the file, whose valid content is `bytes`; the records of the running turn start at `turn_start`.
+    pub(super) fn open(dir: &InstanceDir, bytes: &[u8], turn_start: usize) -> Result<Self> {
         let path = dir.events();
         let file = dir.ops().open(&path)?;
+        let mut turn = Hasher::new();
+        turn.update(&bytes[turn_start..]);
         // Bytes that an earlier process wrote may not be synced yet.
-        Ok(Self { path, file, len, dirty_tail: false, unsynced: len > 0 })
+        Ok(Self { path, file, len: bytes.len() as u64, turn, dirty_tail: false, unsynced: !bytes.is_empty() })
     }
 
     pub(super) fn len(&self) -> u64 {
         self.len
+    }
+
+    /// Returns the CRC-32 of the records of the running turn.
+    pub(super) fn turn_crc(&self) -> u32 {
+        self.turn.clone().finalize()
     }
 
     /// Appends `bytes`, so that they survive the process. After a failure the valid part is as before.
@@ -49,6 +60,7 @@ impl EventsFile {
             return Err(io_error("write", &self.path, error));
         }
         self.len += bytes.len() as u64;
+        self.turn.update(bytes);
         self.unsynced = true;
         Ok(())
     }
@@ -67,6 +79,17 @@ impl EventsFile {
         self.file.set_len(len).map_err(|error| io_error("cut", &self.path, error))?;
         self.len = len;
         self.dirty_tail = false;
+        Ok(())
+    }
+
+    /// Empties the file after a commit, and writes the record of the commit. Neither is synced.
+    pub(super) fn start_anew(&mut self, committed: &[u8]) -> Result<()> {
+        self.cut(0)?;
+        if let Err(error) = self.append(committed) {
+            // The next commit writes its own. Until then, the files are trusted.
+            tracing::warn!(error = %error.report(), "the checksums of the last commit are not stored");
+        }
+        self.turn = Hasher::new();
         Ok(())
     }
 }
@@ -100,7 +123,14 @@ mod tests {
         std::fs::write(&path, "one\n").unwrap();
         let file = |write| Box::new(OpenOptions::new().read(true).write(write).open(&path).unwrap());
         // With a read-only descriptor, both the write and the cut after it fail.
-        let mut events = EventsFile { path: file_path, file: file(false), len: 4, dirty_tail: false, unsynced: false };
+        let mut events = EventsFile {
+            path: file_path,
+            file: file(false),
+            len: 4,
+            turn: Hasher::new(),
+            dirty_tail: false,
+            unsynced: false,
+        };
         assert!(events.append(b"two\n").is_err());
         assert!(events.dirty_tail);
         std::fs::write(&path, "one\ntwo that was too lo").unwrap();

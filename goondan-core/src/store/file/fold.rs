@@ -1,11 +1,11 @@
-//! Folding a committed turn into the files of an instance: the new base, the new state, and the emptied events.
+//! Folding a committed turn into the files of an instance: the new base, the new state, and the checksums of both in
+//! place of the events.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use serde_json::Value;
-
+use super::super::{Commit, TurnOutcome};
 use super::base::{self, BaseIndex, Fingerprint};
+use super::committed::CommittedRecord;
 use super::events::EventsFile;
 use super::layout::InstanceDir;
 use super::lines;
@@ -13,7 +13,6 @@ use super::records::FoldRecord;
 use super::state;
 use crate::conversation::{Conversation, MessageEvent};
 use crate::error::Result;
-use crate::name::{ExtensionName, TurnId};
 
 /// The file changes of one committed turn. Prepared before the commit and finished after it; an opening that finds a
 /// committed turn unfinished prepares and finishes them again.
@@ -22,7 +21,7 @@ pub(super) struct Folding<'a> {
     pub(super) record: FoldRecord<'a>,
     change: BaseChange,
     /// The fingerprint of the new base.
-    after: Fingerprint,
+    pub(super) after: Fingerprint,
 }
 
 #[derive(Debug)]
@@ -41,29 +40,37 @@ enum BaseChange {
 }
 
 impl<'a> Folding<'a> {
-    /// Prepares folding the events of `conversation` into the base `before`. A base that must be rewritten is written
-    /// to a temporary file here, before the commit, because a full disk can refuse it.
+    /// Prepares folding the events of `commit`, whose records are in `events`, into the base `before`. A base that must
+    /// be rewritten is written to a temporary file here, before the commit, because a full disk can refuse it.
     pub(super) fn prepare(
         dir: &InstanceDir,
         before: &BaseIndex,
-        turn: &'a TurnId,
-        conversation: &Conversation,
-        state: &'a BTreeMap<ExtensionName, Value>,
+        events: &EventsFile,
+        commit: &Commit<'a>,
+        outcome: Option<TurnOutcome>,
     ) -> Result<Self> {
-        let pure = conversation.only_appends();
-        let (change, after) = if pure {
-            append(dir, &before.fingerprint, conversation)?
-        } else {
-            let BaseIndex { fingerprint, ends } = base::write_temporary(dir, before, conversation)?;
-            (BaseChange::Replace { ends }, fingerprint)
-        };
+        let (change, after) = change(dir, before, commit.conversation)?;
         let record = FoldRecord {
-            fold: Cow::Borrowed(turn),
-            pure,
+            fold: Cow::Borrowed(commit.turn),
+            pure: commit.conversation.only_appends(),
             base_bytes_after: after.bytes,
             crc: after.crc(),
-            state: Cow::Borrowed(state),
+            events_crc: Some(events.turn_crc()),
+            state: Cow::Borrowed(commit.state),
+            outcome,
         };
+        Ok(Self { record, change, after })
+    }
+
+    /// Prepares folding the events of a committed turn again. The record describes the base that is computed now.
+    pub(super) fn again(
+        dir: &InstanceDir,
+        before: &BaseIndex,
+        fold: &FoldRecord<'a>,
+        conversation: &Conversation,
+    ) -> Result<Self> {
+        let (change, after) = change(dir, before, conversation)?;
+        let record = FoldRecord { base_bytes_after: after.bytes, crc: after.crc(), ..fold.clone() };
         Ok(Self { record, change, after })
     }
 
@@ -72,8 +79,14 @@ impl<'a> Folding<'a> {
         Self { record, change: BaseChange::Nothing, after: base }
     }
 
-    /// Does the steps after the commit. After a failure or crash it can be repeated, but only from its start.
-    pub(super) fn finish(&self, dir: &InstanceDir, events: &mut EventsFile) -> Result<()> {
+    /// Does the steps after the commit, and returns the checksums of the files, those of the commit before being
+    /// `last`. After a failure or crash it can be repeated, but only from its start.
+    pub(super) fn finish(
+        &self,
+        dir: &InstanceDir,
+        events: &mut EventsFile,
+        last: &CommittedRecord,
+    ) -> Result<CommittedRecord> {
         match &self.change {
             BaseChange::Nothing => {}
             BaseChange::Append { at, lines, .. } => base::append(dir, *at, lines)?,
@@ -83,9 +96,14 @@ impl<'a> Folding<'a> {
             }
         }
         state::write(dir, &self.record.state)?;
+        let FoldRecord { fold: turn, state, outcome, .. } = &self.record;
+        let committed = last.after(turn, &self.after, state, outcome.clone());
+        let mut line = Vec::new();
+        lines::push_with_sum(&mut line, &committed, &dir.events())?;
         // Last, when everything in the events and the record is on the disk elsewhere. This needs no sync: an opening
         // that still finds them also finds the base that the record describes, and empties them again.
-        events.cut(0)
+        events.start_anew(&line)?;
+        Ok(committed)
     }
 
     /// Updates the index `base` to the new base.
@@ -105,6 +123,26 @@ impl<'a> Folding<'a> {
             BaseChange::Nothing | BaseChange::Replace { .. } => &[],
         }
     }
+}
+
+fn change(dir: &InstanceDir, before: &BaseIndex, conversation: &Conversation) -> Result<(BaseChange, Fingerprint)> {
+    if conversation.only_appends() {
+        return append(dir, &before.fingerprint, conversation);
+    }
+    let BaseIndex { fingerprint, ends } = base::write_temporary(dir, before, conversation)?;
+    Ok((BaseChange::Replace { ends }, fingerprint))
+}
+
+/// Returns the fingerprint of the base after the events of `conversation`, and writes nothing.
+pub(super) fn fingerprint_after(
+    dir: &InstanceDir,
+    before: &BaseIndex,
+    conversation: &Conversation,
+) -> Result<Fingerprint> {
+    if conversation.only_appends() {
+        return append(dir, &before.fingerprint, conversation).map(|(_, after)| after);
+    }
+    base::compute(dir, before, conversation)
 }
 
 fn append(dir: &InstanceDir, before: &Fingerprint, conversation: &Conversation) -> Result<(BaseChange, Fingerprint)> {

@@ -1,13 +1,11 @@
 //! Journal of an open instance: writes in the order that makes each turn atomic.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use serde_json::Value;
-
-use super::super::{Commit, Durability, InstanceId, Interrupted, Journal, Opened};
+use super::super::{Commit, Durability, InstanceId, Interrupted, Journal, Opened, TurnStart};
 use super::Fsync;
 use super::base::BaseIndex;
+use super::committed::CommittedRecord;
 use super::events::EventsFile;
 use super::fold::Folding;
 use super::layout::InstanceDir;
@@ -15,10 +13,9 @@ use super::lines;
 use super::lock::Lock;
 use super::metadata::{Metadata, Status};
 use super::path::StorePath;
-use super::records::{BeginRecord, StartedRecord};
+use super::records::{BeginRecord, StartedRecord, for_record};
 use super::recovery::{Recovered, recover};
 use super::runtime_events::RuntimeEventsFile;
-use super::state;
 use crate::BoxFuture;
 use crate::conversation::MessageEvent;
 use crate::error::{Error, ErrorCode, Result};
@@ -35,8 +32,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Res
     }
     dir.ops().create_dirs(&dir.messages())?;
     let metadata = Metadata::read(&dir, instance)?;
-    let Recovered { messages, index, interrupted, events, ends_line } = recover(&dir)?;
-    let state: BTreeMap<_, Value> = state::read(&dir.extensions())?;
+    let Recovered { messages, index, state, committed, interrupted, events, ends_line } = recover(&dir)?;
     let known = metadata.is_some();
     let metadata = match metadata {
         Some(metadata) => metadata,
@@ -50,6 +46,7 @@ pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Res
         // The next record must not be appended to an existing line.
         buffer: if ends_line { Vec::new() } else { vec![b'\n'] },
         index,
+        committed,
         running: interrupted.as_ref().map(|Interrupted { turn, events, .. }| RunningTurn::new(turn, events.len())),
         health: Health::Good,
         fsync,
@@ -83,6 +80,8 @@ struct FileJournal {
     buffer: Vec<u8>,
     /// The index of the base, which does not contain the running turn.
     index: BaseIndex,
+    /// The checksums of the last commit.
+    committed: CommittedRecord,
     running: Option<RunningTurn>,
     health: Health,
     fsync: Fsync,
@@ -139,11 +138,12 @@ impl FileJournal {
                 return Err(self.poison(misuse("the record of the last commit is gone".to_owned())));
             }
             (self.events, self.index, self.health) = (recovered.events, recovered.index, Health::Good);
+            self.committed = recovered.committed;
         }
         Ok(())
     }
 
-    fn begin_now(&mut self, turn: &TurnId) -> Result<()> {
+    fn begin_now(&mut self, TurnStart { turn, event }: TurnStart<'_>) -> Result<()> {
         self.check()?;
         if let Some(RunningTurn { turn, .. }) = &self.running {
             // F-CONV: events of different turns must not be mixed.
@@ -151,9 +151,10 @@ impl FileJournal {
         }
         self.lock.check()?;
         self.finish_last_turn()?;
-        let begin = BeginRecord { turn: turn.clone(), base_bytes: self.index.fingerprint.bytes };
-        lines::push(&mut self.buffer, &begin, &self.dir.events())?;
-        self.running = Some(RunningTurn::new(turn, 0));
+        let (turn, event) = (Cow::Borrowed(turn), event.map(for_record));
+        let begin = BeginRecord { turn, base_bytes: self.index.fingerprint.bytes, event };
+        lines::push_with_sum(&mut self.buffer, &begin, &self.dir.events())?;
+        self.running = Some(RunningTurn::new(&begin.turn, 0));
         self.metadata.set_status(&self.dir, Status::Processing);
         Ok(())
     }
@@ -182,10 +183,11 @@ impl FileJournal {
             return Err(misuse(format!("the conversation has events of the turn `{turn}` that were not recorded")));
         }
         self.flush_now(Durability::Flushed)?;
-        let folding = Folding::prepare(&self.dir, &self.index, commit.turn, commit.conversation, commit.state)?;
+        let outcome = commit.outcome.or(self.committed.outcome.as_ref()).cloned();
+        let folding = Folding::prepare(&self.dir, &self.index, &self.events, commit, outcome)?;
         let before = self.events.len();
         let mut record = Vec::new();
-        lines::push(&mut record, &folding.record, &self.dir.events())?;
+        lines::push_with_sum(&mut record, &folding.record, &self.dir.events())?;
         self.events.append(&record)?;
         if let Err(error) = self.events.sync() {
             // The pages may or may not be on the disk, and a second sync would not report it: the kernel forgets the
@@ -195,8 +197,11 @@ impl FileJournal {
         }
         // The turn is committed now, so a later failure must not be returned.
         self.running = None;
-        match folding.finish(&self.dir, &mut self.events) {
-            Ok(()) => folding.update_index(&mut self.index),
+        match folding.finish(&self.dir, &mut self.events, &self.committed) {
+            Ok(committed) => {
+                self.committed = committed;
+                folding.update_index(&mut self.index);
+            }
             Err(error) => {
                 tracing::warn!(
                     turn = %commit.turn, error = %error.report(),
@@ -216,7 +221,7 @@ impl FileJournal {
 }
 
 impl Journal for FileJournal {
-    fn begin(&mut self, turn: &TurnId) -> Result<()> {
+    fn begin(&mut self, turn: TurnStart<'_>) -> Result<()> {
         self.begin_now(turn)
     }
 

@@ -5,7 +5,7 @@
 //!
 //! - `metadata.json` and `lock`
 //! - `messages/base.jsonl`: the messages after the last committed turn
-//! - `messages/events.jsonl`: the records of the running turn
+//! - `messages/events.jsonl`: the record of the last commit, and the records of the running turn
 //! - `messages/runtime-events.jsonl`, and its predecessor `runtime-events.1.jsonl`: what the runtime did, for readers
 //!   outside the process
 //! - `extensions/<name>.json`: the state of each extension
@@ -18,31 +18,33 @@
 //!
 //! # Layout
 //! `layout` computes the paths. `journal` opens an instance and writes its turns: it takes the `lock`, runs
-//! `recovery`, appends `records` to `events`, and commits through `fold`, which writes `base` and `state`. `metadata`
-//! and `runtime_events` are for readers outside the process. `admin`, `repair` and `transfer` work on instances that
-//! are not open. Files are written with the operations of `atomic` on a `disk`, and every file is opened by `path`,
-//! which follows no link.
+//! `recovery`, appends `records` to `events`, and commits through `fold`, which writes `base` and `state`, and what
+//! `committed` knows of them. `metadata` and `runtime_events` are for readers outside the process. `admin`, `status`,
+//! `repair` and `transfer` work on instances that are not open. Files are written with the operations of `atomic` on a
+//! `disk`, and every file is opened by `path`, which follows no link.
 //!
 //! # Protocol
 //! The writes of a turn, in order, each with the state that a crash leaves and what the next opening does about it:
 //!
-//! 1. Append `{"turn": id, "baseBytes": n}` to the events. *Crash:* the turn was interrupted and has no events.
+//! 1. Append `{"turn": id, "baseBytes": n, "event": {…}}` to the events, `event` being the input event that the turn
+//!    answers. *Crash:* the turn was interrupted and has no message events.
 //! 2. Append each event to the events before the model sees it, and `{"started": id}` before a call starts that must
 //!    not run twice (EFFECT-01); sync before a tool acts on the world. *Crash:* the turn was interrupted; the opening
 //!    returns its events and started calls, and the turn can continue.
 //! 3. Only if the turn did more than append: write the new base beside the old one, as `base.jsonl.tmp`, and sync it.
-//!    Unchanged lines are copied. *Crash:* as after 2; the next turn that does more than append
-//!    removes the file.
-//! 4. Append `{"fold": id, "pure": …, "baseBytesAfter": …, "crc": …, "state": {…}}` to the events and sync once:
-//!    **the commit**. *Crash before the sync:* as after 2 or as after 4, and no caller was told of a commit. *Crash
-//!    after it:* the base does not have that length and checksum, so the opening cuts it to `baseBytes`, folds the
-//!    events into it again, and does 5 to 7.
+//!    Unchanged lines are copied. *Crash:* as after 2; the next turn that does more than append removes the file.
+//! 4. Append `{"fold": id, "pure": …, "baseBytesAfter": …, "crc": …, "eventsCrc": …, "state": {…}, "outcome": {…}}` to
+//!    the events and sync once: **the commit**. *Crash before the sync:* as after 2 or as after 4, and no caller was
+//!    told of a commit. *Crash after it:* the base does not have that length and checksum, so the opening cuts it to
+//!    `baseBytes`, folds the events into it again, and does 5 to 7.
 //! 5. Write the new base. If the turn only appended, append its lines and sync; otherwise rename the new file over the
 //!    old one and sync the directory. *Crash during it:* as after 4. *Crash after it:* the base has that length and
 //!    checksum, so the opening leaves it alone and does 6 and 7.
 //! 6. Replace each changed state file atomically. *Crash during or after it:* as after 5; the opening writes the files
 //!    again.
-//! 7. Empty the events, without a sync. *Crash:* nothing is left to do, or as after 6.
+//! 7. Empty the events, and write `{"committed": id, "baseBytes": n, "crc": …, "state": {name: crc}, "outcome": {…}}`
+//!    to them, without a sync: length and checksum of the base, and the checksum of each state file. *Crash:* nothing
+//!    is left to do, or as after 6. Without the record, or with a part of it, the next opening trusts the files.
 //!
 //! A failure up to and including 4 leaves the turn uncommitted, and the commit can be tried again. The exception is a
 //! failed sync of the events: it leaves the outcome open, and the error says that the instance must be opened again.
@@ -62,7 +64,18 @@
 //! # Damage
 //! Opening cuts off a torn last line, and pages of the events that were never written to the disk with everything
 //! after them, and keeps the bytes as `<file>.corrupt-<n>`; it does the same with records of a later version. Any
-//! other damage fails the opening with an error that names file and line.
+//! other damage fails the opening with an error that names the file, and the line if it is known (BITS-01):
+//!
+//! - The records of 1, 4 and 7 end with `sum`, the CRC-32 of everything before it in the line. The message events of a
+//!   committed turn are covered by `eventsCrc`, the CRC-32 of its records from the first one up to the fold record.
+//! - The base and the state files are compared with the record of the last commit. Opening reads them in any case.
+//! - A turn that is folded again must result in the base that its commit recorded. If it does not, the opening fails,
+//!   with one exception: when the old base, the events and the fold record have the right checksums, the same content
+//!   is only encoded differently by another version. Then the opening appends a second fold record and goes on.
+//!
+//! What has no checksum, because an older version or another implementation wrote it, is accepted, and gets one with
+//! the next commit. An `events.jsonl` that loses its end is not told apart from an earlier moment of the turn: after a
+//! crash, until the next opening, that is the one file whose end must not get lost.
 //!
 //! # Blocking
 //! The store does its I/O on the caller's thread, also in its `async` functions: a sync takes about a millisecond,
@@ -72,6 +85,7 @@
 mod admin;
 mod atomic;
 mod base;
+mod committed;
 mod disk;
 mod events;
 mod fold;
@@ -86,6 +100,7 @@ mod recovery;
 mod repair;
 mod runtime_events;
 mod state;
+mod status;
 mod transfer;
 
 use std::path::{Path, PathBuf};
@@ -98,6 +113,7 @@ pub use layout::{state_root, workspace_id};
 #[doc(hidden)]
 pub use path::StorePath;
 pub use repair::StoredFault;
+pub use status::InstanceStatus;
 
 use super::{InstanceId, Opened, Store};
 use crate::BoxFuture;

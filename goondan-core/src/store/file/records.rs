@@ -8,18 +8,53 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::lines::{Line, damaged, ends_line, lines, torn_tail};
+use super::super::TurnOutcome;
+use super::committed::{CommittedRecord, known_or_none};
+use super::lines::{Line, damaged, ends_line, is_sum_right, lines, torn_tail};
 use crate::conversation::MessageEvent;
 use crate::error::{Error, Result};
+use crate::event::AgentEvent;
 use crate::name::{ExtensionName, ToolCallId, TurnId};
+use crate::secret;
 
 /// The first record of a turn.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct BeginRecord {
-    pub(super) turn: TurnId,
+pub(super) struct BeginRecord<'a> {
+    pub(super) turn: Cow<'a, TurnId>,
     /// The length of `base.jsonl` before the turn. Bytes after it were not committed.
     pub(super) base_bytes: u64,
+    /// The event that the turn answers, see [`for_record`]. It is read by itself, as an [`AnsweredEvent`].
+    #[serde(skip_serializing_if = "Option::is_none", skip_deserializing)]
+    pub(super) event: Option<Cow<'a, AgentEvent>>,
+}
+
+/// The event in the first record of a turn. If it cannot be read, for example because a later version wrote it, the
+/// turn is recovered without it.
+#[derive(Deserialize)]
+struct AnsweredEvent {
+    event: AgentEvent,
+}
+
+/// Returns an event as it is recorded. Its text becomes a message of the conversation, where nothing is masked, but
+/// the rest of it is stored nowhere else: secrets are masked, and of the authentication only the principal is kept,
+/// because its other members may be credentials that no [`Secret`](crate::Secret) holds.
+pub(super) fn for_record(event: &AgentEvent) -> Cow<'_, AgentEvent> {
+    let has_credentials = event.auth.as_ref().is_some_and(|auth| !auth.other.is_empty());
+    if !has_credentials && !secret::any() {
+        return Cow::Borrowed(event);
+    }
+    let mut event = event.clone();
+    let mut texts = vec![&mut event.kind, &mut event.source.kind, &mut event.source.name];
+    if let Some(auth) = &mut event.auth {
+        auth.other.clear();
+        texts.extend(auth.principal.iter_mut().flat_map(|principal| [&mut principal.kind, &mut principal.id]));
+    }
+    texts.extend(event.reply_to.as_mut().map(|reply_to| &mut reply_to.correlation_id));
+    texts.into_iter().for_each(secret::mask_text);
+    secret::mask_members(&mut event.source.other);
+    secret::mask_members(&mut event.metadata);
+    Cow::Owned(event)
 }
 
 /// Written before a call starts that must not run twice (EFFECT-01).
@@ -38,18 +73,33 @@ pub(super) struct FoldRecord<'a> {
     pub(super) base_bytes_after: u64,
     /// CRC-32 of the whole new base.
     pub(super) crc: u32,
+    /// CRC-32 of the records of the turn before this one. `None` in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) events_crc: Option<u32>,
     /// The new state of the extensions that changed theirs.
     pub(super) state: Cow<'a, BTreeMap<ExtensionName, Value>>,
+    /// The outcome of the last turn that answered an event: of this one, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known_or_none")]
+    pub(super) outcome: Option<TurnOutcome>,
 }
 
 /// The records in `events.jsonl`.
 #[derive(Debug, Default)]
 pub(super) struct TurnRecords {
+    /// `None` in files of older versions and other implementations.
+    pub(super) committed: Option<CommittedRecord>,
     /// `None` in files of other implementations.
-    pub(super) begin: Option<BeginRecord>,
+    pub(super) begin: Option<BeginRecord<'static>>,
+    pub(super) event: Option<AgentEvent>,
     pub(super) events: Vec<MessageEvent>,
     pub(super) started: Vec<ToolCallId>,
     pub(super) fold: Option<FoldRecord<'static>>,
+    /// The offset at which the records of the turn start: those before it are of the last commit.
+    pub(super) turn_start: usize,
+    /// The offset of the first fold record.
+    fold_start: Option<usize>,
+    /// The number of the line with the committed record.
+    pub(super) committed_line: Option<usize>,
     /// The numbers of the lines with begin, started and fold records.
     pub(super) control_lines: Vec<usize>,
     /// The numbers of the lines with records of unknown kinds.
@@ -73,11 +123,35 @@ impl TurnRecords {
         (records, refused)
     }
 
+    /// CRC-32 of the records of the turn before its first fold record, in the file that was parsed.
+    pub(super) fn events_crc(&self, bytes: &[u8]) -> u32 {
+        crc32fast::hash(&bytes[self.turn_start..self.fold_start.unwrap_or(bytes.len())])
+    }
+
+    /// Whether everything that a turn is folded from, with a base of `end` bytes, is known to be what it was at the
+    /// commit. The checksums themselves are compared elsewhere.
+    pub(super) fn proves(&self, fold: &FoldRecord<'_>, end: u64) -> bool {
+        fold.events_crc.is_some() && (self.committed.is_some() || end == 0) && self.unknown_lines.is_empty()
+    }
+
     fn add(&mut self, line: Line<'_>, path: &Path) -> Result<()> {
+        let sum = is_sum_right(line.text);
+        if sum == Some(false) {
+            return Err(damaged(path, line.number, "the checksum of this record is wrong"));
+        }
         match kind(line) {
+            Some(RecordKind::Committed) if sum.is_some() && self.is_empty() => {
+                self.committed = Some(record(line, path)?);
+                self.committed_line = Some(line.number);
+                self.turn_start = line.start + line.text.len() + "\n".len();
+            }
+            Some(RecordKind::Committed) => {
+                return Err(damaged(path, line.number, "this is the record of a commit, and is not the first one"));
+            }
             Some(RecordKind::Event) if self.fold.is_none() => self.events.push(record(line, path)?),
             Some(RecordKind::Begin) if self.begin.is_none() && self.events.is_empty() && self.fold.is_none() => {
                 self.begin = Some(record(line, path)?);
+                self.event = serde_json::from_slice(line.text).ok().map(|AnsweredEvent { event }| event);
                 self.control_lines.push(line.number);
             }
             Some(RecordKind::Started) if self.begin.is_some() && self.fold.is_none() => {
@@ -87,10 +161,11 @@ impl TurnRecords {
             // Opening appends a second fold record when the base that it computes differs from the first one in bytes.
             Some(RecordKind::Fold) => {
                 let fold: FoldRecord<'static> = record(line, path)?;
-                if self.begin.as_ref().is_none_or(|begin| begin.turn != *fold.fold) {
+                if self.begin.as_ref().is_none_or(|begin| begin.turn != fold.fold) {
                     return Err(damaged(path, line.number, "this ends a turn that does not start in this file"));
                 }
                 self.fold = Some(fold);
+                self.fold_start.get_or_insert(line.start);
                 self.control_lines.push(line.number);
             }
             Some(RecordKind::Event | RecordKind::Started | RecordKind::Begin) => {
@@ -102,20 +177,41 @@ impl TurnRecords {
         }
         Ok(())
     }
+
+    fn is_empty(&self) -> bool {
+        self.committed.is_none() && self.begin.is_none() && self.events.is_empty()
+    }
 }
 
 /// Returns the offset at which the torn part of `events.jsonl` starts, if a crash tore it.
 pub(super) fn torn_part(bytes: &[u8]) -> Option<usize> {
-    let is_fold = |line: &Line<'_>| matches!(kind(*line), Some(RecordKind::Fold));
+    let commits = |line: &Line<'_>| matches!(kind(*line), Some(RecordKind::Fold | RecordKind::Committed));
     // A machine that stops can leave pages of zeros, which were never written, before pages that were. A fold record
-    // after them does not count: its sync would have written them too, so no caller was told of the commit.
-    let hole = lines(bytes).find(|line| line.text.contains(&0));
+    // after them does not count: its sync would have written them too, so no caller was told of the commit. A single
+    // zero is no page, unless the file ends with it.
+    let hole = lines(bytes)
+        .find(|line| line.text.windows(2).any(|bytes| bytes == [0, 0]) || !line.ended && line.text.ends_with(&[0]));
     // A fold record without its line end was not written completely, and the commit may have been reported as failed.
-    let half_commit = lines(bytes).last().filter(|last| !last.ended && is_fold(last));
+    let half_commit = lines(bytes).last().filter(|last| !last.ended && commits(last));
     hole.or(half_commit).map(|line| line.start).or_else(|| torn_tail(bytes))
 }
 
+/// Returns the records of a turn that an export contains: its events and the calls that started.
+pub(super) fn exported(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
+    lines(bytes).filter(|line| matches!(kind(*line), Some(RecordKind::Event | RecordKind::Started)))
+}
+
+/// Whether `text` is a record that an export contains; an error says why it is none.
+pub(super) fn is_exported(text: &[u8]) -> serde_json::Result<bool> {
+    match exported(text).next().map(kind) {
+        Some(Some(RecordKind::Event)) => serde_json::from_slice::<MessageEvent>(text).map(|_| true),
+        Some(_) => serde_json::from_slice::<StartedRecord<'_>>(text).map(|_| true),
+        None => Ok(false),
+    }
+}
+
 enum RecordKind {
+    Committed,
     Begin,
     Event,
     Started,
@@ -131,6 +227,7 @@ fn kind(line: Line<'_>) -> Option<RecordKind> {
     #[derive(Deserialize)]
     struct Shape {
         r#type: Option<Value>,
+        committed: Option<IgnoredAny>,
         turn: Option<IgnoredAny>,
         started: Option<IgnoredAny>,
         fold: Option<IgnoredAny>,
@@ -141,6 +238,7 @@ fn kind(line: Line<'_>) -> Option<RecordKind> {
         }
         Shape { r#type: Some(_), .. } => Some(RecordKind::Event),
         Shape { fold: Some(_), .. } => Some(RecordKind::Fold),
+        Shape { committed: Some(_), .. } => Some(RecordKind::Committed),
         Shape { started: Some(_), .. } => Some(RecordKind::Started),
         Shape { turn: Some(_), .. } => Some(RecordKind::Begin),
         Shape { .. } => Some(RecordKind::Unknown),

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::Path;
 
 use serde_json::Value;
 
@@ -13,12 +12,29 @@ use super::path::StorePath;
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::ExtensionName;
 
-/// Returns the state of all extensions that have one (STATE-05).
-pub(super) fn read(dir: &StorePath) -> Result<BTreeMap<ExtensionName, Value>> {
-    let mut state = BTreeMap::new();
-    let entries = match dir.entries() {
+/// The state of all extensions that have one (STATE-05).
+#[derive(Debug, Default)]
+pub(super) struct StoredState {
+    pub(super) values: BTreeMap<ExtensionName, Value>,
+    /// CRC-32 of each file.
+    pub(super) crcs: BTreeMap<ExtensionName, u32>,
+}
+
+/// Reads the state of all extensions.
+pub(super) fn read(dir: &InstanceDir) -> Result<StoredState> {
+    scan(dir, &mut |_, _, error| Err(error))
+}
+
+/// Like [`read`], but calls `refuse` for each file that is not JSON, and skips its value if that returns `Ok`.
+pub(super) fn scan(
+    dir: &InstanceDir,
+    refuse: &mut dyn FnMut(&StorePath, &ExtensionName, Error) -> Result<()>,
+) -> Result<StoredState> {
+    let (mut state, folder) = (StoredState::default(), dir.extensions());
+    let failed = |error| io_error("read the directory", &folder, error);
+    let entries = match folder.entries() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(state),
-        entries => entries.map_err(|error| io_error("read the directory", dir, error))?,
+        entries => entries.map_err(failed)?,
     };
     for path in entries {
         let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".json"));
@@ -27,8 +43,12 @@ pub(super) fn read(dir: &StorePath) -> Result<BTreeMap<ExtensionName, Value>> {
             tracing::warn!(file = %path.display(), "not the state of an extension: no extension can have this name");
             continue;
         };
-        let value = serde_json::from_slice(&atomic::read(&path)?);
-        state.insert(name, value.map_err(|error| unreadable(&path, error))?);
+        let bytes = atomic::read(&path)?;
+        state.crcs.insert(name.clone(), crc32fast::hash(&bytes));
+        match serde_json::from_slice(&bytes) {
+            Ok(value) => _ = state.values.insert(name, value),
+            Err(error) => refuse(&path, &name, unreadable(&path, error))?,
+        }
     }
     Ok(state)
 }
@@ -41,15 +61,26 @@ pub(super) fn write(dir: &InstanceDir, changed: &BTreeMap<ExtensionName, Value>)
     let (folder, files) = (dir.extensions(), dir.ops());
     files.create_dirs(&folder)?;
     for (name, value) in changed {
-        let path = folder.join(&format!("{name}.json"));
-        files.replace(&path, format!("{value}\n").as_bytes())?;
+        files.replace(&path(dir, name), &encode(value))?;
     }
     files.sync_dir(&folder)
 }
 
+/// Returns the content of the file that holds `value`.
+pub(super) fn encode(value: &Value) -> Vec<u8> {
+    format!("{value}\n").into_bytes()
+}
+
+pub(super) fn path(dir: &InstanceDir, name: &ExtensionName) -> StorePath {
+    dir.extensions().join(&format!("{name}.json"))
+}
+
 /// Unreadable state is an error and is never reset silently: the user decides.
-fn unreadable(path: &Path, error: serde_json::Error) -> Error {
+fn unreadable(path: &StorePath, error: serde_json::Error) -> Error {
     Error::new(ErrorCode::EXT_STATE, format!("the state in {} cannot be read", path.display()))
-        .suggest("repair the file, or move it away to let the extension start without state")
+        .suggest(
+            "repair the file, or have it moved aside by `goondan instance repair`: then the extension starts without \
+             state",
+        )
         .caused_by(error)
 }

@@ -1,26 +1,28 @@
 //! Export and import of an instance as a single file of JSON lines: a header, one line for each item, and a checksum.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 
 use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::super::InstanceId;
+use super::super::{InstanceId, TurnOutcome};
 use super::FileStore;
 use super::atomic::{self, io_error};
 use super::layout::InstanceDir;
-use super::lines::lines;
+use super::lines::push_with_sum;
 use super::path::{Access, StorePath};
-use super::records::BeginRecord;
-use super::recovery::recover;
+use super::records::{self, BeginRecord, for_record};
+use super::recovery::{recover, store_checksums};
 use super::state;
 use crate::conversation::Message;
 use crate::error::{Error, ErrorCode, Result};
+use crate::event::AgentEvent;
 use crate::name::{AgentName, ExtensionName, InstanceKey, TurnId};
 
-/// The version of the format. Only this version is written and read.
-const VERSION: u32 = 1;
+/// The version of the format that is written. It and those before it are read: version 1 has no outcome and no event.
+const VERSION: u32 = 2;
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
@@ -48,10 +50,14 @@ struct ExportEnd {
 #[serde(rename_all = "lowercase")]
 enum ExportLine {
     State(StateEntry),
+    /// How the last turn that was committed ended.
+    Outcome(TurnOutcome),
     /// A message of the base.
     Message(Message),
     /// The interrupted turn.
     Turn(TurnId),
+    /// The event that it answers.
+    Event(Box<AgentEvent>),
     /// A record of that turn, as in `events.jsonl`.
     Record(Value),
     End(ExportEnd),
@@ -78,15 +84,21 @@ impl FileStore {
         let (agent, key) = (instance.agent.clone(), instance.key.clone());
         let mut out = ExportWriter { to: BufWriter::new(to), hasher: Hasher::new(), lines: 0 };
         out.line(&ExportHeader { goondan: "instance".to_owned(), version: VERSION, agent, key, metadata })?;
-        for (extension, value) in state::read(&dir.extensions())? {
+        for (extension, value) in recovered.state {
             out.line(&json!({ "state": StateEntry { extension, value } }))?;
+        }
+        if let Some(outcome) = recovered.committed.outcome {
+            out.line(&json!({ "outcome": outcome }))?;
         }
         drop(recovered.events);
         out.raw_lines("message", BufReader::new(atomic::open(&dir.base())?))?;
         if let Some(turn) = recovered.interrupted {
             out.line(&json!({ "turn": turn.turn }))?;
+            if let Some(event) = turn.event {
+                out.line(&json!({ "event": event }))?;
+            }
             let events = atomic::read(&dir.events())?;
-            for line in lines(&events).skip(1) {
+            for line in records::exported(&events) {
                 out.raw("record", line.text)?;
             }
         }
@@ -99,8 +111,9 @@ impl FileStore {
     /// returns its name. The import is atomic: the instance exists completely or not at all.
     ///
     /// # Errors
-    /// `E_STORE_EXISTS` when there is an instance of this name, `E_STORE_DAMAGED` when `from` is not a complete export,
-    /// `E_STORE_IO` when it cannot be read or the instance cannot be written.
+    /// `E_STORE_EXISTS` when there is an instance of this name, `E_STORE_DAMAGED` when `from` is not a complete export
+    /// or would not open with all that it contains, `E_STORE_IO` when it cannot be read or the instance cannot be
+    /// written.
     pub fn import(&self, from: impl BufRead, name: Option<InstanceId>) -> Result<InstanceId> {
         let mut lines = ExportReader { from, hasher: Hasher::new(), lines: 0 };
         let header = lines.header()?;
@@ -112,7 +125,8 @@ impl FileStore {
         }
         // Outside of `instances`, where it is not taken for an instance.
         let staging = StorePath::workspace(&self.workspace).join(&format!("import-{:016x}", fastrand::u64(..)));
-        let written = write(&staging, &id, header, &mut lines).and_then(|()| {
+        let written = write(&staging, &id, header, &mut lines).and_then(|written| {
+            open(&staging, written)?;
             let parent = StorePath::workspace(&self.workspace).join("instances");
             dir.ops().create_dirs(&parent)?;
             staging.rename(dir.path()).map_err(|error| io_error("make", dir.path(), error))?;
@@ -126,24 +140,66 @@ impl FileStore {
     }
 }
 
+/// What an imported instance must contain when it is opened, beside the interrupted turn.
+struct Imported {
+    messages: usize,
+    outcome: Option<TurnOutcome>,
+}
+
 /// Writes the files of the instance `id` into the directory `at`, and syncs them.
-fn write(at: &StorePath, id: &InstanceId, header: ExportHeader, lines: &mut ExportReader<impl BufRead>) -> Result<()> {
+fn write(
+    at: &StorePath,
+    id: &InstanceId,
+    header: ExportHeader,
+    lines: &mut ExportReader<impl BufRead>,
+) -> Result<Imported> {
     let failed = |error| io_error("write to", at, error);
     let dir = InstanceDir::at(at);
     dir.ops().create_dirs(&dir.messages())?;
     dir.ops().create_dirs(&dir.extensions())?;
     let create = |path: StorePath| path.open(Access::CreateNew).map(BufWriter::new).map_err(failed);
     let (mut base, mut events) = (create(dir.base())?, create(dir.events())?);
-    let mut base_bytes = 0;
+    let (mut messages, mut base_bytes, mut outcome) = (0, 0, None);
+    // The turn, until its first record is written: the event, which belongs into that record, comes after it.
+    let (mut in_turn, mut begin) = (false, None);
     loop {
-        match lines.next()? {
+        let line = lines.next()?;
+        if !matches!(line, ExportLine::Event(_))
+            && let Some(begin) = begin.take()
+        {
+            begin_turn(&mut events, &begin, &dir)?;
+        }
+        match line {
             ExportLine::End(_) => break,
-            ExportLine::State(StateEntry { extension, value }) => {
+            ExportLine::State(StateEntry { extension, value }) if !in_turn => {
+                if state::path(&dir, &extension).exists() {
+                    return Err(lines.damaged(&format!("`{extension}` has two states")));
+                }
                 state::write(&dir, &[(extension, value)].into_iter().collect())?;
             }
-            ExportLine::Message(message) => base_bytes += push(&mut base, &message).map_err(failed)?,
-            ExportLine::Turn(turn) => _ = push(&mut events, &BeginRecord { turn, base_bytes }).map_err(failed)?,
-            ExportLine::Record(record) => _ = push(&mut events, &record).map_err(failed)?,
+            ExportLine::Outcome(of) if !in_turn && outcome.is_none() => outcome = Some(of),
+            ExportLine::Message(message) if !in_turn => {
+                base_bytes += push(&mut base, &message).map_err(failed)?;
+                messages += 1;
+            }
+            ExportLine::Turn(turn) if !in_turn => {
+                in_turn = true;
+                begin = Some(BeginRecord { turn: Cow::Owned(turn), base_bytes, event: None });
+            }
+            ExportLine::Event(event) if begin.as_ref().is_some_and(|begin| begin.event.is_none()) => {
+                let event = Cow::Owned(for_record(&event).into_owned());
+                begin = begin.map(|begin| BeginRecord { event: Some(event), ..begin });
+            }
+            ExportLine::Record(record) if in_turn => {
+                let text = serde_json::to_vec(&record)?;
+                match records::is_exported(&text) {
+                    Ok(true) => {}
+                    Ok(false) => return Err(lines.damaged("this is no record of a turn")),
+                    Err(error) => return Err(lines.damaged("this is no record of a turn").caused_by(error)),
+                }
+                events.write_all(&text).and_then(|()| events.write_all(b"\n")).map_err(failed)?;
+            }
+            _ => return Err(lines.damaged("a line of this kind does not belong here")),
         }
     }
     let mut metadata = header.metadata;
@@ -156,9 +212,31 @@ fn write(at: &StorePath, id: &InstanceId, header: ExportHeader, lines: &mut Expo
         file.sync_all().map_err(failed)?;
     }
     dir.ops().sync_dir(&dir.messages())?;
-    dir.ops().sync_dir(at)
+    dir.ops().sync_dir(at)?;
+    Ok(Imported { messages, outcome })
 }
 
+/// Opens the written instance as every opening does, and fails if it lacks a message. Then stores its checksums.
+fn open(at: &StorePath, Imported { messages, outcome }: Imported) -> Result<()> {
+    let dir = InstanceDir::at(at);
+    let refused = |why: &str| {
+        Error::new(ErrorCode::STORE_DAMAGED, format!("the export makes no instance that opens: {why}"))
+            .suggest("export the instance again: nothing was imported")
+    };
+    let mut recovered = recover(&dir).map_err(|error| refused(&error.message()).caused_by(error.into_std()))?;
+    let found = recovered.messages.len();
+    if found != messages {
+        return Err(refused(&format!("of its {messages} messages, {found} are left")));
+    }
+    recovered.committed.outcome = outcome;
+    store_checksums(&dir, &recovered)
+}
+
+fn begin_turn(events: &mut impl Write, begin: &BeginRecord<'_>, dir: &InstanceDir) -> Result<()> {
+    let mut line = Vec::new();
+    push_with_sum(&mut line, begin, &dir.events())?;
+    events.write_all(&line).map_err(|error| io_error("write", &dir.events(), error))
+}
 /// Writes a line, and returns its length.
 fn push(file: &mut impl Write, record: &impl Serialize) -> io::Result<u64> {
     let mut line = serde_json::to_vec(record)?;
@@ -227,8 +305,8 @@ impl<R: BufRead> ExportReader<R> {
                 Error::new(ErrorCode::STORE_DAMAGED, "this is no exported instance")
                     .suggest("give a file that `goondan instance export` wrote")
             })?;
-        if header.version != VERSION {
-            let what = format!("the export has version {}, and this program reads version {VERSION}", header.version);
+        if !(1..=VERSION).contains(&header.version) {
+            let what = format!("the export has version {}, and this program reads up to {VERSION}", header.version);
             return Err(Error::new(ErrorCode::STORE_DAMAGED, what).suggest("import it by the program that exported it"));
         }
         Ok(header)

@@ -1,0 +1,95 @@
+//! The status of an instance, told from its files without changing them.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::Read;
+
+use serde::Serialize;
+
+use super::events;
+use super::layout::InstanceDir;
+use super::path::Access;
+use super::records::{TurnRecords, torn_part};
+use crate::error::Result;
+
+/// What a stored instance is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum InstanceStatus {
+    /// It is not open, and no turn is.
+    Idle,
+    /// A turn was interrupted: the next opening closes it.
+    Interrupted,
+    /// A process has it open. Only Linux tells; elsewhere, an instance that is open counts as idle or, while it runs a
+    /// turn, as interrupted.
+    Open,
+}
+
+impl InstanceStatus {
+    /// Returns the status in one word, such as `idle`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Interrupted => "interrupted",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// The locks that processes of this system hold. Trying to take a lock would tell too, but would make another process
+/// that tries at the same moment fail.
+pub(super) struct HeldLocks {
+    /// The inodes and the processes.
+    held: HashSet<(u64, u32)>,
+}
+
+impl HeldLocks {
+    pub(super) fn read() -> Self {
+        // Each line is such as `1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234 0 EOF`. Other systems have no such file.
+        let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
+        let held = locks.lines().filter_map(|line| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            let [_, "FLOCK", _, _, process, inode, ..] = words[..] else { return None };
+            Some((inode.rsplit(':').next()?.parse().ok()?, process.parse().ok()?))
+        });
+        Self { held: held.collect() }
+    }
+
+    /// Whether the lock of an instance is held. The lock file names the process that took it last, and file systems
+    /// may have the same numbers of inodes, so both must match.
+    fn is_held(&self, dir: &InstanceDir) -> bool {
+        let Ok(mut file) = dir.lock().open(Access::Read) else { return false };
+        let Some(inode) = inode(&file) else { return false };
+        let mut text = String::new();
+        let process = file.read_to_string(&mut text).ok().and_then(|_| text.trim().parse().ok());
+        process.is_some_and(|process| self.held.contains(&(inode, process)))
+    }
+}
+
+#[cfg(unix)]
+fn inode(lock: &File) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    lock.metadata().ok().map(|found| found.ino())
+}
+
+#[cfg(not(unix))]
+fn inode(_: &File) -> Option<u64> {
+    None
+}
+
+/// Returns the status of the instance in `dir`.
+///
+/// # Errors
+/// `E_STORE_…` when its events cannot be read.
+pub(super) fn status(dir: &InstanceDir, locks: &HeldLocks) -> Result<InstanceStatus> {
+    if locks.is_held(dir) {
+        return Ok(InstanceStatus::Open);
+    }
+    let (path, mut bytes) = (dir.events(), events::read(&dir.events())?);
+    bytes.truncate(torn_part(&bytes).unwrap_or(bytes.len()));
+    // What is damaged does not matter here; an opening tells.
+    let (records, _) = TurnRecords::survey(&bytes, &path);
+    let is_open = records.fold.is_none() && (records.begin.is_some() || !records.events.is_empty());
+    Ok(if is_open { InstanceStatus::Interrupted } else { InstanceStatus::Idle })
+}
