@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use goondan::conversation::{Conversation, Message, MessageEvent};
 use goondan::name::{AgentName, InstanceKey, TurnId};
-use goondan::store::{Commit, FileStore, Fsync, InstanceId, Opened, Store};
+use goondan::store::{Commit, FileStore, Fsync, InstanceId, Opened, Store, TurnStart};
 use goondan::{Error, ErrorCode, Result};
 
 const OPENERS: u64 = 4;
@@ -130,7 +130,7 @@ async fn turn(opened: Opened, text: &str) -> Result<Opened> {
     let mut opened = opened;
     let (mut conversation, _) = Conversation::from_base(opened.base.iter().cloned());
     let turn = TurnId::from(text);
-    opened.journal.begin(&turn)?;
+    opened.journal.begin(TurnStart::new(&turn))?;
     let event = MessageEvent::append(Message::user(text));
     conversation.apply(event.clone())?;
     opened.journal.record(&event)?;
