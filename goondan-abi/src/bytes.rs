@@ -166,7 +166,7 @@ pub(crate) unsafe fn answer(output: *mut Buffer, work: impl FnOnce() -> Result<O
     let (status, buffer) = match catch(work) {
         Ok(Ok(Some(buffer))) => (OK, buffer),
         Ok(Ok(None)) => return NONE,
-        Ok(Err(error)) => (FAILED, error_buffer(error)),
+        Ok(Err(error)) => (FAILED, error_buffer(error, "the program")),
         Err(text) => (PANICKED, Buffer::bytes(text.into_bytes())),
     };
     if !output.is_null() {
@@ -176,10 +176,13 @@ pub(crate) unsafe fn answer(output: *mut Buffer, work: impl FnOnce() -> Result<O
     status
 }
 
-/// Passes an error to the other binary.
-pub(crate) fn error_buffer(error: Error) -> Buffer {
+/// Passes an error of `owner` to the other binary.
+pub(crate) fn error_buffer(error: Error, owner: &str) -> Buffer {
+    let error = WireError(error);
     // An error consists of text, numbers and names, all of which serialize.
-    Buffer::bytes(serde_json::to_vec(&WireError(error)).unwrap_or_default())
+    let buffer = Buffer::bytes(serde_json::to_vec(&error).unwrap_or_default());
+    error.drop_of(owner);
+    buffer
 }
 
 /// Calls a function of the other binary's table that writes a buffer.

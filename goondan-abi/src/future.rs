@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use goondan_core::{Error, Result};
 
 use crate::bytes::{OwnedBuffer, error_buffer};
-use crate::panic::{catch, catch_or_log};
+use crate::panic::{catch, catch_or_log, drop_guarded};
 use crate::pool::Pooled;
 use crate::table::{self, Buffer, FAILED, FutureTable, OK, PANICKED, PENDING};
 use crate::waker::{lend, with_context};
@@ -21,6 +21,11 @@ pub(crate) trait PollScope: Send {
     type Guard;
     /// Enters the scope.
     fn enter(&self) -> Self::Guard;
+
+    /// Returns the extension whose code runs in the scope, for the log.
+    fn owner(&self) -> &str {
+        "the program"
+    }
 }
 
 /// Enters nothing.
@@ -92,19 +97,20 @@ impl<S: PollScope, F: Future<Output = Result<Buffer>> + Send> Exported<S, F> {
             // SAFETY: Neither the pool nor the slot moves the value; the future is only dropped in place.
             let mut future = unsafe { Pin::new_unchecked(&mut this.future) };
             let Some(running) = future.as_mut().as_pin_mut() else {
-                return Poll::Ready(Err(Error::msg("a future was polled after its end")));
+                let error = Error::msg("a future was polled after its end");
+                return Poll::Ready(Err(error_buffer(error, this.scope.owner())));
             };
             // SAFETY: The contract makes the caller lend a valid waker for this call.
             let polled = unsafe { with_context(waker, |cx| running.poll(cx)) };
             if polled.is_ready() {
                 future.set(None);
             }
-            polled
+            polled.map_err(|error| error_buffer(error, this.scope.owner()))
         });
         let (status, buffer) = match polled {
             Ok(Poll::Pending) => return PENDING,
             Ok(Poll::Ready(Ok(buffer))) => (OK, buffer),
-            Ok(Poll::Ready(Err(error))) => (FAILED, error_buffer(error)),
+            Ok(Poll::Ready(Err(error))) => (FAILED, error),
             Err(text) => (PANICKED, Buffer::bytes(text.into_bytes())),
         };
         // SAFETY: The contract makes the caller pass a writable `output`.
@@ -112,14 +118,22 @@ impl<S: PollScope, F: Future<Output = Result<Buffer>> + Send> Exported<S, F> {
         status
     }
 
+    /// Drops the future if it has not ended.
+    fn cancel(&mut self) {
+        let Self { scope, future } = self;
+        if future.is_some() {
+            drop_guarded(scope.owner(), || {
+                let _guard = scope.enter();
+                *future = None;
+            });
+        }
+    }
+
     unsafe extern "C" fn drop(data: *mut c_void) {
         catch_or_log("dropping a future", || {
             // SAFETY: The contract makes the caller pass, once, the data that `export` returned.
             let mut this = unsafe { Pooled::from_raw(data.cast::<Self>()) };
-            if this.future.is_some() {
-                let _guard = this.scope.enter();
-                this.future = None;
-            }
+            this.cancel();
             // The scope is dropped after it was left, because it may be the last reference to the runtime.
         });
     }
@@ -129,11 +143,7 @@ impl<S: PollScope, F: Future<Output = Result<Buffer>> + Send> Exported<S, F> {
         catch_or_log("dropping a future", || {
             // SAFETY: The contract makes the caller pass, once, the data that `lend` returned; the caller of `lend`
             // guarantees that the slot is valid and not used otherwise.
-            let this = unsafe { &mut *data.cast::<Self>() };
-            if this.future.is_some() {
-                let _guard = this.scope.enter();
-                this.future = None;
-            }
+            unsafe { &mut *data.cast::<Self>() }.cancel();
         });
     }
 }

@@ -1,29 +1,115 @@
-//! Turns panics into errors.
+//! The border around the code of extensions: catches panics while it runs, while its values are dropped, and while the
+//! payload of a panic is dropped.
+//!
+//! What extensions return and capture is dropped inside of this border too, because its `Drop` is their code. One case
+//! is beyond it: a value that panics in its `drop` while another panic unwinds through its owner. Then Rust aborts the
+//! process.
 
 use std::any::Any;
-use std::future::poll_fn;
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::task::Poll;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
-use crate::error::{Error, ErrorCode};
+use pin_project_lite::pin_project;
 
-/// Runs `future` and returns its output; a panic in it becomes the error `E_EXT_PANIC`.
+/// Runs `work`, and returns its value or the message of its panic.
 ///
-/// Unwind safety is asserted: the data that the future borrowed is either dropped with it or owned by the turn, whose
-/// invariants hold after every single call.
-pub(crate) async fn catch_panics<F: Future>(future: F) -> Result<F::Output, Error> {
-    let mut future = pin!(future);
-    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-        Ok(poll) => poll.map(Ok),
-        Err(panic) => Poll::Ready(Err(panicked(&*panic))),
-    })
-    .await
+/// Unwind safety is asserted: what `work` borrowed is dropped together with the call that failed, is guarded by a lock,
+/// or belongs to the turn, whose invariants hold after every single call.
+///
+/// # Errors
+/// The message of the panic.
+pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(message)
 }
 
-/// Converts the payload of a panic into an error with its message.
-pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Error {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message");
-    Error::new(ErrorCode::EXT_PANIC, format!("panicked: {text}"))
+/// Returns the message of a panic, and drops its payload.
+pub(crate) fn message(payload: Box<dyn Any + Send>) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned());
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        // The payload's `drop` panicked. The payload of that panic may do the same, so it is leaked.
+        std::mem::forget(another);
+    }
+    text
+}
+
+/// Runs `drop`, which drops values of the extension `owner`. A panic is logged: nothing waits for a result.
+#[cold]
+pub fn drop_guarded(owner: impl Display, drop: impl FnOnce()) {
+    if let Err(text) = catch(drop) {
+        // The subscriber itself may panic.
+        let _ = catch(|| tracing::error!(extension = %owner, "a value panicked when it was dropped: {text}"));
+    }
+}
+
+pin_project! {
+    /// A future of the extension `owner`, which may be dropped at any time: a panic in its drop is logged.
+    ///
+    /// A future that is ready is dropped within its last poll. If that panics, the poll does, so that the caller is told.
+    pub(crate) struct Guarded<O: Display, F> {
+        owner: O,
+        // `None` once it was ready.
+        #[pin]
+        future: Option<F>,
+    }
+
+    impl<O: Display, F> PinnedDrop for Guarded<O, F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            if this.future.is_some() {
+                drop_guarded(this.owner, || this.future.set(None));
+            }
+        }
+    }
+}
+
+impl<O: Display, F> Guarded<O, F> {
+    #[inline]
+    pub(crate) fn new(owner: O, future: F) -> Self {
+        Self { owner, future: Some(future) }
+    }
+}
+
+impl<O: Display, F: Future> Future for Guarded<O, F> {
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let mut this = self.project();
+        let polled = this.future.as_mut().as_pin_mut().map_or(Poll::Pending, |future| future.poll(cx));
+        if polled.is_ready() {
+            this.future.set(None);
+        }
+        polled
+    }
+}
+
+pin_project! {
+    /// The future that [`catch_panics`] returns.
+    pub(crate) struct CatchPanics<O: Display, F> {
+        #[pin]
+        future: Guarded<O, F>,
+    }
+}
+
+/// Returns a future that runs `future`, which is code of the extension `owner`, and returns its output or the message of
+/// a panic. Functions of the extension must be called by `future` when it is polled, because they may panic too.
+// Not an `async fn`, which would store the future twice: as it was passed, and as it is pinned.
+#[inline]
+pub(crate) fn catch_panics<O: Display, F: Future>(owner: O, future: F) -> CatchPanics<O, F> {
+    CatchPanics { future: Guarded::new(owner, future) }
+}
+
+impl<O: Display, F: Future> Future for CatchPanics<O, F> {
+    type Output = Result<F::Output, String>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match catch(|| self.project().future.poll(cx)) {
+            Ok(polled) => polled.map(Ok),
+            Err(text) => Poll::Ready(Err(text)),
+        }
+    }
 }

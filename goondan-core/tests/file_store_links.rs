@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use goondan_core::store::{Commit, Durability, Fsync, Opened};
+use goondan_core::store::{Commit, Durability, Fsync, Opened, TurnStart};
 use goondan_core::{
     AgentName, Conversation, Error, ErrorCode, ExtensionName, FileStore, InstanceId, InstanceKey, Message,
     MessageEvent, RuntimeEvent, Store, TurnId,
@@ -99,7 +99,7 @@ async fn turn(opened: Opened, text: &str) -> Result<(), Error> {
         }
         None => {
             let turn = TurnId::from("t");
-            journal.begin(&turn)?;
+            journal.begin(TurnStart::new(&turn))?;
             turn
         }
     };
@@ -121,7 +121,7 @@ async fn workspace() -> (TempDir, FileStore) {
     let store = FileStore::open(workspace.path()).unwrap().fsync(Fsync::Never);
     turn(store.open(&id("k")).await.unwrap(), "hidden").await.unwrap();
     let mut journal = store.open(&id("k")).await.unwrap().journal;
-    journal.begin(&"interrupted".into()).unwrap();
+    journal.begin(TurnStart::new(&"interrupted".into())).unwrap();
     journal.record(&MessageEvent::append(Message::user("hidden"))).unwrap();
     drop(journal);
     let messages = workspace.path().join(INSTANCE).join("messages");

@@ -26,6 +26,7 @@ mod pairs;
 mod parts;
 mod random_events;
 mod reload;
+mod rough;
 mod state;
 mod state_change;
 mod state_late;

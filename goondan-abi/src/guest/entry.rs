@@ -102,7 +102,8 @@ unsafe extern "C" fn register(number: usize, handle: *const c_void, name: Text, 
     // SAFETY: The contract makes the host pass a handle that the library owns from now on.
     let handle = unsafe { ExtensionHandle::new(handle) };
     // SAFETY: The contract makes the text valid for this call, within which it is copied.
-    let name = ExtensionName::new(unsafe { name.str() });
+    let owner = unsafe { name.str() }.to_owned();
+    let name = ExtensionName::new(&owner);
     // SAFETY: As above.
     let config = serde_json::from_slice(unsafe { config.bytes() });
     let register = async move {
@@ -111,5 +112,5 @@ unsafe extern "C" fn register(number: usize, handle: *const c_void, name: Text, 
         Ok(Buffer::EMPTY)
     };
     // SAFETY: The future borrows nothing.
-    unsafe { export(OwningScope(RuntimeRef::new()), register) }
+    unsafe { export(OwningScope(owner, RuntimeRef::new()), register) }
 }

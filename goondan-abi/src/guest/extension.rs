@@ -2,13 +2,14 @@
 //! conversation.
 
 use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use goondan_core::linkage::{Layer, WireToolItem};
 use goondan_core::pipeline::AnyMiddleware;
 use goondan_core::{
-    AnyRegistration, Deliveries, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName, LayerInfo, LogHost,
-    LogLevel, MiddlewareKind, Options, Result,
+    AnyRegistration, Deliveries, Error, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName, LayerInfo,
+    LogHost, LogLevel, MiddlewareKind, Options, Result,
 };
 use serde_json::{Map, Value};
 
@@ -72,29 +73,33 @@ impl ExtensionHost for GuestExtension {
     }
 
     fn register(&self, registration: AnyRegistration) -> Result<()> {
+        let name = &self.name;
         match registration {
             AnyRegistration::Middleware(middleware, options) => {
                 let (wire, priority) = (serde_json::to_vec(&options)?, options.priority);
                 let info = self.layer_info(middleware.kind(), &options);
                 match middleware {
                     AnyMiddleware::Turn(layer) => {
-                        self.register_object(TURN, priority, &wire, object(Layer::new(info, layer)))
+                        self.register_object(TURN, priority, &wire, object(name, Layer::new(info, layer)))
                     }
                     AnyMiddleware::Step(layer) => {
-                        self.register_object(STEP, priority, &wire, object(Layer::new(info, layer)))
+                        self.register_object(STEP, priority, &wire, object(name, Layer::new(info, layer)))
                     }
                     AnyMiddleware::ToolCall(layer) => {
-                        self.register_object(TOOL_CALL, priority, &wire, object(Layer::new(info, layer)))
+                        self.register_object(TOOL_CALL, priority, &wire, object(name, Layer::new(info, layer)))
                     }
                 }
             }
-            AnyRegistration::Tool(item, handler) => {
-                self.register_object(TOOL, 0, &serde_json::to_vec(&WireToolItem::from(&*item))?, object(Tool(handler)))
-            }
+            AnyRegistration::Tool(item, handler) => self.register_object(
+                TOOL,
+                0,
+                &serde_json::to_vec(&WireToolItem::from(&*item))?,
+                object(name, Tool(handler)),
+            ),
             AnyRegistration::Subscription(pattern, handler) => {
-                self.register_object(SUBSCRIPTION, 0, pattern.to_string().as_bytes(), object(Subscriber(handler)))
+                self.register_object(SUBSCRIPTION, 0, pattern.to_string().as_bytes(), object(name, Subscriber(handler)))
             }
-            AnyRegistration::Cleanup(handler) => self.register_object(CLEANUP, 0, b"", object(Cleanup(handler))),
+            AnyRegistration::Cleanup(handler) => self.register_object(CLEANUP, 0, b"", object(name, Cleanup(handler))),
         }
     }
 
@@ -124,15 +129,26 @@ impl ExtensionHost for GuestExtension {
             unsafe { answer(output, call) }
         }
 
-        let mut change: Change<'_> = change;
+        // A panic must not unwind through the host.
+        let mut panic = None;
+        let mut change: Change<'_> = &mut |state| {
+            catch_unwind(AssertUnwindSafe(|| change(state))).unwrap_or_else(|payload| {
+                panic = Some(payload);
+                Err(Error::msg("the change of the state panicked"))
+            })
+        };
         let data = (&raw mut change).cast::<c_void>();
         // SAFETY: `self` owns the handle; `data` points to a `Change`, as `call` requires, which outlives the call.
-        ask(|error| unsafe { (host().extension_update_state)(self.handle.0, data, call, error) }).map(|_| ())
+        let updated = ask(|error| unsafe { (host().extension_update_state)(self.handle.0, data, call, error) });
+        match panic {
+            Some(payload) => resume_unwind(payload),
+            None => updated.map(|_| ()),
+        }
     }
 
     fn subscribe(&self, pattern: EventPattern, limit: Deliveries, handler: Arc<dyn EventHandler>) -> u64 {
         let (pattern, once) = (pattern.to_string(), u32::from(limit == Deliveries::One));
-        let handler = object(Subscriber(handler));
+        let handler = object(&self.name, Subscriber(handler));
         // SAFETY: `self` owns the handle. The pattern is borrowed for the call; the object passes to the host.
         unsafe { (host().extension_subscribe)(self.handle.0, Text::new(pattern.as_bytes()), once, handler) }
     }

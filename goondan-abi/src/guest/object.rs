@@ -4,18 +4,18 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use goondan_core::linkage::{Crossing, Layer, Returned};
-use goondan_core::{CleanupHandler, Event, EventHandler, Result, ToolContext, ToolHandler};
+use goondan_core::{CleanupHandler, Event, EventHandler, ExtensionName, Result, ToolContext, ToolHandler};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::call::CallRef;
 use super::kind::GuestKind;
 use super::run::MiddlewareRun;
-use super::runtime::{RuntimeRef, RuntimeScope};
+use super::runtime::{ExtensionScope, RuntimeRef, RuntimeScope};
 use super::tool::ToolRun;
 use super::{missing, result};
 use crate::future::{PollScope, export};
-use crate::panic::catch_or_log;
+use crate::panic::{catch_or_log, drop_guarded};
 use crate::table::{self, Buffer, Object, ObjectTable, Text};
 
 /// A part of an extension that the host can call.
@@ -28,10 +28,10 @@ pub(super) trait Callable: Send + Sync + 'static {
     fn call(&self, call: CallRef, input: Self::Input) -> impl Future<Output = Result<Buffer>> + Send;
 }
 
-/// Passes the ownership of `callable` to the host.
-pub(super) fn object<C: Callable>(callable: C) -> Object {
-    /// The callable, and a reference that keeps the runtime running for it.
-    struct ObjectData<C>(C, RuntimeRef);
+/// Passes the ownership of `callable`, a part of `extension`, to the host.
+pub(super) fn object<C: Callable>(extension: &ExtensionName, callable: C) -> Object {
+    /// The callable, its extension, and a reference that keeps the runtime running for it.
+    struct ObjectData<C>(C, ExtensionName, RuntimeRef);
 
     impl<C: Callable> ObjectData<C> {
         const TABLE: &'static ObjectTable =
@@ -39,32 +39,34 @@ pub(super) fn object<C: Callable>(callable: C) -> Object {
 
         unsafe extern "C" fn call(data: *mut c_void, call: *const c_void, input: Text) -> table::Future {
             // SAFETY: The contract makes the host pass the data of this object, which it drops after all its futures.
-            let Self(callable, _) = unsafe { &*data.cast::<Self>() };
+            let Self(callable, extension, _) = unsafe { &*data.cast::<Self>() };
             // SAFETY: The contract makes `call` valid until the future is dropped.
             let call = unsafe { CallRef::new(call) };
             // SAFETY: The contract makes the text valid for this call.
             let input = catch_or_log("reading the input of a call", || C::read(unsafe { input.bytes() }));
             match input {
                 // SAFETY: The future borrows the object, which the host drops after it.
-                Some(Ok(input)) => unsafe { export(RuntimeScope, callable.call(call, input)) },
+                Some(Ok(input)) => unsafe { export(ExtensionScope(extension), callable.call(call, input)) },
                 // SAFETY: The future borrows nothing.
-                Some(Err(error)) => unsafe { export(RuntimeScope, async move { Err(error) }) },
+                Some(Err(error)) => unsafe { export(ExtensionScope(extension), async move { Err(error) }) },
                 // SAFETY: The future borrows nothing.
-                None => unsafe { export(RuntimeScope, async { Err(missing("input")) }) },
+                None => unsafe { export(ExtensionScope(extension), async { Err(missing("input")) }) },
             }
         }
 
         unsafe extern "C" fn drop(data: *mut c_void) {
             catch_or_log("dropping a part of an extension", || {
                 // SAFETY: The contract makes the host pass, once, the data of this object, which is the box below.
-                let Self(callable, _runtime) = *unsafe { Box::from_raw(data.cast::<Self>()) };
-                let _guard = RuntimeScope.enter();
-                std::mem::drop(callable);
+                let Self(callable, extension, _runtime) = *unsafe { Box::from_raw(data.cast::<Self>()) };
+                drop_guarded(extension, || {
+                    let _guard = RuntimeScope.enter();
+                    std::mem::drop(callable);
+                });
             });
         }
     }
 
-    let data = Box::into_raw(Box::new(ObjectData(callable, RuntimeRef::new())));
+    let data = Box::into_raw(Box::new(ObjectData(callable, extension.clone(), RuntimeRef::new())));
     Object { data: data.cast(), table: ObjectData::<C>::TABLE }
 }
 

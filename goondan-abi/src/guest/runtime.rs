@@ -6,6 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use goondan_core::ExtensionName;
 use tokio::runtime::{Builder, EnterGuard, Runtime};
 
 use crate::future::PollScope;
@@ -108,13 +109,32 @@ impl PollScope for RuntimeScope {
     }
 }
 
-/// Like [`RuntimeScope`], for a future that nothing else keeps the runtime running for.
-pub(super) struct OwningScope(pub(super) RuntimeRef);
+/// Like [`RuntimeScope`], for a future of an extension.
+pub(super) struct ExtensionScope<'a>(pub(super) &'a ExtensionName);
+
+impl PollScope for ExtensionScope<'_> {
+    type Guard = Option<Entered>;
+
+    fn enter(&self) -> Option<Entered> {
+        RuntimeScope.enter()
+    }
+
+    fn owner(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+/// Like [`ExtensionScope`], for a future that nothing else keeps the runtime running for.
+pub(super) struct OwningScope(pub(super) String, pub(super) RuntimeRef);
 
 impl PollScope for OwningScope {
     type Guard = Option<Entered>;
 
     fn enter(&self) -> Option<Entered> {
         RuntimeScope.enter()
+    }
+
+    fn owner(&self) -> &str {
+        &self.0
     }
 }

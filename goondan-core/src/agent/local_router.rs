@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::instance::task_failed;
 use super::{Agent, Instance, WeakAgent};
 use crate::BoxFuture;
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::Result;
 use crate::name::AgentName;
 use crate::peers::{AgentCall, Router, not_found};
 
@@ -100,7 +101,7 @@ impl Router for LocalRouter {
             let instance = self.instance(&call).await?;
             // In a task, so that a caller that stops waiting does not cancel the other agent's turn.
             let turn = tokio::spawn(async move { instance.run(call.event).await });
-            let result = turn.await.map_err(|error| Error::new(ErrorCode::EXT_PANIC, error.to_string()))??;
+            let result = turn.await.map_err(task_failed)??;
             Ok(result.text().into_owned())
         })
     }

@@ -12,6 +12,7 @@ pub use wire::WireError;
 
 use crate::name::ExtensionName;
 use crate::outcome::FailedTurn;
+use crate::panic::{catch, drop_guarded};
 use crate::secret::{mask, mask_cow};
 
 /// The result of every operation of goondan that can fail.
@@ -54,6 +55,43 @@ pub(crate) struct Parts {
     pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
+impl Parts {
+    /// Drops the cause, which is a value of the extension that the error names, or else of `owner`.
+    fn drop_source(&mut self, owner: &str) {
+        if let Some(source) = self.source.take() {
+            let owner = self.extension.as_ref().map_or(owner, ExtensionName::as_str);
+            drop_guarded(owner, || drop(source));
+        }
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        self.drop_source("unknown");
+    }
+}
+
+/// Returns the text of a cause. That of another [`Error`] has its code, unless the code says nothing. Causes are values
+/// of extensions, whose `Display` may panic.
+// ERR-06
+fn text_of(cause: &(dyn StdError + 'static)) -> String {
+    let text = || match cause.downcast_ref::<StdErr>() {
+        Some(StdErr(error)) if *error.code() != ErrorCode::EXT_RUNTIME => format!("{}: {error}", error.code()),
+        _ => cause.to_string(),
+    };
+    catch(text).unwrap_or_else(|text| format!("its text cannot be read: panicked: {text}"))
+}
+
+/// Returns the texts of a cause, of its own cause, and so on.
+fn causes(mut cause: Option<&(dyn StdError + 'static)>) -> Vec<String> {
+    let mut texts = Vec::new();
+    while let Some(error) = cause {
+        texts.push(text_of(error));
+        cause = catch(|| error.source()).ok().flatten();
+    }
+    texts
+}
+
 impl Error {
     /// Returns an error with any code, of goondan or of an extension.
     pub fn new(code: impl Into<ErrorCode>, message: impl Into<Cow<'static, str>>) -> Self {
@@ -73,6 +111,11 @@ impl Error {
         error.0.retry_after = Some(delay);
         error.0.retryable = true;
         error
+    }
+
+    /// Returns the error for code of an extension that panicked with the message `text`.
+    pub(crate) fn panicked(text: &str) -> Self {
+        Self::new(ErrorCode::EXT_PANIC, format!("panicked: {text}"))
     }
 
     fn build(
@@ -152,7 +195,7 @@ impl Error {
     pub fn message(&self) -> Cow<'_, str> {
         match (&self.0.message, &self.0.source) {
             (Some(message), _) => Cow::Borrowed(message),
-            (None, Some(source)) => Cow::Owned(mask(&source.to_string()).into_owned()),
+            (None, Some(source)) => Cow::Owned(mask(&text_of(&**source)).into_owned()),
             (None, None) => Cow::Borrowed(self.0.code.as_str()),
         }
     }
@@ -229,15 +272,6 @@ impl fmt::Debug for Error {
     }
 }
 
-/// The text of a cause. That of another [`Error`] has its code, unless the code says nothing.
-// ERR-06
-fn cause_text(cause: &(dyn StdError + 'static)) -> String {
-    match cause.downcast_ref::<StdErr>() {
-        Some(StdErr(error)) if *error.code() != ErrorCode::EXT_RUNTIME => format!("{}: {error}", error.code()),
-        _ => cause.to_string(),
-    }
-}
-
 /// The full report of an [`Error`], made by [`Error::report`]. `Display` writes it.
 #[derive(Debug)]
 pub struct Report<'a> {
@@ -259,10 +293,8 @@ impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = self.error;
         write!(f, "{}: {error}", error.code())?;
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            write!(f, "\n  caused by: {}", mask(&cause_text(error)))?;
-            cause = error.source();
+        for cause in causes(error.source()) {
+            write!(f, "\n  caused by: {}", mask(&cause))?;
         }
         if let Some(suggestion) = error.suggestion() {
             write!(f, "\n  help: {suggestion}")?;

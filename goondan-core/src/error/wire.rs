@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Error, Parts, cause_text};
+use super::{Error, Parts, causes};
 use crate::name::{ExtensionName, TurnId};
 use crate::outcome::{FailedTurn, ToolCallSummary};
 use crate::secret::{mask_cow, mask_text};
@@ -15,6 +15,13 @@ use crate::secret::{mask_cow, mask_text};
 /// An [`Error`] that is serialized in full: everything but the types of its causes, which arrive as text.
 #[derive(Debug)]
 pub struct WireError(pub Error);
+
+impl WireError {
+    /// Drops the error. Its causes are values of the extension `owner`, unless it names another one.
+    pub fn drop_of(mut self, owner: &str) {
+        self.0.0.drop_source(owner);
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -51,12 +58,6 @@ struct TurnRepr {
 impl Serialize for WireError {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let parts = self.0.parts();
-        let mut causes = Vec::new();
-        let mut cause = parts.source.as_deref().map(|source| source as &(dyn StdError + 'static));
-        while let Some(error) = cause {
-            causes.push(cause_text(error));
-            cause = error.source();
-        }
         let turn = parts.turn.clone();
         let repr = ErrorRepr {
             code: self.0.code().as_str().into(),
@@ -67,7 +68,7 @@ impl Serialize for WireError {
             turn: turn.map(|FailedTurn { id, steps, tool_calls }| TurnRepr { id, steps, tool_calls }),
             retry_after: self.0.retry_delay(),
             retryable: self.0.is_retryable(),
-            causes,
+            causes: causes(parts.source.as_deref().map(|source| source as &dyn StdError)),
         };
         repr.serialize(serializer)
     }

@@ -15,5 +15,6 @@ pub mod host {
 pub use crate::conversation::RemoteMessage;
 pub use crate::crossing::{CoreRun, Crossing, RemoteCore, RemoteHost, RemoteResult, Returned};
 pub use crate::error::WireError;
+pub use crate::panic::{catch, drop_guarded};
 pub use crate::pipeline::Layer;
 pub use wire::{WireAgentRequest, WireAgentResponse, WireField, WireScope, WireToolItem};

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::next::NamedMiddleware;
 use super::{Frame, Kind, Middleware, MiddlewareKind, Next, Options};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::name::ExtensionName;
 use crate::panic::catch_panics;
 
 /// All layers of one kind, outermost first. It is built once for each conversation and reload, and runs many times.
 pub struct Chain<K: Kind> {
-    layers: Box<[Arc<dyn Middleware<K>>]>,
+    layers: Box<[NamedMiddleware<K>]>,
     /// The description of each layer; in its own slice, so that a [`Frame`] needs no type parameter.
     infos: Box<[LayerInfo]>,
 }
@@ -63,7 +64,8 @@ impl LayerInfo {
 impl<K: Kind> Chain<K> {
     /// A chain of `layers`, outermost first.
     pub fn new(layers: impl IntoIterator<Item = (LayerInfo, Arc<dyn Middleware<K>>)>) -> Self {
-        let (infos, layers): (Vec<_>, Vec<_>) = layers.into_iter().unzip();
+        let named = |(info, layer): (LayerInfo, Arc<_>)| ((info.extension.clone(), layer), info);
+        let (layers, infos): (Vec<_>, Vec<_>) = layers.into_iter().map(named).unzip();
         Self { layers: layers.into(), infos: infos.into() }
     }
 
@@ -79,12 +81,15 @@ impl<K: Kind> Chain<K> {
     // PIPE-24
     pub async fn run<'a>(&'a self, host: &'a mut K::Host<'a>) -> Result<K::Output> {
         let mut ctx = K::context(host, Frame::new(&self.infos));
-        match catch_panics(Next::<K>::new(&self.layers).run(&mut ctx)).await {
+        match catch_panics("the program", Next::<K>::new(&self.layers).run(&mut ctx)).await {
             Ok(result) => result,
-            Err(panic) => Err(match K::frame(&mut ctx).panicking() {
-                Some(layer) => panic.at(&layer.extension, layer.hook()),
-                None => panic,
-            }),
+            Err(text) => {
+                let panic = Error::panicked(&text);
+                Err(match K::frame(&mut ctx).panicking() {
+                    Some(layer) => panic.at(&layer.extension, layer.hook()),
+                    None => panic,
+                })
+            }
         }
     }
 }

@@ -86,6 +86,9 @@ impl<'a> Frame<'a> {
         // Unwinding passes the innermost layer first: the one that panicked.
         if std::thread::panicking() {
             self.panicked.get_or_insert(self.running);
+        } else {
+            // A panic further in, if any, was caught when the future was dropped.
+            self.panicked = None;
         }
         self.running = outer;
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::frame::Depth;
 use super::{Failure, Kind, Middleware};
 use crate::error::Result;
+use crate::name::ExtensionName;
+use crate::panic::Guarded;
 
 /// The rest of the chain: the layers inside of a middleware, and the core. Every middleware takes it as a parameter,
 /// and must run it to its end to return a result.
@@ -39,11 +41,14 @@ use crate::error::Result;
 // NEXT-03
 pub struct Next<'a, K: Kind> {
     /// The layers inside, outermost first.
-    rest: &'a [Arc<dyn Middleware<K>>],
+    rest: &'a [NamedMiddleware<K>],
 }
 
+/// A middleware, and the name of its extension.
+pub(super) type NamedMiddleware<K> = (ExtensionName, Arc<dyn Middleware<K>>);
+
 impl<'a, K: Kind> Next<'a, K> {
-    pub(super) fn new(rest: &'a [Arc<dyn Middleware<K>>]) -> Self {
+    pub(super) fn new(rest: &'a [NamedMiddleware<K>]) -> Self {
         Self { rest }
     }
 
@@ -61,7 +66,13 @@ impl<'a, K: Kind> Next<'a, K> {
             let outer = K::frame(inner.ctx).enter(rest.len())?;
             inner.outer = Some(outer);
             let result = match rest.split_first() {
-                Some((layer, rest)) => layer.handle(&mut *inner.ctx, Self { rest }).await,
+                Some(((extension, layer), rest)) => {
+                    let mut future = Guarded::new(extension, layer.handle(&mut *inner.ctx, Self { rest }));
+                    let result = (&mut future).await;
+                    // It was dropped when it was ready; this saves the layer a check.
+                    std::mem::forget(future);
+                    result
+                }
                 None => K::run_core(&mut *inner.ctx).await,
             };
             inner.end(rest.len(), result)

@@ -24,7 +24,7 @@ pub(crate) struct Tool {
     pub(crate) effect: Effect,
     pub(crate) timeout: Option<std::time::Duration>,
     pub(crate) log: Arc<dyn LogHost>,
-    extension: ExtensionName,
+    pub(crate) extension: ExtensionName,
 }
 
 /// The parts of tools that the instances of an agent share: each item is stored once, and its schema is compiled once.

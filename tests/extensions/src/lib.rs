@@ -21,6 +21,7 @@ pub mod order;
 pub mod parts;
 pub mod random_events;
 pub mod reload;
+pub mod rough;
 pub mod state;
 pub mod state_change;
 pub mod state_late;

@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::Services;
 use super::handle::ExtensionHandle;
 use crate::agent::spec::ExtensionSpec;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::event::{Deliveries, Event, ExtensionCleanup};
 use crate::extension::{AnyRegistration, CleanupHandler};
 use crate::name::ExtensionName;
-use crate::panic::catch_panics;
+use crate::panic::{catch_panics, drop_guarded};
 
 /// How long the cleanup of one extension may take.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -59,10 +59,21 @@ impl ActiveExtension {
     }
 
     async fn clean_up(&self, handler: &dyn CleanupHandler) -> Result<(), String> {
-        match tokio::time::timeout(CLEANUP_TIMEOUT, catch_panics(handler.clean_up())).await {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(error)) | Err(error)) => Err(error.at(self.name(), "#[cleanup]").report().to_string()),
+        let clean_up = catch_panics(self.name(), async { handler.clean_up().await });
+        match tokio::time::timeout(CLEANUP_TIMEOUT, clean_up).await {
+            Ok(outcome) => outcome
+                .unwrap_or_else(|text| Err(Error::panicked(&text)))
+                .map_err(|error| error.at(self.name(), "#[cleanup]").report().to_string()),
             Err(_) => Err(format!("it took longer than {CLEANUP_TIMEOUT:?}")),
+        }
+    }
+}
+
+/// Drops the extension: whatever else refers to its parts is dropped before, as [`Registered`](super::Registered) is.
+impl Drop for ActiveExtension {
+    fn drop(&mut self) {
+        for registration in std::mem::take(&mut self.registrations) {
+            drop_guarded(&self.spec.name, || drop(registration));
         }
     }
 }
@@ -94,12 +105,5 @@ pub(in crate::agent) async fn run_cleanup(extensions: &[Arc<ActiveExtension>]) {
             }
         }
         active.handle.unsubscribe_all();
-    }
-}
-
-/// Drops a value that holds extensions. A panic in a `Drop` of theirs is logged.
-pub(in crate::agent) async fn drop_catching_panics<T>(value: T) {
-    if let Err(error) = catch_panics(async { drop(value) }).await {
-        tracing::error!("an extension panicked when it was dropped: {}", error.report());
     }
 }

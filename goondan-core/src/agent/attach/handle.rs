@@ -10,6 +10,7 @@ use crate::event::{Deliveries, Event, EventHandler, EventPattern, Owner};
 use crate::extension::{AnyRegistration, ExtensionHost};
 use crate::log::{LogHost, LogLevel};
 use crate::name::ExtensionName;
+use crate::panic::drop_guarded;
 use crate::state::StateCell;
 
 /// One extension's access to its conversation. Extensions keep it through clones of their `ExtensionApi`.
@@ -57,15 +58,14 @@ impl ExtensionHost for ExtensionHandle {
     }
 
     fn register(&self, registration: AnyRegistration) -> Result<()> {
-        match &mut *self.registrations.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(registrations) => {
-                registrations.push(registration);
-                Ok(())
-            }
-            None => Err(Error::new(ErrorCode::EXT_INIT, "registration is over")
-                .suggest("register in `#[init]`; what is registered later would change turns that run already")
-                .at(&self.extension, "registration")),
+        if let Some(registrations) = &mut *self.registrations.lock().unwrap_or_else(PoisonError::into_inner) {
+            registrations.push(registration);
+            return Ok(());
         }
+        drop_guarded(&self.extension, || drop(registration));
+        Err(Error::new(ErrorCode::EXT_INIT, "registration is over")
+            .suggest("register in `#[init]`; what is registered later would change turns that run already")
+            .at(&self.extension, "registration"))
     }
 
     fn state(&self) -> Option<Value> {

@@ -5,7 +5,7 @@ mod handle;
 mod register;
 mod services;
 
-pub(super) use active::{deactivate, drop_catching_panics, run_cleanup};
+pub(super) use active::{deactivate, run_cleanup};
 pub(super) use register::{Registered, Staged};
 pub(super) use services::{Services, StoreLater};
 

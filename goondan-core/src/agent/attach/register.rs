@@ -22,6 +22,7 @@ pub(in crate::agent) struct Registered {
     pub(in crate::agent) step: Chain<Step>,
     pub(in crate::agent) tool_call: Chain<ToolCall>,
     pub(in crate::agent) tools: ToolRegistry,
+    /// The last field, so that the parts of an extension are dropped by the extension.
     pub(in crate::agent) extensions: Vec<Arc<ActiveExtension>>,
 }
 
@@ -78,7 +79,8 @@ async fn make(
         let handle = ExtensionHandle::new(extension.name.clone(), Arc::clone(services));
         outcome = register(extension, &handle).await;
         if outcome.is_err() {
-            handle.end_registration();
+            let registrations = handle.end_registration().into();
+            drop(ActiveExtension::new(Arc::clone(extension), handle, registrations));
             break;
         }
         handles.push(handle);
@@ -97,8 +99,8 @@ async fn make(
 
 async fn register(extension: &ExtensionSpec, handle: &Arc<ExtensionHandle>) -> Result<()> {
     let api = ExtensionApi::new(Arc::clone(handle) as Arc<dyn crate::extension::ExtensionHost>);
-    let register = (extension.descriptor.register)(api, extension.config.clone());
-    let outcome = catch_panics(register).await.unwrap_or_else(Err);
+    let register = async { (extension.descriptor.register)(api, extension.config.clone()).await };
+    let outcome = catch_panics(&extension.name, register).await.unwrap_or_else(|text| Err(Error::panicked(&text)));
     outcome.map_err(|error| {
         // Subscriptions that its code started would outlive it.
         handle.unsubscribe_all();

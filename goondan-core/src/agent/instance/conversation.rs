@@ -8,12 +8,13 @@ use tracing::Instrument;
 
 use super::shared::AgentInner;
 use super::slot::{InstanceSlot, View};
-use crate::agent::attach::{Generation, Services, Staged, StoreLater, deactivate, drop_catching_panics, run_cleanup};
+use crate::agent::attach::{Generation, Services, Staged, StoreLater, deactivate, run_cleanup};
 use crate::agent::spec::AgentSpec;
 use crate::agent::turn::{JournaledConversation, Reporter, TurnRun, UpdateSender, Workdir};
 use crate::conversation::Message;
 use crate::error::Result;
 use crate::event::{AgentEvent, Bus, TurnInfo};
+use crate::panic::drop_guarded;
 use crate::pipeline::TurnResult;
 use crate::state::States;
 use crate::store::{TurnOutcome, TurnStart};
@@ -119,7 +120,7 @@ impl OpenConversation {
                 let is_removed = |active: &&Arc<_>| !kept.iter().any(|kept| Arc::ptr_eq(kept, active));
                 let removed: Vec<_> = old.registered.extensions.iter().filter(is_removed).map(Arc::clone).collect();
                 deactivate(&removed, services).await;
-                drop_catching_panics((removed, old)).await;
+                drop_guarded("the program", || drop((removed, old)));
                 Ok(())
             }
             Err(error) => Err(error),
@@ -153,7 +154,7 @@ impl OpenConversation {
         let state = self.journaled.store_state(&services.states).await;
         let Self { journaled, agent, services, generation, .. } = self;
         drop(journaled);
-        drop_catching_panics((generation, services, agent)).await;
+        drop_guarded("the program", || drop((generation, services, agent)));
         turn.and(state)
     }
 }

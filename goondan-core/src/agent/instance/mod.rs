@@ -21,8 +21,8 @@ use crate::name::{ExtensionName, InstanceKey};
 use crate::pipeline::{LayerInfo, MiddlewareKind, TurnResult};
 use crate::tool::ToolCatalog;
 pub(super) use shared::AgentInner;
-pub(super) use slot::InstanceSlot;
 use slot::{ConversationLock, OpenLock, View};
+pub(super) use slot::{InstanceSlot, task_failed};
 
 /// A handle to one conversation of an agent, returned by [`Agent::instance`](crate::Agent::instance). Clones are the
 /// same instance.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
+use tokio::task::JoinError;
 use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
@@ -20,6 +21,7 @@ use super::{HandleInner, Instance};
 use crate::agent::attach::{Generation, Services, StoreLater};
 use crate::agent::spec::AgentSpec;
 use crate::error::{Error, ErrorCode, Result};
+use crate::panic::message;
 use crate::store::InstanceId;
 
 /// How long a conversation that was opened for other agents stays open while nothing happens in it, unless its agent
@@ -389,5 +391,13 @@ impl Drop for Promised {
 /// Runs `work` in a task, so that it ends even if the caller is dropped.
 async fn run_to_end<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
     let work = tokio::spawn(work.in_current_span().with_current_subscriber());
-    work.await.map_err(|error| Error::new(ErrorCode::EXT_PANIC, error.to_string()))?
+    work.await.unwrap_or_else(|error| Err(task_failed(error)))
+}
+
+/// Returns the error for a task that panicked, or that was cancelled because its runtime shuts down.
+pub(in crate::agent) fn task_failed(error: JoinError) -> Error {
+    match error.try_into_panic() {
+        Ok(payload) => Error::panicked(&message(payload)),
+        Err(cancelled) => Error::new(ErrorCode::EXT_PANIC, cancelled.to_string()),
+    }
 }

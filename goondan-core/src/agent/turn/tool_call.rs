@@ -5,6 +5,7 @@
 
 use std::future::poll_fn;
 use std::path::Path;
+use std::pin::pin;
 use std::task::Poll;
 
 use serde_json::{Map, Value};
@@ -190,8 +191,13 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         };
         let ctx = ToolContext::new(&host);
         let limit = tool.timeout.unwrap_or(self.step.generation.spec.policy.tool_timeout);
-        match within(limit, catch_panics(watched(name, tool.handler.call(&ctx, input)))).await {
-            Some(answer) => answer?,
+        // Pinned here, because each future around it would store it twice.
+        let handler = pin!(catch_panics(&tool.extension, async { tool.handler.call(&ctx, input).await }));
+        match within(limit, watched(name, handler)).await {
+            Some(answer) => {
+                let answer = answer.unwrap_or_else(|text| Err(Error::panicked(&text)));
+                answer.map_err(|error| error.at(&tool.extension, format!("tool `{name}`")))
+            }
             None => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
                 match tool.effect {
                     Effect::Once => "whether it did its work is unknown: check before calling it again",

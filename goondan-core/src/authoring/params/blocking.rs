@@ -2,13 +2,12 @@
 //! async runtime.
 
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread;
 
 use crate::error::{Error, Result};
-use crate::panic::panicked;
+use crate::panic::catch;
 
 /// What the thread and the future share.
 struct BlockingState<T> {
@@ -32,8 +31,7 @@ pub async fn run_blocking<T: Send + 'static>(
     let (span, log) = (tracing::Span::current(), tracing::dispatcher::get_default(Clone::clone));
     let work = move || tracing::dispatcher::with_default(&log, || span.in_scope(work));
     let run = move || {
-        // Unwind safe: what `work` captured is dropped with it, and anything else belongs to the extension.
-        let outcome = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)));
+        let outcome = catch(work).unwrap_or_else(|text| Err(Error::panicked(&text)));
         let mut shared = of_thread.lock().unwrap_or_else(PoisonError::into_inner);
         shared.outcome = Some(outcome);
         let waker = shared.waker.take();

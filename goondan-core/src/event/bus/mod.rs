@@ -69,7 +69,7 @@ impl Bus {
         deliveries: Deliveries,
         handler: Arc<dyn EventHandler>,
     ) -> u64 {
-        let subscriber = Arc::new(Subscriber { owner, pattern, deliveries, handler });
+        let subscriber = Arc::new(Subscriber::new(owner, pattern, deliveries, handler));
         // A closed bus returns the subscriber, which must be dropped outside of the lock.
         let (number, _refused) = self.shared.update(|table| table.add(subscriber));
         number

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use super::super::{Event, EventHandler, EventPattern};
 use super::chain::Chain;
+use crate::error::Result;
 use crate::event::Deliveries;
 use crate::name::ExtensionName;
+use crate::panic::drop_guarded;
 
 /// The capacity of a queue; a handler loses the events that exceed it.
 pub(super) const QUEUE: usize = 256;
@@ -29,7 +31,8 @@ pub(super) struct Subscriber {
     pub(super) owner: Option<Owner>,
     pub(super) pattern: EventPattern,
     pub(super) deliveries: Deliveries,
-    pub(super) handler: Arc<dyn EventHandler>,
+    /// `None` once it is being dropped.
+    handler: Option<Arc<dyn EventHandler>>,
 }
 
 /// Subscriptions that have ended, each with the number of lost events that is not reported yet. The receiver drops them
@@ -254,10 +257,39 @@ impl Entry {
     }
 }
 
+impl Drop for Subscriber {
+    fn drop(&mut self) {
+        let handler = self.handler.take();
+        drop_guarded(self.owner_name(), || drop(handler));
+    }
+}
+
 impl Subscriber {
+    pub(super) fn new(
+        owner: Option<Owner>,
+        pattern: EventPattern,
+        deliveries: Deliveries,
+        handler: Arc<dyn EventHandler>,
+    ) -> Self {
+        Self { owner, pattern, deliveries, handler: Some(handler) }
+    }
+
+    /// Runs the handler.
+    pub(super) async fn handle(&self, event: &Event) -> Result<()> {
+        match &self.handler {
+            Some(handler) => handler.handle(event).await,
+            None => Ok(()),
+        }
+    }
+
     /// Returns the extension that owns it, for the log; `None` for the embedding program.
     pub(super) fn extension(&self) -> Option<&str> {
         self.owner.as_ref().map(|owner| owner.extension.as_str())
+    }
+
+    /// Returns the name of the owner, for the log of a panic.
+    pub(super) fn owner_name(&self) -> &str {
+        self.extension().unwrap_or("the program")
     }
 
     /// Logs the number of lost events, if any.

@@ -8,6 +8,7 @@ use tokio::task::coop::consume_budget;
 
 use super::Bus;
 use super::table::{Queued, Subscriber, Work};
+use crate::error::Error;
 use crate::panic::catch_panics;
 
 /// Drains the queue of one subscription. Spawned by [`Bus::emit`] when the queue has no worker; ends when it is empty.
@@ -58,11 +59,9 @@ impl Drop for Worker {
 async fn handle(subscriber: &Subscriber, Queued { event, chain }: Queued) {
     let owner = subscriber.owner.as_ref().map(|owner| &owner.extension);
     let chain = chain.with(&event, owner);
-    // The handler is called inside of the async block: it can panic before it returns a future, and while that is
-    // dropped.
-    let handling = pin!(catch_panics(async { subscriber.handler.handle(&event).await }));
+    let handling = pin!(catch_panics(subscriber.owner_name(), subscriber.handle(&event)));
     let outcome = chain.within(handling).await;
-    if let Err(error) = outcome.and_then(|outcome| outcome) {
+    if let Err(error) = outcome.unwrap_or_else(|text| Err(Error::panicked(&text))) {
         let (extension, pattern, event) = (subscriber.extension(), &subscriber.pattern, event.name());
         let error = match owner {
             Some(owner) => error.at(owner, format!("handler of `{pattern}`")),
