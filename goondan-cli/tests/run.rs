@@ -364,3 +364,60 @@ fn an_empty_input_is_refused_before_anything_is_written() {
         assert!(!fixture.state().exists());
     }
 }
+
+#[test]
+fn a_stream_of_json_follows_its_schema() {
+    let script = "- { call: { tool: no__tool, args: { a: 1 } }, reasoning: hm, pieces: 2 }\n\
+                  - { raw: { text: fine, usage: { promptTokens: 7, completionTokens: 2, totalTokens: 9 } } }\n";
+    let fixture = Fixture::new(script, 100);
+    let output = fixture.run(&["--json", "--stream", "--input", "hello"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let schema = include_str!("../../docs/run-stream.schema.json");
+    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &lines {
+        assert!(schema.is_valid(line), "{line}");
+        assert!(!schema.is_valid(&json!({ "type": line["type"] })), "{line}");
+    }
+    let types: Vec<_> =
+        lines.iter().map(|line| line["type"].as_str().unwrap()).filter(|kind| *kind != "event").collect();
+    let expected = ["reasoning", "reasoning", "tool-call", "arguments", "arguments", "text", "turn"];
+    assert_eq!(types, expected);
+    let end = lines.last().unwrap();
+    assert_eq!((&end["response"], &end["usage"]["totalTokens"]), (&json!("fine"), &json!(9)));
+    assert!(lines.iter().all(|line| line["type"] == "event" || line["turnId"] == end["turnId"]));
+}
+
+#[test]
+fn files_go_with_the_input() {
+    let fixture = Fixture::new(SCRIPT, 100);
+    let path = |name: &str| fixture.bundle().join(name);
+    fs::write(path("dot.png"), [1, 2, 3]).unwrap();
+    fs::write(path("notes"), "some text").unwrap();
+    let large = File::create(path("large.bin")).unwrap();
+    large.set_len(6 << 20).unwrap();
+    let run = |names: &[&str]| {
+        let mut command = fixture.command(&["--input", "what is this?"]);
+        names.iter().for_each(|name| _ = command.arg("--file").arg(path(name)));
+        command.output().unwrap()
+    };
+    for (names, problem) in
+        [(["dot.png", "no-such-file"], "no-such-file"), (["dot.png", "large.bin"], "more than 5 MB")]
+    {
+        let output = run(&names);
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && message.contains("E_INPUT_FILE") && message.contains(problem), "{message}");
+    }
+    assert!(!fixture.state().exists(), "nothing was stored");
+
+    assert!(run(&["dot.png", "notes"]).status.success());
+    let requests = fs::read_to_string(fixture.record()).unwrap();
+    let request: Value = serde_json::from_str(requests.lines().next().unwrap()).unwrap();
+    let content = json!([
+        { "type": "text", "text": "what is this?" },
+        { "type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AQID", "name": "dot.png" },
+        { "type": "file", "mediaType": "text/plain", "url": "data:text/plain;base64,c29tZSB0ZXh0", "name": "notes" },
+    ]);
+    assert_eq!(request["messages"][0]["content"], content);
+}

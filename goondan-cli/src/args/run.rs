@@ -36,9 +36,23 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TEXT")]
     pub(crate) input: Option<String>,
 
-    /// Print one JSON object per turn: turnId, finishReason, response, steps, toolCalls, and error if it failed.
+    /// A file that goes with the input; may be repeated. At most 5 MB each.
+    #[arg(long = "file", value_name = "PATH", requires = "input")]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Print one JSON object per turn: turnId, finishReason, response, steps, toolCalls, usage if the model reports it,
+    /// and error if it failed.
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// With --json, also print what happens while a turn runs, one JSON object each: pieces of text, reasoning and
+    /// tool calls, and events. The last one of a turn has the type `turn`.
+    #[arg(long, requires = "json")]
+    pub(crate) stream: bool,
+
+    /// On a terminal, print what the model thinks before it answers.
+    #[arg(long)]
+    pub(crate) reasoning: bool,
 
     /// Reload between turns when files of the bundle, scripts of its models, or its libraries change.
     #[arg(long, conflicts_with = "input")]

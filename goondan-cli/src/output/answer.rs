@@ -2,18 +2,23 @@
 
 use std::io;
 
+use goondan::agent::TurnStream;
+use goondan::event::TokenUsage;
 use goondan::middleware::{FinishReason, ToolCallSummary, ToolError, TurnResult};
 use goondan::name::TurnId;
 use goondan::{Error, Result};
 use serde::Serialize;
 
 use super::Stream;
+use super::stream_line::StreamLines;
 
 /// The format of printed turns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AnswerFormat {
     Text,
     Json,
+    /// As JSON, after the lines of [`stream`].
+    Stream,
 }
 
 /// A turn in the output of `--json`.
@@ -26,7 +31,20 @@ struct TurnLine<'a> {
     steps: u32,
     tool_calls: &'a [ToolCallSummary],
     #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<TokenUsage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ToolError>,
+}
+
+/// Prints what happens in `turn` to standard output, and returns its result. Fails if standard output does.
+pub(crate) async fn stream(mut turn: TurnStream) -> io::Result<Result<TurnResult>> {
+    let mut lines = StreamLines::default();
+    while let Some(update) = turn.next().await {
+        if let Some(line) = lines.line(&update) {
+            Stream::Out.data(format!("{line}\n").as_bytes())?;
+        }
+    }
+    Ok(turn.finish().await)
 }
 
 /// Prints the result of a turn to standard output. Of a failed turn, [`AnswerFormat::Text`] prints nothing: the
@@ -36,6 +54,11 @@ pub(crate) fn print(outcome: &Result<TurnResult>, format: AnswerFormat) -> io::R
         (AnswerFormat::Text, Ok(turn)) => Stream::Out.data(format!("{}\n", turn.text()).as_bytes()),
         (AnswerFormat::Text, Err(_)) => Ok(()),
         (AnswerFormat::Json, outcome) => Stream::Out.data(format!("{}\n", line(outcome)).as_bytes()),
+        (AnswerFormat::Stream, outcome) => {
+            let mut line = line(outcome);
+            line["type"] = "turn".into();
+            Stream::Out.data(format!("{line}\n").as_bytes())
+        }
     }
 }
 
@@ -50,6 +73,7 @@ fn line(outcome: &Result<TurnResult>) -> serde_json::Value {
                 response: turn.response().map(|_| &*text),
                 steps: turn.steps(),
                 tool_calls: turn.tool_calls(),
+                usage: turn.usage(),
                 error: turn.error().map(ToolError::from),
             }
         }
@@ -66,6 +90,7 @@ fn failed(error: &Error) -> TurnLine<'_> {
         response: None,
         steps: turn.map_or(0, |turn| turn.steps),
         tool_calls: turn.map_or(&[], |turn| &turn.tool_calls),
+        usage: None,
         error: Some(ToolError::from(error)),
     }
 }

@@ -126,6 +126,9 @@ impl fmt::Display for TurnCost {
         if let Some(TokenUsage { prompt_tokens, completion_tokens, .. }) = self.token_usage {
             write!(f, ", {prompt_tokens} tokens in and {completion_tokens} out")?;
         }
+        if let Some(cost) = self.token_usage.and_then(|usage| usage.cost) {
+            write!(f, ", {cost}")?;
+        }
         f.write_str(if self.error.is_some() { ", failed)" } else { ")" })
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod diagnostics;
 mod excerpt;
 pub(crate) mod message;
 mod stream;
+mod stream_line;
 mod styled;
 
 use std::io;

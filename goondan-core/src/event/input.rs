@@ -150,7 +150,7 @@ impl AgentEvent {
 #[cfg(feature = "runtime")]
 impl AgentEvent {
     /// The largest file that an event can hold, in bytes.
-    const MAX_FILE: usize = 5 << 20;
+    pub const MAX_FILE: usize = 5 << 20;
 
     /// Returns an event with text and files for the model, from the embedding program.
     ///

@@ -4,6 +4,7 @@
 use std::io::{self, BufRead};
 use std::thread;
 
+use goondan::event::AgentEvent;
 use goondan::middleware::TurnResult;
 use goondan::{Error, ErrorCode, Result};
 use tokio::sync::mpsc::{Receiver, channel};
@@ -46,7 +47,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Runs one turn with `input`.
-    pub(crate) async fn run_one(mut self, input: &str) -> Result<Outcome> {
+    pub(crate) async fn run_one(mut self, input: AgentEvent) -> Result<Outcome> {
         match self.turn(input).await? {
             Flow::Exit(outcome) => Ok(outcome),
             Flow::Continue | Flow::Stop => Ok(self.outcome()),
@@ -91,9 +92,19 @@ impl<'a> Batch<'a> {
         self.watcher.watch(self.conversation.files());
     }
 
-    async fn turn(&mut self, input: &str) -> Result<Flow> {
-        let turn = self.conversation.instance().run(input);
-        match self.signals.run_turn(turn, self.args.grace()).await {
+    async fn turn(&mut self, input: impl Into<AgentEvent>) -> Result<Flow> {
+        let instance = self.conversation.instance();
+        let end = if self.args.stream {
+            let turn = answer::stream(instance.run_stream(input));
+            match self.signals.run_turn(turn, self.args.grace()).await {
+                TurnEnd::Completed(streamed) => TurnEnd::Completed(streamed?),
+                TurnEnd::Interrupted => TurnEnd::Interrupted,
+                TurnEnd::Drained(streamed) => TurnEnd::Drained(streamed.transpose()?),
+            }
+        } else {
+            self.signals.run_turn(instance.run(input), self.args.grace()).await
+        };
+        match end {
             TurnEnd::Completed(result) => self.print(&result),
             TurnEnd::Interrupted => Ok(Flow::Exit(Outcome::Interrupted)),
             TurnEnd::Drained(result) => {
@@ -110,7 +121,11 @@ impl<'a> Batch<'a> {
             self.failed = true;
             output::report(error);
         }
-        let format = if self.args.json { AnswerFormat::Json } else { AnswerFormat::Text };
+        let format = match (self.args.json, self.args.stream) {
+            (_, true) => AnswerFormat::Stream,
+            (true, false) => AnswerFormat::Json,
+            (false, false) => AnswerFormat::Text,
+        };
         match answer::print(result, format) {
             Ok(()) => Ok(Flow::Continue),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Flow::Stop),

@@ -2,6 +2,7 @@
 
 mod batch;
 mod conversation;
+mod files;
 mod race;
 mod repl;
 mod signals;
@@ -9,6 +10,7 @@ mod watch;
 
 use std::io::{self, IsTerminal};
 
+use goondan::conversation::FilePart;
 use goondan::{Error, ErrorCode, Result};
 
 use crate::args::RunArgs;
@@ -25,22 +27,26 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
         return Err(Error::new(ErrorCode::USAGE, "the text of `--input` is empty")
             .suggest("pass a text, or leave out `--input` to read standard input"));
     }
+    let files = args.files.iter().map(|path| files::read(path)).collect::<Result<_>>()?;
     // One conversation needs one thread: its turns run in the task that reads its input.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(converse(args));
+    let outcome = runtime.block_on(converse(args, files));
     // A blocking tool of a cancelled turn may still run. Do not wait for it.
     runtime.shutdown_background();
     outcome
 }
 
-async fn converse(args: &RunArgs) -> Result<Outcome> {
+async fn converse(args: &RunArgs, files: Vec<FilePart>) -> Result<Outcome> {
     let mut conversation = match OpenConversation::open(args).await {
         Ok(conversation) => conversation,
         Err(error) => return error.outcome(args.json),
     };
     let watcher = if args.watch { FileWatcher::start(conversation.files())? } else { FileWatcher::disabled() };
     let outcome = match &args.input {
-        Some(input) => Batch::new(&mut conversation, args, Signals::listen(|| ())?, watcher).run_one(input).await,
+        Some(input) => {
+            let event = files::event(input, files);
+            Batch::new(&mut conversation, args, Signals::listen(|| ())?, watcher).run_one(event).await
+        }
         None if is_interactive(args) => {
             let terminal = Terminal::of_process();
             let shared = terminal.clone();

@@ -48,6 +48,7 @@ impl Fixture {
             "- {{ call: {{ tool: gate__wait, args: {{ path: '{gate}' }} }}, when: ^wait, repeat: true }}\n\
              - {{ call: {{ tool: gate__stall, args: {{ path: '{gate}' }} }}, when: ^stall, repeat: true }}\n\
              - {{ call: {{ tool: gate__fail }}, when: ^fail, repeat: true }}\n\
+             - {{ say: well, reasoning: \"hm, let me see\", pieces: 3, when: ^think, repeat: true }}\n\
              - {{ say: \"two\\nlines\", when: ^two, repeat: true }}\n\
              - {{ say: fine, repeat: true }}\n"
         );

@@ -342,3 +342,36 @@ fn a_reload_is_told_when_it_happens_and_the_edited_line_stays() {
     assert_eq!(screen.end().0.code(), Some(0));
     assert_eq!(fixture.stored(), ["half a line and more", "fine"]);
 }
+
+#[test]
+fn what_the_model_thinks_is_folded_unless_it_is_asked_for() {
+    let fixture = Fixture::new();
+    for (arguments, shown) in
+        [(&[][..], "> think\nthought for N s\nwell\n>"), (&["--reasoning"], "hm, let me see\nthought for N s\nwell\n>")]
+    {
+        let screen = Screen::start(&fixture, arguments, &[]);
+        screen.shows(">");
+        screen.send("think\r");
+        screen.shows(shown);
+        screen.send("/quit\r");
+        assert_eq!(screen.end().0.code(), Some(0));
+    }
+}
+
+#[test]
+fn a_file_goes_with_the_next_message() {
+    let fixture = Fixture::new();
+    let path = fixture.bundle().join("a picture.png");
+    fs::write(&path, [1, 2, 3]).unwrap();
+    let screen = Screen::start(&fixture, &[], &[]);
+    screen.shows(">");
+    screen.send(&format!("/file {}\r", path.display()));
+    screen.shows("a picture.png (image/png) goes with the next message\n>");
+    screen.send("/file no such file\r");
+    screen.contains("E_INPUT_FILE: cannot read the file no such file");
+    screen.send("hello\r");
+    screen.shows("> hello\nfine\n>");
+    screen.send("/quit\r");
+    assert_eq!(screen.end().0.code(), Some(0));
+    assert!(fixture.stored()[0].contains("data:image/png;base64,AQID"));
+}

@@ -9,6 +9,8 @@ pub(crate) enum Command {
     Nothing,
     /// A message to the agent.
     Say(String),
+    /// A file that goes with the next message.
+    File(String),
     Help,
     Tools,
     History,
@@ -21,8 +23,9 @@ pub(crate) enum Command {
 }
 
 /// The commands with their descriptions.
-pub(crate) const COMMANDS: [(&str, &str); 8] = [
+pub(crate) const COMMANDS: [(&str, &str); 9] = [
     ("/help", "show this list"),
+    ("/file", "PATH: send a file with the next message"),
     ("/tools", "list the tools of the agent"),
     ("/history", "list the messages, shortened"),
     ("/state", "show the state of the extensions"),
@@ -52,6 +55,9 @@ pub(crate) fn parse(input: &str) -> Command {
         "/order" => Command::Order,
         "/reload" => Command::Reload,
         "/quit" | "/exit" => Command::Quit,
+        _ if command.split_whitespace().next() == Some("/file") => {
+            Command::File(command["/file".len()..].trim().into())
+        }
         unknown => {
             let word = unknown.split_whitespace().next().unwrap_or(unknown);
             Command::Unknown(word.to_owned(), nearest(word, COMMANDS.map(|(name, _)| name)))
@@ -78,6 +84,7 @@ mod tests {
             assert!(!other, "{name}: {command:?}");
         }
         assert_eq!(parse("  /quit "), Command::Quit);
+        assert_eq!(parse("/file a picture.png "), Command::File("a picture.png".to_owned()));
     }
 
     #[test]

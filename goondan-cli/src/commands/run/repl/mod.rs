@@ -10,7 +10,9 @@ mod turn_view;
 
 use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 
+use goondan::conversation::FilePart;
 use goondan::middleware::TurnResult;
 use goondan::store::state_root;
 use goondan::{Error, ErrorCode, Result};
@@ -19,6 +21,7 @@ use nix::errno::Errno;
 pub(crate) use terminal::Terminal;
 
 use super::conversation::OpenConversation;
+use super::files;
 use super::race::{Either, race};
 use super::signals::{Signal, Signals, TurnEnd};
 use super::watch::FileWatcher;
@@ -47,6 +50,8 @@ pub(crate) struct Repl<'a> {
     interrupted: bool,
     /// The width of the terminal at the last input.
     columns: usize,
+    /// The files that go with the next message.
+    files: Vec<FilePart>,
 }
 
 impl<'a> Repl<'a> {
@@ -64,7 +69,17 @@ impl<'a> Repl<'a> {
                 .caused_by(error)
         })?;
         let editor = EditorThread::start(&terminal, history)?;
-        Ok(Self { conversation, args, terminal, signals, watcher, editor, interrupted: false, columns: 0 })
+        Ok(Self {
+            conversation,
+            args,
+            terminal,
+            signals,
+            watcher,
+            editor,
+            interrupted: false,
+            columns: 0,
+            files: Vec::new(),
+        })
     }
 
     /// Runs until the user leaves or the terminal is closed.
@@ -147,8 +162,9 @@ impl<'a> Repl<'a> {
     /// Runs a turn. Returns an outcome if the conversation ends with it.
     async fn turn(&mut self, input: &str) -> Result<Option<Outcome>> {
         let mut progress = Progress::new(self.terminal.clone());
-        let mut view = TurnView::new(&mut progress);
-        let turn = self.conversation.instance().run_stream(input);
+        let mut view = TurnView::new(&mut progress, self.args.reasoning);
+        let event = files::event(input, std::mem::take(&mut self.files));
+        let turn = self.conversation.instance().run_stream(event);
         let end = self.signals.run_turn(view.watch(turn), self.args.grace()).await;
         match end {
             TurnEnd::Completed(result) => {
@@ -182,6 +198,7 @@ impl<'a> Repl<'a> {
     async fn execute(&mut self, command: Command) -> Result<()> {
         let instance = self.conversation.instance();
         match command {
+            Command::File(path) => self.attach(&path),
             Command::Help => print(&command::help())?,
             Command::Tools => print(&pages::tools(instance).await?)?,
             Command::History => print(&pages::history(instance, self.columns).await?)?,
@@ -197,6 +214,17 @@ impl<'a> Repl<'a> {
             Command::Nothing | Command::Say(_) | Command::Quit => {}
         }
         Ok(())
+    }
+
+    fn attach(&mut self, path: &str) {
+        match files::read(Path::new(path)) {
+            Ok(file) => {
+                let name = file.name.as_deref().unwrap_or(path);
+                self.print_status(&format!("{name} ({}) goes with the next message", file.media_type));
+                self.files.push(file);
+            }
+            Err(error) => output::report(&error),
+        }
     }
 
     /// Prints a line that is not part of an answer to standard error.

@@ -22,6 +22,8 @@ pub(crate) struct Progress {
     terminal: Terminal,
     /// Since when the model is being waited for.
     waiting: Option<Instant>,
+    /// Whether it thinks.
+    thinking: bool,
     calls: Vec<Call>,
     /// Index into [`FRAMES`].
     frame: usize,
@@ -41,7 +43,7 @@ struct Call {
 
 impl Progress {
     pub(crate) fn new(terminal: Terminal) -> Self {
-        Self { terminal, waiting: None, calls: Vec::new(), frame: 0, drawn: false }
+        Self { terminal, waiting: None, thinking: false, calls: Vec::new(), frame: 0, drawn: false }
     }
 
     /// Returns the time until the next [`Progress::redraw`]; `None` if nothing is animated.
@@ -84,6 +86,30 @@ impl Progress {
         self.calls.push(Call { id: id.clone(), name, started, since: Instant::now() });
     }
 
+    /// Takes note that the model thinks.
+    pub(crate) fn thinks(&mut self) {
+        self.thinking = true;
+    }
+
+    /// Prints how long the model thought before it answered.
+    pub(crate) fn thought(&mut self, duration: Duration) {
+        self.thinking = false;
+        self.note(&format!("thought for {}", seconds(duration)));
+    }
+
+    /// Prints a line of its own.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.clear();
+        if self.terminal.shows_progress {
+            output::eprint_styled(&self.terminal.styled().paint(Style::Dim, &first_line(text, MAX_MESSAGE)).text("\n"));
+        }
+    }
+
+    /// Prints part of what the model thinks.
+    pub(crate) fn dim(&mut self, text: &str) {
+        output::eprint_styled(&self.terminal.styled().paint(Style::Dim, text));
+    }
+
     /// Clears the display because the model started to answer.
     pub(crate) fn model_answers(&mut self) {
         self.waiting = None;
@@ -119,6 +145,7 @@ impl Progress {
             ([call], _, _) => (call.name.clone(), call.since),
             ([call, others @ ..], _, _) => (format!("{} and {} more", call.name, others.len()), call.since),
             ([], Some(call), _) => (format!("calling {}", call.name), call.since),
+            ([], None, Some(since)) if self.thinking => ("the model thinks".to_owned(), since),
             ([], None, Some(since)) => ("waiting for the model".to_owned(), since),
             ([], None, None) => return,
         };

@@ -1,7 +1,7 @@
 //! Prints one turn on the terminal while it runs: the answer as it is streamed, with progress in between.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use goondan::Result;
 use goondan::agent::{TurnStream, TurnUpdate};
@@ -19,13 +19,20 @@ pub(crate) struct TurnView<'a> {
     /// The text of the current step so far, as the model sent it.
     streamed: String,
     cleaner: PieceCleaner,
+    /// The part to which the last piece of text belongs.
+    part: u32,
+    /// Whether reasoning is printed.
+    shows_reasoning: bool,
+    /// Since when the model thinks, until it answers.
+    thinking: Option<Instant>,
     /// Whether the cursor is behind the answer in a line that has not ended.
     in_line: bool,
 }
 
 impl<'a> TurnView<'a> {
-    pub(crate) fn new(progress: &'a mut Progress) -> Self {
-        Self { progress, streamed: String::new(), cleaner: PieceCleaner::default(), in_line: false }
+    pub(crate) fn new(progress: &'a mut Progress, shows_reasoning: bool) -> Self {
+        let (streamed, cleaner) = (String::new(), PieceCleaner::default());
+        Self { progress, streamed, cleaner, part: 0, shows_reasoning, thinking: None, in_line: false }
     }
 
     /// Prints the turn to its end. Dropping the future cancels the turn; then [`TurnView::finish`] must be called.
@@ -33,10 +40,7 @@ impl<'a> TurnView<'a> {
         loop {
             let interval = self.progress.interval();
             match race(turn.next(), tick(interval)).await {
-                Either::Left(Some(TurnUpdate::Text { text, .. })) => self.text(&text)?,
-                Either::Left(Some(TurnUpdate::Event(event))) => self.event(&event)?,
-                Either::Left(Some(TurnUpdate::ToolCall { id, name, .. })) => self.progress.called(&id, &name),
-                Either::Left(Some(_)) => {}
+                Either::Left(Some(update)) => self.update(update)?,
                 Either::Left(None) => break,
                 Either::Right(()) => self.progress.redraw(),
             }
@@ -47,6 +51,63 @@ impl<'a> TurnView<'a> {
         }
         self.finish()?;
         Ok(result)
+    }
+
+    fn update(&mut self, update: TurnUpdate) -> io::Result<()> {
+        match update {
+            TurnUpdate::Reasoning { text, .. } => self.reasoning(&text),
+            TurnUpdate::Text { part, text, .. } => {
+                self.end_reasoning()?;
+                if self.part != part && !self.streamed.is_empty() {
+                    self.text("\n")?;
+                }
+                self.part = part;
+                self.text(&text)
+            }
+            TurnUpdate::ToolCall { id, name, .. } => {
+                self.end_reasoning()?;
+                self.progress.called(&id, &name);
+                Ok(())
+            }
+            TurnUpdate::Restart { reason, .. } => {
+                self.end_reasoning()?;
+                self.end_line()?;
+                self.streamed.clear();
+                self.progress.note(&format!("asked again: {reason}"));
+                Ok(())
+            }
+            TurnUpdate::Event(event) => {
+                self.end_reasoning()?;
+                self.event(&event)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn reasoning(&mut self, piece: &str) -> io::Result<()> {
+        if self.thinking.is_none() {
+            self.thinking = Some(Instant::now());
+            self.progress.thinks();
+        }
+        if !self.shows_reasoning {
+            return Ok(());
+        }
+        self.progress.model_answers();
+        let piece = self.cleaner.push(piece);
+        if !piece.is_empty() {
+            self.in_line = !piece.ends_with('\n');
+            self.progress.dim(&piece);
+        }
+        Ok(())
+    }
+
+    /// Folds the reasoning, if there was any, into one line with its duration.
+    fn end_reasoning(&mut self) -> io::Result<()> {
+        if let Some(since) = self.thinking.take() {
+            self.end_line()?;
+            self.progress.thought(since.elapsed());
+        }
+        Ok(())
     }
 
     /// Clears the progress and moves the cursor to the start of a line.
