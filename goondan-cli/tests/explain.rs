@@ -45,7 +45,7 @@ fn without_a_code_all_are_listed_with_their_first_sentence() {
 fn near_codes_are_suggested_for_a_wrong_one() {
     for (wrong, suggested) in [
         ("E_EXT_LAOD", "did you mean E_EXT_LOAD?"),
-        ("store_l", "did you mean E_STORE_LOCKED?"),
+        ("store_loc", "did you mean E_STORE_LOCKED?"),
         ("timeout", "did you mean E_TOOL_TIMEOUT or E_MODEL_TIMEOUT or E_TURN_TIMEOUT or AGENT_REQUEST_TIMEOUT?"),
         ("E_SOMETHING_OF_AN_EXTENSION", "help: `goondan explain` lists the codes"),
     ] {

@@ -82,11 +82,11 @@ async fn a_loop_through_tasks_ends_when_the_bus_is_drained() {
     let chat = Chat::builder().agent(|agent| agent.with::<Spawning>(log.config())).start().await.unwrap();
     chat.emit("spawn", ()).await.unwrap();
     // The first event was emitted before.
-    assert_eq!(log.take().len(), 10_001);
+    assert_eq!(log.take().len(), 1_001);
     let [line] = &loops(&chat)[..] else { panic!("not once: {:?}", loops(&chat)) };
     assert_eq!((line.extension.as_deref(), &line.fields["event"]), (Some("spawning"), &json!("spawn")));
     chat.emit("spawn", ()).await.unwrap();
-    assert_eq!(log.take().len(), 10_001, "the subscription goes on");
+    assert_eq!(log.take().len(), 1_001, "the subscription goes on");
 }
 
 #[both_linkages]

@@ -58,8 +58,12 @@ pub(crate) struct Parts {
 impl Parts {
     /// Drops the cause, which is a value of the extension that the error names, or else of `owner`.
     fn drop_source(&mut self, owner: &str) {
-        if let Some(source) = self.source.take() {
+        if let Some(mut source) = self.source.take() {
             let owner = self.extension.as_ref().map_or(owner, ExtensionName::as_str);
+            if let Some(StdErr(error)) = source.downcast_mut::<StdErr>() {
+                // It may not name the extension itself.
+                error.0.drop_source(owner);
+            }
             drop_guarded(owner, || drop(source));
         }
     }

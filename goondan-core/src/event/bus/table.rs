@@ -16,7 +16,7 @@ pub(super) const QUEUE: usize = 256;
 
 /// How many events an extension may emit while the bus is drained. More than that come from a loop of handlers that
 /// emit in tasks of their own, so that their events have no chain.
-pub(super) const DRAIN_LIMIT: u32 = 10_000;
+pub(super) const DRAIN_LIMIT: u32 = 1_000;
 
 /// An extension that owns subscriptions. When an extension is replaced by one with the same name, the number
 /// distinguishes them.
