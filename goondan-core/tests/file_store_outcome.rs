@@ -143,3 +143,18 @@ async fn the_status_of_an_instance_is_told_without_opening_it() {
     assert_eq!(status(&store), InstanceStatus::Interrupted);
     assert_eq!(serde_json::to_value(store.instances().unwrap()).unwrap()[0]["status"], "interrupted");
 }
+
+#[tokio::test]
+async fn an_instance_whose_events_cannot_be_read_hides_no_other() {
+    let (_workspace, store, dir) = store();
+    commit(&store, "t", None).await;
+    let other = InstanceId { key: InstanceKey::new("other").unwrap(), ..id() };
+    drop(store.open(&other).await.unwrap());
+    let events = dir.join("messages/events.jsonl");
+    fs::remove_file(&events).unwrap();
+    fs::create_dir(&events).unwrap();
+    let listed = store.instances().unwrap().into_iter().map(|instance| (instance.id, instance.status));
+    let expected = [(id(), InstanceStatus::Unreadable), (other, InstanceStatus::Idle)];
+    assert_eq!(listed.collect::<Vec<_>>(), expected);
+    assert_eq!(store.status(&id()).unwrap(), InstanceStatus::Unreadable);
+}

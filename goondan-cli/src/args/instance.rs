@@ -45,7 +45,8 @@ pub(crate) struct InstanceSelector {
 /// List the stored conversations.
 ///
 /// The status of a conversation is `open` if a process has it open (on Linux), `interrupted` if a
-/// turn was interrupted, which the next run closes, and else `idle`.
+/// turn was interrupted, which the next run closes, `unreadable` if its files cannot be read, and
+/// else `idle`.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct InstanceListArgs {

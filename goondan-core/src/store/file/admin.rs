@@ -86,7 +86,7 @@ impl FileStore {
                 continue;
             };
             let ListedMetadata { agent_name: agent, instance_key: key, created_at, updated_at } = metadata;
-            let (id, status) = (InstanceId { agent, key }, status(&dir, &locks)?);
+            let (id, status) = (InstanceId { agent, key }, status(&dir, &locks));
             instances.push(StoredInstance { id, created_at, updated_at, status });
         }
         instances.sort_by(|one, other| one.id.cmp(&other.id));
@@ -115,9 +115,9 @@ impl FileStore {
     /// Returns what an instance is doing, without opening or locking it.
     ///
     /// # Errors
-    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_…` when its files cannot be read.
+    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_IO` when its directory cannot be found.
     pub fn status(&self, instance: &InstanceId) -> Result<InstanceStatus> {
-        status(&self.existing(instance)?, &HeldLocks::read())
+        Ok(status(&self.existing(instance)?, &HeldLocks::read()))
     }
 
     /// Deletes an instance for good: its messages, the state of its extensions, and its working directory.

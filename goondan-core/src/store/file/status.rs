@@ -10,7 +10,6 @@ use super::events;
 use super::layout::InstanceDir;
 use super::path::Access;
 use super::records::{TurnRecords, torn_part};
-use crate::error::Result;
 
 /// What a stored instance is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -24,6 +23,8 @@ pub enum InstanceStatus {
     /// A process has it open. Only Linux tells; elsewhere, an instance that is open counts as idle or, while it runs a
     /// turn, as interrupted.
     Open,
+    /// Its events cannot be read. Opening it says why.
+    Unreadable,
 }
 
 impl InstanceStatus {
@@ -33,6 +34,7 @@ impl InstanceStatus {
             Self::Idle => "idle",
             Self::Interrupted => "interrupted",
             Self::Open => "open",
+            Self::Unreadable => "unreadable",
         }
     }
 }
@@ -78,18 +80,17 @@ fn inode(_: &File) -> Option<u64> {
     None
 }
 
-/// Returns the status of the instance in `dir`.
-///
-/// # Errors
-/// `E_STORE_…` when its events cannot be read.
-pub(super) fn status(dir: &InstanceDir, locks: &HeldLocks) -> Result<InstanceStatus> {
+/// Returns the status of the instance in `dir`. It is no error that the events cannot be read: those who list many
+/// instances want the others too.
+pub(super) fn status(dir: &InstanceDir, locks: &HeldLocks) -> InstanceStatus {
     if locks.is_held(dir) {
-        return Ok(InstanceStatus::Open);
+        return InstanceStatus::Open;
     }
-    let (path, mut bytes) = (dir.events(), events::read(&dir.events())?);
+    let path = dir.events();
+    let Ok(mut bytes) = events::read(&path) else { return InstanceStatus::Unreadable };
     bytes.truncate(torn_part(&bytes).unwrap_or(bytes.len()));
     // What is damaged does not matter here; an opening tells.
     let (records, _) = TurnRecords::survey(&bytes, &path);
     let is_open = records.fold.is_none() && (records.begin.is_some() || !records.events.is_empty());
-    Ok(if is_open { InstanceStatus::Interrupted } else { InstanceStatus::Idle })
+    if is_open { InstanceStatus::Interrupted } else { InstanceStatus::Idle }
 }
