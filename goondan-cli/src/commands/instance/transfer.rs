@@ -1,7 +1,7 @@
 //! `goondan instance export` and `import`: one file for one conversation.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -43,8 +43,10 @@ pub(crate) fn import(args: &InstanceImportArgs) -> Result<()> {
     let id = if is_stream(&args.file) {
         store.import(io::stdin().lock(), name)?
     } else {
-        let file = File::open(&args.file).map_err(|error| io_error("open", &args.file, error))?;
-        store.import(BufReader::new(file), name)?
+        let mut file = BufReader::new(File::open(&args.file).map_err(|error| io_error("open", &args.file, error))?);
+        // Here, because the store does not know the name of the file. A directory can be opened, but not read.
+        file.fill_buf().map_err(|error| io_error("read", &args.file, error))?;
+        store.import(file, name)?
     };
     output::print(&format!("Imported `{id}`.\n"))
 }
