@@ -70,14 +70,19 @@ async fn turn(store: &FileStore, turn: &str, events: Vec<MessageEvent>, state: S
     if !unfinished {
         return journal.commit(commit).await.unwrap();
     }
-    // The base cannot be written, so the commit is left unfinished.
-    let away = base.with_extension("away");
-    fs::rename(&base, &away).unwrap();
-    fs::create_dir(&base).unwrap();
+    // The state cannot be written, so the commit is left unfinished. Then the base is as it was before that step, with
+    // the new one beside it if it is to be replaced.
+    let (old, in_the_way) = (fs::read(&base).unwrap(), store.instance_dir(&id()).join("extensions/count.json.tmp"));
+    fs::create_dir(&in_the_way).unwrap();
     journal.commit(commit).await.unwrap();
     drop(journal);
-    fs::remove_dir(&base).unwrap();
-    fs::rename(&away, &base).unwrap();
+    fs::remove_dir(&in_the_way).unwrap();
+    if !conversation.only_appends() {
+        fs::rename(&base, base.with_extension("jsonl.tmp")).unwrap();
+    }
+    fs::write(&base, old).unwrap();
+    let events = fs::read_to_string(store.instance_dir(&id()).join(EVENTS)).unwrap();
+    assert!(events.contains("{\"fold\":"), "the commit is finished: {events}");
 }
 
 fn append(id: &str) -> MessageEvent {
