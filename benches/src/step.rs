@@ -57,6 +57,8 @@ impl MessageHost for IdleStep {
         unreachable!("none of these layers uses agents")
     }
     fn emit(&mut self, _: MessageEvent) {}
+
+    fn refuse(&mut self, _: goondan::Error) {}
 }
 
 fn result() -> StepResult {

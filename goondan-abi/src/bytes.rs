@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 
 use goondan_core::linkage::WireError;
+use goondan_core::linkage::depth::from_json;
 use goondan_core::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -126,7 +127,7 @@ impl OwnedBuffer {
     }
 
     pub(crate) fn parse<T: DeserializeOwned>(&self) -> Result<T> {
-        Ok(serde_json::from_slice(self.bytes())?)
+        from_json(self.bytes())
     }
 
     pub(crate) fn text(&self) -> String {

@@ -6,7 +6,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `name`, `error`, `secret`, `log`, `panic`, `outcome` | names and ids, errors, redaction, the logger |
+//! | `name`, `error`, `secret`, `depth`, `log`, `panic`, `outcome` | names and ids, errors, redaction, the limit of nesting, the logger |
 //! | `nearest` | suggestions for misspelt names |
 //! | `schema` | JSON Schema validation |
 //! | `conversation` | messages, message events, the conversation and its view |
@@ -28,6 +28,7 @@ mod outcome;
 mod panic;
 pub mod secret;
 
+mod depth;
 mod log;
 
 #[cfg(feature = "runtime")]

@@ -6,6 +6,8 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::depth;
+
 /// How important a log line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
@@ -48,7 +50,7 @@ impl<'a> Logger<'a> {
     /// Adds a structured value to all lines of this logger.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Serialize) -> Self {
-        let value = serde_json::to_value(value).unwrap_or_else(|error| format!("not JSON: {error}").into());
+        let value = depth::to_value(value).unwrap_or_else(|error| format!("not JSON: {error}").into());
         self.fields.insert(key.into(), value);
         self
     }

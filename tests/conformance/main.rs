@@ -7,6 +7,7 @@ mod bits;
 mod call_ids;
 mod context;
 mod conversation;
+mod depth;
 mod effects;
 mod entry;
 mod event_loops;

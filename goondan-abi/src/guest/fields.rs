@@ -85,7 +85,7 @@ macro_rules! declare {
     };
     (@flush change $self:ident $call:ident $copies:ident $name:ident $json:literal) => {
         if let Some(value) = $self.$copies.$name.into_changed() {
-            $call.write($json, &value.to_json()?)?;
+            $call.write($json, &value.into_json()?)?;
         }
     };
     (@flush $mode:ident $($rest:tt)*) => {};

@@ -54,7 +54,7 @@ guest_kind!(ToolCall, ToolCallHost, TOOL_CALL);
 impl MiddlewareRun {
     fn run_next<T>(&mut self) -> CoreRun<'_, T> {
         // The inner layers must see the changes of this layer, and this layer must see theirs.
-        if let Err(error) = self.flush() {
+        if let Err(error) = self.write_back() {
             return CoreRun::local(async { Err(error) });
         }
         self.next = Some(self.call.next());

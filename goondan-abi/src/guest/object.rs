@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use goondan_core::linkage::depth::checked_output;
 use goondan_core::linkage::{Crossing, Layer, Returned};
 use goondan_core::{CleanupHandler, Event, EventHandler, ExtensionName, Result, ToolContext, ToolHandler};
 use serde::Deserialize;
@@ -83,6 +84,7 @@ where
     async fn call(&self, call: CallRef, (): ()) -> Result<Buffer> {
         let mut run = MiddlewareRun::new(call);
         let result = self.run(K::host(&mut run)).await;
+        let result = result.and_then(|result| run.write_back().map(|()| result));
         // Dropping writes the last changes to the host before the outer layers read them, also after a failure.
         drop(run);
         match result?.into_returned()? {
@@ -104,7 +106,8 @@ impl Callable for Tool {
 
     async fn call(&self, call: CallRef, input: Value) -> Result<Buffer> {
         let run = ToolRun::new(call)?;
-        Buffer::json(&self.0.call(&ToolContext::new(&run), input).await?)
+        let output = self.0.call(&ToolContext::new(&run), input).await?;
+        Buffer::json(&checked_output(output)?)
     }
 }
 
@@ -122,7 +125,7 @@ impl Callable for Subscriber {
 
     fn read(input: &[u8]) -> Result<Event> {
         let WireEvent { name, args } = serde_json::from_slice(input)?;
-        Event::new(name, args)
+        Ok(Event::from_values(name, args))
     }
 
     async fn call(&self, _: CallRef, event: Event) -> Result<Buffer> {

@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 
 use goondan_core::host::{ConversationHost, MessageHost, RunHost};
 use goondan_core::linkage::WireScope;
-use goondan_core::{AgentsHost, MessageEvent, Result, TurnInfo};
+use goondan_core::linkage::depth::Unchecked;
+use goondan_core::{AgentsHost, Error, MessageEvent, Result, TurnInfo};
 use serde_json::de::StrRead;
 use serde_json::{Map, Value};
 
@@ -20,6 +21,8 @@ pub(super) struct MiddlewareRun {
     pub(super) call: CallRef,
     /// The rest of the chain, while it runs.
     pub(super) next: Option<Imported<NoScope>>,
+    /// The first message event that was refused; it fails the step before the model is called, or the layer.
+    fault: Option<Error>,
     /// Created by the first read, because many layers read no field.
     fields: OnceLock<Box<Fields>>,
 }
@@ -29,7 +32,7 @@ pub(super) struct MiddlewareRun {
 struct Fields {
     /// Boxed, because it is large and rarely read.
     scope: OnceLock<Box<TurnInfo>>,
-    metadata: Cached<Map<String, Value>>,
+    metadata: Cached<Unchecked>,
     events: OnceLock<Vec<MessageEvent>>,
     of_kind: KindFields,
 }
@@ -37,13 +40,13 @@ struct Fields {
 thread_local! {
     /// The metadata that a layer of this library wrote last on this thread. The next layer usually reads the same
     /// entries, and then reuses the allocations.
-    static METADATA: Cell<Option<Map<String, Value>>> = const { Cell::new(None) };
+    static METADATA: Cell<Option<Unchecked>> = const { Cell::new(None) };
 }
 
 /// A map with more bytes of JSON is not kept in [`METADATA`].
 const MAX_KEPT: usize = 1024;
 
-fn read_metadata(call: CallRef) -> Map<String, Value> {
+fn read_metadata(call: CallRef) -> Unchecked {
     // A thread that is ending has no thread-locals any more.
     let mut metadata = METADATA.try_with(Cell::take).ok().flatten().unwrap_or_default();
     read_with(call, "metadata", |json| {
@@ -55,23 +58,33 @@ fn read_metadata(call: CallRef) -> Map<String, Value> {
 
 impl MiddlewareRun {
     pub(super) fn new(call: CallRef) -> Self {
-        Self { call, next: None, fields: OnceLock::new() }
+        Self { call, next: None, fault: None, fields: OnceLock::new() }
     }
 
     /// Writes the changed fields to the host and drops all copies, which `next` may make outdated.
-    pub(super) fn flush(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// Also when a message event was refused.
+    pub(super) fn write_back(&mut self) -> Result<()> {
+        self.flush()?;
+        self.fault.take().map_or(Ok(()), Err)
+    }
+
+    fn flush(&mut self) -> Result<()> {
         if self.fields.get_mut().is_none() {
             return Ok(());
         }
         let Some(fields) = self.fields.take() else { return Ok(()) };
+        let written = fields.of_kind.flush(self.call);
         if let Some(metadata) = fields.metadata.into_changed() {
-            let json = serde_json::to_vec(&metadata)?;
+            metadata.check("a value in the metadata")?;
+            let json = serde_json::to_vec(&*metadata)?;
             self.call.write("metadata", &json)?;
             if json.len() <= MAX_KEPT {
                 _ = METADATA.try_with(|kept| kept.set(Some(metadata)));
             }
         }
-        fields.of_kind.flush(self.call)
+        written
     }
 
     pub(super) fn events(&self) -> &[MessageEvent] {
@@ -137,7 +150,11 @@ impl MessageHost for MiddlewareRun {
             fields.events.take();
         }
         if let Err(error) = self.call.emit(&event) {
-            tracing::error!("a message event was lost: {error}");
+            self.refuse(error);
         }
+    }
+
+    fn refuse(&mut self, error: Error) {
+        self.fault.get_or_insert(error);
     }
 }

@@ -4,6 +4,7 @@ use std::ptr::NonNull;
 
 use goondan_core::host::{ConversationHost, Snapshot, TurnInfo};
 use goondan_core::linkage::WireScope;
+use goondan_core::linkage::depth::check_map;
 use goondan_core::{AgentsApi, Kind, MessageEvent, Result, Step, ToolCall, ToolContext, Turn};
 use serde_json::de::SliceRead;
 use serde_json::{Map, Value};
@@ -114,7 +115,11 @@ impl Call<'_> {
     /// Returns a field as JSON.
     pub(super) fn read(&self, field: &str) -> Result<Vec<u8>> {
         match (field, &self.context) {
-            ("metadata", _) => json(self.metadata().ok_or_else(|| unknown(field))?),
+            ("metadata", _) => {
+                let metadata = self.metadata().ok_or_else(|| unknown(field))?;
+                check_map(metadata).map_err(|error| error.refuse("a value in the metadata"))?;
+                json(metadata)
+            }
             ("scope", _) => json(&WireScope::from(self.scope())),
             ("events", CallContext::Turn(_) | CallContext::Step(_)) => json(self.conversation()?.message_events()),
             (_, CallContext::Step(run)) => run.ctx().read_field(field),

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use goondan_core::linkage::WireToolItem;
+use goondan_core::linkage::depth::{check_within, from_json, levels_beside};
 use goondan_core::pipeline::AnyMiddleware;
 use goondan_core::{AnyRegistration, Deliveries, Error, Event, ExtensionApi, Logger, Options, Result, ToolItem};
 use serde_json::{Map, Value};
@@ -118,11 +119,15 @@ pub(super) unsafe extern "C" fn update_state(
     let extension = unsafe { from_handle(handle) };
     let update = || {
         extension.api.host().update_state(&mut |state| {
+            let levels = levels_beside(state.as_ref());
             let state = state.map(|state| serde_json::to_vec(&state)).transpose()?;
             let state = state.as_deref().map_or(Text::EMPTY, Text::new);
             // SAFETY: The library passed `data` together with `change`; the text is borrowed for the call.
             let changed = ask(|output| unsafe { change(data, state, output) })?;
-            changed.ok_or_else(|| Error::msg("the library gave no state"))?.parse()
+            let changed = changed.ok_or_else(|| Error::msg("the library gave no state"))?.parse()?;
+            // Libraries that were built earlier do not check it.
+            check_within(&changed, levels).map_err(|error| error.refuse_state(extension.api.host().extension()))?;
+            Ok(changed)
         })?;
         Ok(Some(Buffer::EMPTY))
     };
@@ -161,7 +166,7 @@ pub(super) unsafe extern "C" fn emit(handle: *const c_void, name: Text, args: Te
     // SAFETY: As above.
     let args = unsafe { args.bytes() };
     catch_or_log("emitting an event", || {
-        let args = serde_json::from_slice::<Vec<Value>>(args).map_err(Error::from);
+        let args = from_json::<Vec<Value>>(args);
         match args.and_then(|args| Event::new(name, args)) {
             Ok(event) => extension.api.host().emit(event),
             Err(error) => tracing::error!(event = name, "an event of a library was lost: {error}"),

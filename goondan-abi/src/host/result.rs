@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use std::ffi::c_void;
 
 use goondan_core::linkage::Crossing;
+use goondan_core::linkage::depth::{checked_output, from_json};
 use goondan_core::secret::mask_json;
-use goondan_core::{Error, ErrorCode, Result, Step, ToolCall, Turn};
-use serde_json::{Map, Value};
+use goondan_core::{Error, ErrorCode, Result, Step, ToolCall, ToolError, Turn};
+use serde_json::{Map, Value, json};
 
 use super::kind::HostKind;
 use crate::bytes::{OwnedBuffer, answer};
@@ -35,7 +36,7 @@ unsafe fn from_handle<K: HostKind>(data: *mut c_void) -> K::Output {
 pub(super) fn from_library<K: HostKind>(output: OwnedBuffer) -> Result<K::Output> {
     if !output.is_handle() {
         let mut fields: Map<String, Value> = output.parse()?;
-        fields.get_mut("outcome").into_iter().for_each(mask_outcome);
+        fields.get_mut("outcome").into_iter().for_each(admit_outcome);
         return K::Output::from_fields(fields);
     }
     let Buffer { data, len: kind, .. } = output.into_raw();
@@ -74,9 +75,16 @@ unsafe fn read_from<K: HostKind>(result: *const c_void, field: &str) -> Result<V
 }
 
 /// Masks the secrets in the error of a tool call's outcome: a library that creates the error does not know them. The
-/// output of a tool is data and stays unchanged.
-fn mask_outcome(outcome: &mut Value) {
+/// output of a tool is data and stays unchanged, unless it is nested too deeply, which libraries that were built earlier
+/// do not check.
+fn admit_outcome(outcome: &mut Value) {
     outcome.get_mut("error").into_iter().for_each(mask_json);
+    if let Some(output) = outcome.get_mut("output") {
+        match checked_output(output.take()) {
+            Ok(checked) => *output = checked,
+            Err(error) => *outcome = json!({ "error": ToolError::from(error) }),
+        }
+    }
 }
 
 /// Returns the JSON that a library writes to a field, with secrets masked in the field that holds errors.
@@ -84,8 +92,8 @@ fn masked<'a>(kind: u32, field: &str, json: &'a [u8]) -> Result<Cow<'a, [u8]>> {
     if (kind, field) != (TOOL_CALL, "outcome") {
         return Ok(Cow::Borrowed(json));
     }
-    let mut outcome = serde_json::from_slice(json)?;
-    mask_outcome(&mut outcome);
+    let mut outcome = from_json(json)?;
+    admit_outcome(&mut outcome);
     Ok(Cow::Owned(serde_json::to_vec(&outcome)?))
 }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ffi::c_void;
 
 use goondan_core::host::Snapshot;
+use goondan_core::linkage::depth::from_json;
 use goondan_core::linkage::{WireAgentRequest, WireAgentResponse};
 use goondan_core::{AgentRequest, Content, Role};
 
@@ -164,7 +165,7 @@ unsafe extern "C" fn run_emit(call: *const c_void, event: Text, error: *mut Buff
     // SAFETY: The contract makes the text valid for this call.
     let event = unsafe { event.bytes() };
     let emit = || {
-        let event = serde_json::from_slice(event)?;
+        let event = from_json(event)?;
         // SAFETY: The contract forbids the library to use the call for anything else at the same time.
         unsafe { call.emit(event) }.map(|()| Some(Buffer::EMPTY))
     };
@@ -182,7 +183,7 @@ unsafe extern "C" fn run_next(call: *const c_void) -> Future {
 
 /// Parses a request to another agent.
 fn request(json: &[u8]) -> goondan_core::Result<AgentRequest> {
-    Ok(serde_json::from_slice::<WireAgentRequest>(json)?.into())
+    Ok(from_json::<WireAgentRequest>(json)?.into())
 }
 
 unsafe extern "C" fn run_request(call: *const c_void, json: Text) -> Future {

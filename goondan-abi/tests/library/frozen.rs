@@ -200,3 +200,34 @@ async fn a_library_built_from_the_sdk_of_0_1_0_reads_and_rewrites_later_parts() 
         instance.close().await.unwrap();
     }
 }
+
+/// It reads and rewrites each message. The values in them are deeper than those that come in now, and up to deeper than
+/// what it can read.
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[goondan_covers::covers("DEPTH-01")]
+#[tokio::test]
+async fn a_library_built_from_the_sdk_of_0_1_0_reads_values_that_an_earlier_version_stored() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/frozen/sdk/libsdk.so");
+    let library = Library::inspect(file).unwrap().load().unwrap();
+    for levels in [65, 105, 122, 128, 2_000] {
+        let dir = tempfile::tempdir().unwrap();
+        let messages = dir.path().join("instances/assistant:one/messages");
+        std::fs::create_dir_all(&messages).unwrap();
+        let deep = format!("{}7{}", "[".repeat(levels), "]".repeat(levels));
+        let base = format!(
+            r#"{{"id":"a","data":{{"role":"user","content":[{{"type":"image","deep":{deep}}}]}},"metadata":{{"deep":{deep}}},"createdAt":"2026-01-31T12:00:00.000Z","source":{{"type":"user"}}}}"#
+        );
+        std::fs::write(messages.join("base.jsonl"), base + "\n").unwrap();
+        let script = [ScriptItem::say("done").repeat()];
+        let config = json!({ "tag": "A", "rewrite": true });
+        let agent = agent(script).described("sdk", library.extension(None).unwrap(), config);
+        let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
+        for _ in 0..2 {
+            let instance = agent.instance("one").await.unwrap();
+            assert_eq!(instance.run("hello").await.unwrap().text(), "done and more", "{levels}");
+            let messages = instance.messages().await.unwrap();
+            assert_eq!(messages[0].metadata()["seen"], true);
+            instance.close().await.unwrap();
+        }
+    }
+}

@@ -5,11 +5,12 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::instance::AgentInner;
 use super::spec::{AgentSpec, ExtensionSpec};
 use super::{Agent, Policy};
+use crate::depth::{self, TooDeep, Unchecked};
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{API_VERSION, Extension, ExtensionDescriptor, linked};
 use crate::model::Model;
@@ -64,7 +65,7 @@ pub struct AgentBuilder {
     system: Option<String>,
     extensions: Vec<RequestedExtension>,
     policy: Policy,
-    hints: Map<String, Value>,
+    hints: Unchecked,
     capabilities: BTreeSet<String>,
     router: Option<Arc<dyn Router>>,
     store: Arc<dyn Store>,
@@ -76,7 +77,7 @@ struct RequestedExtension {
     /// Its name in the agent; defaults to the name in the descriptor.
     name: Option<String>,
     source: ExtensionSource,
-    config: Value,
+    config: Result<Value, TooDeep>,
 }
 
 /// Where the code of an extension comes from.
@@ -95,7 +96,7 @@ impl AgentBuilder {
             system: None,
             extensions: Vec::new(),
             policy: Policy::default(),
-            hints: Map::new(),
+            hints: Unchecked::default(),
             capabilities: BUILT_IN.iter().map(|name| (*name).to_owned()).collect(),
             router: None,
             store: Arc::new(MemoryStore::new()),
@@ -129,7 +130,7 @@ impl AgentBuilder {
         self.extensions.push(RequestedExtension {
             name: None,
             source: ExtensionSource::Descriptor(E::DESCRIPTOR),
-            config,
+            config: depth::checked(config),
         });
         self
     }
@@ -140,7 +141,7 @@ impl AgentBuilder {
         self.extensions.push(RequestedExtension {
             name: Some(name.into()),
             source: ExtensionSource::Linked(entry.into()),
-            config,
+            config: depth::checked(config),
         });
         self
     }
@@ -156,7 +157,7 @@ impl AgentBuilder {
         self.extensions.push(RequestedExtension {
             name: Some(name.into()),
             source: ExtensionSource::Descriptor(descriptor),
-            config,
+            config: depth::checked(config),
         });
         self
     }
@@ -250,10 +251,12 @@ impl AgentBuilder {
     /// # Errors
     /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one that
     /// was built for another version of the contract or requires a missing capability, `E_SCHEMA_INVALID` for a tool or
-    /// a config that no object can fit, `E_EXT_CONFIG` for a config that violates its schema.
+    /// a config that no object can fit, `E_EXT_CONFIG` for a config that violates its schema or is nested too deeply;
+    /// `E_VALUE_DEPTH` for a hint that is.
     // LOAD-10
     pub fn build(self) -> Result<Agent> {
         let name = AgentName::new(&self.name)?;
+        let hints = self.hints.into_checked().map_err(|error| error.refuse("a hint"))?;
         let model = self.model.ok_or_else(|| {
             Error::new(ErrorCode::CONFIG_SCHEMA, format!("the agent `{name}` has no model"))
                 .suggest("call `.model(…)` before `.build()`")
@@ -273,7 +276,7 @@ impl AgentBuilder {
             extensions,
             policy: self.policy,
             tools: SharedTools::default(),
-            hints: self.hints,
+            hints,
             router: self.router,
         };
         Ok(Agent { inner: Arc::new(AgentInner::new(name, spec, self.store, self.idle_after)) })
@@ -291,7 +294,9 @@ impl RequestedExtension {
         descriptor.check_schemas().map_err(|error| error.at(&name, "load"))?;
         let written = (descriptor.config_schema)();
         let schema = Schema::derived(&written).map_err(|error| error.at(&name, "config schema"))?;
-        let config = config_value(&written, self.config);
+        let config =
+            self.config.map_err(|error| error.into_error(ErrorCode::EXT_CONFIG, "the config").at(&name, "config"))?;
+        let config = config_value(&written, config);
         let violations = schema.violations(&config);
         if !violations.is_empty() {
             return Err(Error::new(

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Message;
+use crate::depth::{KEPT, MAX_DEPTH};
+use crate::error::Result;
 use crate::name::MessageId;
 
 /// A change of a conversation, as it is emitted and as it is written to `events.jsonl`.
@@ -53,6 +55,27 @@ impl MessageEvent {
     /// Returns an event that removes all messages.
     pub fn truncate() -> Self {
         Self::Truncate
+    }
+
+    /// Returns the event if its message holds no value that is too deep, and drops it otherwise. `find` finds a message
+    /// of the conversation: if an earlier version stored the replaced one with deeper values, they may stay.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` with the message and the place in it.
+    pub(crate) fn checked(self, find: impl FnOnce(&MessageId) -> Option<Message>) -> Result<Self> {
+        let (Self::Append { message } | Self::Replace { message, .. }) = &self else { return Ok(self) };
+        let Err(error) = message.check_depth(MAX_DEPTH) else { return Ok(self) };
+        if let Self::Replace { target_id, .. } = &self
+            && message.check_depth(KEPT).is_ok()
+            && find(target_id).is_some_and(|target| target.check_depth(MAX_DEPTH).is_err())
+        {
+            return Ok(self);
+        }
+        let error = error.refuse(format_args!("the message `{}`", message.id()));
+        if let Self::Append { message } | Self::Replace { message, .. } = self {
+            Arc::into_inner(message).into_iter().for_each(Message::discard);
+        }
+        Err(error)
     }
 
     /// Returns the message that the event appends, if it is an append.

@@ -10,6 +10,7 @@ use super::part::text_of;
 use super::source::MessageSource;
 use super::unknown::UnknownMembers;
 use super::{Part, Source, Timestamp};
+use crate::depth::{self, TooDeep};
 use crate::name::MessageId;
 use crate::secret::{self, mask_text};
 
@@ -185,6 +186,33 @@ impl Message {
     pub fn with_id(mut self, id: impl Into<MessageId>) -> Self {
         self.id = id.into();
         self
+    }
+
+    /// Checks that no value in the message has more than `levels` levels.
+    ///
+    /// # Errors
+    /// The place of the first that is too deep.
+    pub(crate) fn check_depth(&self, levels: usize) -> Result<(), TooDeep> {
+        let within = |place: &'static str| move |error: TooDeep| error.within(place);
+        depth::check_map_within(&self.metadata, levels).map_err(within("/metadata"))?;
+        self.unknown.check_depth(levels).map_err(within(""))?;
+        self.data.unknown.check_depth(levels).map_err(within("/data"))?;
+        self.source.check_depth(levels).map_err(within("/source"))?;
+        let mut parts = self.content().parts().iter().enumerate();
+        parts.try_for_each(|(index, part)| {
+            part.check_depth(levels).map_err(|error| error.within(format_args!("/data/content/{index}")))
+        })
+    }
+
+    /// Drops the message without recursion.
+    pub(crate) fn discard(self) {
+        depth::discard(self.metadata.into_values());
+        self.unknown.discard();
+        self.data.unknown.discard();
+        self.source.discard();
+        if let Content::Parts(parts) = self.data.content {
+            parts.into_iter().for_each(Part::discard);
+        }
     }
 
     pub(crate) fn set_source(&mut self, source: Source) {

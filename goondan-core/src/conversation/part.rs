@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::Content;
 use super::provider::{ProviderData, ProviderPart, ReasoningPart};
 use super::unknown::{UnknownMembers, take, take_optional};
+use crate::depth::{self, TooDeep};
 use crate::name::ToolCallId;
 use crate::secret::{mask_json, mask_text};
 
@@ -268,6 +269,67 @@ impl Part {
     #[cfg(feature = "runtime")]
     fn is_of_model(&self) -> bool {
         matches!(self, Self::Reasoning(_)) || self.provider().is_some()
+    }
+
+    /// Checks that no value in the part has more than `levels` levels.
+    pub(crate) fn check_depth(&self, levels: usize) -> Result<(), TooDeep> {
+        if let Some(data) = self.provider() {
+            data.check_depth(levels)?;
+        }
+        match self {
+            Self::Text(part) => part.unknown.check_depth(levels),
+            Self::Reasoning(part) => part.unknown().check_depth(levels),
+            Self::File(part) => part.unknown.check_depth(levels),
+            Self::ToolCall(call) => {
+                depth::check_within(&call.input, levels).map_err(|error| error.within("/input"))?;
+                call.unknown.check_depth(levels)
+            }
+            Self::ToolResult(result) => {
+                let value = |error: TooDeep| error.within("/output/value");
+                match &result.output {
+                    ToolOutput::Text(_) => {}
+                    ToolOutput::Json(json) => depth::check_within(json, levels).map_err(value)?,
+                    ToolOutput::Content(parts) => {
+                        parts.iter().try_for_each(|part| part.check_depth(levels)).map_err(value)?
+                    }
+                    ToolOutput::Other(output) => {
+                        depth::check_within(output, levels).map_err(|error| error.within("/output"))?;
+                    }
+                }
+                result.output_unknown.check_depth(levels).map_err(|error| error.within("/output"))?;
+                result.unknown.check_depth(levels)
+            }
+            Self::Provider(part) => part.unknown().check_depth(levels),
+            Self::Other(members) => depth::check_map_within(members, levels),
+        }
+    }
+
+    /// Drops the part without recursion.
+    pub(crate) fn discard(self) {
+        let discard = |provider: Option<Box<ProviderData>>, unknown: UnknownMembers| {
+            provider.into_iter().for_each(|data| data.discard());
+            unknown.discard();
+        };
+        match self {
+            Self::Text(part) => discard(part.provider, part.unknown),
+            Self::Reasoning(part) => part.discard(),
+            Self::File(part) => discard(part.provider, part.unknown),
+            Self::ToolCall(call) => {
+                depth::discard([call.input]);
+                discard(call.provider, call.unknown);
+            }
+            Self::ToolResult(result) => {
+                match result.output {
+                    ToolOutput::Text(_) => {}
+                    ToolOutput::Json(value) | ToolOutput::Other(value) => depth::discard([value]),
+                    ToolOutput::Content(parts) => parts.into_iter().for_each(Self::discard),
+                }
+                result.output_unknown.discard();
+                result.unknown.discard();
+            }
+            Self::Provider(part) => part.discard(),
+            Self::Other(members) => depth::discard(members.into_values()),
+        }
     }
 
     /// Masks secrets, also in members that are not known, but not in the data of a provider, which must come back

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::unknown::{UnknownMembers, take, take_optional};
+use crate::depth::{self, TooDeep};
 use crate::secret::mask_text;
 
 /// Data of a part that only the provider that made it interprets, such as a signature. It is stored, and sent back to
@@ -42,6 +43,19 @@ impl ProviderData {
     }
 }
 
+impl ProviderData {
+    pub(super) fn check_depth(&self, levels: usize) -> Result<(), TooDeep> {
+        depth::check_map_within(&self.rest, levels).map_err(|error| error.within("/provider/rest"))?;
+        self.unknown.check_depth(levels).map_err(|error| error.within("/provider"))
+    }
+
+    /// Drops the data without recursion.
+    pub(super) fn discard(self) {
+        depth::discard(self.rest.into_values());
+        self.unknown.discard();
+    }
+}
+
 /// See [`Part::Reasoning`](super::Part::Reasoning).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename = "reasoning")]
@@ -75,6 +89,16 @@ impl ReasoningPart {
         self.unknown.mask();
     }
 
+    pub(super) fn unknown(&self) -> &UnknownMembers {
+        &self.unknown
+    }
+
+    /// Drops the part without recursion.
+    pub(super) fn discard(self) {
+        self.provider.into_iter().for_each(|data| data.discard());
+        self.unknown.discard();
+    }
+
     pub(super) fn from_members<E: Error>(mut members: Map<String, Value>) -> Result<Self, E> {
         Ok(Self {
             text: take(&mut members, "text")?,
@@ -103,6 +127,16 @@ impl ProviderPart {
     /// Returns the block.
     pub fn provider(&self) -> &ProviderData {
         &self.provider
+    }
+
+    pub(super) fn unknown(&self) -> &UnknownMembers {
+        &self.unknown
+    }
+
+    /// Drops the part without recursion.
+    pub(super) fn discard(self) {
+        self.provider.discard();
+        self.unknown.discard();
     }
 
     pub(super) fn from_members<E: Error>(mut members: Map<String, Value>) -> Result<Self, E> {

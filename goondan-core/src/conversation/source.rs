@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::unknown::{UnknownMembers, take};
+use crate::depth::{self, TooDeep};
 use crate::name::{ExtensionName, ToolCallId};
 
 /// The origin of a message.
@@ -46,6 +47,23 @@ pub(super) struct MessageSource {
     pub(super) known: Source,
     #[serde(flatten)]
     unknown: UnknownMembers,
+}
+
+impl MessageSource {
+    pub(super) fn check_depth(&self, levels: usize) -> Result<(), TooDeep> {
+        if let Source::Other(members) = &self.known {
+            depth::check_map_within(members, levels)?;
+        }
+        self.unknown.check_depth(levels)
+    }
+
+    /// Drops the source without recursion.
+    pub(super) fn discard(self) {
+        if let Source::Other(members) = self.known {
+            depth::discard(members.into_values());
+        }
+        self.unknown.discard();
+    }
 }
 
 impl From<Source> for MessageSource {

@@ -6,6 +6,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::depth::{self, TooDeep};
 use crate::secret::mask_json;
 
 /// The members of an object that its type has no field for, in their order. Boxed, because nearly every object has
@@ -21,6 +22,17 @@ impl UnknownMembers {
     #[cfg(feature = "runtime")]
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_none()
+    }
+
+    pub(super) fn check_depth(&self, levels: usize) -> Result<(), TooDeep> {
+        self.0.as_ref().map_or(Ok(()), |members| depth::check_map_within(members, levels))
+    }
+
+    /// Drops the members without recursion.
+    pub(super) fn discard(self) {
+        if let Some(members) = self.0 {
+            depth::discard(members.into_values());
+        }
     }
 
     pub(super) fn mask(&mut self) {

@@ -1,10 +1,16 @@
 //! The declaration of a result's fields, from which both sides of a crossing are generated.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorCode};
 
 /// The error for a field that no result has.
 pub(crate) fn unknown(name: &str) -> Error {
     Error::msg(format!("the result has no field `{name}`"))
+}
+
+/// The error for a field that cannot be written. All have a JSON form, except values that extensions nested too deeply.
+#[cold]
+pub(crate) fn unwritable(error: serde_json::Error) -> Error {
+    Error::new(ErrorCode::VALUE_DEPTH, error.to_string())
 }
 
 /// Declares the fields of a result, each with its type and its name in JSON, and implements
@@ -40,7 +46,7 @@ macro_rules! result_fields {
 
             fn into_returned(self) -> $crate::error::Result<$crate::crossing::Returned> {
                 let $crate::crossing::MaybeRemote::Remote(remote) = self.data else {
-                    return Ok($crate::crossing::Returned::Local(self.fields()));
+                    return Ok($crate::crossing::Returned::Local(self.fields()?));
                 };
                 if let Some(data) = remote.data.get() {
                     $(data.$field.flush(&remote.origin)?;)*
@@ -48,14 +54,13 @@ macro_rules! result_fields {
                 Ok(remote.origin.into_returned())
             }
 
-            fn fields(&self) -> serde_json::Map<String, serde_json::Value> {
+            fn fields(&self) -> $crate::error::Result<serde_json::Map<String, serde_json::Value>> {
                 let mut fields = serde_json::Map::new();
                 $(
                     let value = serde_json::to_value(self.data.field(|data| &data.$field));
-                    // Every field has a JSON form: the journal and the runtime events write it too.
-                    fields.insert($name.to_owned(), value.unwrap_or_default());
+                    fields.insert($name.to_owned(), value.map_err($crate::crossing::unwritable)?);
                 )*
-                fields
+                Ok(fields)
             }
 
             fn from_fields(mut fields: serde_json::Map<String, serde_json::Value>) -> $crate::error::Result<Self> {
@@ -83,7 +88,7 @@ macro_rules! result_fields {
 
             fn read(data: &$data, name: &str) -> $crate::error::Result<Vec<u8>> {
                 match name {
-                    $($name => Ok(serde_json::to_vec(data.$field.get(None))?),)*
+                    $($name => serde_json::to_vec(data.$field.get(None)).map_err($crate::crossing::unwritable),)*
                     _ => Err($crate::crossing::unknown(name)),
                 }
             }

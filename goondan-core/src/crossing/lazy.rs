@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::RemoteResult;
+use super::{RemoteResult, unwritable};
 use crate::error::Result;
 
 /// One field of a result.
@@ -94,7 +94,7 @@ impl<T: Serialize + DeserializeOwned> Lazy<T> {
     /// Writes the value to the host if it was changed.
     pub(crate) fn flush(&self, origin: &RemoteResult) -> Result<()> {
         match &self.state {
-            LazyState::Ready(value) => origin.write(self.name, &serde_json::to_vec(value)?),
+            LazyState::Ready(value) => origin.write(self.name, &serde_json::to_vec(value).map_err(unwritable)?),
             LazyState::Unread(_) => Ok(()),
         }
     }

@@ -9,7 +9,7 @@ mod lazy;
 mod remote;
 
 pub use core_run::{CoreRun, RemoteCore};
-pub(crate) use fields::{result_fields, unknown};
+pub(crate) use fields::{result_fields, unknown, unwritable};
 pub(crate) use lazy::Lazy;
 pub(crate) use remote::MaybeRemote;
 pub use remote::{Crossing, RemoteHost, RemoteResult, Returned};

@@ -87,7 +87,10 @@ pub trait Crossing: Sized + Send + 'static {
     /// When the host refuses a changed field.
     fn into_returned(self) -> Result<Returned>;
     /// Returns all fields by name.
-    fn fields(&self) -> Map<String, Value>;
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` when one holds a value that is nested too deeply.
+    fn fields(&self) -> Result<Map<String, Value>>;
     /// Returns the result with the fields that [`Crossing::fields`] returned.
     ///
     /// # Errors

@@ -472,6 +472,8 @@ codes! {
     EVENT_NAME = "E_EVENT_NAME";
     /// Handlers of bus events emit events without an end.
     EVENT_LOOP = "E_EVENT_LOOP";
+    /// A value is nested too deeply.
+    VALUE_DEPTH = "E_VALUE_DEPTH";
     /// Another agent did not answer in time.
     AGENT_REQUEST_TIMEOUT = "AGENT_REQUEST_TIMEOUT";
     /// No agent has that name.

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::pattern::check_name;
 use crate::BoxFuture;
+use crate::depth::{self, TooDeep, Unwritable};
 use crate::error::{Error, ErrorCode, Result};
 
 /// An event on the bus of one instance. Clones share the name and the arguments.
@@ -24,11 +25,23 @@ impl Event {
     ///
     /// # Errors
     /// `E_EVENT_NAME` when `name` has other characters than letters, digits, `.`, `_`, `-` and `:`, or none;
-    /// `E_EXT_RUNTIME` when an argument cannot be serialized as JSON.
+    /// `E_EXT_RUNTIME` when an argument cannot be serialized as JSON; `E_VALUE_DEPTH` when it is nested too deeply.
     pub fn new(name: impl Into<Arc<str>>, args: impl EventArgs) -> Result<Self> {
         let name = name.into();
+        let args = args.into_values()?;
+        let refused = args.iter().enumerate().find_map(|(index, arg)| Some((index, depth::check(arg).err()?)));
+        if let Some((index, error)) = refused {
+            depth::discard(args);
+            return Err(refuse(error, index));
+        }
         check_name(&name)?;
-        Ok(Self { name, args: args.into_values()?.into() })
+        Ok(Self::from_values(name, args))
+    }
+
+    /// Returns an event of the runtime, whose arguments are not checked.
+    #[doc(hidden)]
+    pub fn from_values(name: impl Into<Arc<str>>, args: Vec<Value>) -> Self {
+        Self { name: name.into(), args: args.into() }
     }
 
     /// Returns the name, such as `turn.completed`.
@@ -66,6 +79,11 @@ impl fmt::Debug for Event {
     }
 }
 
+#[cold]
+fn refuse(error: TooDeep, index: usize) -> Error {
+    error.refuse(format_args!("argument {} of the event", index + 1))
+}
+
 /// The arguments of an event: a tuple of up to four values that can be serialized as JSON.
 ///
 /// ```
@@ -93,7 +111,15 @@ macro_rules! event_args {
             fn into_values(self) -> Result<Vec<Value>> {
                 #[expect(non_snake_case, reason = "each member has the name of its type")]
                 let ($($name,)*) = self;
-                Ok(vec![$(serde_json::to_value($name)?),*])
+                // All are converted before the first error is returned, so that each is dropped there.
+                let values = [$(depth::to_value($name)),*];
+                let values = values.into_iter().enumerate().map(|(index, value)| {
+                    value.map_err(|error| match error {
+                        Unwritable::TooDeep(error) => refuse(error, index),
+                        Unwritable::Json(error) => error.into(),
+                    })
+                });
+                values.collect()
             }
         }
     };

@@ -9,6 +9,8 @@ use super::SpanId;
 use crate::conversation::text_of;
 use crate::conversation::{Part, Timestamp};
 #[cfg(feature = "runtime")]
+use crate::depth::{self, MAX_DEPTH, TooDeep};
+#[cfg(feature = "runtime")]
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, EventId, TraceId};
 
@@ -196,6 +198,29 @@ impl AgentEvent {
     pub(crate) fn empty_input() -> Error {
         Error::new(ErrorCode::INPUT, "the input is empty")
             .suggest("pass a text, or an event without input for extensions that handle it")
+    }
+
+    /// Returns the event if it holds no value that is too deep, and drops it otherwise.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` with the place.
+    pub(crate) fn checked(self) -> Result<Self> {
+        let Err(error) = self.check_depth() else { return Ok(self) };
+        let maps = [self.metadata, self.source.other].into_iter().chain(self.auth.map(|auth| auth.other));
+        depth::discard(maps.flat_map(Map::into_values));
+        self.content.into_iter().for_each(Part::discard);
+        Err(error.refuse("a value in the input event"))
+    }
+
+    fn check_depth(&self) -> std::result::Result<(), TooDeep> {
+        let auth = self.auth.as_ref().map(|auth| ("/auth", &auth.other));
+        let maps = [("/metadata", &self.metadata), ("/source", &self.source.other)].into_iter().chain(auth);
+        let mut checks = maps.map(|(place, map)| depth::check_map(map).map_err(|error| error.within(place)));
+        checks.find(std::result::Result::is_err).unwrap_or(Ok(()))?;
+        let mut parts = self.content.iter().enumerate();
+        parts.try_for_each(|(index, part)| {
+            part.check_depth(MAX_DEPTH).map_err(|error| error.within(format_args!("/content/{index}")))
+        })
     }
 }
 

@@ -228,9 +228,10 @@ impl ToolsApi<'_> {
     /// Adds a tool. It replaces a tool with the same name.
     ///
     /// # Errors
-    /// `E_EXT_INIT` when registration is over: after `#[init]`.
+    /// `E_EXT_INIT` when registration is over: after `#[init]`. `E_VALUE_DEPTH` when the schema of the parameters is
+    /// nested too deeply.
     // TOOL-03
     pub fn register(&self, item: ToolItem, handler: impl ToolHandler) -> Result<()> {
-        self.host.register(AnyRegistration::Tool(Arc::new(item), Arc::new(handler)))
+        self.host.register(AnyRegistration::Tool(Arc::new(item.checked()?), Arc::new(handler)))
     }
 }

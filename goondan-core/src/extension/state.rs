@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::ExtensionHost;
 use super::finite::check_finite;
+use crate::depth::{self, Unwritable};
 use crate::error::{Error, ErrorCode, Result};
 
 /// The state of an extension in one conversation: one JSON value that survives restarts. Returned by
@@ -59,11 +60,13 @@ impl<'a> StateApi<'a> {
     /// Replaces the state by `value`.
     ///
     /// # Errors
-    /// `E_EXT_STATE` when `value` cannot be written as JSON, which has neither NaN nor infinity, or inside of a change;
-    /// the old state is kept.
+    /// `E_EXT_STATE` when `value` cannot be written as JSON, which has neither NaN nor infinity, when it is nested too
+    /// deeply, or inside of a change; the old state is kept.
     // STATE-08
     pub fn set<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
-        let value = self.write(value)?;
+        let written = self.write(value, depth::levels_beside(None));
+        // Most values are written, so the state is not read to know how deep it may be.
+        let value = written.or_else(|_| self.write(value, depth::levels_beside(self.host.state().as_ref())))?;
         self.host.update_state(&mut |_| Ok(value.clone()))
     }
 
@@ -77,9 +80,10 @@ impl<'a> StateApi<'a> {
     pub fn update<T: DeserializeOwned + Serialize + Default, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R> {
         let (mut change, mut output) = (Some(change), None);
         self.host.update_state(&mut |value| {
+            let levels = depth::levels_beside(value.as_ref());
             let mut state = value.map_or_else(|| Ok(T::default()), |value| self.read(value))?;
             output = change.take().map(|change| change(&mut state));
-            self.write(&state)
+            self.write(&state, levels).inspect_err(|_| depth::abandon(state))
         })?;
         output.ok_or_else(|| Error::msg("the host did not call the change of the state"))
     }
@@ -88,9 +92,14 @@ impl<'a> StateApi<'a> {
         serde_json::from_value(value).map_err(|error| self.error("is of another shape than the extension reads", error))
     }
 
-    fn write<T: Serialize + ?Sized>(&self, value: &T) -> Result<Value> {
-        let written = check_finite(value).and_then(|()| serde_json::to_value(value));
-        written.map_err(|error| self.error("cannot be written as JSON", error))
+    fn write<T: Serialize + ?Sized>(&self, value: &T, levels: usize) -> Result<Value> {
+        let json = |error| self.error("cannot be written as JSON", error);
+        let written = depth::to_value_within(value, levels).map_err(|error| match error {
+            Unwritable::TooDeep(error) => error.refuse_state(self.host.extension()),
+            Unwritable::Json(error) => json(error),
+        })?;
+        check_finite(value).map_err(json)?;
+        Ok(written)
     }
 
     fn error(&self, why: &str, cause: serde_json::Error) -> Error {

@@ -4,6 +4,11 @@
 
 mod wire;
 
+/// The limit of nesting.
+pub mod depth {
+    pub use crate::depth::{Unchecked, check_map, check_within, checked_output, from_json, levels_beside};
+}
+
 /// The traits behind contexts and handles, implemented by the runtime, and in a library on the tables of its host.
 pub mod host {
     pub use crate::conversation::host::{ConversationHost, RemoteConversation, Snapshot};

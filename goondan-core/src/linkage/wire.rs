@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::depth::{self, Unchecked};
 use crate::error::Result;
 use crate::event::{AgentEvent, TurnInfo};
 use crate::name::{AgentName, InstanceKey, ToolCallId, ToolName, TraceId, TurnId};
@@ -145,6 +146,13 @@ pub trait WireField: Sized {
     /// # Errors
     /// When the value has no JSON form.
     fn to_json(&self) -> Result<Vec<u8>>;
+    /// Returns the JSON of a field that an extension changed, and drops the field.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` when it holds a value that is nested too deeply.
+    fn into_json(self) -> Result<Vec<u8>> {
+        self.to_json()
+    }
     /// Returns the field that `json` holds.
     ///
     /// # Errors
@@ -168,11 +176,31 @@ macro_rules! wire_fields {
     };
 }
 
-wire_fields!(u32, String, ToolCallId, Map<String, Value>);
+wire_fields!(u32, String, ToolCallId);
+
+impl WireField for Map<String, Value> {
+    fn to_json(&self) -> Result<Vec<u8>> {
+        depth::check_map(self).map_err(|error| error.refuse("an argument"))?;
+        Ok(serde_json::to_vec(self)?)
+    }
+
+    fn into_json(self) -> Result<Vec<u8>> {
+        Unchecked::from(self).to_json()
+    }
+
+    fn from_json(json: &[u8]) -> Result<Self> {
+        depth::from_json(json)
+    }
+}
 
 impl WireField for ToolCatalog {
     fn to_json(&self) -> Result<Vec<u8>> {
+        self.check_depth()?;
         Ok(serde_json::to_vec(&self.iter().map(WireToolItem::from).collect::<Vec<_>>())?)
+    }
+
+    fn into_json(self) -> Result<Vec<u8>> {
+        self.checked()?.to_json()
     }
 
     fn from_json(json: &[u8]) -> Result<Self> {

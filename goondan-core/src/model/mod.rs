@@ -202,4 +202,9 @@ impl ModelResponse {
             _ => None,
         })
     }
+
+    /// Drops the response without recursion.
+    pub(crate) fn discard(self) {
+        self.content.into_iter().for_each(Part::discard);
+    }
 }

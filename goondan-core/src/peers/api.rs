@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::BoxFuture;
+use crate::depth::Unchecked;
 use crate::error::Result;
 use crate::name::{AgentName, InstanceKey};
 
@@ -98,6 +99,15 @@ impl AgentRequest {
     }
 }
 
+impl AgentRequest {
+    /// Returns the request if no value in its metadata is too deep, and drops it otherwise.
+    fn checked(mut self) -> Result<Self> {
+        let metadata = Unchecked::from(std::mem::take(&mut self.metadata)).into_checked();
+        self.metadata = metadata.map_err(|error| error.refuse("a value in the metadata of the request"))?;
+        Ok(self)
+    }
+}
+
 /// The answer of another agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -127,9 +137,10 @@ impl<'a> AgentsApi<'a> {
     ///
     /// # Errors
     /// `AGENT_REQUEST_TIMEOUT`, `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED` with the chain of callers, `E_INPUT` when
-    /// the input is blank, or the error of the other agent's turn.
+    /// the input is blank, `E_VALUE_DEPTH` for metadata that is nested too deeply, or the error of the other agent's
+    /// turn.
     pub async fn request(&self, request: AgentRequest) -> Result<AgentResponse> {
-        self.host.request(request).await
+        self.host.request(request.checked()?).await
     }
 
     /// Sends a request to another agent without waiting. The answer is appended as a message before the next step that
@@ -139,7 +150,7 @@ impl<'a> AgentsApi<'a> {
     /// `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED`, `E_INPUT`, or when too many answers are outstanding.
     // F-AGENTS
     pub fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
-        self.host.request_later(request)
+        self.host.request_later(request.checked()?)
     }
 
     /// Sends a notice to another agent without waiting for its turn. Returns false when no agent accepts it.
@@ -147,7 +158,7 @@ impl<'a> AgentsApi<'a> {
     /// # Errors
     /// `E_INPUT` when the input is blank, or when the router fails.
     pub async fn send(&self, request: AgentRequest) -> Result<bool> {
-        self.host.send(request).await
+        self.host.send(request.checked()?).await
     }
 
     /// Returns the other agents that can be reached: all that the router knows, without the caller.

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use serde_json::Value;
 
 use super::{Kind, ToolError};
+use crate::depth;
 use crate::error::Error;
 
 /// The failure of an inner layer or of the core, returned by [`Next::catch`](super::Next::catch).
@@ -102,9 +103,10 @@ pub struct ToolCallDraft {
 }
 
 impl ToolCallDraft {
-    /// The call ends with `output`, as if the tool had returned it.
+    /// The call ends with `output`, as if the tool had returned it; one that is nested too deeply becomes the error
+    /// `E_VALUE_DEPTH`.
     pub fn output(output: impl Into<Value>) -> Self {
-        Self { outcome: Ok(output.into()) }
+        Self { outcome: depth::checked_output(output.into()).map_err(ToolError::from) }
     }
 
     /// The call ends with `error`, which the model reads.

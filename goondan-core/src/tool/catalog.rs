@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::depth;
 use crate::name::ToolName;
 #[cfg(feature = "runtime")]
 use crate::secret::{self, mask_json, mask_text};
@@ -86,6 +87,25 @@ impl ToolItem {
         tool.description.as_mut().into_iter().for_each(mask_text);
         tool.parameters.as_mut().into_iter().for_each(mask_json);
         Cow::Owned(tool)
+    }
+
+    /// Returns the tool if its parameters are not nested too deeply, and drops it otherwise.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` with the tool and the place in its parameters.
+    pub(crate) fn checked(self) -> crate::Result<Self> {
+        match self.check_depth() {
+            Ok(()) => Ok(self),
+            Err(error) => {
+                depth::discard(self.parameters);
+                Err(error)
+            }
+        }
+    }
+
+    fn check_depth(&self) -> crate::Result<()> {
+        let Some(Err(error)) = self.parameters.as_ref().map(depth::check) else { return Ok(()) };
+        Err(error.refuse(format_args!("the schema of the tool `{}`", self.name)))
     }
 
     /// Returns a tool without description and parameters.
@@ -185,6 +205,35 @@ impl ToolCatalog {
             Some(present) => *present = item,
             None => items.push(item),
         }
+    }
+
+    /// Whether neither this catalog nor `other` was changed since one was cloned from the other.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.items, &other.items)
+    }
+
+    /// Returns the catalog if the parameters of no tool are nested too deeply, and drops it otherwise.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` with the tool and the place in its parameters.
+    pub(crate) fn checked(self) -> crate::Result<Self> {
+        match self.check_depth() {
+            Ok(()) => Ok(self),
+            Err(error) => {
+                let items = Arc::into_inner(self.items).into_iter().flatten().filter_map(Arc::into_inner);
+                depth::discard(items.filter_map(|item| item.parameters));
+                Err(error)
+            }
+        }
+    }
+
+    /// Checks the parameters of all tools.
+    ///
+    /// # Errors
+    /// As [`ToolCatalog::checked`].
+    pub(crate) fn check_depth(&self) -> crate::Result<()> {
+        self.iter().try_for_each(ToolItem::check_depth)
     }
 
     /// Removes the tools for which `keep` returns false.

@@ -7,6 +7,7 @@
 pub mod agents;
 pub mod context;
 pub mod conversation;
+pub mod depth;
 pub mod effects;
 pub mod entry;
 pub mod event_loops;

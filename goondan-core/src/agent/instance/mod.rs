@@ -114,13 +114,15 @@ impl Instance {
     /// Dropping the future cancels the turn. What it recorded until then is kept, and committed before the next turn.
     ///
     /// # Errors
-    /// `E_INPUT` when the text of the event is blank. The error that failed the turn; its [`turn`](crate::Error::turn)
-    /// is how far the turn came. `E_STORE_…` when the turn could not be stored. The errors of
-    /// [`Agent::instance`](crate::Agent::instance) when the conversation was idle and cannot be opened; the next input
-    /// tries again.
+    /// `E_INPUT` when the text of the event is blank, `E_VALUE_DEPTH` when a value in it is nested too deeply: no turn
+    /// runs. The error that failed the turn; its [`turn`](crate::Error::turn) is how far the turn came. `E_STORE_…` when
+    /// the turn could not be stored. The errors of [`Agent::instance`](crate::Agent::instance) when the conversation was
+    /// idle and cannot be opened; the next input tries again.
     // F-TURN, D-16
     pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
-        self.run_locked(self.inner.slot.lock().await, event.into(), None).await
+        // Before it waits in the queue: a refused event is not dropped with this future.
+        let event = event.into().checked()?;
+        self.run_locked(self.inner.slot.lock().await, event, None).await
     }
 
     /// Handles one input event like [`Instance::run`], and streams what happens meanwhile.
@@ -145,20 +147,20 @@ impl Instance {
     /// # Ok::<(), goondan::Error>(())
     /// ```
     pub fn run_stream(&self, event: impl Into<AgentEvent>) -> TurnStream {
-        let (instance, event) = (self.clone(), event.into());
+        let (instance, event) = (self.clone(), event.into().checked());
         // The turn begins when the stream is first polled: until then the conversation must not become idle.
         let promised = instance.inner.slot.promise_turn();
         TurnStream::new(|updates| {
             Box::pin(async move {
                 let _promised = promised;
-                instance.run_locked(instance.inner.slot.lock().await, event, Some(updates)).await
+                instance.run_locked(instance.inner.slot.lock().await, event?, Some(updates)).await
             })
         })
     }
 
     /// Queues an input event after those that were queued before, without waiting for its turn. An error is logged.
     pub fn send(&self, event: impl Into<AgentEvent>) {
-        let (instance, event) = (self.clone(), event.into());
+        let (instance, event) = (self.clone(), event.into().checked());
         // The first poll takes the position in the queue.
         let mut lock = Box::pin(instance.inner.slot.lock());
         let locked = match lock.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -170,7 +172,11 @@ impl Instance {
                 Some(locked) => locked,
                 None => lock.await,
             };
-            if let Err(error) = instance.run_locked(locked, event, None).await {
+            let outcome = match event {
+                Ok(event) => instance.run_locked(locked, event, None).await.map(drop),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = outcome {
                 tracing::error!(instance = %instance.inner.slot.id, "a sent event failed: {}", error.report());
             }
         });

@@ -1,6 +1,9 @@
 //! Classifies a model's answer: usable, nothing to add, or malformed (F-TURN).
 
+use std::borrow::Cow;
+
 use crate::conversation::Part;
+use crate::depth::{self, MAX_DEPTH};
 use crate::error::{Error, ErrorCode};
 use crate::model::{ModelFinish, ModelResponse};
 
@@ -14,7 +17,7 @@ pub(super) enum Answer {
     /// Nothing, after tool results: the model has nothing to add, and the turn ends.
     NothingToAdd,
     /// Unusable; with the reason, which the model is sent.
-    Malformed(&'static str),
+    Malformed(Cow<'static, str>),
     /// The model did not answer, and asking it again would not help.
     Refused(Error),
 }
@@ -31,13 +34,16 @@ pub(super) fn classify(response: &ModelResponse, after_tool_results: bool) -> An
         ));
     }
     if response.calls().any(|call| !call.input.is_object()) {
-        return Answer::Malformed(match finish {
+        return Answer::Malformed(Cow::Borrowed(match finish {
             Some(ModelFinish::Length) => "the answer was cut off at the limit of tokens, in the middle of a tool call",
             _ => "the arguments of every tool call must be a JSON object",
-        });
+        }));
+    }
+    if let Some(problem) = response.content.iter().find_map(too_deep) {
+        return Answer::Malformed(problem.into());
     }
     if !has_calls && finish == Some(ModelFinish::ToolCalls) {
-        return Answer::Malformed("the answer announced a tool call, but holds none");
+        return Answer::Malformed(Cow::Borrowed("the answer announced a tool call, but holds none"));
     }
     match (response.has_text() || has_calls || has_blocks, finish) {
         (_, Some(ModelFinish::Pause)) if !response.content.is_empty() => Answer::Paused,
@@ -49,8 +55,19 @@ pub(super) fn classify(response: &ModelResponse, after_tool_results: bool) -> An
             )
         }
         (false, _) if after_tool_results => Answer::NothingToAdd,
-        (false, _) => Answer::Malformed("the answer is empty"),
+        (false, _) => Answer::Malformed(Cow::Borrowed("the answer is empty")),
     }
+}
+
+/// Returns what is wrong with a part in which a value is nested too deeply.
+fn too_deep(part: &Part) -> Option<String> {
+    let error = match part {
+        Part::ToolCall(call) if let Err(error) = depth::check(&call.input) => {
+            error.refuse(format_args!("the argument of the tool call `{}`", call.tool_call_id))
+        }
+        part => part.check_depth(MAX_DEPTH).err()?.refuse("a part of the answer"),
+    };
+    Some(error.message().into_owned())
 }
 
 /// Returns the message that the model is sent after a malformed answer.

@@ -31,6 +31,7 @@ use super::attach::Generation;
 use crate::conversation::host::ConversationHost;
 use crate::conversation::{Message, MessageEvent, Role, Source};
 use crate::crossing::CoreRun;
+use crate::depth::Unchecked;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{AgentEvent, RuntimeEvent, StepRef, TokenUsage, TurnInfo};
 use crate::outcome::{FailedTurn, ToolCallSummary};
@@ -55,7 +56,7 @@ pub(in crate::agent) struct TurnRun<'a> {
     reporter: Reporter<'a>,
     caller: Caller<'a>,
     /// Shared by the middlewares of the turn and of its steps (D-15).
-    metadata: Map<String, Value>,
+    metadata: Unchecked,
     /// The first error of [`MessageHost::emit`]; it fails the turn before the next model or tool call (D-24).
     fault: Option<Error>,
     machine: TurnMachine,
@@ -83,7 +84,7 @@ impl<'a> TurnRun<'a> {
             info,
             reporter,
             caller,
-            metadata: generation.spec.hints.clone(),
+            metadata: generation.spec.hints.clone().into(),
             fault: None,
             machine: TurnMachine::new(generation.spec.policy),
             tool_calls: Vec::new(),
@@ -139,6 +140,7 @@ impl<'a> TurnRun<'a> {
         let generation = self.generation;
         let mut result = generation.registered.turn.run(self).await?;
         self.check_fault()?;
+        self.check_metadata()?;
         result.set_totals(self.machine.steps(), self.tool_calls.clone());
         result.set_usage(self.usage);
         Ok(result)
@@ -180,6 +182,7 @@ impl<'a> TurnRun<'a> {
         let mut step = StepRun::new(self, index, span);
         let in_step = tracing::info_span!("step", step = index);
         let outcome = generation.registered.step.run(&mut step).instrument(in_step).await;
+        let outcome = outcome.and_then(StepResult::checked);
         let ModelCall { usage: token_usage, model, finish_reason } = step.model_call;
         let (duration, step) = (watch.elapsed(), || StepRef::new(&self.info.turn, index));
         match &outcome {
@@ -240,6 +243,11 @@ impl<'a> TurnRun<'a> {
         self.journaled.flush(durability).await
     }
 
+    /// Checks what middlewares have put into the metadata.
+    fn check_metadata(&self) -> Result<()> {
+        self.metadata.check("a value in the metadata")
+    }
+
     fn check_fault(&mut self) -> Result<()> {
         self.fault.take().map_or(Ok(()), Err)
     }
@@ -287,8 +295,12 @@ impl MessageHost for TurnRun<'_> {
         if self.journaled.conversation.has_parts_of(&event) {
             self.apply(event);
         } else {
-            self.fault.get_or_insert_with(made_by_no_model);
+            self.refuse(made_by_no_model());
         }
+    }
+
+    fn refuse(&mut self, error: Error) {
+        self.fault.get_or_insert(error);
     }
 }
 

@@ -41,9 +41,10 @@ impl<'a> Reporter<'a> {
         }
         let event = event(EventScope::now(self.turn, span));
         if on_bus {
-            match Event::new(name, (&event,)) {
-                Ok(event) => self.bus.emit(event),
-                Err(error) => tracing::error!(event = name, "a runtime event was not emitted: {}", error.report()),
+            // Not checked: it may hold values that an earlier version stored.
+            match serde_json::to_value(&event) {
+                Ok(payload) => self.bus.emit(Event::from_values(name, vec![payload])),
+                Err(error) => tracing::error!(event = name, "a runtime event was not emitted: {error}"),
             }
         }
         if let Some(events) = &self.for_store {

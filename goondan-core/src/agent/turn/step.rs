@@ -46,6 +46,8 @@ impl<'a, 't> StepRun<'a, 't> {
     }
 
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
+        self.turn.check_metadata()?;
+        self.check_catalog()?;
         let mut result = self.model_and_tools().await?;
         result.set_model_call(self.model_call.clone());
         Ok(result)
@@ -60,6 +62,8 @@ impl<'a, 't> StepRun<'a, 't> {
             Answer::Paused => true,
             Answer::NothingToAdd => return Ok(StepResult::from_parts(Vec::new(), Vec::new())),
             Answer::Malformed(problem) => {
+                response.discard();
+                let problem = &*problem;
                 tracing::warn!(turn = %self.turn.info.turn, step = self.index, problem, "malformed answer of the model");
                 self.turn.append(Message::new(Role::User, correction(problem), Source::System));
                 return Ok(StepResult::repair(problem));
@@ -76,6 +80,14 @@ impl<'a, 't> StepRun<'a, 't> {
             result.set_has_tool_calls(true);
         }
         Ok(result)
+    }
+
+    /// Checks the tools that middlewares have changed.
+    fn check_catalog(&mut self) -> Result<()> {
+        if self.catalog.is_shared_with(&self.turn.generation.registered.tools.catalog()) {
+            return Ok(());
+        }
+        std::mem::take(&mut self.catalog).checked().map(|catalog| self.catalog = catalog)
     }
 
     async fn call_model(&mut self) -> Result<ModelResponse> {
@@ -250,6 +262,10 @@ impl MessageHost for StepRun<'_, '_> {
 
     fn emit(&mut self, event: MessageEvent) {
         self.turn.emit(event);
+    }
+
+    fn refuse(&mut self, error: Error) {
+        self.turn.refuse(error);
     }
 }
 

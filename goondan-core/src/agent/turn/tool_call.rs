@@ -19,6 +19,7 @@ use super::workdir::Workdir;
 use crate::agent::attach::Generation;
 use crate::conversation::Message;
 use crate::crossing::CoreRun;
+use crate::depth::{self, Unchecked};
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{RuntimeEvent, Span, StepRef, ToolCallRef, TurnInfo};
 use crate::log::Logger;
@@ -71,6 +72,7 @@ impl Dispatch<'_> {
                 call.metadata.insert("attempt".to_owned(), attempt.into());
             }
             let outcome = self.generation.registered.tool_call.run(&mut call).await;
+            let outcome = outcome.and_then(|result| call.check_changes().map(|()| result));
             let error = match outcome {
                 Ok(result) => {
                     self.reporter.report("tool.completed", span, |scope| RuntimeEvent::ToolCompleted {
@@ -138,9 +140,9 @@ struct ToolCallRun<'a, 'l> {
     journaled: &'a Mutex<&'l mut JournaledConversation>,
     request: &'a ToolRequest,
     span: Span,
-    args: Map<String, Value>,
+    args: Unchecked,
     /// The call's own map (D-15).
-    metadata: Map<String, Value>,
+    metadata: Unchecked,
     /// Whether a handler that must not run twice has started (EFFECT-01).
     once_started: bool,
 }
@@ -152,8 +154,8 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         span: Span,
         journaled: &'a Mutex<&'l mut JournaledConversation>,
     ) -> Self {
-        let args = request.args.as_object().cloned().unwrap_or_default();
-        Self { step, journaled, request, span, args, metadata: Map::new(), once_started: false }
+        let args = request.args.as_object().cloned().unwrap_or_default().into();
+        Self { step, journaled, request, span, args, metadata: Unchecked::default(), once_started: false }
     }
 
     /// Runs the handler, after all checks, and returns its output. The model reads an error.
@@ -169,7 +171,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             return Err(Error::new(ErrorCode::TOOL_NOT_FOUND, format!("the tool `{name}` has no handler"))
                 .suggest("use another tool"));
         };
-        let input = Value::Object(self.args.clone());
+        let input = Value::Object((*self.args).clone());
         let violations = tool.schema.as_ref().map(|schema| schema.violations(&input)).unwrap_or_default();
         if !violations.is_empty() {
             let message = format!("the arguments of `{name}` do not fit: {}", summary(&violations));
@@ -196,6 +198,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         match within(limit, watched(name, handler)).await {
             Some(answer) => {
                 let answer = answer.unwrap_or_else(|text| Err(Error::panicked(&text)));
+                let answer = answer.and_then(depth::checked_output);
                 answer.map_err(|error| error.at(&tool.extension, format!("tool `{name}`")))
             }
             None => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
@@ -227,8 +230,15 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     }
 
     fn into_outcome(self, result: ToolCallResult) -> CallOutcome {
-        let rewritten = self.request.args.as_object().is_none_or(|args| *args != self.args);
-        CallOutcome { result, rewritten: rewritten.then_some(self.args) }
+        // Arguments that were refused were not passed to the handler.
+        let args = self.args.into_checked().ok();
+        CallOutcome { result, rewritten: args.filter(|args| self.request.args.as_object() != Some(args)) }
+    }
+
+    /// Checks what middlewares have changed.
+    fn check_changes(&self) -> Result<()> {
+        self.args.check("an argument")?;
+        self.metadata.check("a value in the metadata")
     }
 }
 
@@ -269,6 +279,7 @@ impl ToolCallHost for ToolCallRun<'_, '_> {
 
     fn run_core(&mut self) -> CoreRun<'_, ToolCallResult> {
         CoreRun::local(async move {
+            self.check_changes()?;
             let outcome = self.call_handler().await;
             Ok(self.result(outcome))
         })

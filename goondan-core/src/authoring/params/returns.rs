@@ -8,6 +8,7 @@ use pin_project_lite::pin_project;
 use serde_json::Value;
 
 use super::{IntoError, ToJson};
+use crate::depth::{self, Unwritable};
 use crate::error::{Error, Result};
 
 /// What a handler returns: a `Result` with the output of its kind, and an error that converts into a goondan error.
@@ -73,8 +74,10 @@ pub trait IntoToolOutput {
 impl<T: ToJson, E: IntoError> IntoToolOutput for Result<T, E> {
     fn into_json(self) -> Result<Value> {
         let output = self.map_err(Into::into)?;
-        serde_json::to_value(output)
-            .map_err(|error| Error::msg(format!("the output of the tool cannot be written as JSON: {error}")))
+        depth::to_value(output).map_err(|error| match error {
+            Unwritable::TooDeep(error) => error.refuse("the output of the tool"),
+            Unwritable::Json(error) => Error::msg(format!("the output of the tool cannot be written as JSON: {error}")),
+        })
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::conversation::MessageEvent;
 use crate::conversation::host::ConversationHost;
 use crate::crossing::CoreRun;
+use crate::error::Error;
 use crate::event::TurnInfo;
 use crate::peers::AgentsHost;
 use crate::pipeline::TurnResult;
@@ -32,6 +33,8 @@ pub trait MessageHost: RunHost {
     /// model is called.
     // D-24
     fn emit(&mut self, event: MessageEvent);
+    /// Fails the step before the model is called, because a message event was refused.
+    fn refuse(&mut self, error: Error);
 }
 
 /// Behind a [`TurnContext`](super::TurnContext).

@@ -7,6 +7,7 @@ use super::ToolCallResult;
 #[cfg(feature = "runtime")]
 use crate::conversation::ToolCallPart;
 use crate::crossing::{Crossing, MaybeRemote, result_fields};
+use crate::depth::Unchecked;
 use crate::error::Error;
 use crate::event::TokenUsage;
 use crate::name::ToolCallId;
@@ -53,7 +54,7 @@ result_fields! {
         has_tool_calls: bool = "hasToolCalls",
         tool_calls: Vec<ToolRequest> = "toolCalls",
         tool_results: ToolCallResults = "toolResults",
-        metadata: Map<String, Value> = "metadata",
+        metadata: Unchecked = "metadata",
         usage: Option<TokenUsage> = "usage",
         model: Option<String> = "model",
         finish_reason: Option<ModelFinish> = "finishReason",
@@ -112,7 +113,7 @@ impl StepResult {
                 has_tool_calls: (!tool_calls.is_empty()).into(),
                 tool_calls: tool_calls.into(),
                 tool_results: ToolCallResults(tool_results).into(),
-                metadata: Map::new().into(),
+                metadata: Unchecked::default().into(),
                 usage: None.into(),
                 model: None.into(),
                 finish_reason: None.into(),
@@ -139,13 +140,23 @@ impl StepResult {
         result
     }
 
+    /// Returns the result, unless a value in its metadata is too deep.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` with the place.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn checked(self) -> crate::Result<Self> {
+        self.data.field(|data| &data.metadata).check("a value in the metadata")?;
+        Ok(self)
+    }
+
     #[cfg(feature = "runtime")]
     pub(crate) fn wants_repair(&self) -> bool {
         self.data.get().repair && self.has_tool_calls()
     }
 
     pub(in crate::pipeline) fn recovered(error: Error, draft: StepDraft, _: &StepContext<'_>) -> Self {
-        let mut metadata = Map::new();
+        let mut metadata = Unchecked::default();
         metadata.insert("error".to_owned(), error.to_string().into());
         Self {
             data: MaybeRemote::local(StepData {
@@ -222,7 +233,8 @@ struct ToolCallResults(Vec<ToolCallResult>);
 
 impl Serialize for ToolCallResults {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(Crossing::fields))
+        let results: crate::Result<Vec<_>> = self.0.iter().map(Crossing::fields).collect();
+        results.map_err(|error| serde::ser::Error::custom(error.message()))?.serialize(serializer)
     }
 }
 

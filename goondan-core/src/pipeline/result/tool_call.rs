@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::conversation::ToolOutput;
 use crate::crossing::{MaybeRemote, result_fields};
+use crate::depth;
 use crate::error::Error;
 use crate::name::ToolCallId;
 use crate::outcome::ToolCallStatus;
@@ -127,9 +128,10 @@ impl ToolCallResult {
         }
     }
 
-    /// Replaces the output or error by `output`.
+    /// Replaces the output or error by `output`; an output that is nested too deeply becomes the error `E_VALUE_DEPTH`.
     pub fn set_output(&mut self, output: impl Into<Value>) {
-        self.data.get_mut().outcome.set(Outcome::Output(output.into()));
+        let outcome = depth::checked_output(output.into()).map_err(ToolError::from);
+        self.data.get_mut().outcome.set(outcome.into());
     }
 
     /// Replaces the output or error by `error`. Secrets in its texts are masked.

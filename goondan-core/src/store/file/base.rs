@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::atomic::{self, io_error};
 use super::disk::DiskFile;
 use super::layout::InstanceDir;
-use super::lines::{damaged, ends_line, is_torn};
+use super::lines::{self, damaged, ends_line, is_torn};
 use super::path::{Access, StorePath};
 use crate::conversation::{Conversation, Message};
 use crate::error::{Error, Result};
@@ -119,7 +119,7 @@ pub(super) fn scan(
         if blank {
             continue;
         }
-        match serde_json::from_slice(&line) {
+        match lines::parse(&line, path) {
             Ok(message) => {
                 loaded.messages.push(Arc::new(message));
                 loaded.index.ends.push(loaded.index.fingerprint.bytes);

@@ -1,14 +1,16 @@
 //! Lines of the files that hold one JSON record per line: splitting, appending, and telling torn lines from damaged
 //! ones.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde::Serialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::atomic::io_error;
 use super::layout::InstanceDir;
 use super::path::StorePath;
+use crate::depth::{KEPT, fold};
 use crate::error::{Error, ErrorCode, Result};
 
 /// A line that is not blank.
@@ -35,6 +37,22 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
         Line { number: index + 1, start: line_start, text: text.strip_suffix(b"\n").unwrap_or(text), ended }
     });
     all.filter(|line| !line.text.trim_ascii().is_empty())
+}
+
+/// Parses a record, or the state of an extension, from the file at `path`.
+///
+/// Earlier versions wrote values of any depth, of which they could read back only 127 levels. What is inside of
+/// [`KEPT`] levels is read as text: then nothing has to deal with deeper values, and nothing is lost.
+// DEPTH-01
+pub(super) fn parse<T: DeserializeOwned>(json: &[u8], path: &Path) -> serde_json::Result<T> {
+    let folded = fold(json, KEPT);
+    if let Cow::Owned(_) = folded {
+        tracing::warn!(
+            file = %path.display(),
+            "an earlier version stored a value that is nested too deeply: what is inside of {KEPT} levels is read as text"
+        );
+    }
+    serde_json::from_slice(&folded)
 }
 
 /// Returns the offset of the last line if a crash tore it.

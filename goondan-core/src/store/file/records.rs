@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::super::TurnOutcome;
 use super::committed::{CommittedRecord, known_or_none};
-use super::lines::{Line, damaged, ends_line, is_sum_right, lines, torn_tail};
+use super::lines::{Line, damaged, ends_line, is_sum_right, lines, parse, torn_tail};
 use crate::conversation::MessageEvent;
 use crate::error::{Error, Result};
 use crate::event::AgentEvent;
@@ -246,6 +246,5 @@ fn kind(line: Line<'_>) -> Option<RecordKind> {
 }
 
 fn record<T: DeserializeOwned>(line: Line<'_>, path: &Path) -> Result<T> {
-    serde_json::from_slice(line.text)
-        .map_err(|error| damaged(path, line.number, "this is no record of a turn").caused_by(error))
+    parse(line.text, path).map_err(|error| damaged(path, line.number, "this is no record of a turn").caused_by(error))
 }

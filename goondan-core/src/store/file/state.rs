@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::atomic::{self, io_error};
 use super::layout::InstanceDir;
+use super::lines;
 use super::path::StorePath;
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::ExtensionName;
@@ -45,7 +46,7 @@ pub(super) fn scan(
         };
         let bytes = atomic::read(&path)?;
         state.crcs.insert(name.clone(), crc32fast::hash(&bytes));
-        match serde_json::from_slice(&bytes) {
+        match lines::parse(&bytes, &path) {
             Ok(value) => _ = state.values.insert(name, value),
             Err(error) => refuse(&path, &name, unreadable(&path, error))?,
         }

@@ -17,12 +17,18 @@ use super::records::{self, BeginRecord, for_record};
 use super::recovery::{recover, store_checksums};
 use super::state;
 use crate::conversation::Message;
+use crate::depth::{KEPT, check_text, fold};
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::AgentEvent;
 use crate::name::{AgentName, ExtensionName, InstanceKey, TurnId};
 
 /// The version of the format that is written. It and those before it are read: version 1 has no outcome and no event.
 const VERSION: u32 = 2;
+
+/// How many levels a line can have that any version exported: the 127 that serde_json reads, inside of two more. An
+/// import cannot refuse less, because an instance may have values that an earlier version stored.
+// DEPTH-01
+const EXPORTED: usize = 127 + 2;
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
@@ -112,8 +118,8 @@ impl FileStore {
     ///
     /// # Errors
     /// `E_STORE_EXISTS` when there is an instance of this name, `E_STORE_DAMAGED` when `from` is not a complete export
-    /// or would not open with all that it contains, `E_STORE_IO` when it cannot be read or the instance cannot be
-    /// written.
+    /// or would not open with all that it contains, `E_VALUE_DEPTH` when a value in it is nested more deeply than in any
+    /// export, `E_STORE_IO` when it cannot be read or the instance cannot be written.
     pub fn import(&self, from: impl BufRead, name: Option<InstanceId>) -> Result<InstanceId> {
         let mut lines = ExportReader { from, hasher: Hasher::new(), lines: 0 };
         let header = lines.header()?;
@@ -269,10 +275,10 @@ impl<W: Write> ExportWriter<W> {
         Ok(())
     }
 
-    /// Writes a line that contains another line byte for byte.
+    /// Writes a line that contains another line, byte for byte unless that is nested too deeply.
     fn raw(&mut self, member: &str, line: &[u8]) -> Result<()> {
         self.bytes(format!("{{\"{member}\":").as_bytes())?;
-        self.bytes(line.trim_ascii())?;
+        self.bytes(&fold(line.trim_ascii(), KEPT))?;
         self.bytes(b"}")?;
         self.end_line()
     }
@@ -315,7 +321,11 @@ impl<R: BufRead> ExportReader<R> {
     /// Returns the next line. The checksum of the last one is verified.
     fn next(&mut self) -> Result<ExportLine> {
         let (before, crc) = (self.lines, self.hasher.clone().finalize());
-        let line = serde_json::from_slice(&self.text()?);
+        let text = self.text()?;
+        check_text(&text, EXPORTED).map_err(|error| error.refuse(format_args!("line {} of the export", self.lines)))?;
+        // A state is inside of two objects, anything else inside of one.
+        let outside = if text.starts_with(b"{\"state\"") { 2 } else { 1 };
+        let line = serde_json::from_slice(&fold(&text, KEPT + outside));
         let line = line.map_err(|error| self.damaged("this is no line of an export").caused_by(error))?;
         match &line {
             ExportLine::End(end) if (end.lines, end.crc) != (before, crc) => {
