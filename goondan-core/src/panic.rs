@@ -47,7 +47,8 @@ pub fn drop_guarded(owner: impl Display, drop: impl FnOnce()) {
 pin_project! {
     /// A future of the extension `owner`, which may be dropped at any time: a panic in its drop is logged.
     ///
-    /// A future that is ready is dropped within its last poll. If that panics, the poll does, so that the caller is told.
+    /// A future that is ready is dropped within its last poll. If that panics, the poll does, so that the caller is
+    /// told.
     pub(crate) struct Guarded<O: Display, F> {
         owner: O,
         // `None` once it was ready.
@@ -94,8 +95,8 @@ pin_project! {
     }
 }
 
-/// Returns a future that runs `future`, which is code of the extension `owner`, and returns its output or the message of
-/// a panic. Functions of the extension must be called by `future` when it is polled, because they may panic too.
+/// Returns a future that runs `future`, which is code of the extension `owner`, and returns its output or the message
+/// of a panic. Functions of the extension must be called by `future` when it is polled, because they may panic too.
 // Not an `async fn`, which would store the future twice: as it was passed, and as it is pinned.
 #[inline]
 pub(crate) fn catch_panics<O: Display, F: Future>(owner: O, future: F) -> CatchPanics<O, F> {

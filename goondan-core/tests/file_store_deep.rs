@@ -66,8 +66,8 @@ fn messages(levels: usize) -> [String; 2] {
     [call, result]
 }
 
-/// Asserts that the values in a call and its result are those of [`messages`], with at most [`KEPT`] levels of a line as
-/// they were.
+/// Asserts that the values in a call and its result are those of [`messages`], with at most [`KEPT`] levels of a line
+/// as they were.
 fn assert_values(levels: usize, call: &Message, result: &Message) {
     let parts = |message: &Message| match message.content() {
         Content::Parts(parts) => parts.clone(),

@@ -17,8 +17,8 @@ use crate::diagnostic::Diagnostic;
 use crate::read::{Document, Names};
 use crate::resource::{Resources, ToCheck};
 
-/// Reports all errors to the sinks of the documents, which are in `files` below `root`. Returns the warnings, which mean
-/// something only without errors.
+/// Reports all errors to the sinks of the documents, which are in `files` below `root`. Returns the warnings, which
+/// mean something only without errors.
 pub(crate) fn check(
     documents: &[Document<'_>],
     names: &Names<'_>,

@@ -35,8 +35,8 @@ struct StepTotals {
     tokens: Option<TokenUsage>,
 }
 
-/// Returns the costs of the turns that these runtime events report, oldest first. Turns whose events are missing or incomplete are left
-/// out: nothing else depends on these files, and they are never repaired.
+/// Returns the costs of the turns that these runtime events report, oldest first. Turns whose events are missing or
+/// incomplete are left out: nothing else depends on these files, and they are never repaired.
 pub(crate) fn of_turns(events: impl BufRead) -> Vec<TurnCost> {
     let mut running = HashMap::new();
     let lines = events.split(b'\n').map_while(Result::ok);

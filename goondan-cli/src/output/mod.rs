@@ -1,8 +1,8 @@
 //! What commands print: answers, diagnostics, messages and costs, and the one way to the terminal.
 //!
-//! Nothing else in this crate uses standard output or standard error; clippy rejects it (`clippy.toml`). Text for people
-//! is cleaned of control characters wherever it goes. Data for programs (`--json`, `export`, the answers of a run
-//! without a terminal) is cleaned on a terminal, and written byte by byte elsewhere.
+//! Nothing else in this crate uses standard output or standard error; clippy rejects it (`clippy.toml`). Text for
+//! people is cleaned of control characters wherever it goes. Data for programs (`--json`, `export`, the answers of a
+//! run without a terminal) is cleaned on a terminal, and written byte by byte elsewhere.
 
 pub(crate) mod answer;
 mod clean;

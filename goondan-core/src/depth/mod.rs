@@ -1,8 +1,8 @@
 //! The limit of nesting: checks where values come in, and what drops or folds a value that is nested deeper.
 //!
-//! Cloning, comparing, writing and dropping a JSON value recurse on the stack, level by level, and serde_json reads only
-//! 127 levels of what it writes. So a value that is nested too deeply is refused where it comes in: it could be stored
-//! and never be read again. Nothing here recurses further than the limit.
+//! Cloning, comparing, writing and dropping a JSON value recurse on the stack, level by level, and serde_json reads
+//! only 127 levels of what it writes. So a value that is nested too deeply is refused where it comes in: it could be
+//! stored and never be read again. Nothing here recurses further than the limit.
 
 mod serialize;
 mod text;

@@ -44,8 +44,9 @@ impl<'a> EventsApi<'a> {
 
     /// Calls `handler` for every event that matches `pattern`, a name or a glob such as `workspace.*`.
     ///
-    /// Handlers run beside the turn: neither the next step nor a tool call waits for them, nor does another handler. The
-    /// commit at the end of the turn does, for at most 5 seconds, so that state which they set is stored with the turn.
+    /// Handlers run beside the turn: neither the next step nor a tool call waits for them, nor does another handler.
+    /// The commit at the end of the turn does, for at most 5 seconds, so that state which they set is stored with the
+    /// turn.
     ///
     /// The subscription ends when the returned [`Subscription`] is cancelled or dropped; [`Subscription::detach`]
     /// extends it to the life of the extension.

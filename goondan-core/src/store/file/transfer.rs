@@ -118,8 +118,8 @@ impl FileStore {
     ///
     /// # Errors
     /// `E_STORE_EXISTS` when there is an instance of this name, `E_STORE_DAMAGED` when `from` is not a complete export
-    /// or would not open with all that it contains, `E_VALUE_DEPTH` when a value in it is nested more deeply than in any
-    /// export, `E_STORE_IO` when it cannot be read or the instance cannot be written.
+    /// or would not open with all that it contains, `E_VALUE_DEPTH` when a value in it is nested more deeply than in
+    /// any export, `E_STORE_IO` when it cannot be read or the instance cannot be written.
     pub fn import(&self, from: impl BufRead, name: Option<InstanceId>) -> Result<InstanceId> {
         let mut lines = ExportReader { from, hasher: Hasher::new(), lines: 0 };
         let header = lines.header()?;
