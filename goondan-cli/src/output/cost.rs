@@ -123,14 +123,25 @@ impl fmt::Display for TurnCost {
             _ => write!(f, "{}.{} s", duration_ms / 1_000, duration_ms % 1_000 / 100)?,
         }
         write!(f, ", {}, {}", counted(*steps, "step"), counted(*tool_calls, "tool call"))?;
-        if let Some(TokenUsage { prompt_tokens, completion_tokens, .. }) = self.token_usage {
-            write!(f, ", {prompt_tokens} tokens in and {completion_tokens} out")?;
-        }
-        if let Some(cost) = self.token_usage.and_then(|usage| usage.cost) {
-            write!(f, ", {cost}")?;
+        if let Some(usage) = &self.token_usage {
+            write!(f, ", {}", tokens(usage))?;
         }
         f.write_str(if self.error.is_some() { ", failed)" } else { ")" })
     }
+}
+
+/// Returns the tokens that all turns used, if the model reports them.
+pub(crate) fn total(costs: &[TurnCost]) -> Option<TokenUsage> {
+    costs.iter().filter_map(|cost| cost.token_usage).reduce(|mut sum, usage| {
+        sum += usage;
+        sum
+    })
+}
+
+/// Returns tokens and their cost as text.
+pub(crate) fn tokens(usage: &TokenUsage) -> String {
+    let cost = usage.cost.map(|cost| format!(", {cost}")).unwrap_or_default();
+    format!("{} tokens in and {} out{cost}", usage.prompt_tokens, usage.completion_tokens)
 }
 
 fn counted(count: u32, what: &str) -> String {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use goondan::Result;
 use goondan::conversation::{Message, Source};
+use goondan::event::TokenUsage;
 use goondan::store::{InstanceStatus, StoredConversation, TurnOutcome};
 
 use super::find::find;
@@ -25,16 +26,25 @@ pub(crate) fn show(args: &InstanceShowArgs) -> Result<()> {
     for item in in_order(&conversation.messages, &costs) {
         text.push_str(&if args.json { line(&item)? } else { paragraph(&item, limit) });
     }
-    let status = store.status(&id)?;
-    text.push_str(&if args.json { end_line(&conversation, status)? } else { end_paragraph(&conversation, status) });
+    let (status, usage) = (store.status(&id)?, cost::total(&costs));
+    if args.json {
+        text.push_str(&end_line(&conversation, status, usage));
+    } else {
+        // Writing to a string does not fail.
+        _ = usage.map_or(Ok(()), |usage| writeln!(text, "(together: {})", cost::tokens(&usage)));
+        text.push_str(&end_paragraph(&conversation, status));
+    }
     if args.json { output::print_data(text) } else { output::print(&text) }
 }
 
 /// The last line of the JSON output.
-fn end_line(conversation: &StoredConversation, status: InstanceStatus) -> Result<String> {
+fn end_line(conversation: &StoredConversation, status: InstanceStatus, usage: Option<TokenUsage>) -> String {
     let StoredConversation { open_turn, outcome, .. } = conversation;
-    let end = serde_json::json!({ "status": status, "openTurn": open_turn, "outcome": outcome });
-    Ok(serde_json::json!({ "instance": end }).to_string() + "\n")
+    let mut end = serde_json::json!({ "status": status, "openTurn": open_turn, "outcome": outcome });
+    if let Some(usage) = usage {
+        end["tokenUsage"] = serde_json::json!(usage);
+    }
+    serde_json::json!({ "instance": end }).to_string() + "\n"
 }
 
 fn end_paragraph(conversation: &StoredConversation, status: InstanceStatus) -> String {
