@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Message;
-use crate::depth::{KEPT, MAX_DEPTH};
-use crate::error::Result;
+use crate::depth::{KEPT, MAX_DEPTH, TooDeep};
+use crate::error::Error;
 use crate::name::MessageId;
 
 /// A change of a conversation, as it is emitted and as it is written to `events.jsonl`.
@@ -57,25 +57,33 @@ impl MessageEvent {
         Self::Truncate
     }
 
-    /// Returns the event if its message holds no value that is too deep, and drops it otherwise. `find` finds a message
-    /// of the conversation: if an earlier version stored the replaced one with deeper values, they may stay.
+    /// Checks the values in the message of the event. `find` finds a message of the conversation: if an earlier version
+    /// stored the replaced one with deeper values, they may stay.
     ///
     /// # Errors
-    /// `E_VALUE_DEPTH` with the message and the place in it.
-    pub(crate) fn checked(self, find: impl FnOnce(&MessageId) -> Option<Message>) -> Result<Self> {
-        let (Self::Append { message } | Self::Replace { message, .. }) = &self else { return Ok(self) };
-        let Err(error) = message.check_depth(MAX_DEPTH) else { return Ok(self) };
-        if let Self::Replace { target_id, .. } = &self
-            && message.check_depth(KEPT).is_ok()
-            && find(target_id).is_some_and(|target| target.check_depth(MAX_DEPTH).is_err())
-        {
-            return Ok(self);
-        }
+    /// The place of the first that is too deep.
+    #[inline]
+    pub(crate) fn check_depth(&self, find: impl FnOnce(&MessageId) -> Option<Message>) -> Result<(), TooDeep> {
+        let (target, message) = match self {
+            Self::Append { message } => (None, message),
+            Self::Replace { target_id, message } => (Some(target_id), message),
+            Self::Remove { .. } | Self::Truncate => return Ok(()),
+        };
+        let was_deep = || target.and_then(find).is_some_and(|target| target.check_depth(MAX_DEPTH).is_err());
+        message
+            .check_depth(MAX_DEPTH)
+            .or_else(|error| if message.check_depth(KEPT).is_ok() && was_deep() { Ok(()) } else { Err(error) })
+    }
+
+    /// Drops the event, in whose message a value is too deep, and returns the error.
+    #[cold]
+    pub(crate) fn refuse(self, error: TooDeep) -> Error {
+        let (Self::Append { message } | Self::Replace { message, .. }) = self else {
+            return error.refuse("the message event");
+        };
         let error = error.refuse(format_args!("the message `{}`", message.id()));
-        if let Self::Append { message } | Self::Replace { message, .. } = self {
-            Arc::into_inner(message).into_iter().for_each(Message::discard);
-        }
-        Err(error)
+        Arc::into_inner(message).into_iter().for_each(Message::discard);
+        error
     }
 
     /// Returns the message that the event appends, if it is an append.

@@ -66,6 +66,15 @@ impl TooDeep {
         Self { place }
     }
 
+    /// Finds the first place in `map` that is nested too deeply.
+    #[cold]
+    fn find_in(map: &Map<String, Value>) -> Self {
+        match map.iter().find(|(_, value)| !fits(value, MAX_DEPTH - 1)) {
+            Some((key, value)) => Self::find(value, MAX_DEPTH - 1).within(format_args!("/{}", escaped(key))),
+            None => Self { place: String::new() },
+        }
+    }
+
     /// Adds what precedes the place: the pointer to the value itself, such as `/metadata`.
     #[must_use]
     pub(crate) fn within(self, prefix: impl fmt::Display) -> Self {
@@ -147,10 +156,18 @@ pub fn check_map(map: &Map<String, Value>) -> Result<(), TooDeep> {
 /// Checks an object like [`check_within`].
 #[inline]
 pub(crate) fn check_map_within(map: &Map<String, Value>, levels: usize) -> Result<(), TooDeep> {
-    match map.iter().find(|(_, value)| !fits(value, levels - 1)) {
-        None => Ok(()),
-        Some((key, value)) => Err(TooDeep::find(value, MAX_DEPTH - 1).within(format_args!("/{}", escaped(key)))),
-    }
+    if map_fits(map, levels) { Ok(()) } else { Err(TooDeep::find_in(map)) }
+}
+
+/// Returns whether `map` has at most `levels` levels. Most maps are empty, which costs no call.
+#[inline]
+fn map_fits(map: &Map<String, Value>, levels: usize) -> bool {
+    map.is_empty() || members_fit(map, levels)
+}
+
+#[inline(never)]
+fn members_fit(map: &Map<String, Value>, levels: usize) -> bool {
+    map.values().all(|value| fits(value, levels - 1))
 }
 
 /// Returns how many levels a value may have that replaces `stored`: what an earlier version stored may stay as deep as
@@ -252,7 +269,7 @@ impl DerefMut for Unchecked {
 impl Drop for Unchecked {
     #[inline]
     fn drop(&mut self) {
-        if !self.0.values().all(|value| fits(value, MAX_DEPTH - 1)) {
+        if !map_fits(&self.0, MAX_DEPTH) {
             discard(take(&mut self.0).into_values());
         }
     }

@@ -200,27 +200,30 @@ impl AgentEvent {
             .suggest("pass a text, or an event without input for extensions that handle it")
     }
 
-    /// Returns the event if it holds no value that is too deep, and drops it otherwise.
+    /// Checks the values in the event.
     ///
     /// # Errors
-    /// `E_VALUE_DEPTH` with the place.
-    pub(crate) fn checked(self) -> Result<Self> {
-        let Err(error) = self.check_depth() else { return Ok(self) };
-        let maps = [self.metadata, self.source.other].into_iter().chain(self.auth.map(|auth| auth.other));
-        depth::discard(maps.flat_map(Map::into_values));
-        self.content.into_iter().for_each(Part::discard);
-        Err(error.refuse("a value in the input event"))
-    }
-
-    fn check_depth(&self) -> std::result::Result<(), TooDeep> {
-        let auth = self.auth.as_ref().map(|auth| ("/auth", &auth.other));
-        let maps = [("/metadata", &self.metadata), ("/source", &self.source.other)].into_iter().chain(auth);
-        let mut checks = maps.map(|(place, map)| depth::check_map(map).map_err(|error| error.within(place)));
-        checks.find(std::result::Result::is_err).unwrap_or(Ok(()))?;
+    /// The place of the first that is too deep.
+    pub(crate) fn check_depth(&self) -> std::result::Result<(), TooDeep> {
+        let within = |place: &'static str| move |error: TooDeep| error.within(place);
+        depth::check_map(&self.metadata).map_err(within("/metadata"))?;
+        depth::check_map(&self.source.other).map_err(within("/source"))?;
+        if let Some(auth) = &self.auth {
+            depth::check_map(&auth.other).map_err(within("/auth"))?;
+        }
         let mut parts = self.content.iter().enumerate();
         parts.try_for_each(|(index, part)| {
             part.check_depth(MAX_DEPTH).map_err(|error| error.within(format_args!("/content/{index}")))
         })
+    }
+
+    /// Drops the event, in which a value is too deep, and returns the error.
+    #[cold]
+    pub(crate) fn refuse(self, error: TooDeep) -> Error {
+        let maps = [self.metadata, self.source.other].into_iter().chain(self.auth.map(|auth| auth.other));
+        depth::discard(maps.flat_map(Map::into_values));
+        self.content.into_iter().for_each(Part::discard);
+        error.refuse("a value in the input event")
     }
 }
 

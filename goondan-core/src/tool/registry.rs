@@ -83,6 +83,11 @@ impl ToolRegistry {
         self.catalog.clone()
     }
 
+    /// Whether `catalog` is still the one that a step starts with.
+    pub(crate) fn offers(&self, catalog: &ToolCatalog) -> bool {
+        self.catalog.is_shared_with(catalog)
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<(&ToolName, &Tool)> {
         self.tools.get_key_value(name)
     }

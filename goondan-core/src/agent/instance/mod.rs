@@ -120,8 +120,11 @@ impl Instance {
     /// idle and cannot be opened; the next input tries again.
     // F-TURN, D-16
     pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
+        let event = event.into();
         // Before it waits in the queue: a refused event is not dropped with this future.
-        let event = event.into().checked()?;
+        if let Err(error) = event.check_depth() {
+            return Err(event.refuse(error));
+        }
         self.run_locked(self.inner.slot.lock().await, event, None).await
     }
 
@@ -147,7 +150,7 @@ impl Instance {
     /// # Ok::<(), goondan::Error>(())
     /// ```
     pub fn run_stream(&self, event: impl Into<AgentEvent>) -> TurnStream {
-        let (instance, event) = (self.clone(), event.into().checked());
+        let (instance, event) = (self.clone(), checked(event.into()));
         // The turn begins when the stream is first polled: until then the conversation must not become idle.
         let promised = instance.inner.slot.promise_turn();
         TurnStream::new(|updates| {
@@ -160,7 +163,7 @@ impl Instance {
 
     /// Queues an input event after those that were queued before, without waiting for its turn. An error is logged.
     pub fn send(&self, event: impl Into<AgentEvent>) {
-        let (instance, event) = (self.clone(), event.into().checked());
+        let (instance, event) = (self.clone(), checked(event.into()));
         // The first poll takes the position in the queue.
         let mut lock = Box::pin(instance.inner.slot.lock());
         let locked = match lock.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -246,6 +249,14 @@ impl Instance {
             Some(view) => Ok(view),
             None => Ok(self.open(self.inner.slot.lock().await).await?.view()),
         }
+    }
+}
+
+/// Returns the event, unless a value in it is too deep.
+fn checked(event: AgentEvent) -> Result<AgentEvent> {
+    match event.check_depth() {
+        Ok(()) => Ok(event),
+        Err(error) => Err(event.refuse(error)),
     }
 }
 

@@ -181,8 +181,10 @@ impl<'a> TurnRun<'a> {
         let span = self.reporter.span.child();
         let mut step = StepRun::new(self, index, span);
         let in_step = tracing::info_span!("step", step = index);
-        let outcome = generation.registered.step.run(&mut step).instrument(in_step).await;
-        let outcome = outcome.and_then(StepResult::checked);
+        let mut outcome = generation.registered.step.run(&mut step).instrument(in_step).await;
+        if let Some(error) = outcome.as_ref().ok().and_then(|result| result.check_metadata().err()) {
+            outcome = Err(error);
+        }
         let ModelCall { usage: token_usage, model, finish_reason } = step.model_call;
         let (duration, step) = (watch.elapsed(), || StepRef::new(&self.info.turn, index));
         match &outcome {

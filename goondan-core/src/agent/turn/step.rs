@@ -84,7 +84,7 @@ impl<'a, 't> StepRun<'a, 't> {
 
     /// Checks the tools that middlewares have changed.
     fn check_catalog(&mut self) -> Result<()> {
-        if self.catalog.is_shared_with(&self.turn.generation.registered.tools.catalog()) {
+        if self.turn.generation.registered.tools.offers(&self.catalog) {
             return Ok(());
         }
         std::mem::take(&mut self.catalog).checked().map(|catalog| self.catalog = catalog)

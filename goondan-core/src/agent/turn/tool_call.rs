@@ -71,8 +71,10 @@ impl Dispatch<'_> {
             if attempt > 0 {
                 call.metadata.insert("attempt".to_owned(), attempt.into());
             }
-            let outcome = self.generation.registered.tool_call.run(&mut call).await;
-            let outcome = outcome.and_then(|result| call.check_changes().map(|()| result));
+            let mut outcome = self.generation.registered.tool_call.run(&mut call).await;
+            if let (Ok(_), Err(error)) = (&outcome, call.check_changes()) {
+                outcome = Err(error);
+            }
             let error = match outcome {
                 Ok(result) => {
                     self.reporter.report("tool.completed", span, |scope| RuntimeEvent::ToolCompleted {
@@ -230,9 +232,11 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     }
 
     fn into_outcome(self, result: ToolCallResult) -> CallOutcome {
+        // Comparing recurses no deeper than the arguments of the model.
+        let rewritten = self.request.args.as_object().is_none_or(|args| *args != *self.args);
         // Arguments that were refused were not passed to the handler.
-        let args = self.args.into_checked().ok();
-        CallOutcome { result, rewritten: args.filter(|args| self.request.args.as_object() != Some(args)) }
+        let rewritten = rewritten.then(|| self.args.into_checked().ok()).flatten();
+        CallOutcome { result, rewritten }
     }
 
     /// Checks what middlewares have changed.

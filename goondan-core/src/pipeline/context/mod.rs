@@ -82,17 +82,16 @@ macro_rules! message_members {
         /// An event that cannot be applied, because its id exists already, a value in it is nested too deeply, or the
         /// disk is full, fails the step before the model is called.
         // CONV-16, D-24
-        pub fn emit(&mut self, event: MessageEvent) {
+        pub fn emit(&mut self, mut event: MessageEvent) {
             let find = |id: &MessageId| {
                 self.conversation()
                     .iter()
                     .find(|message| message.id() == id.as_str())
                     .map(|message| message.to_message())
             };
-            let mut event = match event.checked(find) {
-                Ok(event) => event,
-                Err(error) => return self.host.refuse(error),
-            };
+            if let Err(error) = event.check_depth(find) {
+                return self.host.refuse(event.refuse(error));
+            }
             if let (MessageEvent::Append { message }, Some(extension)) = (&mut event, self.frame.extension()) {
                 let source = Source::Extension { extension_name: extension.clone() };
                 Arc::make_mut(message).set_source(source);

@@ -140,14 +140,13 @@ impl StepResult {
         result
     }
 
-    /// Returns the result, unless a value in its metadata is too deep.
+    /// Checks what middlewares have put into the metadata.
     ///
     /// # Errors
     /// `E_VALUE_DEPTH` with the place.
     #[cfg(feature = "runtime")]
-    pub(crate) fn checked(self) -> crate::Result<Self> {
-        self.data.field(|data| &data.metadata).check("a value in the metadata")?;
-        Ok(self)
+    pub(crate) fn check_metadata(&self) -> crate::Result<()> {
+        self.data.field(|data| &data.metadata).check("a value in the metadata")
     }
 
     #[cfg(feature = "runtime")]
