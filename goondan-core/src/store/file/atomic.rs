@@ -141,11 +141,20 @@ impl FileOps {
         if let Some(parent) = path.parent() {
             self.create_dirs(&parent)?;
         }
-        match self.disk.create_dir(path) {
-            // Another process made it just now.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_directory().map_err(failed)? => Ok(()),
-            made => made.map_err(failed),
-        }?;
+        loop {
+            match self.disk.create_dir(path) {
+                // Another process made it just now, and may have deleted it since.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    if path.is_directory().map_err(failed)? {
+                        break;
+                    }
+                }
+                made => {
+                    made.map_err(failed)?;
+                    break;
+                }
+            }
+        }
         path.parent().map_or(Ok(()), |parent| self.sync_dir(&parent))
     }
 
