@@ -135,7 +135,7 @@ pub(crate) fn check(value: &Value) -> Result<(), TooDeep> {
     check_within(value, MAX_DEPTH)
 }
 
-/// Checks that a value has at most `levels` levels: [`MAX_DEPTH`], or what [`levels_beside`] returns.
+/// Checks that a value has at most `levels` levels: `MAX_DEPTH`, or what [`levels_beside`] returns.
 ///
 /// # Errors
 /// The place at which it is too deep.
