@@ -421,3 +421,15 @@ fn files_go_with_the_input() {
     ]);
     assert_eq!(request["messages"][0]["content"], content);
 }
+
+#[test]
+fn a_stream_whose_reader_leaves_ends_after_the_turn_without_an_error() {
+    let fixture = Fixture::new("- { say: one two three, pieces: 3, repeat: true }\n", 100);
+    let mut child = fixture.command(&["--json", "--stream", "--input", "hello"]);
+    let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+    let base = fs::read_to_string(fixture.instance("main:default").join("messages/base.jsonl")).unwrap();
+    assert_eq!(base.lines().count(), 2, "the turn is stored: {base}");
+}

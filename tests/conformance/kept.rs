@@ -50,7 +50,7 @@ fn messages() -> Vec<Value> {
     .collect()
 }
 
-/// Adds a member that nobody knows to each object in `value` that has a fixed set of members, in `place` and below it.
+/// Adds up to two unknown members to `value` and to each object inside of it.
 fn add_unknown(value: &mut Value, random: &mut fastrand::Rng) {
     match value {
         Value::Object(members) => {

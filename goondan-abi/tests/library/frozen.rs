@@ -215,8 +215,10 @@ async fn a_library_built_from_the_sdk_of_0_1_0_reads_values_that_an_earlier_vers
         std::fs::create_dir_all(&messages).unwrap();
         let deep = format!("{}7{}", "[".repeat(levels), "]".repeat(levels));
         let base = format!(
-            r#"{{"id":"a","data":{{"role":"user","content":[{{"type":"image","deep":{deep}}}]}},"metadata":{{"deep":{deep}}},"createdAt":"2026-01-31T12:00:00.000Z","source":{{"type":"user"}}}}"#
+            r#"{{"id":"a","data":{{"role":"user","content":[{{"type":"image","deep":{deep}}}]}},
+                "metadata":{{"deep":{deep}}},"createdAt":"2026-01-31T12:00:00.000Z","source":{{"type":"user"}}}}"#
         );
+        let base = base.replace('\n', "");
         std::fs::write(messages.join("base.jsonl"), base + "\n").unwrap();
         let script = [ScriptItem::say("done").repeat()];
         let config = json!({ "tag": "A", "rewrite": true });

@@ -36,15 +36,16 @@ struct TurnLine<'a> {
     error: Option<ToolError>,
 }
 
-/// Prints what happens in `turn` to standard output, and returns its result. Fails if standard output does.
-pub(crate) async fn stream(mut turn: TurnStream) -> io::Result<Result<TurnResult>> {
-    let mut lines = StreamLines::default();
+/// Prints what happens in `turn` to standard output, and returns its result. When standard output fails, the turn
+/// goes on; printing its result fails too, and that error is reported.
+pub(crate) async fn stream(mut turn: TurnStream) -> Result<TurnResult> {
+    let (mut lines, mut open) = (StreamLines::default(), true);
     while let Some(update) = turn.next().await {
-        if let Some(line) = lines.line(&update) {
-            Stream::Out.data(format!("{line}\n").as_bytes())?;
+        if let Some(line) = lines.line(&update).filter(|_| open) {
+            open = Stream::Out.data(format!("{line}\n").as_bytes()).is_ok();
         }
     }
-    Ok(turn.finish().await)
+    turn.finish().await
 }
 
 /// Prints the result of a turn to standard output. Of a failed turn, [`AnswerFormat::Text`] prints nothing: the

@@ -189,7 +189,7 @@ impl Conversation {
     /// Returns whether an extension may emit `event`: a part that only models can make must equal one that is in the
     /// conversation, or was in this turn.
     #[cfg(feature = "runtime")]
-    pub(crate) fn has_parts_of(&self, event: &MessageEvent) -> bool {
+    pub(crate) fn may_emit(&self, event: &MessageEvent) -> bool {
         let (MessageEvent::Append { message } | MessageEvent::Replace { message, .. }) = event else { return true };
         let mut of_models = parts_of_models(message.content()).peekable();
         if of_models.peek().is_none() {

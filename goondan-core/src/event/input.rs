@@ -30,7 +30,7 @@ pub struct AgentEvent {
     /// blank text is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// The message for the model, if it is more than a text: text and files. `input` is then the text among it.
+    /// The parts of the message for the model, if it has files. `input` is then the text of these parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub content: Vec<Part>,
     /// The origin of the event.
@@ -172,7 +172,7 @@ impl AgentEvent {
     }
 
     /// # Errors
-    /// `E_INPUT` when the event has a blank text and no file: nobody wrote a message, and models refuse an empty one.
+    /// `E_INPUT` when the event has a blank text and no file: models refuse an empty message.
     /// `E_INPUT_FILE` when a file is too large. `E_MESSAGE_PART` when a part is neither text nor a file.
     pub(crate) fn check_input(&self) -> Result<()> {
         let has_file = self.content.iter().any(|part| matches!(part, Part::File(_)));

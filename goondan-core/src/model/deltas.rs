@@ -16,12 +16,12 @@ use std::fmt;
 pub struct Deltas<'a>(Option<&'a (dyn Fn(ModelDelta<'_>) + Sync)>);
 
 impl<'a> Deltas<'a> {
-    /// Pieces are dropped.
+    /// Returns a receiver that drops all pieces.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Calls `receive` with each piece, on the task that generates the answer.
+    /// Returns a receiver that calls `receive` with each piece, on the task that generates the answer.
     pub fn to(receive: &'a (dyn Fn(ModelDelta<'_>) + Sync)) -> Self {
         Self(Some(receive))
     }
@@ -79,7 +79,7 @@ pub enum ModelDelta<'a> {
         /// A piece of their JSON text.
         json: &'a str,
     },
-    /// All pieces of this answer so far are void, because the model is asked again.
+    /// The model is asked again. Receivers discard the pieces of this answer that were sent so far.
     Restart {
         /// Why.
         reason: &'a str,

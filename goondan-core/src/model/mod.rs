@@ -40,7 +40,7 @@ pub use scripted::{ScriptItem, ScriptedModel};
 /// ```
 pub trait Model: Send + Sync + 'static {
     /// Answers one request, and sends the pieces of the answer to `deltas` as they arrive, if it can. The returned
-    /// response is the answer; the pieces are a preview for those who watch. Dropping the future cancels the request.
+    /// response is the answer; the pieces are a preview. Dropping the future cancels the request.
     fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>>;
 }
 

@@ -111,7 +111,7 @@ pub(crate) async fn open(dir: &Path, openings: u64) -> Result<()> {
         };
         counts.double += u64::from(!alone);
         let text = format!("{} {}", std::process::id(), counts.opened);
-        // Dropped only after the check: until then, nobody else may change or delete the instance.
+        // Dropped only after the check: until then, no other process may change or delete the instance.
         let journal = turn(opened, &text).await;
         let stored = || Some(store.read(&id).ok()?.messages.last()?.text() == text);
         counts.lost += u64::from(journal.is_err() || stored() != Some(true));

@@ -95,12 +95,7 @@ impl<'a> Batch<'a> {
     async fn turn(&mut self, input: impl Into<AgentEvent>) -> Result<Flow> {
         let instance = self.conversation.instance();
         let end = if self.args.stream {
-            let turn = answer::stream(instance.run_stream(input));
-            match self.signals.run_turn(turn, self.args.grace()).await {
-                TurnEnd::Completed(streamed) => TurnEnd::Completed(streamed?),
-                TurnEnd::Interrupted => TurnEnd::Interrupted,
-                TurnEnd::Drained(streamed) => TurnEnd::Drained(streamed.transpose()?),
-            }
+            self.signals.run_turn(answer::stream(instance.run_stream(input)), self.args.grace()).await
         } else {
             self.signals.run_turn(instance.run(input), self.args.grace()).await
         };

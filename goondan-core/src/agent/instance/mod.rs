@@ -114,10 +114,10 @@ impl Instance {
     /// Dropping the future cancels the turn. What it recorded until then is kept, and committed before the next turn.
     ///
     /// # Errors
-    /// `E_INPUT` when the text of the event is blank, `E_VALUE_DEPTH` when a value in it is nested too deeply: no turn
-    /// runs. The error that failed the turn; its [`turn`](crate::Error::turn) is how far the turn came. `E_STORE_…` when
-    /// the turn could not be stored. The errors of [`Agent::instance`](crate::Agent::instance) when the conversation was
-    /// idle and cannot be opened; the next input tries again.
+    /// `E_INPUT` when the text of the event is blank, `E_VALUE_DEPTH` when a value in it is nested too deeply: no
+    /// turn runs. The error that failed the turn; its [`turn`](crate::Error::turn) is how far the turn came.
+    /// `E_STORE_…` when the turn could not be stored. The errors of [`Agent::instance`](crate::Agent::instance) when
+    /// the conversation was idle and cannot be opened; the next input tries again.
     // F-TURN, D-16
     pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
         let event = event.into();

@@ -294,7 +294,7 @@ impl MessageHost for TurnRun<'_> {
     }
 
     fn emit(&mut self, event: MessageEvent) {
-        if self.journaled.conversation.has_parts_of(&event) {
+        if self.journaled.conversation.may_emit(&event) {
             self.apply(event);
         } else {
             self.refuse(made_by_no_model());

@@ -21,7 +21,7 @@ pub enum TurnUpdate {
     Text {
         /// The index of the step.
         step: u32,
-        /// The index of the part in the answer. A text of several parts is one text for each.
+        /// The index of the part in the answer.
         part: u32,
         /// The piece.
         text: String,
@@ -55,7 +55,7 @@ pub enum TurnUpdate {
         /// A piece of their JSON text.
         json: String,
     },
-    /// All pieces of the answer of this step so far are void, because the model is asked again.
+    /// The model is asked again in this step. Discard the pieces that were received of its answer.
     Restart {
         /// The index of the step.
         step: u32,
