@@ -12,8 +12,8 @@
 //! [`Next::catch`] also returns their failure, from which [`Failure::recover`] makes a result.
 
 pub use goondan_core::{
-    FailedTurn, Failure, FinishReason, Kind, LayerInfo, MODEL_KEY, MODEL_OPTIONS_KEY, Middleware, MiddlewareKind,
-    ModelFinish, Next, Options, Step, StepContext, StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext,
-    ToolCallDraft, ToolCallResult, ToolCallStatus, ToolCallSummary, ToolError, ToolRequest, Turn, TurnContext,
-    TurnDraft, TurnInfo, TurnResult,
+    FailedTurn, Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, ModelFinish, ModelInfo,
+    ModelOptions, Next, Options, Prices, ReasoningEffort, Step, StepContext, StepDraft, StepResult, StepStatus,
+    ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolCallStatus, ToolCallSummary, ToolError, ToolRequest,
+    Turn, TurnContext, TurnDraft, TurnInfo, TurnResult,
 };

@@ -11,5 +11,6 @@
 //! ```
 
 pub use goondan_core::{
-    Deltas, Model, ModelDelta, ModelFinish, ModelRequest, ModelResponse, ScriptItem, ScriptedModel,
+    Deltas, Model, ModelDelta, ModelFinish, ModelInfo, ModelOptions, ModelRequest, ModelResponse, Prices, ScriptItem,
+    ScriptedModel,
 };

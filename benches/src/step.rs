@@ -10,7 +10,8 @@ use goondan_core::pipeline::{AnyMiddleware, Chain};
 use goondan_core::{
     AgentEvent, AgentName, AgentsHost, AnyRegistration, BoxFuture, Conversation, Deliveries, Event, EventHandler,
     EventPattern, ExtensionApi, ExtensionDescriptor, ExtensionHost, ExtensionName, InstanceKey, LayerInfo, LogHost,
-    LogLevel, Message, MessageEvent, MiddlewareKind, Result, Step, StepResult, ToolCatalog,
+    LogLevel, Message, MessageEvent, MiddlewareKind, ModelInfo, ModelName, ModelOptions, Result, Step, StepResult,
+    ToolCatalog,
 };
 use serde_json::{Map, Value, json};
 
@@ -35,6 +36,8 @@ pub struct IdleStep {
     /// The values that the layers leave.
     pub metadata: Map<String, Value>,
     catalog: ToolCatalog,
+    model: Option<ModelName>,
+    options: ModelOptions,
 }
 
 impl RunHost for IdleStep {
@@ -76,6 +79,24 @@ impl StepHost for IdleStep {
     }
     fn tool_catalog_mut(&mut self) -> &mut ToolCatalog {
         &mut self.catalog
+    }
+    fn model_name(&self) -> &Option<ModelName> {
+        &self.model
+    }
+    fn model_name_mut(&mut self) -> &mut Option<ModelName> {
+        &mut self.model
+    }
+    fn model_options(&self) -> &ModelOptions {
+        &self.options
+    }
+    fn model_options_mut(&mut self) -> &mut ModelOptions {
+        &mut self.options
+    }
+    fn model_info(&self) -> ModelInfo {
+        ModelInfo::default()
+    }
+    fn token_estimate(&self) -> u64 {
+        0
     }
     fn run_core(&mut self) -> CoreRun<'_, StepResult> {
         CoreRun::local(async { Ok(result()) })
@@ -153,6 +174,8 @@ pub fn idle_step(messages: usize) -> IdleStep {
         conversation: Conversation::from_base(all).0,
         metadata: Map::new(),
         catalog: ToolCatalog::default(),
+        model: None,
+        options: ModelOptions::default(),
     }
 }
 

@@ -273,10 +273,11 @@ pub struct HostTable {
     pub extension_release: unsafe extern "C" fn(handle: *const c_void),
 
     /// Writes a field of a run or call as JSON. All kinds have `scope` (`agentName`, `instanceKey`, `turnId`,
-    /// `traceId`, `inputEvent`); middlewares `metadata`; turns and steps `events`; steps `stepIndex`, `toolCatalog`;
+    /// `traceId`, `inputEvent`); middlewares `metadata`; turns and steps `events`; steps `stepIndex`, `toolCatalog`, and
+    /// from minor 1 on `model`, `modelOptions`, `modelInfo`, `tokenEstimate`;
     /// tool calls `stepIndex`, `callId`, `toolName`, `args`; tools `callId`, `toolName`, `message`, `workdir`.
     pub run_read: unsafe extern "C" fn(call: *const c_void, field: Text, output: *mut Buffer) -> i32,
-    /// Replaces a field by JSON: `metadata`, `toolCatalog` or `args`.
+    /// Replaces a field by JSON: `metadata`, `toolCatalog`, `model`, `modelOptions` or `args`.
     pub run_write: unsafe extern "C" fn(call: *const c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
     /// Returns the number of messages in the conversation; `snapshot` is [`BASE`] or [`NOW`].
     pub run_message_count: unsafe extern "C" fn(call: *const c_void, snapshot: u32) -> usize,

@@ -11,6 +11,7 @@
 //! | `schema` | JSON Schema validation |
 //! | `conversation` | messages, message events, the conversation and its view |
 //! | `event` | input events, bus events and the bus, runtime events |
+//! | `model_call` | the options of a model call, what is known of a model |
 //! | `peers` | requests to other agents |
 //! | `tool` | tools, the catalog of a step, handlers |
 //! | `crossing` | values that may be in another binary |
@@ -39,6 +40,7 @@ pub mod schema;
 
 mod conversation;
 mod event;
+mod model_call;
 mod peers;
 mod tool;
 
@@ -66,7 +68,9 @@ pub mod linkage;
 /// A boxed future that is `Send`: the return type of async functions in traits that are used as `dyn`.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-pub use name::{AgentName, EventId, ExtensionName, InstanceKey, MessageId, ToolCallId, ToolName, TraceId, TurnId};
+pub use name::{
+    AgentName, EventId, ExtensionName, InstanceKey, MessageId, ModelName, ToolCallId, ToolName, TraceId, TurnId,
+};
 
 pub use secret::Secret;
 
@@ -84,6 +88,11 @@ pub use event::{
     ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, TurnInfo, WorktreeMounted,
 };
 
+pub use model_call::{
+    CacheUse, ModelInfo, ModelOptions, Prices, ReasoningEffort, ReasoningOptions, ReasoningSummary, ResponseFormat,
+    ToolChoice,
+};
+
 pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, Ticket};
 
 pub use tool::{Effect, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolSource};
@@ -91,9 +100,9 @@ pub use tool::{Effect, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolSour
 pub use outcome::{FailedTurn, ModelFinish, ToolCallStatus, ToolCallSummary};
 
 pub use pipeline::{
-    Failure, FinishReason, Kind, LayerInfo, MODEL_KEY, MODEL_OPTIONS_KEY, Middleware, MiddlewareKind, Next, Options,
-    Step, StepContext, StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult,
-    ToolError, ToolRequest, Turn, TurnContext, TurnDraft, TurnResult,
+    Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, Next, Options, Step, StepContext, StepDraft,
+    StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolError, ToolRequest, Turn,
+    TurnContext, TurnDraft, TurnResult,
 };
 
 pub use extension::{

@@ -195,6 +195,10 @@ id_type! {
     /// The id of an input event.
     EventId
 }
+id_type! {
+    /// The name that an agent, or its bundle, gives to a model.
+    ModelName
+}
 name_type! {
     /// The id shared by everything that one input event causes, across agents: 32 lower-case hexadecimal digits that
     /// are not all zero, as in a W3C trace context.

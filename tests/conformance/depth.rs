@@ -33,7 +33,7 @@ const WHOLE: [&str; 10] = [
     "replaced output in a message",
     "log",
 ];
-const MEMBERS: [&str; 13] = [
+const MEMBERS: [&str; 14] = [
     "arguments",
     "arguments after the call",
     "metadata of a call",
@@ -45,6 +45,7 @@ const MEMBERS: [&str; 13] = [
     "message after the turn",
     "other part of a message",
     "catalog",
+    "options of the model",
     "schema",
     "request",
 ];

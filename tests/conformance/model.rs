@@ -2,16 +2,17 @@
 
 use std::sync::{Arc, Mutex};
 
-use conformance_extensions::model::{Choosing, Sleeping, Stuck};
+use conformance_extensions::model::{Choosing, ModelSteering, Sleeping, SteeringByMetadata, Stuck};
 use goondan::agent::TurnUpdate;
-use goondan::middleware::FinishReason;
-use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::event::TokenUsage;
+use goondan::middleware::{FinishReason, ToolRequest};
+use goondan::model::{Deltas, Model, ModelDelta, ModelInfo, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::prelude::*;
 use goondan::{Agent, BoxFuture, ErrorCode, Value, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::Extended;
-use crate::support::{agent, one_turn};
+use crate::support::{Log, agent, one_turn};
 
 fn raw(response: Value) -> ScriptItem {
     ScriptItem::raw(serde_json::from_value(response).unwrap())
@@ -48,14 +49,14 @@ struct Optioned(Arc<Mutex<Option<Value>>>);
 
 impl Model for Optioned {
     fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
-        *self.0.lock().unwrap() = request.options().cloned().map(Value::Object);
+        *self.0.lock().unwrap() = request.options().map(|options| serde_json::to_value(options).unwrap());
         Box::pin(async { Ok(ModelResponse::text("from the other")) })
     }
 }
 
 #[both_linkages]
 #[covers("API-11", "CTX-10")]
-async fn a_step_middleware_chooses_model_and_options_by_metadata() {
+async fn a_step_middleware_chooses_model_and_options() {
     let other = Optioned::default();
     let choosing = |model: &str| {
         agent([ScriptItem::say("from the first")])
@@ -64,13 +65,65 @@ async fn a_step_middleware_chooses_model_and_options_by_metadata() {
             .with::<Choosing>(json!({ "model": model }))
     };
     assert_eq!(one_turn(choosing("other")).await.unwrap().text(), "from the other");
-    assert_eq!(other.0.lock().unwrap().take(), Some(json!({ "temperature": 0 })));
+    assert_eq!(other.0.lock().unwrap().take(), Some(json!({ "temperature": 0.0 })));
     let error = one_turn(choosing("none")).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::MODEL_NOT_FOUND);
     assert!(error.suggestion().unwrap().contains("other"));
     // CTX-10: without the hint the extension leaves the step alone.
     let unhinted = agent([ScriptItem::say("from the first")]).with::<Choosing>(json!({ "model": "other" }));
     assert_eq!(one_turn(unhinted).await.unwrap().text(), "from the first");
+}
+
+/// A model of which something is known. It records its options, and says first that it used 1,000 tokens.
+#[derive(Clone, Default)]
+struct Known(Optioned);
+
+impl Model for Known {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        Box::pin(async move {
+            self.0.generate(request, deltas).await?;
+            let call = ToolRequest::new("1".into(), "no__tool", json!({}));
+            Ok(ModelResponse::tool_calls([call]).with_usage(TokenUsage::new(1_000, 10)))
+        })
+    }
+
+    fn info(&self) -> ModelInfo {
+        let mut info = ModelInfo::new("known", "k-1");
+        info.context_window = Some(8_000);
+        info
+    }
+}
+
+#[both_linkages]
+async fn layers_of_a_step_share_the_choice_of_the_model_its_options_and_what_is_known() {
+    let (log, known) = (Log::new(), Known::default());
+    let steering = agent([ScriptItem::say("done")]).named_model("other", known.clone()).system("12345678");
+    let turn = one_turn(steering.with::<ModelSteering>(log.config())).await.unwrap();
+    assert_eq!(turn.text(), "done", "the choice is for one step");
+    let sent = json!({ "temperature": 0.25, "stop": ["END"], "provider": { "topK": 4 } });
+    assert_eq!(known.0.0.lock().unwrap().take(), Some(sent));
+    let (info, nothing) = (r#"{"provider":"known","model":"k-1","contextWindow":8000}"#, "{}");
+    let chosen = r#"Some("other") {"temperature":0.5,"stop":["END"]}"#;
+    // 2 of the system text, 2 of `hello`; then what the provider counted, the call and its result, by their bytes.
+    let lines = log.take();
+    let (estimated, lines): (Vec<&String>, Vec<&String>) = lines.iter().partition(|line| line.parse::<u64>().is_ok());
+    assert_eq!(lines, ["None {}", nothing, chosen, info, "None {}", nothing, "None {}", nothing]);
+    let estimated: Vec<u64> = estimated.iter().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(estimated[0], 4);
+    assert!((1_010..1_200).contains(&estimated[1]), "{estimated:?}");
+}
+
+#[both_linkages]
+async fn metadata_of_older_extensions_keeps_its_meaning() {
+    let other = Optioned::default();
+    let older = |options: Value| {
+        agent([]).named_model("other", other.clone()).with::<SteeringByMetadata>(json!({ "options": options }))
+    };
+    let turn = one_turn(older(json!({ "temperature": 0, "topK": 4 }))).await.unwrap();
+    assert_eq!(turn.text(), "from the other");
+    assert_eq!(other.0.lock().unwrap().take(), Some(json!({ "temperature": 0.0, "provider": { "topK": 4 } })));
+    let error = one_turn(older(json!({ "temperature": "warm" }))).await.unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::MODEL_OPTION);
 }
 
 /// A model that streams its text in pieces.

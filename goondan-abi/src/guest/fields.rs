@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use goondan_core::linkage::WireField;
-use goondan_core::{Result, ToolCallId, ToolCatalog, context_fields};
+use goondan_core::{ModelInfo, ModelName, ModelOptions, Result, ToolCallId, ToolCatalog, context_fields};
 use serde_json::{Map, Value};
 
 use super::call::CallRef;

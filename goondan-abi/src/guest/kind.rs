@@ -6,7 +6,8 @@ use std::task::{Context, Poll, ready};
 use goondan_core::host::{StepHost, ToolCallHost, TurnHost};
 use goondan_core::linkage::{CoreRun, RemoteCore, RemoteResult};
 use goondan_core::{
-    Kind, Result, Step, StepResult, ToolCall, ToolCallId, ToolCallResult, ToolCatalog, Turn, TurnResult, context_fields,
+    Kind, ModelInfo, ModelName, ModelOptions, Result, Step, StepResult, ToolCall, ToolCallId, ToolCallResult,
+    ToolCatalog, Turn, TurnResult, context_fields,
 };
 use serde_json::{Map, Value};
 
@@ -94,9 +95,9 @@ macro_rules! implement {
             }
         )*
     };
-    (@method copy $copies:ident $name:ident $type:ty, $json:literal) => {
+    (@method value $copies:ident $name:ident $type:ty, $json:literal) => {
         fn $name(&self) -> $type {
-            *self.of_kind().$copies.$name.get(|| read(self.call, $json))
+            self.of_kind().$copies.$name.get(|| read(self.call, $json)).clone()
         }
     };
     (@method text $copies:ident $name:ident $type:ty, $json:literal) => {

@@ -1,7 +1,7 @@
 //! The fields of one kind of context, read and written as JSON.
 
 use goondan_core::linkage::WireField;
-use goondan_core::{Error, Result, StepContext, ToolCallContext, ToolCatalog, context_fields};
+use goondan_core::{Error, ModelName, ModelOptions, Result, StepContext, ToolCallContext, ToolCatalog, context_fields};
 use serde_json::{Map, Value};
 
 /// The error for a field or function that this kind of call does not have.

@@ -211,7 +211,12 @@ impl Conversation {
 
     /// Returns the newest message.
     pub fn newest(&self) -> Option<&Arc<Message>> {
-        (self.truncated_end..self.entries.len()).rev().find_map(|position| self.message(position))
+        self.newest_first().next()
+    }
+
+    /// Returns the current messages, newest first.
+    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Arc<Message>> {
+        (self.truncated_end..self.entries.len()).rev().filter_map(|position| self.message(position))
     }
 
     /// Returns the current number of messages.

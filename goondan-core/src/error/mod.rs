@@ -438,6 +438,8 @@ codes! {
     MODEL_REFUSED = "E_MODEL_REFUSED";
     /// The conversation does not fit into the context window of the model.
     MODEL_CONTEXT_OVERFLOW = "E_MODEL_CONTEXT_OVERFLOW";
+    /// An option of a model call has the wrong type, or the model's provider cannot do what it says.
+    MODEL_OPTION = "E_MODEL_OPTION";
     /// A middleware selected a model that the agent does not have.
     MODEL_NOT_FOUND = "E_MODEL_NOT_FOUND";
     /// A turn did not end in time.

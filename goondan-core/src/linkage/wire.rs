@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use crate::depth::{self, Unchecked};
 use crate::error::Result;
 use crate::event::{AgentEvent, TurnInfo};
-use crate::name::{AgentName, InstanceKey, ToolCallId, ToolName, TraceId, TurnId};
+use crate::model_call::{ModelInfo, ModelOptions};
+use crate::name::{AgentName, InstanceKey, ModelName, ToolCallId, ToolName, TraceId, TurnId};
 use crate::peers::{AgentRequest, AgentResponse};
 use crate::tool::{Effect, ToolCatalog, ToolItem, ToolSource};
 
@@ -176,7 +177,7 @@ macro_rules! wire_fields {
     };
 }
 
-wire_fields!(u32, String, ToolCallId);
+wire_fields!(u32, u64, String, ToolCallId, Option<ModelName>, ModelInfo);
 
 impl WireField for Map<String, Value> {
     fn to_json(&self) -> Result<Vec<u8>> {
@@ -186,6 +187,20 @@ impl WireField for Map<String, Value> {
 
     fn into_json(self) -> Result<Vec<u8>> {
         Unchecked::from(self).to_json()
+    }
+
+    fn from_json(json: &[u8]) -> Result<Self> {
+        depth::from_json(json)
+    }
+}
+
+impl WireField for ModelOptions {
+    fn to_json(&self) -> Result<Vec<u8>> {
+        Ok(serde_json::to_vec(self)?)
+    }
+
+    fn into_json(self) -> Result<Vec<u8>> {
+        self.checked()?.to_json()
     }
 
     fn from_json(json: &[u8]) -> Result<Self> {

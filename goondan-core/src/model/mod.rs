@@ -7,12 +7,13 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::BoxFuture;
 use crate::conversation::{Conversation, MessageData, Part, TextPart, ToolCallPart, text_of};
 use crate::error::Result;
 use crate::event::TokenUsage;
+use crate::model_call::{ModelInfo, ModelOptions};
+use crate::name::ToolCallId;
 use crate::pipeline::ToolRequest;
 use crate::tool::{ToolCatalog, ToolItem};
 
@@ -42,6 +43,11 @@ pub trait Model: Send + Sync + 'static {
     /// Answers one request, and sends the pieces of the answer to `deltas` as they arrive, if it can. The returned
     /// response is the answer; the pieces are a preview. Dropping the future cancels the request.
     fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>>;
+
+    /// Returns what is known of the model. Middlewares read it, for example to compact a conversation in time.
+    fn info(&self) -> ModelInfo {
+        ModelInfo::default()
+    }
 }
 
 /// A request to a model. It borrows the conversation, so nothing is copied for a model call.
@@ -50,7 +56,7 @@ pub struct ModelRequest<'a> {
     system: Option<&'a str>,
     conversation: &'a Conversation,
     tools: &'a ToolCatalog,
-    options: Option<&'a Map<String, Value>>,
+    options: Option<&'a ModelOptions>,
 }
 
 impl<'a> ModelRequest<'a> {
@@ -59,16 +65,23 @@ impl<'a> ModelRequest<'a> {
         Self { system, conversation, tools, options: None }
     }
 
-    /// Sets the options for the model.
+    /// Sets the options of the call.
     #[must_use]
-    pub fn with_options(self, options: Option<&'a Map<String, Value>>) -> Self {
+    pub fn with_options(self, options: Option<&'a ModelOptions>) -> Self {
         Self { options, ..self }
     }
 
-    /// Returns the options that a step middleware has set under [`MODEL_OPTIONS_KEY`](crate::MODEL_OPTIONS_KEY). The
-    /// model defines their names and meaning.
-    pub fn options(&self) -> Option<&'a Map<String, Value>> {
+    /// Returns the options that step middlewares have set for this call. They go before those that the model was made
+    /// with: see [`ModelOptions::or`].
+    pub fn options(&self) -> Option<&'a ModelOptions> {
         self.options
+    }
+
+    /// Returns whether a message of the conversation has a call with this id. The ids of new calls must differ: the
+    /// runtime replaces those that do not, so a model that sends pieces of calls replaces them first.
+    // D-12
+    pub fn has_call(&self, id: &ToolCallId) -> bool {
+        self.conversation.has_tool_call(id)
     }
 
     /// Returns the agent's instructions (the system prompt).

@@ -14,7 +14,7 @@ mod order;
 mod result;
 
 pub use chain::{Chain, Layer, LayerInfo};
-pub use context::{MODEL_KEY, MODEL_OPTIONS_KEY, StepContext, ToolCallContext, TurnContext, host};
+pub use context::{StepContext, ToolCallContext, TurnContext, host};
 pub use failure::{Failure, StepDraft, ToolCallDraft, TurnDraft};
 pub use frame::Frame;
 pub use middleware::{AnyMiddleware, Kind, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn};

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::conversation::{Content, MessageData, Part};
 use crate::model::ModelRequest;
+use crate::model_call::ModelOptions;
 use crate::tool::ToolItem;
 
 /// A request that a model was sent. Its `Debug` prints the [transcript](RecordedRequest::transcript), so that failed
@@ -37,8 +38,8 @@ pub struct RecordedRequest {
     pub messages: Vec<MessageData>,
     /// The tools that the step offered, in the order of registration.
     pub tools: Vec<ToolItem>,
-    /// The options that step middlewares set with [`MODEL_OPTIONS_KEY`](crate::MODEL_OPTIONS_KEY).
-    pub options: Map<String, Value>,
+    /// The options that step middlewares set.
+    pub options: ModelOptions,
 }
 
 impl RecordedRequest {
@@ -68,7 +69,7 @@ impl fmt::Debug for RecordedRequest {
             .field("system", &self.system)
             .field("messages", &self.transcript())
             .field("tools", &self.tool_names())
-            .field("options", &self.options)
+            .field("options", &serde_json::to_value(&self.options).unwrap_or_default())
             .finish()
     }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use goondan::json::Value;
-use goondan::middleware::MODEL_KEY;
 use goondan::prelude::*;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -29,11 +28,9 @@ impl Retry {
     async fn retry(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let attempt = ctx.metadata().get("attempt").and_then(Value::as_u64).unwrap_or(0);
         if attempt == 2 {
-            ctx.metadata_mut().insert(MODEL_KEY.to_owned(), self.backup.clone().into());
+            ctx.set_model(self.backup.as_str());
         }
-        let outcome = next.catch(ctx).await;
-        ctx.metadata_mut().remove(MODEL_KEY);
-        match outcome {
+        match next.catch(ctx).await {
             Err(failure) if failure.error().is_retryable() && attempt < 2 => {
                 let delay = Duration::from_secs(1 << attempt);
                 Err(Error::retry_after(delay, "the model failed").caused_by(failure.into_error()))

@@ -198,6 +198,9 @@ impl Deep {
         if let Some(value) = self.config.value("catalog") {
             ctx.tool_catalog_mut().insert(ToolItem::new("deep__more")?.parameters(schema(value)));
         }
+        if let Some(value) = self.config.value("options of the model") {
+            ctx.model_options_mut().provider.insert("deep".to_owned(), value);
+        }
         let mut result = next.run(ctx).await?;
         if let Some(value) = self.config.value("metadata of a result") {
             result.metadata_mut().insert("deep".to_owned(), value);

@@ -1,8 +1,9 @@
 //! Extensions that choose a model, and extensions that hang.
 
 use goondan::json;
-use goondan::middleware::{MODEL_KEY, MODEL_OPTIONS_KEY};
 use goondan::prelude::*;
+
+use crate::log::{Log, LogConfig};
 
 /// Chooses the model of its config, and its options.
 pub struct Choosing {
@@ -24,8 +25,8 @@ impl Choosing {
     #[middleware(step)]
     async fn choose(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         if ctx.metadata().get("deployment") == Some(&json!("test")) {
-            ctx.metadata_mut().insert(MODEL_KEY.into(), self.config.model.clone().into());
-            ctx.metadata_mut().insert(MODEL_OPTIONS_KEY.into(), json!({ "temperature": 0 }));
+            ctx.set_model(self.config.model.as_str());
+            ctx.model_options_mut().temperature = Some(0.0);
         }
         next.run(ctx).await
     }
@@ -61,5 +62,69 @@ impl Sleeping {
     #[tool(timeout = "5s")]
     async fn sleep(&self) -> Result<()> {
         std::future::pending().await
+    }
+}
+
+/// Sets options in its outer layer, changes them in its inner one, and logs what both know of the model call.
+pub struct ModelSteering {
+    log: Log,
+}
+
+#[goondan::extension(name = "model-steering")]
+impl ModelSteering {
+    #[init]
+    fn new(config: LogConfig) -> Self {
+        Self { log: config.log }
+    }
+
+    #[middleware(step, priority = 1)]
+    async fn outer(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let (name, options) = (ctx.model_name().clone(), ctx.model_options().clone());
+        self.log.write(format!("{name:?} {}", json!(options)));
+        self.log.write(json!(ctx.model_info()).to_string());
+        self.log.write(ctx.token_estimate().to_string());
+        if ctx.step_index() == 0 {
+            ctx.set_model("other");
+            let options = ctx.model_options_mut();
+            options.temperature = Some(0.5);
+            options.stop.push("END".to_owned());
+        }
+        next.run(ctx).await
+    }
+
+    #[middleware(step, priority = 2)]
+    async fn inner(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        self.log.write(format!("{:?} {}", ctx.model_name(), json!(ctx.model_options())));
+        self.log.write(json!(ctx.model_info()).to_string());
+        if ctx.model_options().temperature.is_some() {
+            ctx.model_options_mut().temperature = Some(0.25);
+            ctx.model_options_mut().provider.insert("topK".to_owned(), json!(4));
+        }
+        next.run(ctx).await
+    }
+}
+
+/// Chooses a model and its options as extensions did before contexts had members for them.
+pub struct SteeringByMetadata {
+    options: goondan::Value,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ByMetadataConfig {
+    options: goondan::Value,
+}
+
+#[goondan::extension(name = "steering-by-metadata")]
+impl SteeringByMetadata {
+    #[init]
+    fn new(config: ByMetadataConfig) -> Self {
+        Self { options: config.options }
+    }
+
+    #[middleware(step)]
+    async fn choose(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        ctx.metadata_mut().insert("goondan.model".to_owned(), json!("other"));
+        ctx.metadata_mut().insert("goondan.modelOptions".to_owned(), self.options.clone());
+        next.run(ctx).await
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::estimate::TokenEstimate;
 use super::partial::PartialAnswer;
 use crate::conversation::{
     Applied, Conversation, IdSet, Message, MessageEvent, Part, Role, Source, ToolCallPart, ToolResultPart,
@@ -25,6 +26,7 @@ pub(in crate::agent) struct JournaledConversation {
     orphans: IdSet<ToolCallId>,
     /// The answer that the model is generating.
     pub(super) partial: PartialAnswer,
+    pub(super) estimate: TokenEstimate,
 }
 
 /// A turn that is not committed.
@@ -55,7 +57,15 @@ impl JournaledConversation {
             started.extend(interrupted.started);
         }
         let partial = PartialAnswer::default();
-        Ok(Self { conversation, journal, open_turn, started, orphans: IdSet::default(), partial })
+        Ok(Self {
+            conversation,
+            journal,
+            open_turn,
+            started,
+            orphans: IdSet::default(),
+            partial,
+            estimate: TokenEstimate::default(),
+        })
     }
 
     pub(in crate::agent) fn begin(&mut self, start: TurnStart<'_>) -> Result<()> {
@@ -77,10 +87,11 @@ impl JournaledConversation {
                 );
             }
         }
-        match self.conversation.events().last() {
-            Some(event) => self.journal.record(event),
-            None => Ok(()),
+        let Some(event) = self.conversation.events().last() else { return Ok(()) };
+        if event.appended().is_none() {
+            self.estimate.forget();
         }
+        self.journal.record(event)
     }
 
     /// Records the start of a call that must not run twice, and syncs it to the disk (EFFECT-01).

@@ -5,6 +5,7 @@
 //! through `report`.
 
 mod answer;
+mod estimate;
 mod journaled;
 mod limit;
 mod machine;

@@ -1,7 +1,8 @@
 //! A step: one model call and the tool calls that it asks for. Implements the host behind step contexts.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -18,13 +19,18 @@ use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TurnInfo};
 use crate::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
-use crate::name::ToolCallId;
+use crate::model_call::{ModelInfo, ModelOptions};
+use crate::name::{ModelName, ToolCallId};
 use crate::outcome::ToolCallSummary;
 use crate::peers::{AgentsHost, Caller};
 use crate::pipeline::host::{MessageHost, RunHost, StepHost};
-use crate::pipeline::{MODEL_KEY, MODEL_OPTIONS_KEY, ModelCall, StepResult, ToolCallResult, ToolRequest};
+use crate::pipeline::{ModelCall, StepResult, ToolCallResult, ToolRequest};
 use crate::store::Durability;
 use crate::tool::{Effect, ToolCatalog};
+
+/// The metadata keys with which a library built before [`ModelOptions`] chooses a model and its options.
+const MODEL_KEY: &str = "goondan.model";
+const MODEL_OPTIONS_KEY: &str = "goondan.modelOptions";
 
 /// One step while it runs.
 pub(super) struct StepRun<'a, 't> {
@@ -32,6 +38,10 @@ pub(super) struct StepRun<'a, 't> {
     index: u32,
     span: Span,
     catalog: ToolCatalog,
+    /// The model that a middleware chose.
+    model: Option<ModelName>,
+    /// The options that middlewares have set; boxed, because few steps have any.
+    options: Option<Box<ModelOptions>>,
     caller: Caller<'t>,
     /// What the model reported of its call.
     pub(super) model_call: ModelCall,
@@ -42,12 +52,13 @@ impl<'a, 't> StepRun<'a, 't> {
         // F-TOOL: every step starts with all tools.
         let catalog = turn.generation.registered.tools.catalog();
         let caller = turn.caller.within(span.id);
-        Self { turn, index, span, catalog, caller, model_call: ModelCall::default() }
+        Self { turn, index, span, catalog, model: None, options: None, caller, model_call: ModelCall::default() }
     }
 
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
         self.turn.check_metadata()?;
         self.check_catalog()?;
+        self.check_options()?;
         let mut result = self.model_and_tools().await?;
         result.set_model_call(self.model_call.clone());
         Ok(result)
@@ -90,14 +101,27 @@ impl<'a, 't> StepRun<'a, 't> {
         std::mem::take(&mut self.catalog).checked().map(|catalog| self.catalog = catalog)
     }
 
+    /// Checks the options that middlewares have set, and adds those that libraries put into the metadata.
+    fn check_options(&mut self) -> Result<()> {
+        if let Some(options) = self.turn.metadata.get(MODEL_OPTIONS_KEY) {
+            let older = ModelOptions::from_metadata(options)?;
+            let options = self.options.take().map(|options| *options).unwrap_or_default();
+            self.options = Some(Box::new(options.or(&older)));
+        }
+        if let Some(options) = self.options.take() {
+            self.options = Some(Box::new(options.checked()?));
+        }
+        Ok(())
+    }
+
     async fn call_model(&mut self) -> Result<ModelResponse> {
         self.turn.settle(Durability::Flushed).await?;
         self.turn.journaled.partial.start(self.index);
         let agent = &self.turn.generation.spec;
         self.turn.journaled.report_orphans(&self.turn.info.turn);
         let conversation = &self.turn.journaled.conversation;
-        let options = self.turn.metadata.get(MODEL_OPTIONS_KEY).and_then(Value::as_object);
-        let request = ModelRequest::new(agent.system.as_deref(), conversation, &self.catalog).with_options(options);
+        let request = ModelRequest::new(agent.system.as_deref(), conversation, &self.catalog)
+            .with_options(self.options.as_deref());
         self.turn.reporter.report("step.started", self.span, |scope| RuntimeEvent::StepStarted {
             scope,
             step: StepRef::new(&self.turn.info.turn, self.index),
@@ -130,6 +154,7 @@ impl<'a, 't> StepRun<'a, 't> {
         }
         self.turn.journaled.partial.clear();
         if let Some(usage) = response.usage {
+            self.turn.journaled.estimate.measured(usage, &self.turn.journaled.conversation);
             *self.turn.usage.get_or_insert_default() += usage;
         }
         let ModelResponse { usage, finish_reason, .. } = response;
@@ -140,13 +165,17 @@ impl<'a, 't> StepRun<'a, 't> {
     /// Returns the model of this step: the agent's, unless a middleware chose another one (API-11).
     fn model(&self) -> Result<&'t dyn Model> {
         let agent = &self.turn.generation.spec;
-        let Some(wanted) = self.turn.metadata.get(MODEL_KEY) else { return Ok(&*agent.model) };
-        let model = wanted.as_str().and_then(|name| agent.models.get(name));
-        model.map(|model| &**model).ok_or_else(|| {
+        let unknown = |name: &dyn fmt::Display| {
             let known: Vec<_> = agent.models.keys().map(String::as_str).collect();
-            Error::new(ErrorCode::MODEL_NOT_FOUND, format!("the agent has no model {wanted}"))
-                .suggest(format!("`{MODEL_KEY}` in the metadata names one of its models: {}", known.join(", ")))
-        })
+            Error::new(ErrorCode::MODEL_NOT_FOUND, format!("the agent has no model {name}"))
+                .suggest(format!("choose one of its models: {}", known.join(", ")))
+        };
+        let named = match (&self.model, self.turn.metadata.get(MODEL_KEY)) {
+            (None, None) => return Ok(&*agent.model),
+            (Some(name), _) => agent.models.get(name.as_str()).ok_or_else(|| unknown(&format_args!("`{name}`"))),
+            (None, Some(name)) => name.as_str().and_then(|name| agent.models.get(name)).ok_or_else(|| unknown(name)),
+        };
+        named.map(|model| &**model)
     }
 
     /// Runs the calls: concurrently if all of them only read (D-06), else one after another. Their results are appended
@@ -280,6 +309,32 @@ impl StepHost for StepRun<'_, '_> {
 
     fn tool_catalog_mut(&mut self) -> &mut ToolCatalog {
         &mut self.catalog
+    }
+
+    fn model_name(&self) -> &Option<ModelName> {
+        &self.model
+    }
+
+    fn model_name_mut(&mut self) -> &mut Option<ModelName> {
+        &mut self.model
+    }
+
+    fn model_options(&self) -> &ModelOptions {
+        static NONE: LazyLock<ModelOptions> = LazyLock::new(ModelOptions::default);
+        self.options.as_deref().unwrap_or(&NONE)
+    }
+
+    fn model_options_mut(&mut self) -> &mut ModelOptions {
+        self.options.get_or_insert_default()
+    }
+
+    fn model_info(&self) -> ModelInfo {
+        self.model().map(Model::info).unwrap_or_default()
+    }
+
+    fn token_estimate(&self) -> u64 {
+        let system = self.turn.generation.spec.system.as_deref();
+        self.turn.journaled.estimate.tokens(system, &self.turn.journaled.conversation, &self.catalog)
     }
 
     fn run_core(&mut self) -> CoreRun<'_, StepResult> {

@@ -9,14 +9,15 @@ use serde_json::{Map, Value};
 use super::host::{MessageHost, RunHost};
 use super::{StepContext, ToolCallContext};
 use crate::crossing::CoreRun;
-use crate::name::ToolCallId;
+use crate::model_call::{ModelInfo, ModelOptions};
+use crate::name::{ModelName, ToolCallId};
 use crate::pipeline::{StepResult, ToolCallResult};
 use crate::tool::ToolCatalog;
 
 /// Calls the macro `$then` with the fields of contexts, by kind. A field has a mode, an accessor, a type, its name in
 /// the binary contract, and the documentation of the accessor. The modes are:
 ///
-/// - `copy`: returned by value
+/// - `value`: returned by value
 /// - `borrow`: returned by reference
 /// - `text`: a `String`, returned as `&str`
 /// - `change`: returned by reference, and from a second accessor by mutable reference
@@ -26,7 +27,7 @@ macro_rules! context_fields {
     ($then:ident) => {
         $then! {
             Step(StepContext) {
-                copy step_index: u32 = "stepIndex" {
+                value step_index: u32 = "stepIndex" {
                     /// Returns the index of the step in its turn, from 0.
                     // CTX-11
                 };
@@ -36,9 +37,31 @@ macro_rules! context_fields {
                     /// Returns the same catalog, to change it before `next`. The next step starts with all tools again.
                     // CTX-05, CTX-06
                 };
+                change model_name: Option<ModelName> = "model" {
+                    /// Returns the name of the model that a middleware chose for this step; `None` is the agent's own.
+                    // API-11
+                } model_name_mut {
+                    /// Returns the same name, to change it before `next`: see [`StepContext::set_model`]. The next step
+                    /// calls the agent's own model again.
+                };
+                change model_options: ModelOptions = "modelOptions" {
+                    /// Returns the options that middlewares have set for the model call of this step.
+                    // API-11
+                } model_options_mut {
+                    /// Returns the same options, to change them before `next`. They go before those that the model was
+                    /// made with, and the next step starts without any.
+                    // API-11
+                };
+                value model_info: ModelInfo = "modelInfo" {
+                    /// Returns what is known of the model that this step calls: its context window, its prices.
+                };
+                value token_estimate: u64 = "tokenEstimate" {
+                    /// Returns how many tokens the request of this step has, by estimate: what the provider counted
+                    /// last, and a token for every four bytes since then. An image counts as 1,500.
+                };
             } host StepHost: MessageHost, core StepResult, copies step: StepFields;
             ToolCall(ToolCallContext) {
-                copy step_index: u32 = "stepIndex" {
+                value step_index: u32 = "stepIndex" {
                     /// Returns the index of the step that the call belongs to, from 0.
                 };
                 borrow call_id: ToolCallId = "callId" {
@@ -95,7 +118,7 @@ macro_rules! declare {
             }
         )*
     };
-    (@accessor copy $name:ident [$($doc:literal)*] $type:ty) => {
+    (@accessor value $name:ident [$($doc:literal)*] $type:ty) => {
         $(#[doc = $doc])*
         pub fn $name(&self) -> $type {
             self.host.$name()
@@ -113,7 +136,7 @@ macro_rules! declare {
             self.host.$name()
         }
     };
-    (@method copy $name:ident [$($doc:literal)*] $type:ty) => {
+    (@method value $name:ident [$($doc:literal)*] $type:ty) => {
         $(#[doc = $doc])*
         fn $name(&self) -> $type;
     };

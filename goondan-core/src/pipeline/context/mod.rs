@@ -8,7 +8,7 @@ mod step;
 mod tool_call;
 mod turn;
 
-pub use step::{MODEL_KEY, MODEL_OPTIONS_KEY, StepContext};
+pub use step::StepContext;
 pub use tool_call::ToolCallContext;
 pub use turn::TurnContext;
 

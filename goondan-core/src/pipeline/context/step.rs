@@ -8,22 +8,14 @@ use super::fields::StepHost;
 use super::{message_members, shared_members};
 use crate::conversation::{ConversationView, MessageEvent, Source};
 use crate::event::{AgentEvent, TurnInfo};
-use crate::name::{AgentName, ExtensionName, InstanceKey, MessageId, TraceId, TurnId};
+use crate::name::{AgentName, ExtensionName, InstanceKey, MessageId, ModelName, TraceId, TurnId};
 use crate::peers::AgentsApi;
 use crate::pipeline::Frame;
-
-/// The metadata key with which a step middleware chooses another model of the agent for the step, by the model's name.
-// API-11
-pub const MODEL_KEY: &str = "goondan.model";
-
-/// The metadata key with which a step middleware sets options of the model call: a JSON object.
-// API-11
-pub const MODEL_OPTIONS_KEY: &str = "goondan.modelOptions";
 
 /// The context of a step middleware: one model call and the tool calls that it asks for.
 ///
 /// A function under `#[middleware(step)]` takes it as `&mut StepContext<'_>`. Before `next`, the middleware can change
-/// the conversation and the tools that the model sees, and choose the model and its options through the metadata.
+/// the conversation and the tools that the model sees, and choose the model and its options.
 ///
 /// ```
 /// use goondan::prelude::*;
@@ -60,6 +52,13 @@ impl StepContext<'_> {
     // CTX-14
     pub fn turn(&self) -> &TurnInfo {
         self.host.scope()
+    }
+
+    /// Chooses another model of the agent for this step. If the agent has no model of that name, the step fails with
+    /// `E_MODEL_NOT_FOUND`.
+    // API-11
+    pub fn set_model(&mut self, name: impl Into<ModelName>) {
+        *self.host.model_name_mut() = Some(name.into());
     }
 
     /// Returns the input event that started the turn.

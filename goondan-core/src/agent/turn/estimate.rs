@@ -1,0 +1,82 @@
+//! How many tokens a model request has, by estimate: without a tokenizer, which differs from model to model.
+
+use crate::conversation::{Content, Conversation, Message, Part, ToolOutput};
+use crate::event::TokenUsage;
+use crate::name::MessageId;
+use crate::tool::ToolCatalog;
+
+const BYTES_PER_TOKEN: u64 = 4;
+/// The tokens of an image. A large one has about as many with most providers.
+const TOKENS_PER_IMAGE: u64 = 1_500;
+
+/// What a provider counted last.
+#[derive(Default)]
+pub(in crate::agent) struct TokenEstimate {
+    measured: Option<Measured>,
+}
+
+struct Measured {
+    prompt_tokens: u64,
+    /// The newest message of the request that was counted.
+    newest: MessageId,
+}
+
+impl TokenEstimate {
+    /// Takes in what the provider counted for a request with all messages of `conversation`.
+    pub(super) fn measured(&mut self, usage: TokenUsage, conversation: &Conversation) {
+        self.measured = conversation
+            .newest()
+            .filter(|_| usage.prompt_tokens > 0)
+            .map(|newest| Measured { prompt_tokens: usage.prompt_tokens, newest: newest.id().clone() });
+    }
+
+    /// Forgets what was counted: a message that was counted has changed or is gone.
+    pub(super) fn forget(&mut self) {
+        self.measured = None;
+    }
+
+    /// Returns the tokens of a request.
+    pub(super) fn tokens(&self, system: Option<&str>, conversation: &Conversation, tools: &ToolCatalog) -> u64 {
+        if let Some(measured) = &self.measured {
+            let added = conversation.newest_first().take_while(|message| *message.id() != measured.newest);
+            return measured.prompt_tokens + added.map(|message| message_tokens(message)).sum::<u64>();
+        }
+        let tools = tools.iter().map(|tool| {
+            let schema = tool.parameters.as_ref().map_or(0, |schema| schema.to_string().len());
+            tokens_of(tool.name.as_str().len() + tool.description.as_deref().map_or(0, str::len) + schema)
+        });
+        let messages = conversation.messages().map(|message| message_tokens(message));
+        tokens_of(system.map_or(0, str::len)) + tools.chain(messages).sum::<u64>()
+    }
+}
+
+fn tokens_of(bytes: usize) -> u64 {
+    (bytes as u64).div_ceil(BYTES_PER_TOKEN)
+}
+
+fn message_tokens(message: &Message) -> u64 {
+    match message.content() {
+        Content::Text(text) => tokens_of(text.len()),
+        Content::Parts(parts) => parts_tokens(parts),
+    }
+}
+
+fn parts_tokens(parts: &[Part]) -> u64 {
+    parts.iter().map(part_tokens).sum()
+}
+
+fn part_tokens(part: &Part) -> u64 {
+    match part {
+        Part::Text(text) => tokens_of(text.text.len()),
+        Part::Reasoning(reasoning) => tokens_of(reasoning.text().len()),
+        Part::ToolCall(call) => tokens_of(call.tool_name.len() + call.input.to_string().len()),
+        Part::ToolResult(result) => match &result.output {
+            ToolOutput::Content(parts) => parts_tokens(parts),
+            output => tokens_of(output.to_text().len()),
+        },
+        Part::File(file) if file.media_type.starts_with("image/") => TOKENS_PER_IMAGE,
+        Part::File(file) => tokens_of(file.url.len()),
+        Part::Provider(part) => tokens_of(serde_json::to_string(part).map_or(0, |json| json.len())),
+        Part::Other(other) => tokens_of(serde_json::to_string(other).map_or(0, |json| json.len())),
+    }
+}
