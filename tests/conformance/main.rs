@@ -34,4 +34,5 @@ mod state_late;
 mod support;
 mod surface;
 mod tools;
+mod tools_late;
 mod turn;

@@ -18,7 +18,6 @@ use crate::name::{AgentName, ExtensionName};
 use crate::peers::Router;
 use crate::schema::{Schema, config_value, summary};
 use crate::store::{MemoryStore, Store};
-use crate::tool::SharedTools;
 
 /// The capabilities that every host offers.
 const BUILT_IN: [&str; 6] = ["pipeline", "tools", "state", "events", "logger", "agents"];
@@ -275,7 +274,7 @@ impl AgentBuilder {
             system: self.system,
             extensions,
             policy: self.policy,
-            tools: SharedTools::default(),
+            tools: Arc::default(),
             hints,
             router: self.router,
         };

@@ -20,7 +20,7 @@ pub(super) struct AgentSpec {
     pub(super) system: Option<String>,
     pub(super) extensions: Vec<Arc<ExtensionSpec>>,
     pub(super) policy: Policy,
-    pub(super) tools: SharedTools,
+    pub(super) tools: Arc<SharedTools>,
     /// The initial metadata of every turn.
     // CTX-10
     pub(super) hints: Map<String, Value>,

@@ -16,8 +16,8 @@ use crate::tool::{ToolHandler, ToolItem};
 
 /// The handle of an extension in one conversation. `#[init]` and all other functions of an extension can take it.
 ///
-/// It has five surfaces: [`pipeline`](ExtensionApi::pipeline) and [`tools`](ExtensionApi::tools) register, which is
-/// possible in `#[init]` only; [`state`](ExtensionApi::state), [`events`](ExtensionApi::events) and
+/// It has five surfaces: [`pipeline`](ExtensionApi::pipeline) registers in `#[init]`, and
+/// [`tools`](ExtensionApi::tools) also later; [`state`](ExtensionApi::state), [`events`](ExtensionApi::events) and
 /// [`logger`](ExtensionApi::logger) can be used as long as the extension lives. Clones are the same handle.
 ///
 /// ```
@@ -53,10 +53,11 @@ pub struct ExtensionApi {
 pub trait ExtensionHost: LogHost {
     /// Returns the name of the extension.
     fn extension(&self) -> &ExtensionName;
-    /// Adds a registration. Registrations of all extensions become active together, or none does.
+    /// Adds a registration. Those of `#[init]` become active together with those of all extensions, or none does; after
+    /// it, only tools are accepted.
     ///
     /// # Errors
-    /// When registration is over.
+    /// When registration is over, and for a schema that cannot be compiled.
     // D-08
     fn register(&self, registration: AnyRegistration) -> Result<()>;
     /// Returns the state of the extension.
@@ -187,9 +188,11 @@ impl PipelineApi<'_> {
     }
 }
 
-/// Registers tools at run time, in `#[init]`. Returned by [`ExtensionApi::tools`].
+/// Registers tools at run time, in `#[init]` or later. Returned by [`ExtensionApi::tools`].
 ///
-/// `#[tool]` registers a function without this. Use it for tools that are known only at run time.
+/// `#[tool]` registers a function without this. Use it for tools that are known only at run time. A tool that is
+/// registered after `#[init]` is in the catalog from the next step on. It can be withdrawn from a step by removing it
+/// from the catalog of the step, and is gone when its extension is.
 ///
 /// ```
 /// use goondan::prelude::*;
@@ -228,9 +231,10 @@ impl ToolsApi<'_> {
     /// Adds a tool. It replaces a tool with the same name.
     ///
     /// # Errors
-    /// `E_EXT_INIT` when registration is over: after `#[init]`. `E_VALUE_DEPTH` when the schema of the parameters is
-    /// nested too deeply.
-    // TOOL-03
+    /// `E_SCHEMA_INVALID` when the parameters are not a JSON Schema, or no object can fit it, unless the item is
+    /// [lenient](ToolItem::lenient). `E_VALUE_DEPTH` when they are nested too deeply. `E_EXT_INIT` once the extension
+    /// has cleaned up.
+    // TOOL-03, LATE-01
     pub fn register(&self, item: ToolItem, handler: impl ToolHandler) -> Result<()> {
         self.host.register(AnyRegistration::Tool(Arc::new(item.checked()?), Arc::new(handler)))
     }

@@ -64,6 +64,8 @@ pub struct WireToolItem<'a> {
     timeout: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<Cow<'a, ToolSource>>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    lenient: bool,
 }
 
 impl<'a> From<&'a ToolItem> for WireToolItem<'a> {
@@ -75,6 +77,7 @@ impl<'a> From<&'a ToolItem> for WireToolItem<'a> {
             effect: item.effect,
             timeout: item.timeout,
             source: item.source.as_ref().map(Cow::Borrowed),
+            lenient: item.lenient,
         }
     }
 }
@@ -88,6 +91,7 @@ impl From<WireToolItem<'_>> for ToolItem {
             effect: item.effect,
             timeout: item.timeout,
             source: item.source.map(Cow::into_owned),
+            lenient: item.lenient,
         }
     }
 }

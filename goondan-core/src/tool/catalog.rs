@@ -36,6 +36,9 @@ pub struct ToolItem {
     /// The origin of the tool; not sent to the model.
     #[serde(skip)]
     pub source: Option<ToolSource>,
+    /// Whether arguments are not checked if the parameters cannot be compiled; not sent to the model.
+    #[serde(skip)]
+    pub lenient: bool,
 }
 
 /// The side effects of a tool call, which decide whether it may run again.
@@ -120,6 +123,7 @@ impl ToolItem {
             effect: Effect::default(),
             timeout: None,
             source: None,
+            lenient: false,
         })
     }
 
@@ -148,6 +152,14 @@ impl ToolItem {
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Accepts parameters that cannot be compiled, for schemas of others: the model reads them as they are, the
+    /// arguments are not checked here, and the log says so once. Without this, registering such a tool fails.
+    #[must_use]
+    pub fn lenient(mut self) -> Self {
+        self.lenient = true;
         self
     }
 

@@ -10,4 +10,4 @@ pub use catalog::{Effect, ToolCatalog, ToolItem, ToolSource};
 pub use handler::{ToolContext, ToolHandler};
 pub use host::ToolHost;
 #[cfg(feature = "runtime")]
-pub(crate) use registry::{SharedTools, Tool, ToolRegistry};
+pub(crate) use registry::{Described, SharedTools, Tool, ToolRegistry};

@@ -1,6 +1,6 @@
 //! The registry: all tools of an instance, with their handlers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Effect, ToolCatalog, ToolHandler, ToolItem, ToolSource};
@@ -9,12 +9,11 @@ use crate::log::LogHost;
 use crate::name::{ExtensionName, ToolName};
 use crate::schema::{Schema, SchemaCache, check_input};
 
-/// All tools of an instance, by name. Filled while the extensions register; each step starts with a copy of its
-/// catalog.
-#[derive(Default)]
+/// All tools of an instance, by name. Each step starts with a copy of its catalog.
+#[derive(Clone, Default)]
 pub(crate) struct ToolRegistry {
     catalog: ToolCatalog,
-    tools: HashMap<ToolName, Tool>,
+    tools: HashMap<ToolName, Arc<Tool>>,
 }
 
 /// The handler of a tool, and what checks, limits and logs its calls.
@@ -30,8 +29,17 @@ pub(crate) struct Tool {
 /// The parts of tools that the instances of an agent share: each item is stored once, and its schema is compiled once.
 #[derive(Default)]
 pub(crate) struct SharedTools {
-    items: Mutex<HashMap<ToolName, Vec<Arc<ToolItem>>>>,
+    items: Mutex<HashMap<ToolName, Vec<Described>>>,
     schemas: SchemaCache,
+    /// The tools whose arguments are not checked, which the log has named.
+    unchecked: Mutex<HashSet<ToolName>>,
+}
+
+/// The item of a tool, and what checks the arguments of its calls.
+#[derive(Clone)]
+pub(crate) struct Described {
+    pub(crate) item: Arc<ToolItem>,
+    pub(crate) schema: Option<Arc<Schema>>,
 }
 
 /// How many different items of one name are stored. The limit bounds the memory for an extension that describes its
@@ -40,42 +48,50 @@ const VARIANTS: usize = 8;
 
 impl SharedTools {
     /// Interns an item that `extension` registers: returns an equal one that another instance has registered, if any.
-    pub(crate) fn intern(&self, mut item: Arc<ToolItem>, extension: &ExtensionName) -> Arc<ToolItem> {
+    ///
+    /// # Errors
+    /// `E_SCHEMA_INVALID` when the parameters are not a JSON Schema, or no object can fit it.
+    pub(crate) fn describe(&self, mut item: Arc<ToolItem>, extension: &ExtensionName) -> Result<Described> {
         if item.source.is_none() {
             Arc::make_mut(&mut item).source = Some(ToolSource::Extension { name: extension.to_string() });
         }
+        let equal = |known: &&Described| Arc::ptr_eq(&known.item, &item) || known.item == item;
         let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = items.entry(item.name.clone()).or_default();
-        if let Some(known) = known.iter().find(|known| **known == item) {
-            return Arc::clone(known);
+        if let Some(known) = items.get(&item.name).and_then(|known| known.iter().find(equal)) {
+            return Ok(known.clone());
         }
+        let described = Described { schema: self.schema_of(&item)?, item };
+        let known = items.entry(described.item.name.clone()).or_default();
         if known.len() < VARIANTS {
-            known.push(Arc::clone(&item));
+            known.push(described.clone());
         }
-        item
+        Ok(described)
+    }
+
+    /// Compiles the parameters. A lenient tool whose parameters cannot be compiled is logged once.
+    fn schema_of(&self, item: &ToolItem) -> Result<Option<Arc<Schema>>> {
+        let name = &item.name;
+        let Some(parameters) = &item.parameters else { return Ok(None) };
+        match check_input(name.as_str(), parameters).and_then(|()| self.schemas.compile(parameters)) {
+            Ok(schema) => Ok(Some(schema)),
+            Err(error) if item.lenient => {
+                if self.unchecked.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone()) {
+                    tracing::warn!(tool = %name, "the arguments of a tool are not checked: {}", error.message());
+                }
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
 impl ToolRegistry {
     /// TOOL-03: adds a tool; replaces one with the same name, if any, and returns the extension that registered that
     /// one.
-    ///
-    /// # Errors
-    /// `E_SCHEMA_INVALID` when the parameters are not a JSON Schema, or no object can fit it.
-    pub(crate) fn insert(
-        &mut self,
-        item: Arc<ToolItem>,
-        handler: Arc<dyn ToolHandler>,
-        extension: ExtensionName,
-        log: Arc<dyn LogHost>,
-        shared: &SharedTools,
-    ) -> Result<Option<ExtensionName>> {
-        let compile = |schema| check_input(item.name.as_str(), schema).and_then(|()| shared.schemas.compile(schema));
-        let schema = item.parameters.as_ref().map(compile).transpose()?;
-        let tool = Tool { handler, schema, effect: item.effect, timeout: item.timeout, log, extension };
-        let replaced = self.tools.insert(item.name.clone(), tool);
+    pub(crate) fn insert(&mut self, item: Arc<ToolItem>, tool: Tool) -> Option<ExtensionName> {
+        let replaced = self.tools.insert(item.name.clone(), Arc::new(tool));
         self.catalog.insert_shared(item);
-        Ok(replaced.map(|tool| tool.extension))
+        replaced.map(|tool| tool.extension.clone())
     }
 
     /// TOOL-02: returns the catalog that a step starts with.
@@ -89,6 +105,6 @@ impl ToolRegistry {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<(&ToolName, &Tool)> {
-        self.tools.get_key_value(name)
+        self.tools.get_key_value(name).map(|(name, tool)| (name, &**tool))
     }
 }

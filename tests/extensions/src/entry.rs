@@ -73,7 +73,7 @@ impl Configured {
     }
 }
 
-/// Registers a tool after `#[init]`, when registration is over.
+/// Registers a layer after `#[init]`, when only tools can be registered.
 pub struct Late {
     api: ExtensionApi,
 }
@@ -87,8 +87,20 @@ impl Late {
 
     #[middleware(turn)]
     async fn register(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        self.api.tools().register(goondan::tool::ToolItem::new("late__tool")?, Answer(json!(1)))?;
+        self.api.pipeline().register(Turn, Passing, goondan::middleware::Options::default())?;
         next.run(ctx).await
+    }
+}
+
+struct Passing;
+
+impl goondan::middleware::Middleware<Turn> for Passing {
+    fn handle<'a>(
+        &'a self,
+        ctx: &'a mut TurnContext<'_>,
+        next: Next<'a, Turn>,
+    ) -> goondan::BoxFuture<'a, Result<TurnResult>> {
+        Box::pin(next.run(ctx))
     }
 }
 

@@ -28,6 +28,7 @@ pub mod state_change;
 pub mod state_late;
 pub mod surface;
 pub mod tools;
+pub mod tools_late;
 pub mod turn;
 
 use log::{Log, LogConfig};

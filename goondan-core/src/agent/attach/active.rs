@@ -72,6 +72,7 @@ impl ActiveExtension {
 /// Drops the extension: whatever else refers to its parts is dropped before, as [`Registered`](super::Registered) is.
 impl Drop for ActiveExtension {
     fn drop(&mut self) {
+        self.handle.late().remove(self.handle.owner());
         for registration in std::mem::take(&mut self.registrations) {
             drop_guarded(&self.spec.name, || drop(registration));
         }
@@ -105,5 +106,6 @@ pub(in crate::agent) async fn run_cleanup(extensions: &[Arc<ActiveExtension>]) {
             }
         }
         active.handle.unsubscribe_all();
+        active.handle.end();
     }
 }

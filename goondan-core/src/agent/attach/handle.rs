@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Map, Value};
 
 use super::Services;
+use super::late::LateTools;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{Deliveries, Event, EventHandler, EventPattern, Owner};
 use crate::extension::{AnyRegistration, ExtensionHost};
@@ -12,6 +13,7 @@ use crate::log::{LogHost, LogLevel};
 use crate::name::ExtensionName;
 use crate::panic::drop_guarded;
 use crate::state::StateCell;
+use crate::tool::SharedTools;
 
 /// One extension's access to its conversation. Extensions keep it through clones of their `ExtensionApi`.
 pub(in crate::agent) struct ExtensionHandle {
@@ -20,20 +22,61 @@ pub(in crate::agent) struct ExtensionHandle {
     owner: Owner,
     /// A copy of the stored state. It becomes the stored state when the extension becomes active.
     state: Arc<StateCell>,
-    /// `None` once registration is over.
-    registrations: Mutex<Option<Vec<AnyRegistration>>>,
+    /// Shared by the instances of the agent.
+    tools: Arc<SharedTools>,
+    stage: Mutex<Stage>,
+}
+
+/// What an extension may register.
+enum Stage {
+    /// Everything: `#[init]` runs.
+    Registering(Vec<AnyRegistration>),
+    /// Tools.
+    Active,
+    /// Nothing: it has cleaned up.
+    Ended,
 }
 
 impl ExtensionHandle {
-    pub(super) fn new(extension: ExtensionName, services: Arc<Services>) -> Arc<Self> {
+    pub(super) fn new(extension: ExtensionName, services: Arc<Services>, tools: Arc<SharedTools>) -> Arc<Self> {
         let state = services.states.copy_of(&extension);
         let owner = services.bus.new_owner(extension.clone());
-        Arc::new(Self { extension, services, owner, state, registrations: Mutex::new(Some(Vec::new())) })
+        Arc::new(Self { extension, services, owner, state, tools, stage: Mutex::new(Stage::Registering(Vec::new())) })
     }
 
     /// Ends registration, and returns what was registered.
     pub(super) fn end_registration(&self) -> Vec<AnyRegistration> {
-        self.registrations.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+        match std::mem::replace(&mut *self.stage.lock().unwrap_or_else(PoisonError::into_inner), Stage::Active) {
+            Stage::Registering(registrations) => registrations,
+            Stage::Active | Stage::Ended => Vec::new(),
+        }
+    }
+
+    /// Ends the registration of tools too.
+    pub(super) fn end(&self) {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = Stage::Ended;
+    }
+
+    /// Returns what distinguishes this extension from others, also from those that had its name before.
+    pub(super) fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    pub(super) fn late(&self) -> &LateTools {
+        &self.services.late
+    }
+
+    /// Checks a tool, and shares its description.
+    fn checked(&self, registration: AnyRegistration) -> Result<AnyRegistration> {
+        let AnyRegistration::Tool(item, handler) = registration else { return Ok(registration) };
+        let name = item.name.clone();
+        match self.tools.describe(item, &self.extension) {
+            Ok(described) => Ok(AnyRegistration::Tool(described.item, handler)),
+            Err(error) => {
+                drop_guarded(&self.extension, || drop(handler));
+                Err(error.at(&self.extension, format!("tool `{name}`")))
+            }
+        }
     }
 
     /// Makes this extension's state the one that is stored.
@@ -58,14 +101,27 @@ impl ExtensionHost for ExtensionHandle {
     }
 
     fn register(&self, registration: AnyRegistration) -> Result<()> {
-        if let Some(registrations) = &mut *self.registrations.lock().unwrap_or_else(PoisonError::into_inner) {
-            registrations.push(registration);
-            return Ok(());
+        let registration = self.checked(registration)?;
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        match (&mut *stage, registration) {
+            (Stage::Registering(registrations), registration) => {
+                registrations.push(registration);
+                Ok(())
+            }
+            (Stage::Active, AnyRegistration::Tool(item, handler)) => {
+                self.services.late.add(&self.owner, item, handler);
+                Ok(())
+            }
+            (Stage::Active | Stage::Ended, registration) => {
+                drop(stage);
+                drop_guarded(&self.extension, || drop(registration));
+                Err(Error::new(ErrorCode::EXT_INIT, "registration is over")
+                    .suggest(
+                        "register in `#[init]`: only tools can be registered later, as long as the extension lives",
+                    )
+                    .at(&self.extension, "registration"))
+            }
         }
-        drop_guarded(&self.extension, || drop(registration));
-        Err(Error::new(ErrorCode::EXT_INIT, "registration is over")
-            .suggest("register in `#[init]`; what is registered later would change turns that run already")
-            .at(&self.extension, "registration"))
     }
 
     fn state(&self) -> Option<Value> {

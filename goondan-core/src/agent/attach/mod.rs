@@ -2,6 +2,7 @@
 
 mod active;
 mod handle;
+mod late;
 mod register;
 mod services;
 

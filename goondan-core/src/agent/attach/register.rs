@@ -1,10 +1,12 @@
 //! Registration: runs the `register` of each extension, and combines what they registered.
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Services;
 use super::active::{ActiveExtension, run_cleanup};
 use super::handle::ExtensionHandle;
+use super::late::LateTools;
 use crate::agent::spec::{AgentSpec, ExtensionSpec};
 use crate::error::{Error, ErrorCode, Result};
 use crate::extension::{AnyRegistration, ExtensionApi};
@@ -14,14 +16,18 @@ use crate::panic::catch_panics;
 use crate::pipeline::{
     AnyMiddleware, Chain, Kind, LayerInfo, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn, in_order,
 };
-use crate::tool::{SharedTools, ToolRegistry};
+use crate::tool::{Described, SharedTools, Tool, ToolHandler, ToolItem, ToolRegistry};
 
 /// What the extensions of one conversation registered.
 pub(in crate::agent) struct Registered {
     pub(in crate::agent) turn: Chain<Turn>,
     pub(in crate::agent) step: Chain<Step>,
     pub(in crate::agent) tool_call: Chain<ToolCall>,
-    pub(in crate::agent) tools: ToolRegistry,
+    /// Those of `#[init]`.
+    tools: ToolRegistry,
+    /// The same with the late ones, and how often one had been added when this was made.
+    with_late: Mutex<(u64, Arc<ToolRegistry>)>,
+    shared: Arc<SharedTools>,
     /// The last field, so that the parts of an extension are dropped by the extension.
     pub(in crate::agent) extensions: Vec<Arc<ActiveExtension>>,
 }
@@ -71,12 +77,12 @@ impl Staged {
 async fn make(
     extensions: &[&Arc<ExtensionSpec>],
     services: &Arc<Services>,
-    tools: &SharedTools,
+    tools: &Arc<SharedTools>,
 ) -> (Vec<Arc<ActiveExtension>>, Result<()>) {
     let mut handles = Vec::new();
     let mut outcome = Ok(());
     for extension in extensions {
-        let handle = ExtensionHandle::new(extension.name.clone(), Arc::clone(services));
+        let handle = ExtensionHandle::new(extension.name.clone(), Arc::clone(services), Arc::clone(tools));
         outcome = register(extension, &handle).await;
         if outcome.is_err() {
             let registrations = handle.end_registration().into();
@@ -87,11 +93,7 @@ async fn make(
     }
     // Ended for all at once: until the last `#[init]` returned, an extension may register from a task.
     let active = handles.into_iter().zip(extensions).map(|(handle, spec)| {
-        let registrations = handle.end_registration().into_iter().map(|registration| match registration {
-            AnyRegistration::Tool(item, handler) => AnyRegistration::Tool(tools.intern(item, &spec.name), handler),
-            other => other,
-        });
-        let registrations = registrations.collect();
+        let registrations = handle.end_registration().into();
         Arc::new(ActiveExtension::new(Arc::clone(spec), handle, registrations))
     });
     (active.collect(), outcome)
@@ -110,25 +112,16 @@ async fn register(extension: &ExtensionSpec, handle: &Arc<ExtensionHandle>) -> R
 
 impl Registered {
     /// Combines what `extensions` registered, in their order.
-    fn combine(extensions: Vec<Arc<ActiveExtension>>, shared: &SharedTools) -> Result<Self> {
+    fn combine(extensions: Vec<Arc<ActiveExtension>>, shared: &Arc<SharedTools>) -> Result<Self> {
         let mut layers = Layers::default();
         let mut tools = ToolRegistry::default();
         for active in &extensions {
-            let extension = active.name();
             for registration in active.registrations() {
                 match registration.clone() {
-                    AnyRegistration::Middleware(middleware, options) => layers.push(extension, middleware, options),
-                    AnyRegistration::Tool(item, handler) => {
-                        let name = item.name.clone();
-                        let owner = Arc::clone(active.handle()) as Arc<dyn LogHost>;
-                        let replaced = tools
-                            .insert(item, handler, extension.clone(), owner, shared)
-                            .map_err(|error| error.at(extension, format!("tool `{name}`")))?;
-                        if let Some(other) = replaced.filter(|other| other != extension) {
-                            // TOOL-03: the later one wins, with a warning.
-                            tracing::warn!(tool = %name, %extension, replaced = %other, "a tool replaces that of another extension");
-                        }
+                    AnyRegistration::Middleware(middleware, options) => {
+                        layers.push(active.name(), middleware, options);
                     }
+                    AnyRegistration::Tool(item, handler) => add_tool(&mut tools, shared, active, item, handler)?,
                     AnyRegistration::Subscription(..) | AnyRegistration::Cleanup(_) => {}
                 }
             }
@@ -139,8 +132,38 @@ impl Registered {
             step: chain(layers.step, &names)?,
             tool_call: chain(layers.tool_call, &names)?,
             tools,
+            with_late: Mutex::default(),
+            shared: Arc::clone(shared),
             extensions,
         })
+    }
+
+    /// Returns all tools, those included that were registered after `#[init]`.
+    // LATE-01
+    pub(in crate::agent) fn tools(&self) -> Tools<'_> {
+        let Some(late) = self.extensions.first().map(|active| active.handle().late()) else {
+            return Tools::Initial(&self.tools);
+        };
+        if late.changes() == 0 { Tools::Initial(&self.tools) } else { Tools::WithLate(self.with_late(late)) }
+    }
+
+    fn with_late(&self, late: &LateTools) -> Arc<ToolRegistry> {
+        let mut cached = self.with_late.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.0 != late.changes() {
+            let (changes, added) = late.all();
+            let mut tools = self.tools.clone();
+            for tool in added {
+                // An extension that is not in the list is being replaced.
+                let Some(active) = self.extensions.iter().find(|active| *active.handle().owner() == tool.owner) else {
+                    continue;
+                };
+                if let Err(error) = add_tool(&mut tools, &self.shared, active, tool.item, tool.handler) {
+                    tracing::error!(code = %error.code(), "{}", error.report());
+                }
+            }
+            *cached = (changes, Arc::new(tools));
+        }
+        Arc::clone(&cached.1)
     }
 
     /// The layers of one kind, outermost first.
@@ -153,10 +176,52 @@ impl Registered {
     }
 }
 
-/// Wraps a failure of `register` in `E_EXT_INIT`, unless the config is at fault.
+/// The tools of a conversation at one moment.
+pub(in crate::agent) enum Tools<'a> {
+    Initial(&'a ToolRegistry),
+    WithLate(Arc<ToolRegistry>),
+}
+
+impl Deref for Tools<'_> {
+    type Target = ToolRegistry;
+
+    fn deref(&self) -> &ToolRegistry {
+        match self {
+            Self::Initial(tools) => tools,
+            Self::WithLate(tools) => tools,
+        }
+    }
+}
+
+/// Adds a tool of `active`.
+fn add_tool(
+    tools: &mut ToolRegistry,
+    shared: &SharedTools,
+    active: &ActiveExtension,
+    item: Arc<ToolItem>,
+    handler: Arc<dyn ToolHandler>,
+) -> Result<()> {
+    let (name, extension) = (item.name.clone(), active.name());
+    let Described { item, schema } = shared.describe(item, extension)?;
+    let tool = Tool {
+        handler,
+        schema,
+        effect: item.effect,
+        timeout: item.timeout,
+        log: Arc::clone(active.handle()) as Arc<dyn LogHost>,
+        extension: extension.clone(),
+    };
+    if let Some(other) = tools.insert(item, tool).filter(|other| other != extension) {
+        // TOOL-03: the later one wins, with a warning.
+        tracing::warn!(tool = %name, %extension, replaced = %other, "a tool replaces that of another extension");
+    }
+    Ok(())
+}
+
+/// Wraps a failure of `register` in `E_EXT_INIT`, unless the config or a schema is at fault.
 // ERR-03, ERR-04
 fn init_error(error: Error, extension: &ExtensionName) -> Error {
-    let error = if *error.code() == ErrorCode::EXT_CONFIG {
+    let error = if [ErrorCode::EXT_CONFIG, ErrorCode::SCHEMA_INVALID].contains(error.code()) {
         error
     } else {
         let failed = Error::new(ErrorCode::EXT_INIT, "the extension could not be initialized");

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use super::late::LateTools;
 use crate::event::Bus;
 use crate::peers::Inbox;
 use crate::state::States;
@@ -14,6 +15,7 @@ pub(in crate::agent) struct Services {
     pub(in crate::agent) bus: Bus,
     pub(in crate::agent) states: States,
     pub(in crate::agent) inbox: Arc<Inbox>,
+    pub(in crate::agent) late: LateTools,
     store: Weak<dyn StoreLater>,
 }
 
@@ -25,7 +27,7 @@ pub(in crate::agent) trait StoreLater: Send + Sync {
 
 impl Services {
     pub(in crate::agent) fn new(id: InstanceId, bus: Bus, states: States, store: Weak<dyn StoreLater>) -> Self {
-        Self { id, bus, states, inbox: Arc::default(), store }
+        Self { id, bus, states, inbox: Arc::default(), late: LateTools::default(), store }
     }
 
     /// Whether event handlers run or other agents' answers are awaited.

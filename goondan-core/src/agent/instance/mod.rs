@@ -98,7 +98,7 @@ impl Instance {
     /// As [`Instance::messages`].
     // TOOL-02
     pub async fn tools(&self) -> Result<ToolCatalog> {
-        Ok(self.view().await?.generation.registered.tools.catalog())
+        Ok(self.view().await?.generation.registered.tools().catalog())
     }
 
     /// Returns the current state of each extension that has one, including extensions that the agent no longer has.

@@ -50,7 +50,7 @@ pub(super) struct StepRun<'a, 't> {
 impl<'a, 't> StepRun<'a, 't> {
     pub(super) fn new(turn: &'a mut TurnRun<'t>, index: u32, span: Span) -> Self {
         // F-TOOL: every step starts with all tools.
-        let catalog = turn.generation.registered.tools.catalog();
+        let catalog = turn.generation.registered.tools().catalog();
         let caller = turn.caller.within(span.id);
         Self { turn, index, span, catalog, model: None, options: None, caller, model_call: ModelCall::default() }
     }
@@ -95,7 +95,7 @@ impl<'a, 't> StepRun<'a, 't> {
 
     /// Checks the tools that middlewares have changed.
     fn check_catalog(&mut self) -> Result<()> {
-        if self.turn.generation.registered.tools.offers(&self.catalog) {
+        if self.turn.generation.registered.tools().offers(&self.catalog) {
             return Ok(());
         }
         std::mem::take(&mut self.catalog).checked().map(|catalog| self.catalog = catalog)
@@ -181,7 +181,7 @@ impl<'a, 't> StepRun<'a, 't> {
     /// Runs the calls: concurrently if all of them only read (D-06), else one after another. Their results are appended
     /// in the order of the requests (D-12).
     async fn call_tools(&mut self, requests: &[ToolRequest], message: &Message) -> Result<Vec<ToolCallResult>> {
-        let tools = &self.turn.generation.registered.tools;
+        let tools = self.turn.generation.registered.tools();
         let only_reads =
             |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
         let mut results = Vec::with_capacity(requests.len());

@@ -169,7 +169,8 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             return Err(Error::new(ErrorCode::TOOL_NOT_IN_CATALOG, format!("there is no tool `{name}` in this step"))
                 .suggest(format!("this step offers: {shown}")));
         }
-        let Some((name, tool)) = self.step.generation.registered.tools.get(name) else {
+        let tools = self.step.generation.registered.tools();
+        let Some((name, tool)) = tools.get(name) else {
             return Err(Error::new(ErrorCode::TOOL_NOT_FOUND, format!("the tool `{name}` has no handler"))
                 .suggest("use another tool"));
         };

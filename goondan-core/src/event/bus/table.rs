@@ -26,6 +26,13 @@ pub(crate) struct Owner {
     pub(super) number: u64,
 }
 
+impl Owner {
+    /// Returns the extension's name.
+    pub(crate) fn extension(&self) -> &ExtensionName {
+        &self.extension
+    }
+}
+
 /// The handler of a subscription, its owner, and the events that it handles.
 pub(super) struct Subscriber {
     pub(super) owner: Option<Owner>,
