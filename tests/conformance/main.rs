@@ -5,6 +5,7 @@
 mod agents;
 mod bits;
 mod call_ids;
+mod cleanup;
 mod context;
 mod conversation;
 mod depth;

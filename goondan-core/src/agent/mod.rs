@@ -7,6 +7,7 @@
 mod attach;
 mod builder;
 mod instance;
+mod join;
 mod local_router;
 mod policy;
 mod reload;

@@ -22,6 +22,9 @@ pub struct Policy {
     /// How long a turn may take, including its middlewares. Defaults to 30 minutes.
     // TIME-01
     pub turn_timeout: Duration,
+    /// How long the `#[init]` of an extension may take; then the conversation does not open. Defaults to 30 s.
+    // TIME-01
+    pub init_timeout: Duration,
     /// How many characters of a tool's error message the model reads. Defaults to 1000.
     // F-TOOL
     pub error_message_limit: usize,
@@ -39,6 +42,7 @@ impl Default for Policy {
             tool_timeout: Duration::from_secs(120),
             model_timeout: Duration::from_secs(600),
             turn_timeout: Duration::from_secs(30 * 60),
+            init_timeout: Duration::from_secs(30),
             error_message_limit: 1000,
             report_model_input: false,
         }

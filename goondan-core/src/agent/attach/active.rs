@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Services;
 use super::handle::ExtensionHandle;
+use crate::agent::join::join;
 use crate::agent::spec::ExtensionSpec;
 use crate::error::{Error, Result};
 use crate::event::{Deliveries, Event, ExtensionCleanup};
@@ -58,6 +59,33 @@ impl ActiveExtension {
         }
     }
 
+    /// Whether an option of a layer orders this extension and `other`.
+    fn is_ordered_with(&self, other: &Self) -> bool {
+        let names = |active: &Self, other: &Self| {
+            active.registrations.iter().any(|registration| match registration {
+                AnyRegistration::Middleware(_, options) => {
+                    let mut named = options.before.iter().chain(&options.after);
+                    named.any(|name| name.trim_end_matches('?') == other.name().as_str())
+                }
+                _ => false,
+            })
+        };
+        names(self, other) || names(other, self)
+    }
+
+    /// Runs the cleanup handlers, and ends what the extension can still do.
+    async fn end(&self) {
+        for registration in self.registrations.iter().rev() {
+            if let AnyRegistration::Cleanup(handler) = registration
+                && let Err(problem) = self.clean_up(&**handler).await
+            {
+                tracing::error!(extension = %self.name(), "the extension could not clean up: {problem}");
+            }
+        }
+        self.handle.unsubscribe_all();
+        self.handle.end();
+    }
+
     async fn clean_up(&self, handler: &dyn CleanupHandler) -> Result<(), String> {
         let clean_up = catch_panics(self.name(), async { handler.clean_up().await });
         match tokio::time::timeout(CLEANUP_TIMEOUT, clean_up).await {
@@ -93,19 +121,20 @@ pub(in crate::agent) async fn deactivate(extensions: &[Arc<ActiveExtension>], se
     run_cleanup(extensions).await;
 }
 
-/// Runs the cleanup handlers of `extensions`, the last registered first, and ends the subscriptions of each.
+/// Runs the cleanup handlers of `extensions` side by side, the last registered first, and ends the subscriptions of
+/// each. Of two extensions that `before` or `after` orders, the last registered has ended before the other begins.
 // LOAD-11
 pub(in crate::agent) async fn run_cleanup(extensions: &[Arc<ActiveExtension>]) {
+    let mut waves: Vec<Vec<&ActiveExtension>> = Vec::new();
     for active in extensions.iter().rev() {
-        let extension = active.name();
-        for registration in active.registrations.iter().rev() {
-            if let AnyRegistration::Cleanup(handler) = registration
-                && let Err(problem) = active.clean_up(&**handler).await
-            {
-                tracing::error!(%extension, "the extension could not clean up: {problem}");
-            }
+        let last = waves.iter().rposition(|wave| wave.iter().any(|later| later.is_ordered_with(active)));
+        let wave = last.map_or(0, |last| last + 1);
+        if wave == waves.len() {
+            waves.push(Vec::new());
         }
-        active.handle.unsubscribe_all();
-        active.handle.end();
+        waves[wave].push(active);
+    }
+    for wave in waves {
+        join(wave.into_iter().map(ActiveExtension::end).collect()).await;
     }
 }

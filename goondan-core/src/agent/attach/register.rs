@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::Services;
 use super::active::{ActiveExtension, run_cleanup};
@@ -50,7 +51,7 @@ impl Staged {
     ) -> Result<Self> {
         let kept = |spec: &Arc<ExtensionSpec>| current.iter().find(|active| active.matches(spec));
         let to_make: Vec<_> = spec.extensions.iter().filter(|spec| kept(spec).is_none()).collect();
-        let (new, outcome) = make(&to_make, services, &spec.tools).await;
+        let (new, outcome) = make(&to_make, services, spec).await;
         let all = spec.extensions.iter().filter_map(|spec| {
             let mut found = new.iter().chain(kept(spec)).filter(|active| active.matches(spec));
             found.next().map(Arc::clone)
@@ -77,13 +78,13 @@ impl Staged {
 async fn make(
     extensions: &[&Arc<ExtensionSpec>],
     services: &Arc<Services>,
-    tools: &Arc<SharedTools>,
+    agent: &AgentSpec,
 ) -> (Vec<Arc<ActiveExtension>>, Result<()>) {
     let mut handles = Vec::new();
     let mut outcome = Ok(());
     for extension in extensions {
-        let handle = ExtensionHandle::new(extension.name.clone(), Arc::clone(services), Arc::clone(tools));
-        outcome = register(extension, &handle).await;
+        let handle = ExtensionHandle::new(extension.name.clone(), Arc::clone(services), Arc::clone(&agent.tools));
+        outcome = register(extension, &handle, agent.policy.init_timeout).await;
         if outcome.is_err() {
             let registrations = handle.end_registration().into();
             drop(ActiveExtension::new(Arc::clone(extension), handle, registrations));
@@ -99,10 +100,14 @@ async fn make(
     (active.collect(), outcome)
 }
 
-async fn register(extension: &ExtensionSpec, handle: &Arc<ExtensionHandle>) -> Result<()> {
+async fn register(extension: &ExtensionSpec, handle: &Arc<ExtensionHandle>, limit: Duration) -> Result<()> {
     let api = ExtensionApi::new(Arc::clone(handle) as Arc<dyn crate::extension::ExtensionHost>);
     let register = async { (extension.descriptor.register)(api, extension.config.clone()).await };
-    let outcome = catch_panics(&extension.name, register).await.unwrap_or_else(|text| Err(Error::panicked(&text)));
+    let outcome = match tokio::time::timeout(limit, catch_panics(&extension.name, register)).await {
+        Ok(outcome) => outcome.unwrap_or_else(|text| Err(Error::panicked(&text))),
+        Err(_) => Err(Error::msg(format!("it took longer than {limit:?}"))
+            .suggest("let a task do what takes long, or raise `Policy::init_timeout`")),
+    };
     outcome.map_err(|error| {
         // Subscriptions that its code started would outlive it.
         handle.unsubscribe_all();

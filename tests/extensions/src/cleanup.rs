@@ -1,0 +1,69 @@
+//! Extensions that take their time to begin or to end.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use goondan::BoxFuture;
+use goondan::middleware::{Middleware, Options};
+use goondan::prelude::*;
+use tokio::sync::Barrier;
+
+use crate::log::Log;
+
+/// Where the cleanups of two extensions meet.
+static MEETING: LazyLock<Barrier> = LazyLock::new(|| Barrier::new(2));
+
+/// Cleans up together with another one, or, with a layer after that of another extension, logs how it ends.
+pub struct Ending {
+    config: EndingConfig,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct EndingConfig {
+    tag: String,
+    log: Log,
+    after: Option<String>,
+    #[serde(default)]
+    meets: bool,
+}
+
+struct Passing;
+
+impl Middleware<Turn> for Passing {
+    fn handle<'a>(&'a self, ctx: &'a mut TurnContext<'_>, next: Next<'a, Turn>) -> BoxFuture<'a, Result<TurnResult>> {
+        Box::pin(next.run(ctx))
+    }
+}
+
+#[goondan::extension(name = "ending")]
+impl Ending {
+    #[init]
+    fn new(api: ExtensionApi, config: EndingConfig) -> Result<Self> {
+        let mut options = Options::default();
+        options.after.extend(config.after.clone().map(Cow::Owned));
+        api.pipeline().register(Turn, Passing, options)?;
+        Ok(Self { config })
+    }
+
+    #[cleanup]
+    async fn end(&self) -> Result<()> {
+        self.config.log.write(format!("{} begins to end", self.config.tag));
+        if self.config.meets {
+            MEETING.wait().await;
+        }
+        tokio::task::yield_now().await;
+        self.config.log.write(format!("{} has ended", self.config.tag));
+        Ok(())
+    }
+}
+
+/// Never begins.
+pub struct Hanging;
+
+#[goondan::extension(name = "hanging")]
+impl Hanging {
+    #[init]
+    async fn new() -> Self {
+        std::future::pending().await
+    }
+}
