@@ -97,7 +97,7 @@ pub use goondan_core::testing;
 pub use goondan_bundle::Bundle;
 #[cfg(feature = "runtime")]
 pub use goondan_core::{Agent, Instance};
-pub use goondan_core::{BoxFuture, Error, ErrorCode, Result, Secret};
+pub use goondan_core::{BoxFuture, Error, ErrorCode, Result, Secret, ToolReply};
 pub use serde_json::{Map, Value, json};
 /// The crates of the derives, for `#[serde(crate = "goondan::serde")]` and its like: see [`mod@json`].
 pub use {schemars, serde};
@@ -124,7 +124,7 @@ pub mod __private {
         API_VERSION, AnyRegistration, BoxFuture, CleanupHandler, Effect, Event, EventHandler, Extension, ExtensionApi,
         ExtensionDescriptor, LinkedExtension, Middleware, MiddlewareDescriptor, MiddlewareKind, Next, Options, Result,
         Step, StepContext, StepResult, ToolCall, ToolCallContext, ToolCallResult, ToolContext, ToolDescriptor,
-        ToolHandler, Turn, TurnContext, TurnResult, inventory, length_prefixed, params, record_len,
+        ToolHandler, ToolReply, Turn, TurnContext, TurnResult, inventory, length_prefixed, params, record_len,
     };
     pub use serde_json::Value;
 }

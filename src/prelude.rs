@@ -8,7 +8,7 @@
 
 pub use goondan_core::{
     Error, Event, ExtensionApi, Message, MessageEvent, Next, Result, Role, Step, StepContext, StepResult, ToolCall,
-    ToolCallContext, ToolCallResult, ToolContext, Turn, TurnContext, TurnResult,
+    ToolCallContext, ToolCallResult, ToolContext, ToolReply, Turn, TurnContext, TurnResult,
 };
 pub use goondan_macros::{cleanup, init, middleware, on, tool};
 pub use schemars::JsonSchema;

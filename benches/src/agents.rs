@@ -98,8 +98,8 @@ impl Bench {
 pub struct NoopTool;
 
 impl ToolHandler for NoopTool {
-    fn call<'a>(&'a self, _: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
-        Box::pin(async { Ok(Value::Null) })
+    fn call<'a>(&'a self, _: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<ToolReply>> {
+        Box::pin(async { Ok(Value::Null.into()) })
     }
 }
 

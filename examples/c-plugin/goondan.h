@@ -22,6 +22,8 @@ enum {
 enum { GOONDAN_BASE = 0, GOONDAN_NOW = 1 };
 /* `extra` of a buffer that is a handle to a result. */
 #define GOONDAN_HANDLE SIZE_MAX
+/* `extra` of a buffer that is the reply of a tool: text or files, and whether it failed. */
+#define GOONDAN_REPLY (SIZE_MAX - 1)
 
 typedef struct { const uint8_t *data; size_t len; } goondan_text;
 

@@ -1,4 +1,5 @@
-/* An extension in C: a tool that returns the length of its arguments, and a middleware that numbers tool calls. */
+/* An extension in C: a tool that returns the length of its arguments, one that answers with a picture, and a middleware
+ * that numbers the other answers. */
 #include "goondan.h"
 
 #include <stdatomic.h>
@@ -9,11 +10,12 @@
 /* ---- The record, which is read without running the library ----------------------------------------------------- */
 
 #define TOOL "{\"name\":\"c__length\",\"description\":\"Returns the length of its arguments.\",\"effect\":\"read\""
+#define DOT "{\"name\":\"c__dot\",\"description\":\"Returns a picture.\",\"effect\":\"read\""
 #define RECORD                                                                                                        \
     "{\"apiVersion\":\"goondan.ai/v1\",\"package\":\"c-plugin\",\"version\":\"1.0.0\",\"name\":\"c-plugin\","         \
     "\"description\":\"An extension in C.\","                                                                         \
     "\"middlewares\":[{\"kind\":\"toolCall\",\"function\":\"number\",\"priority\":0}],"                               \
-    "\"tools\":[" TOOL "}],\"subscriptions\":[],\"requires\":[]}"
+    "\"tools\":[" TOOL "}," DOT "}],\"subscriptions\":[],\"requires\":[]}"
 #define LENGTH (sizeof RECORD - 1)
 
 static const struct {
@@ -87,7 +89,7 @@ static goondan_future ready(int32_t status, goondan_buffer buffer) {
     return (goondan_future){result, &READY};
 }
 
-/* ---- The tool -------------------------------------------------------------------------------------------------- */
+/* ---- The tools ------------------------------------------------------------------------------------------------- */
 
 static void nothing(void *data) {
     (void)data;
@@ -106,6 +108,22 @@ static goondan_future length_call(void *data, const void *call, goondan_text inp
 
 static const goondan_object_table LENGTH_TOOL = {sizeof LENGTH_TOOL, length_call, nothing};
 
+/* A reply in JSON: a text and a file. The mark in `extra` says that it is not the answer itself. */
+static const char REPLY[] =
+    "{\"output\":{\"type\":\"content\",\"value\":["
+    "{\"type\":\"text\",\"text\":\"A dot:\"},"
+    "{\"type\":\"file\",\"mediaType\":\"image/svg+xml\",\"name\":\"dot.svg\","
+    "\"url\":\"data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'><circle r='1'/></svg>\"}]}}";
+
+static goondan_future dot_call(void *data, const void *call, goondan_text input) {
+    (void)data;
+    (void)call;
+    (void)input;
+    return ready(GOONDAN_OK, (goondan_buffer){(void *)REPLY, sizeof REPLY - 1, GOONDAN_REPLY, NULL});
+}
+
+static const goondan_object_table DOT_TOOL = {sizeof DOT_TOOL, dot_call, nothing};
+
 /* ---- The middleware -------------------------------------------------------------------------------------------- */
 
 /* The future of one run: it awaits the rest of the chain, then changes its result. */
@@ -114,10 +132,18 @@ typedef struct {
     atomic_uint *calls;
 } number_run;
 
-/* Replaces the outcome by `{"output": {"call": <number>, "was": <outcome>}}`. */
+/* Replaces the outcome by `{"output": {"call": <number>, "was": <outcome>}}`, unless it is a reply with files. */
 static int32_t number_outcome(number_run *run, goondan_buffer handle, goondan_buffer *error) {
     goondan_buffer was = fixed("");
-    int32_t status = host->result_read((uint32_t)handle.len, handle.data, text("outcome"), &was);
+    int32_t status = host->result_read((uint32_t)handle.len, handle.data, text("reply"), &was);
+    if (status == GOONDAN_OK && (was.len != 4 || memcmp(was.data, "null", 4) != 0)) {
+        free_buffer(was);
+        return GOONDAN_OK;
+    }
+    if (status == GOONDAN_OK) {
+        free_buffer(was);
+        status = host->result_read((uint32_t)handle.len, handle.data, text("outcome"), &was);
+    }
     if (status != GOONDAN_OK) {
         *error = was;
         return status;
@@ -197,6 +223,9 @@ static goondan_future register_extension(size_t extension, const void *handle, g
     (void)config;
     goondan_buffer error = fixed("");
     int32_t status = add(handle, GOONDAN_TOOL, TOOL "}", (goondan_object){NULL, &LENGTH_TOOL}, &error);
+    if (status == GOONDAN_OK) {
+        status = add(handle, GOONDAN_TOOL, DOT "}", (goondan_object){NULL, &DOT_TOOL}, &error);
+    }
     atomic_uint *calls = calloc(1, sizeof *calls);
     if (status == GOONDAN_OK && calls == NULL) {
         error = fixed(NO_MEMORY);
@@ -220,7 +249,8 @@ static size_t extension_count(void) {
 static int32_t describe(size_t extension, goondan_buffer *output) {
     (void)extension;
     *output = fixed("{\"package\":\"c-plugin\",\"name\":\"c-plugin\",\"configSchema\":{\"type\":\"object\"},"
-                    "\"tools\":[{\"name\":\"c__length\",\"parameters\":{\"type\":\"object\"}}]}");
+                    "\"tools\":[{\"name\":\"c__length\",\"parameters\":{\"type\":\"object\"}},"
+                    "{\"name\":\"c__dot\",\"parameters\":{\"type\":\"object\"}}]}");
     return GOONDAN_OK;
 }
 

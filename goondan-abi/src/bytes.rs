@@ -3,14 +3,14 @@
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 
-use goondan_core::linkage::WireError;
 use goondan_core::linkage::depth::from_json;
+use goondan_core::linkage::{WireError, WireReply};
 use goondan_core::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::panic::catch;
-use crate::table::{Buffer, FAILED, HANDLE, NONE, OK, PANICKED, Text};
+use crate::table::{Buffer, FAILED, HANDLE, NONE, OK, PANICKED, REPLY, Text};
 
 impl Text {
     /// No bytes.
@@ -79,6 +79,18 @@ impl Buffer {
     pub(crate) fn json(value: &(impl Serialize + ?Sized)) -> Result<Self> {
         Ok(Self::bytes(serde_json::to_vec(value)?))
     }
+
+    /// Passes the ownership of a tool's reply to the host.
+    pub(crate) fn reply(reply: &WireReply) -> Result<Self> {
+        unsafe extern "C" fn free(data: *mut c_void, len: usize, _: usize) {
+            let bytes = std::ptr::slice_from_raw_parts_mut(data.cast::<u8>(), len);
+            // SAFETY: The contract requires the owner to pass the fields of the buffer, which are those of the box
+            // below, and to call this once.
+            drop(unsafe { Box::from_raw(bytes) });
+        }
+        let bytes = Box::into_raw(serde_json::to_vec(reply)?.into_boxed_slice());
+        Ok(Self { data: bytes.cast(), len: bytes.len(), extra: REPLY, free: Some(free) })
+    }
 }
 
 /// A buffer that the other binary allocated and this one owns. Dropping it frees it there.
@@ -105,6 +117,11 @@ impl OwnedBuffer {
 
     pub(crate) fn is_handle(&self) -> bool {
         self.0.extra == HANDLE
+    }
+
+    #[cfg(feature = "host")]
+    pub(crate) fn is_reply(&self) -> bool {
+        self.0.extra == REPLY
     }
 
     /// Returns the bytes; a handle has none.

@@ -84,7 +84,7 @@ pub struct Buffer {
     pub data: *mut c_void,
     /// The number of bytes; of a handle, the kind of the result: [`TURN`], [`STEP`] or [`TOOL_CALL`].
     pub len: usize,
-    /// Only for `free`, except that [`HANDLE`] marks a handle.
+    /// Only for `free`, except that [`HANDLE`] marks a handle, and [`REPLY`] the reply of a tool.
     pub extra: usize,
     /// Frees the buffer; called with the three fields above.
     pub free: Option<unsafe extern "C" fn(data: *mut c_void, len: usize, extra: usize)>,
@@ -93,6 +93,11 @@ pub struct Buffer {
 /// `extra` of a [`Buffer`] that is a handle to a result. Such a buffer has no `free`: its owner returns it as the
 /// outcome of the call or passes it to `result_release`.
 pub const HANDLE: usize = usize::MAX;
+
+/// `extra` of a [`Buffer`] that is the reply of a tool: not the answer itself as JSON, but `{"output": {"type", "value"},
+/// "isError"}`, with the output as in a message, of the type `text`, `json` or `content`. `isError` is optional. Only for
+/// the outcome of a tool, in libraries that declare version 1.1 or later.
+pub const REPLY: usize = usize::MAX - 1;
 
 /// Status of a function: success. The output, if there is one, was written.
 pub const OK: i32 = 0;
@@ -189,7 +194,7 @@ pub struct ObjectTable {
     /// | registered as | `call` | `input` | output |
     /// |---|---|---|---|
     /// | middleware | the run | empty | the handle that `run_next` returned, or a recovered result as JSON |
-    /// | tool | the call | the arguments as JSON | the answer as JSON |
+    /// | tool | the call | the arguments as JSON | the answer as JSON, or a reply, marked by [`REPLY`] |
     /// | event handler | null | `{"name", "args"}` | empty |
     /// | cleanup | null | empty | empty |
     pub call: unsafe extern "C" fn(data: *mut c_void, call: *const c_void, input: Text) -> Future,
@@ -317,9 +322,12 @@ pub struct HostTable {
 
     /// Writes a field of a result as JSON. `kind` and `result` are `len` and `data` of its handle. Turns have
     /// `turnId`, `finishReason`, `response`, `error`, `steps`, `toolCalls`; steps `status`, `hasToolCalls`,
-    /// `toolCalls`, `toolResults`, `metadata`; tool calls `toolCallId`, `toolName`, `outcome`.
+    /// `toolCalls`, `toolResults`, `metadata`; tool calls `toolCallId`, `toolName`, `outcome`, `reply`: `null`, or if
+    /// the tool answered with files or said that it failed, its reply as in a buffer with [`REPLY`]. The outcome then
+    /// has a text that stands for it.
     pub result_read: unsafe extern "C" fn(kind: u32, result: *const c_void, field: Text, output: *mut Buffer) -> i32,
-    /// Replaces a field of a result by JSON.
+    /// Replaces a field of a result by JSON. Writing the `outcome` of a tool call removes its `reply`; writing a `reply`
+    /// that is not `null` replaces the outcome.
     pub result_write:
         unsafe extern "C" fn(kind: u32, result: *mut c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
     /// Drops a result that is not returned as the outcome of a call.

@@ -95,7 +95,7 @@ pub use model_call::{
 
 pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, Ticket};
 
-pub use tool::{Effect, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolSource};
+pub use tool::{Effect, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolReply, ToolSource};
 
 pub use outcome::{FailedTurn, ModelFinish, ToolCallStatus, ToolCallSummary};
 

@@ -6,6 +6,7 @@
 
 mod attributes;
 mod call_limit;
+mod drawing;
 mod first;
 mod helpful;
 mod recipes;

@@ -28,6 +28,7 @@ mod pairs;
 mod parts;
 mod random_events;
 mod reload;
+mod reply;
 mod rough;
 mod state;
 mod state_change;

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use goondan::conversation::Message;
+use goondan::conversation::{Message, ToolOutput};
 use goondan::event::{AgentEvent, Event, EventHandler, EventPattern};
 use goondan::extension::{
     AnyRegistration, CleanupHandler, Deliveries, Extension, ExtensionApi, ExtensionHost, LogHost, LogLevel, Logger,
@@ -125,7 +125,11 @@ impl Recorder {
     pub(crate) fn call(&self, name: &str, input: Value) -> Result<Value> {
         let (item, handler) = self.tools().into_iter().find(|(item, _)| item.name == *name).unwrap();
         let call = FakeToolCall { info: info(), id: "call-1".into(), tool: item.name, message: Message::user("hello") };
-        block_on(handler.call(&ToolContext::new(&call), input))
+        block_on(handler.call(&ToolContext::new(&call), input)).map(|reply| match reply.into_output() {
+            ToolOutput::Text(text) => text.into(),
+            ToolOutput::Json(value) => value,
+            other => panic!("{other:?}"),
+        })
     }
 
     /// The names of the emitted events.

@@ -3,8 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use goondan_core::linkage::depth::checked_output;
-use goondan_core::linkage::{Crossing, Layer, Returned};
+use goondan_core::linkage::{Crossing, Layer, Returned, WireReply};
 use goondan_core::{CleanupHandler, Event, EventHandler, ExtensionName, Result, ToolContext, ToolHandler};
 use serde::Deserialize;
 use serde_json::Value;
@@ -106,8 +105,11 @@ impl Callable for Tool {
 
     async fn call(&self, call: CallRef, input: Value) -> Result<Buffer> {
         let run = ToolRun::new(call)?;
-        let output = self.0.call(&ToolContext::new(&run), input).await?;
-        Buffer::json(&checked_output(output)?)
+        let reply = self.0.call(&ToolContext::new(&run), input).await?;
+        match reply.checked()?.into_value() {
+            Ok(value) => Buffer::json(&value),
+            Err(reply) => Buffer::reply(&WireReply(reply)),
+        }
     }
 }
 

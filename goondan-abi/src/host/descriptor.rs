@@ -18,6 +18,13 @@ use crate::bytes::ask;
 use crate::future::Imported;
 use crate::table::{PluginTable, Text};
 
+/// The functions of a library, and the minor version of the ABI that it declares.
+#[derive(Clone, Copy)]
+pub(super) struct LibraryTable {
+    pub(super) plugin: &'static PluginTable,
+    pub(super) abi_minor: u32,
+}
+
 /// The output of `describe` for one extension.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -69,7 +76,7 @@ fn schema(schema: Value) -> SchemaFn {
 pub(super) fn descriptor(
     record: &ExtensionRecord,
     description: ExtensionDescription,
-    plugin: &'static PluginTable,
+    library: LibraryTable,
     number: usize,
 ) -> &'static ExtensionDescriptor {
     let ExtensionDescription { config_schema, tools: mut schemas, .. } = description;
@@ -106,24 +113,20 @@ pub(super) fn descriptor(
         subscriptions: leaked_list(record.subscriptions.iter().map(|pattern| leaked_text(pattern))),
         requires: leaked_list(record.requires.iter().map(|capability| leaked_text(capability))),
         config_schema: schema(if config_schema.is_null() { Value::Object(Map::new()) } else { config_schema }),
-        register: leaked(move |api, config| register(plugin, number, api, &config)),
+        register: leaked(move |api, config| register(library, number, api, &config)),
     })
 }
 
 /// Initializes an extension of the library for one conversation.
-fn register(
-    plugin: &'static PluginTable,
-    number: usize,
-    api: ExtensionApi,
-    config: &Value,
-) -> BoxFuture<'static, Result<()>> {
+fn register(library: LibraryTable, number: usize, api: ExtensionApi, config: &Value) -> BoxFuture<'static, Result<()>> {
     let name = api.host().extension().clone();
     // A JSON value always serializes.
     let config = serde_json::to_vec(config).unwrap_or_default();
-    let handle: *const c_void = HostExtension { api, runtime: Handle::try_current().ok() }.into_handle();
+    let handle: *const c_void =
+        HostExtension { api, runtime: Handle::try_current().ok(), abi_minor: library.abi_minor }.into_handle();
     let (name, config) = (Text::new(name.as_str().as_bytes()), Text::new(&config));
     // SAFETY: The library owns the handle from now on; the texts are borrowed for the call.
-    let future = unsafe { (plugin.register)(number, handle, name, config) };
+    let future = unsafe { (library.plugin.register)(number, handle, name, config) };
     // SAFETY: The library just returned the future, which has no other owner.
     let future = unsafe { Imported::new(future, PollingScope) };
     Box::pin(async move { future.await.map(drop) })

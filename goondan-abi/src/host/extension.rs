@@ -10,7 +10,7 @@ use goondan_core::{AnyRegistration, Deliveries, Error, Event, ExtensionApi, Logg
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
-use super::object::LibraryObject;
+use super::object::{LibraryObject, LibraryTool};
 use crate::bytes::{answer, ask};
 use crate::panic::catch_or_log;
 use crate::table::{self, Buffer, Object, Registration, Text};
@@ -21,6 +21,8 @@ pub(super) struct HostExtension {
     pub(super) api: ExtensionApi,
     /// The runtime that the extension was registered in.
     pub(super) runtime: Option<Handle>,
+    /// The minor version of the ABI that the library declares.
+    pub(super) abi_minor: u32,
 }
 
 impl HostExtension {
@@ -47,7 +49,8 @@ impl HostExtension {
             table::TOOL_CALL => AnyRegistration::Middleware(AnyMiddleware::ToolCall(Arc::new(object)), options()?),
             table::TOOL => {
                 let item: WireToolItem<'_> = serde_json::from_str(text)?;
-                AnyRegistration::Tool(Arc::new(ToolItem::from(item)), Arc::new(object))
+                let tool = LibraryTool { object, marks_replies: self.abi_minor >= 1 };
+                AnyRegistration::Tool(Arc::new(ToolItem::from(item)), Arc::new(tool))
             }
             table::SUBSCRIPTION => AnyRegistration::Subscription(text.parse()?, Arc::new(object)),
             table::CLEANUP => AnyRegistration::Cleanup(Arc::new(object)),

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::ptr::NonNull;
 
 use goondan_core::{
-    BoxFuture, CleanupHandler, Event, EventHandler, Middleware, Next, Result, ToolContext, ToolHandler,
+    BoxFuture, CleanupHandler, Event, EventHandler, Middleware, Next, Result, ToolContext, ToolHandler, ToolReply,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -96,15 +96,25 @@ where
     }
 }
 
-impl ToolHandler for LibraryObject {
-    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
+/// The handler of a tool.
+pub(super) struct LibraryTool {
+    pub(super) object: LibraryObject,
+    /// Whether the library knows the mark of a reply. An older one may use the number for its own purpose.
+    pub(super) marks_replies: bool,
+}
+
+impl ToolHandler for LibraryTool {
+    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
-            let call = self.call_with(CallContext::Tool(NonNull::from(ctx).cast()));
+            let call = self.object.call_with(CallContext::Tool(NonNull::from(ctx).cast()));
             let input = serde_json::to_vec(&input)?;
             // SAFETY: `call` is a local of this boxed future, so it does not move. The future of the library is a
             // temporary of this statement, so it is dropped before the call.
-            let output: OwnedBuffer = unsafe { self.call(CallHandle::new(&call), &input) }.await?;
-            output.parse()
+            let output: OwnedBuffer = unsafe { self.object.call(CallHandle::new(&call), &input) }.await?;
+            if self.marks_replies && output.is_reply() {
+                return ToolReply::from_json(output.bytes());
+            }
+            output.parse::<Value>().map(ToolReply::from)
         })
     }
 }

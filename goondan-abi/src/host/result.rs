@@ -1,11 +1,10 @@
 //! Results that libraries hold handles to. A handle is the pointer to the boxed data of the result, with the number
 //! of its kind.
 
-use std::borrow::Cow;
 use std::ffi::c_void;
 
 use goondan_core::linkage::Crossing;
-use goondan_core::linkage::depth::{checked_output, from_json};
+use goondan_core::linkage::depth::checked_output;
 use goondan_core::secret::mask_json;
 use goondan_core::{Error, ErrorCode, Result, Step, ToolCall, ToolError, Turn};
 use serde_json::{Map, Value, json};
@@ -87,16 +86,6 @@ fn admit_outcome(outcome: &mut Value) {
     }
 }
 
-/// Returns the JSON that a library writes to a field, with secrets masked in the field that holds errors.
-fn masked<'a>(kind: u32, field: &str, json: &'a [u8]) -> Result<Cow<'a, [u8]>> {
-    if (kind, field) != (TOOL_CALL, "outcome") {
-        return Ok(Cow::Borrowed(json));
-    }
-    let mut outcome = from_json(json)?;
-    admit_outcome(&mut outcome);
-    Ok(Cow::Owned(serde_json::to_vec(&outcome)?))
-}
-
 /// # Safety
 /// As for [`read_from`], and nothing else may use the result at the same time.
 unsafe fn write_to<K: HostKind>(result: *mut c_void, field: &str, json: &[u8]) -> Result<()> {
@@ -131,17 +120,14 @@ pub(super) unsafe extern "C" fn write(
     let field = unsafe { field.str() };
     // SAFETY: As above.
     let json = unsafe { json.bytes() };
-    let write = || {
-        let json = masked(kind, field, json)?;
-        match kind {
-            // SAFETY: The contract requires a handle of that kind, which the library does not use at the same time.
-            TURN => unsafe { write_to::<Turn>(result, field, &json) },
-            // SAFETY: As above.
-            STEP => unsafe { write_to::<Step>(result, field, &json) },
-            // SAFETY: As above.
-            TOOL_CALL => unsafe { write_to::<ToolCall>(result, field, &json) },
-            other => Err(unknown(other)),
-        }
+    let write = || match kind {
+        // SAFETY: The contract requires a handle of that kind, which the library does not use at the same time.
+        TURN => unsafe { write_to::<Turn>(result, field, json) },
+        // SAFETY: As above.
+        STEP => unsafe { write_to::<Step>(result, field, json) },
+        // SAFETY: As above.
+        TOOL_CALL => unsafe { &mut *result.cast::<Data<ToolCall>>() }.write_checked(field, json),
+        other => Err(unknown(other)),
     };
     // SAFETY: The contract requires a writable `error`.
     unsafe { answer(error, || write().map(|()| Some(Buffer::EMPTY))) }

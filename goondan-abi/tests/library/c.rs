@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use goondan_abi::{Library, table};
-use goondan_core::{MiddlewareKind, ScriptItem};
+use goondan_core::{MiddlewareKind, Part, ScriptItem, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::support::agent;
@@ -102,4 +102,68 @@ async fn a_tool_and_a_middleware_in_c_run_in_a_turn() {
     assert_eq!(answers[1], json!({ "call": 2, "was": bytes }));
     assert!(answers[2]["was"]["error"]["code"].is_string(), "{}", answers[2]);
     instance.close().await.unwrap();
+}
+
+/// Compiles the plugin with another text in the place of each `from`.
+pub(crate) fn built(name: &str, replaced: &[(&str, &str)]) -> PathBuf {
+    let directory = tempfile::tempdir().unwrap();
+    let mut plugin = fs::read_to_string(example().join("plugin.c")).unwrap();
+    for (from, to) in replaced {
+        assert!(plugin.contains(from), "{from}");
+        plugin = plugin.replace(from, to);
+    }
+    let source = directory.path().join("plugin.c");
+    fs::write(&source, plugin).unwrap();
+    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("libc_plugin_{name}.so"));
+    cc(&source, &["-O1", "-fPIC", "-shared", "-fvisibility=hidden"], &library);
+    library
+}
+
+/// Returns what the model is sent after it called the tool `c__dot` of `library`.
+async fn dot(library: &Path) -> ToolOutput {
+    let loaded = Library::inspect(library).unwrap().load().unwrap();
+    let script = [ScriptItem::call("c__dot", json!({})), ScriptItem::say("done")];
+    let agent = agent(script).described("c-plugin", loaded.extension(None).unwrap(), json!({})).build().unwrap();
+    let instance = agent.instance("one").await.unwrap();
+    instance.run("hello").await.unwrap();
+    let messages = instance.messages().await.unwrap();
+    let [Part::ToolResult(result)] = messages[2].content().parts() else { panic!("{:?}", messages[2]) };
+    result.output.clone()
+}
+
+#[tokio::test]
+async fn a_tool_in_c_answers_with_a_file() {
+    let ToolOutput::Content(parts) = dot(&built("dot", &[])).await else { panic!() };
+    let [Part::Text(text), Part::File(file)] = &parts[..] else { panic!("{parts:?}") };
+    assert_eq!((text.text.as_str(), file.label().as_str()), ("A dot:", "[image/svg+xml dot.svg]"));
+    assert!(file.url.starts_with("data:image/svg+xml,<svg"));
+}
+
+#[tokio::test]
+async fn a_reply_in_c_with_a_part_that_no_tool_can_make_is_an_error() {
+    let text = r#"{\"type\":\"text\",\"text\":\"A dot:\"}"#;
+    let parts = [
+        (r#"{\"type\":\"reasoning\",\"text\":\"hm\"}"#, "E_MESSAGE_PART"),
+        (r#"{\"type\":\"hologram\"}"#, "E_MESSAGE_PART"),
+        (
+            r#"{\"type\":\"text\",\"text\":\"\",\"provider\":{\"api\":\"a\",\"model\":\"m\",\"rest\":{}}}"#,
+            "E_MESSAGE_PART",
+        ),
+        (r#"{\"type\":\"file\"}"#, "E_MESSAGE_PART"),
+        (r#"{\"no\":\"part\"}"#, "E_EXT_RUNTIME"),
+    ];
+    for (number, (part, code)) in parts.into_iter().enumerate() {
+        let output = dot(&built(&format!("part_{number}"), &[(text, part)])).await;
+        // The middleware of the plugin numbers errors too.
+        let ToolOutput::Json(output) = &output else { panic!("{output:?}") };
+        assert_eq!(output["was"]["error"]["code"], code, "{part}: {output}");
+    }
+}
+
+#[tokio::test]
+async fn the_mark_of_a_reply_means_nothing_in_a_library_of_version_1_0() {
+    let library = built("older", &[(".abi_minor = GOONDAN_ABI_MINOR", ".abi_minor = 0")]);
+    let ToolOutput::Json(output) = dot(&library).await else { panic!() };
+    let parts = &output["was"]["output"]["output"]["value"];
+    assert_eq!(parts[0], json!({ "type": "text", "text": "A dot:" }), "{output}");
 }

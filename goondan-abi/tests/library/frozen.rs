@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use goondan_abi::{Library, Loaded, table};
-use goondan_core::{FileStore, InstanceId, Part, ScriptItem};
+use goondan_core::{FileStore, InstanceId, Message, Part, ScriptItem, ToolOutput, ToolResultPart};
 use goondan_libraries::by_hand;
 use serde_json::json;
 
+use crate::c;
 use crate::support::agent;
 
 #[path = "../frozen/v1.rs"]
@@ -137,6 +138,10 @@ async fn a_library_built_from_the_sdk_of_0_1_0_runs_a_conversation() {
     assert_eq!(answers[0], r#"{"word":"rewritten","parts":1,"calls":1,"workdir":true,"agents":0}"#);
     assert_eq!(answers[1], format!(r#"{{"tool":"sdk__dynamic","turn":{}}}"#, result.turn_id().as_str().len()));
     assert_eq!(answers[2], r#"{"content":[{"type":"text","text":"plain JSON"}],"isError":true}"#);
+    // What looks like a reply is JSON, since the library does not know replies.
+    assert!(
+        results(&messages).iter().all(|result| !result.is_error && !matches!(result.output, ToolOutput::Content(_)))
+    );
     assert!(answers[3].contains("the tool failed") && answers[3].contains("do not call it"), "{}", answers[3]);
     assert_eq!(answers[4], "here");
 
@@ -156,6 +161,41 @@ async fn a_library_built_from_the_sdk_of_0_1_0_runs_a_conversation() {
         assert!(notes.iter().any(|note| note.starts_with(expected)), "{expected:?} is not in {notes:#?}");
     }
     instance.close().await.unwrap();
+}
+
+fn results(messages: &[Arc<Message>]) -> Vec<ToolResultPart> {
+    let parts = messages.iter().flat_map(|message| message.content().parts().to_vec());
+    let results = parts.filter_map(|part| if let Part::ToolResult(result) = part { Some(result) } else { None });
+    results.collect()
+}
+
+/// The replies are made by the plugin in C, and seen by the middlewares of the old library.
+#[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+#[tokio::test]
+async fn a_library_built_from_the_sdk_of_0_1_0_sees_replies_as_text_and_as_errors() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/frozen/sdk/libsdk.so");
+    let library = Library::inspect(file).unwrap().load().unwrap();
+    let failed = [("</svg>\\\"}]}}", "</svg>\\\"}]},\\\"isError\\\":true}")];
+    for (name, replaced, status) in
+        [("seen", &[][..], "Ok None"), ("failed", &failed, "Error Some(Some(\"E_TOOL_FAILED\"))")]
+    {
+        let plugin = Library::inspect(c::built(name, replaced)).unwrap().load().unwrap();
+        let script = [ScriptItem::call("c__dot", json!({})), ScriptItem::say("done")];
+        let agent = agent(script).described("c-plugin", plugin.extension(None).unwrap(), json!({}));
+        let agent = agent.described("sdk", library.extension(None).unwrap(), json!({ "tag": "A" }));
+        let instance = agent.build().unwrap().instance("user:1").await.unwrap();
+        instance.run("hello").await.unwrap();
+        let messages = instance.messages().await.unwrap();
+        let [result] = &results(&messages)[..] else { panic!("{messages:?}") };
+        let ToolOutput::Content(parts) = &result.output else { panic!("{result:?}") };
+        assert_eq!((parts.len(), result.is_error), (2, status.starts_with("Error")));
+        let states = instance.states().await.unwrap();
+        let notes = states.values().map(ToString::to_string).collect::<String>();
+        assert!(notes.contains(&json!(format!("A {status}")).to_string()), "{status}: {notes}");
+        let seen = notes.contains(r#"[image/svg+xml dot.svg]"#);
+        assert_eq!(seen, !result.is_error, "{notes}");
+        instance.close().await.unwrap();
+    }
 }
 
 /// A tool call and its result with parts, outputs and sources that version 1.0 does not have.

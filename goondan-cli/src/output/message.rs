@@ -1,6 +1,6 @@
 //! The content of a message as text.
 
-use goondan::conversation::{Message, Part};
+use goondan::conversation::{Message, Part, ToolOutput};
 
 /// Returns the parts of `message`, one text for each.
 pub(crate) fn parts(message: &Message) -> Vec<String> {
@@ -15,12 +15,15 @@ fn part(part: &Part) -> String {
         Part::Text(text) => text.text.clone(),
         Part::ToolCall(call) => format!("→ {} {}", call.tool_name, call.input),
         Part::Reasoning(part) => format!("… {}", part.text()),
-        Part::File(part) => {
-            let name = part.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-            format!("[{}{name}]", part.media_type)
-        }
+        Part::File(part) => part.label(),
         Part::Provider(part) => format!("[block of {}]", part.provider().api()),
-        Part::ToolResult(result) => format!("← {} {}", result.tool_name, result.output.to_text()),
+        Part::ToolResult(result) => {
+            let output = match &result.output {
+                ToolOutput::Content(parts) => parts.iter().map(self::part).collect::<Vec<_>>().join("\n").into(),
+                output => output.to_text(),
+            };
+            format!("← {} {output}", result.tool_name)
+        }
         other => serde_json::json!(other).to_string(),
     }
 }

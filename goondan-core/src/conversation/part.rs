@@ -15,6 +15,7 @@ use super::Content;
 use super::provider::{ProviderData, ProviderPart, ReasoningPart};
 use super::unknown::{UnknownMembers, take, take_optional};
 use crate::depth::{self, TooDeep};
+use crate::error::ErrorCode;
 use crate::name::ToolCallId;
 use crate::secret::{mask_json, mask_text};
 
@@ -99,6 +100,9 @@ pub struct FilePart {
 }
 
 impl FilePart {
+    /// The largest content that a file can hold in its URL, in bytes.
+    pub const MAX_INLINE: usize = 5 << 20;
+
     /// A file at `url`.
     pub fn new(media_type: impl Into<String>, url: impl Into<String>) -> Self {
         let (media_type, url) = (media_type.into(), url.into());
@@ -123,6 +127,26 @@ impl FilePart {
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..self }
+    }
+
+    /// Returns a line that stands for the file in a text, such as `[image/png dot.png]`.
+    pub fn label(&self) -> String {
+        match &self.name {
+            Some(name) => format!("[{} {name}]", self.media_type),
+            None => format!("[{}]", self.media_type),
+        }
+    }
+
+    /// # Errors
+    /// `E_INPUT_FILE` when the file holds more than [`FilePart::MAX_INLINE`] bytes: it would be in each request.
+    pub(crate) fn check_size(&self) -> Result<(), crate::Error> {
+        if !self.url.starts_with("data:") || self.url.len() / 4 * 3 <= Self::MAX_INLINE {
+            return Ok(());
+        }
+        let name = self.name.as_deref().unwrap_or(&self.media_type);
+        let message = format!("the file {name} has more than {} MB", Self::MAX_INLINE >> 20);
+        Err(crate::Error::new(ErrorCode::INPUT_FILE, message)
+            .suggest("make it smaller, or give an https URL if the model can fetch it"))
     }
 }
 
@@ -167,6 +191,8 @@ pub struct ToolResultPart {
     pub tool_name: String,
     /// The output.
     pub output: ToolOutput,
+    /// Whether the tool said in its [`ToolReply`](crate::ToolReply) that it failed.
+    pub is_error: bool,
     /// The members of `output` beside its type and value.
     output_unknown: UnknownMembers,
     unknown: UnknownMembers,
@@ -176,7 +202,7 @@ impl ToolResultPart {
     /// The result of the call `tool_call_id`.
     pub fn new(tool_call_id: ToolCallId, tool_name: impl Into<String>, output: ToolOutput) -> Self {
         let (output_unknown, unknown) = Default::default();
-        Self { tool_call_id, tool_name: tool_name.into(), output, output_unknown, unknown }
+        Self { tool_call_id, tool_name: tool_name.into(), output, is_error: false, output_unknown, unknown }
     }
 }
 
@@ -197,6 +223,9 @@ impl Serialize for ToolResultPart {
         match &self.output {
             ToolOutput::Other(output) => part.serialize_entry("output", output)?,
             known => part.serialize_entry("output", &Output { known, unknown: &self.output_unknown })?,
+        }
+        if self.is_error {
+            part.serialize_entry("isError", &true)?;
         }
         self.unknown.serialize_into(&mut part)?;
         part.end()
@@ -227,6 +256,11 @@ impl ToolOutput {
             Self::Json(value) | Self::Other(value) => Cow::Owned(value.to_string()),
             Self::Content(parts) => text_of(parts),
         }
+    }
+
+    /// Reads an output.
+    pub(crate) fn read(output: Value) -> Result<Self, serde_json::Error> {
+        Self::from_json(output).map(|(output, _)| output)
     }
 
     /// Reads an output, and returns the members beside its type and value too.
@@ -466,10 +500,15 @@ impl ToolCallPart {
 impl ToolResultPart {
     fn from_members<E: Error>(mut members: Map<String, Value>) -> Result<Self, E> {
         let (output, output_unknown) = ToolOutput::from_json(take(&mut members, "output")?)?;
+        let is_error = members.get("isError") == Some(&Value::Bool(true));
+        if is_error {
+            members.shift_remove("isError");
+        }
         Ok(Self {
             tool_call_id: take(&mut members, "toolCallId")?,
             tool_name: take(&mut members, "toolName")?,
             output,
+            is_error,
             output_unknown,
             unknown: members.into(),
         })

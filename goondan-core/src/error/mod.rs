@@ -421,6 +421,8 @@ codes! {
     TOOL_INVALID_ARGS = "E_TOOL_INVALID_ARGS";
     /// A tool did not answer in time.
     TOOL_TIMEOUT = "E_TOOL_TIMEOUT";
+    /// A tool said that it failed.
+    TOOL_FAILED = "E_TOOL_FAILED";
     /// The schema of a tool or of a config is not a JSON Schema.
     SCHEMA_INVALID = "E_SCHEMA_INVALID";
     /// The turn ended before the tool call was answered.
@@ -428,7 +430,7 @@ codes! {
     TOOL_INTERRUPTED = "E_TOOL_INTERRUPTED";
     /// A tool call that must not run twice had started when the turn ended, and its outcome is unknown.
     TOOL_OUTCOME_UNKNOWN = "E_TOOL_OUTCOME_UNKNOWN";
-    /// A file of an input cannot be read, or is too large.
+    /// A file of an input or of a tool cannot be read, or is too large.
     INPUT_FILE = "E_INPUT_FILE";
     /// The model could not be reached, refused the request, or returned a malformed response.
     MODEL = "E_MODEL";

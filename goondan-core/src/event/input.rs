@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::SpanId;
 #[cfg(feature = "runtime")]
-use crate::conversation::text_of;
+use crate::conversation::{FilePart, text_of};
 use crate::conversation::{Part, Timestamp};
 #[cfg(feature = "runtime")]
 use crate::depth::{self, MAX_DEPTH, TooDeep};
@@ -152,7 +152,7 @@ impl AgentEvent {
 #[cfg(feature = "runtime")]
 impl AgentEvent {
     /// The largest file that an event can hold, in bytes.
-    pub const MAX_FILE: usize = 5 << 20;
+    pub const MAX_FILE: usize = FilePart::MAX_INLINE;
 
     /// Returns an event with text and files for the model, from the embedding program.
     ///
@@ -181,13 +181,8 @@ impl AgentEvent {
             _ => {}
         }
         self.content.iter().try_for_each(|part| match part {
-            Part::File(file) if file.url.starts_with("data:") && file.url.len() / 4 * 3 > Self::MAX_FILE => {
-                let name = file.name.as_deref().unwrap_or(&file.media_type);
-                let message = format!("the file {name} has more than {} MB", Self::MAX_FILE >> 20);
-                Err(Error::new(ErrorCode::INPUT_FILE, message)
-                    .suggest("make it smaller, or give an https URL if the model can fetch it"))
-            }
-            Part::Text(_) | Part::File(_) if part.provider().is_none() => Ok(()),
+            Part::File(file) if part.provider().is_none() => file.check_size(),
+            Part::Text(_) if part.provider().is_none() => Ok(()),
             _ => {
                 let message = "an input can hold text and files, and no other part";
                 Err(Error::new(ErrorCode::MESSAGE_PART, message).suggest("leave the part out"))

@@ -202,8 +202,8 @@ impl PipelineApi<'_> {
 /// struct Echo;
 ///
 /// impl ToolHandler for Echo {
-///     fn call<'a>(&'a self, _: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
-///         Box::pin(async move { Ok(input) })
+///     fn call<'a>(&'a self, _: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
+///         Box::pin(async move { Ok(input.into()) })
 ///     }
 /// }
 ///

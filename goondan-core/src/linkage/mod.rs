@@ -22,4 +22,5 @@ pub use crate::crossing::{CoreRun, Crossing, RemoteCore, RemoteHost, RemoteResul
 pub use crate::error::WireError;
 pub use crate::panic::{catch, drop_guarded};
 pub use crate::pipeline::Layer;
+pub use crate::tool::WireReply;
 pub use wire::{WireAgentRequest, WireAgentResponse, WireField, WireScope, WireToolItem};

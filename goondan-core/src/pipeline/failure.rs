@@ -3,11 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde_json::Value;
-
 use super::{Kind, ToolError};
-use crate::depth;
 use crate::error::Error;
+use crate::tool::ToolReply;
 
 /// The failure of an inner layer or of the core, returned by [`Next::catch`](super::Next::catch).
 ///
@@ -99,14 +97,14 @@ impl StepDraft {
 /// The result with which a tool-call middleware replaces a failed call; see [`Failure::recover`].
 #[derive(Clone, Debug)]
 pub struct ToolCallDraft {
-    pub(super) outcome: Result<Value, ToolError>,
+    pub(super) outcome: Result<ToolReply, ToolError>,
 }
 
 impl ToolCallDraft {
-    /// The call ends with `output`, as if the tool had returned it; one that is nested too deeply becomes the error
-    /// `E_VALUE_DEPTH`.
-    pub fn output(output: impl Into<Value>) -> Self {
-        Self { outcome: depth::checked_output(output.into()).map_err(ToolError::from) }
+    /// The call ends with `output`, a JSON value or a [`ToolReply`], as if the tool had returned it; one that is nested
+    /// too deeply becomes the error `E_VALUE_DEPTH`.
+    pub fn output(output: impl Into<ToolReply>) -> Self {
+        Self { outcome: output.into().checked().map_err(ToolError::from) }
     }
 
     /// The call ends with `error`, which the model reads.

@@ -127,9 +127,6 @@ impl Middleware<Step> for RecordResults {
 }
 
 fn copy(result: &ToolCallResult) -> ToolCallResult {
-    let outcome = match result.error() {
-        Some(error) => Err(error.clone()),
-        None => Ok(result.output().cloned().unwrap_or_default()),
-    };
+    let outcome = result.to_outcome().map_err(Clone::clone);
     ToolCallResult::from_parts(result.call_id().clone(), result.tool_name().to_owned(), outcome)
 }

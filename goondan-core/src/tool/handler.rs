@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::ToolHost;
+use super::{ToolHost, ToolReply};
 use crate::BoxFuture;
 use crate::conversation::Message;
 use crate::error::Result;
@@ -16,9 +16,10 @@ use crate::peers::AgentsApi;
 
 /// The code that answers the calls of one tool. `#[tool]` generates implementations.
 pub trait ToolHandler: Send + Sync + 'static {
-    /// Answers one call. An error, or a panic, becomes an error result for the model.
+    /// Answers one call. An error, or a panic, becomes an error result for the model. Any JSON value is a reply:
+    /// `Ok(json!({ "found": 3 }).into())`.
     // F-TOOL
-    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>>;
+    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>>;
 }
 
 /// The call that a handler answers, and its turn.

@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Mutex};
 use goondan_core::{
     API_VERSION, Agent, BoxFuture, Deltas, Effect, Error, Extension, ExtensionApi, ExtensionDescriptor, FileStore,
     Message, MessageEvent, Middleware, Model, ModelRequest, ModelResponse, Next, Options, Part, Result, ScriptItem,
-    ScriptedModel, ToolContext, ToolHandler, ToolItem, Turn, TurnContext, TurnResult,
+    ScriptedModel, ToolContext, ToolHandler, ToolItem, ToolReply, Turn, TurnContext, TurnResult,
 };
 use serde_json::{Value, json};
 
@@ -109,9 +109,9 @@ struct RecordedTool {
 }
 
 impl ToolHandler for RecordedTool {
-    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
+    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<ToolReply>> {
         self.recorder.note(Op::ToolStarted { call: ctx.call_id().to_string(), effect: self.effect });
-        let answer = if self.fails { Err(Error::msg("it broke")) } else { Ok(json!({ "done": true })) };
+        let answer = if self.fails { Err(Error::msg("it broke")) } else { Ok(json!({ "done": true }).into()) };
         Box::pin(std::future::ready(answer))
     }
 }

@@ -63,14 +63,14 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 
 /// ```text
 /// impl ToolHandler for __tool_status {
-///     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
+///     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
 ///         Box::pin(async move {
 ///             let bound = &self.0;
 ///             let slots = ToolSlots::all();
 ///             let (p0, slots) = slots.take::<StatusInput, _>();
 ///             let (p1, slots) = slots.take::<&ToolContext<'_>, _>();
 ///             let mut inputs = ToolInputs::new(ctx, input, &bound.api);
-///             IntoToolOutput::into_json(
+///             IntoToolOutput::into_reply(
 ///                 <Window>::status(&bound.this, p0(&mut inputs)?, p1(&mut inputs)?).await,
 ///             )
 ///         })
@@ -82,7 +82,7 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
     let take_slots = take_slots(&parameters, 1);
     let call = awaited_call(plan, sig, &read_values(&parameters));
-    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoToolOutput::into_json(#call));
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoToolOutput::into_reply(#call));
     let body = quote_spanned! {Span::mixed_site()=>
         let bound = &self.0;
         let slots = #slots;
@@ -102,7 +102,7 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 ///             let slots = ToolSlots::blocking();
 ///             let (p0, slots) = slots.take::<ScanInput, _>();
 ///             let mut inputs = ToolInputs::blocking(input, &bound.api);
-///             IntoToolOutput::into_json(<Window>::scan(&bound.this, p0(&mut inputs)?))
+///             IntoToolOutput::into_reply(<Window>::scan(&bound.this, p0(&mut inputs)?))
 ///         }))
 /// ```
 fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
@@ -110,7 +110,7 @@ fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
     let take_slots = take_slots(&parameters, 1);
     let call = awaited_call(plan, sig, &read_values(&parameters));
-    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoToolOutput::into_json(#call));
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoToolOutput::into_reply(#call));
 
     let future = quote_spanned! {Span::mixed_site()=>
         let bound = __goondan::Clone::clone(&self.0);
@@ -134,7 +134,7 @@ fn implementation(wrapper: &Ident, future: &TokenStream) -> TokenStream {
                 &'a self,
                 ctx: &'a __goondan::ToolContext<'_>,
                 input: __goondan::Value,
-            ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::Value>> {
+            ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::ToolReply>> {
                 #future
             }
         }

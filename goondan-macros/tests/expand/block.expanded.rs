@@ -192,7 +192,7 @@ const _: () = {
             &'a self,
             ctx: &'a __goondan::ToolContext<'_>,
             input: __goondan::Value,
-        ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::Value>> {
+        ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::ToolReply>> {
             __goondan::Box::pin(async move {
                 let bound = &self.0;
                 let slots = __goondan::params::ToolSlots::all();
@@ -203,7 +203,7 @@ const _: () = {
                     input,
                     &bound.api,
                 );
-                __goondan::params::IntoToolOutput::into_json(
+                __goondan::params::IntoToolOutput::into_reply(
                     <Window>::status(&bound.this, p0(&mut inputs)?, p1(&mut inputs)?)
                         .await,
                 )

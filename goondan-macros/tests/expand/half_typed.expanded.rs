@@ -157,7 +157,7 @@ const _: () = {
             &'a self,
             ctx: &'a __goondan::ToolContext<'_>,
             input: __goondan::Value,
-        ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::Value>> {
+        ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::ToolReply>> {
             __goondan::Box::pin(async move {
                 let bound = &self.0;
                 let slots = __goondan::params::ToolSlots::all();
@@ -166,7 +166,7 @@ const _: () = {
                     input,
                     &bound.api,
                 );
-                __goondan::params::IntoToolOutput::into_json(
+                __goondan::params::IntoToolOutput::into_reply(
                     <Window>::status(&bound.this).await,
                 )
             })

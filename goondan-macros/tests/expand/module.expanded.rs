@@ -137,7 +137,7 @@ pub mod hello {
                 &'a self,
                 ctx: &'a __goondan::ToolContext<'_>,
                 input: __goondan::Value,
-            ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::Value>> {
+            ) -> __goondan::BoxFuture<'a, __goondan::Result<__goondan::ToolReply>> {
                 let bound = __goondan::Clone::clone(&self.0);
                 __goondan::Box::pin(
                     __goondan::params::run_blocking(
@@ -150,7 +150,7 @@ pub mod hello {
                                 input,
                                 &bound.api,
                             );
-                            __goondan::params::IntoToolOutput::into_json(
+                            __goondan::params::IntoToolOutput::into_reply(
                                 read(p0(&mut inputs)?, p1(&mut inputs)?),
                             )
                         },

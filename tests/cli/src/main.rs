@@ -1,5 +1,5 @@
 //! The command `goondan` with the extensions of these tests: one whose tools wait for the test, one that must run
-//! inside it, and the one that reveals its key.
+//! inside it, one whose tools answer with files, and the one that reveals its key.
 
 use goondan::prelude::*;
 use goondan_cli_tests as _;
@@ -70,6 +70,29 @@ mod guarded {
     #[middleware(step, after = "gate")]
     async fn inside(ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         next.run(ctx).await
+    }
+}
+
+/// Tools that answer with pictures.
+#[goondan::extension(name = "pencil")]
+mod pencil {
+    use goondan::conversation::FilePart;
+    use goondan::prelude::*;
+
+    fn picture() -> FilePart {
+        FilePart::from_bytes("image/png", &[1, 2, 3]).named("line.png")
+    }
+
+    /// Draws a line.
+    #[tool]
+    async fn draw() -> Result<ToolReply> {
+        Ok(ToolReply::text("A line:").file(picture()))
+    }
+
+    /// Fails to draw a line.
+    #[tool]
+    async fn smudge() -> Result<ToolReply> {
+        Ok(ToolReply::text("this is all that is left:").file(picture()).failed())
     }
 }
 

@@ -10,8 +10,8 @@ use crate::{Log, LogConfig};
 struct Echo;
 
 impl ToolHandler for Echo {
-    fn call<'a>(&'a self, _: &'a goondan::tool::ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
-        Box::pin(async move { Ok(input) })
+    fn call<'a>(&'a self, _: &'a goondan::tool::ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
+        Box::pin(async move { Ok(input.into()) })
     }
 }
 

@@ -52,8 +52,8 @@ impl DeepConfig {
 struct ByHand(DeepConfig);
 
 impl ToolHandler for ByHand {
-    fn call<'a>(&'a self, _: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
-        Box::pin(async { Ok(self.0.value("output by hand").unwrap_or_default()) })
+    fn call<'a>(&'a self, _: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<ToolReply>> {
+        Box::pin(async { Ok(self.0.value("output by hand").unwrap_or_default().into()) })
     }
 }
 

@@ -23,6 +23,7 @@ pub mod order;
 pub mod parts;
 pub mod random_events;
 pub mod reload;
+pub mod reply;
 pub mod rough;
 pub mod state;
 pub mod state_change;

@@ -68,9 +68,9 @@ impl Layers {
 struct CoreTool(Log);
 
 impl goondan::tool::ToolHandler for CoreTool {
-    fn call<'a>(&'a self, _: &'a goondan::tool::ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
+    fn call<'a>(&'a self, _: &'a goondan::tool::ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<ToolReply>> {
         self.0.write("core");
-        Box::pin(async { Ok(Value::Null) })
+        Box::pin(async { Ok(Value::Null.into()) })
     }
 }
 

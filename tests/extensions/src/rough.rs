@@ -12,7 +12,7 @@ use goondan::event::{EventHandler, Subscription};
 use goondan::middleware::{Middleware, Options};
 use goondan::prelude::*;
 use goondan::tool::{ToolHandler, ToolItem};
-use goondan::{BoxFuture, Value, json};
+use goondan::{BoxFuture, Value};
 use serde::{Serialize, Serializer};
 
 use crate::Log;
@@ -374,8 +374,8 @@ raw_layer!(Step, StepContext, StepResult);
 raw_layer!(ToolCall, ToolCallContext, ToolCallResult);
 
 impl ToolHandler for Raw {
-    fn call<'a>(&'a self, _: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
-        self.run(async { Ok(json!("here")) })
+    fn call<'a>(&'a self, _: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<ToolReply>> {
+        self.run(async { Ok(ToolReply::text("here")) })
     }
 }
 

@@ -11,8 +11,8 @@ use crate::{Log, LogConfig};
 pub(crate) struct Answer(pub(crate) Value);
 
 impl ToolHandler for Answer {
-    fn call<'a>(&'a self, _: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
-        Box::pin(async { Ok(self.0.clone()) })
+    fn call<'a>(&'a self, _: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<ToolReply>> {
+        Box::pin(async { Ok(self.0.clone().into()) })
     }
 }
 
@@ -20,7 +20,7 @@ impl ToolHandler for Answer {
 struct Fragile;
 
 impl ToolHandler for Fragile {
-    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
+    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
             assert_ne!(input["panic"], true, "boom in {}", ctx.tool_name());
             Err(Error::new("E_QUOTA", "quota used up").suggest("wait a day"))

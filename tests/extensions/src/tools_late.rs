@@ -2,7 +2,7 @@
 
 use goondan::prelude::*;
 use goondan::tool::{Effect, ToolHandler, ToolItem};
-use goondan::{BoxFuture, Value, json};
+use goondan::{BoxFuture, Value};
 
 /// Registers tools when it is asked to, and those of its config in `#[init]`.
 pub struct Learning {
@@ -30,8 +30,8 @@ struct Lesson {
 struct Learnt(String);
 
 impl ToolHandler for Learnt {
-    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
-        Box::pin(async move { Ok(json!(format!("{} by {}", ctx.tool_name(), self.0))) })
+    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<ToolReply>> {
+        Box::pin(async move { Ok(format!("{} by {}", ctx.tool_name(), self.0).into()) })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::event::Owner;
 use crate::name::ExtensionName;
 use crate::panic::drop_guarded;
-use crate::tool::{ToolContext, ToolHandler, ToolItem};
+use crate::tool::{ToolContext, ToolHandler, ToolItem, ToolReply};
 
 /// The late tools of one conversation, in the order in which they were registered.
 #[derive(Default)]
@@ -73,7 +73,7 @@ struct GuardedHandler {
 }
 
 impl ToolHandler for GuardedHandler {
-    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
+    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         match &self.handler {
             Some(handler) => handler.call(ctx, input),
             None => Box::pin(std::future::pending()),

@@ -201,6 +201,7 @@ impl JournaledConversation {
 /// Returns the message with the result of one tool call (D-12).
 pub(super) fn tool_message(result: &ToolCallResult) -> Message {
     let (tool_call_id, tool_name) = (result.call_id().clone(), result.tool_name().to_owned());
-    let part = ToolResultPart::new(tool_call_id.clone(), tool_name.clone(), result.to_tool_output());
+    let mut part = ToolResultPart::new(tool_call_id.clone(), tool_name.clone(), result.to_tool_output());
+    part.is_error = result.has_failed_reply();
     Message::new(Role::Tool, vec![Part::ToolResult(part)], Source::Tool { tool_call_id, tool_name })
 }

@@ -17,7 +17,7 @@ use super::workdir::Workdir;
 use crate::agent::attach::Generation;
 use crate::conversation::Message;
 use crate::crossing::CoreRun;
-use crate::depth::{self, Unchecked};
+use crate::depth::Unchecked;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{RuntimeEvent, Span, StepRef, ToolCallRef, TurnInfo};
 use crate::log::Logger;
@@ -28,7 +28,7 @@ use crate::pipeline::host::{RunHost, ToolCallHost};
 use crate::pipeline::{ToolCallResult, ToolError, ToolRequest};
 use crate::schema::summary;
 use crate::store::Durability;
-use crate::tool::{Effect, Tool, ToolCatalog, ToolContext, ToolHost};
+use crate::tool::{Effect, Tool, ToolCatalog, ToolContext, ToolHost, ToolReply};
 
 /// Runs the tool calls of one step.
 #[derive(Clone, Copy)]
@@ -139,8 +139,8 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         Self { step, journaled, request, span, args, metadata: Unchecked::default(), once_started: false }
     }
 
-    /// Runs the handler, after all checks, and returns its output. The model reads an error.
-    async fn call_handler(&mut self) -> Result<Value> {
+    /// Runs the handler, after all checks, and returns its reply. The model reads an error.
+    async fn call_handler(&mut self) -> Result<ToolReply> {
         let name = &self.request.name;
         if self.step.catalog.get(name).is_none() {
             let shown: Vec<_> = self.step.catalog.iter().map(|item| item.name.as_str()).collect();
@@ -180,7 +180,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         match within(limit, watched(name, handler)).await {
             Some(answer) => {
                 let answer = answer.unwrap_or_else(|text| Err(Error::panicked(&text)));
-                let answer = answer.and_then(depth::checked_output);
+                let answer = answer.and_then(ToolReply::checked);
                 answer.map_err(|error| error.at(&tool.extension, format!("tool `{name}`")))
             }
             None => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
@@ -205,10 +205,11 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         }
     }
 
-    fn result(&self, outcome: Result<Value>) -> ToolCallResult {
-        let limit = self.step.generation.spec.policy.error_message_limit;
-        let outcome = outcome.map_err(|error| ToolError::from(&error).cut(limit));
-        ToolCallResult::from_parts(self.request.id.clone(), self.request.name.clone(), outcome)
+    fn result(&self, outcome: Result<ToolReply>) -> ToolCallResult {
+        let (id, name) = (self.request.id.clone(), self.request.name.clone());
+        let mut result = ToolCallResult::from_parts(id, name, outcome.map_err(ToolError::from));
+        result.cut_error(self.step.generation.spec.policy.error_message_limit);
+        result
     }
 
     fn into_outcome(self, result: ToolCallResult) -> CallOutcome {

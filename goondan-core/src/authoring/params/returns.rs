@@ -4,12 +4,10 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use pin_project_lite::pin_project;
-use serde_json::Value;
-
 use super::{IntoError, ToJson};
-use crate::depth::{self, Unwritable};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::tool::ToolReply;
+use pin_project_lite::pin_project;
 
 /// What a handler returns: a `Result` with the output of its kind, and an error that converts into a goondan error.
 #[diagnostic::on_unimplemented(
@@ -57,27 +55,30 @@ impl<T, F: Future<Output: IntoResult<T>>> Future for HandlerFuture<T, F> {
     }
 }
 
-/// What a tool returns: a `Result` with a JSON output, and an error that converts into a goondan error.
+/// What a tool returns: a `Result` with a JSON output or a [`ToolReply`], and an error that converts into a goondan error.
 #[diagnostic::on_unimplemented(
     message = "this tool returns `{Self}`, not a `Result` whose value can be written as JSON",
-    label = "must return `Result<T>`, where `T` derives `serde::Serialize`",
+    label = "must return `Result<T>`, where `T` derives `serde::Serialize` or is `ToolReply`",
     note = "any error type that converts into `goondan::Error` will do"
 )]
 pub trait IntoToolOutput {
-    /// Returns the output as JSON.
+    /// Returns the output as a reply.
     ///
     /// # Errors
     /// The error of the tool, or that of writing its output.
-    fn into_json(self) -> Result<Value>;
+    fn into_reply(self) -> Result<ToolReply>;
 }
 
 impl<T: ToJson, E: IntoError> IntoToolOutput for Result<T, E> {
-    fn into_json(self) -> Result<Value> {
-        let output = self.map_err(Into::into)?;
-        depth::to_value(output).map_err(|error| match error {
-            Unwritable::TooDeep(error) => error.refuse("the output of the tool"),
-            Unwritable::Json(error) => Error::msg(format!("the output of the tool cannot be written as JSON: {error}")),
-        })
+    fn into_reply(self) -> Result<ToolReply> {
+        ToolReply::json(self.map_err(Into::into)?)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: IntoError> IntoToolOutput for Result<ToolReply, E> {
+    fn into_reply(self) -> Result<ToolReply> {
+        self.map_err(Into::into)
     }
 }
 

@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::conversation::ToolOutput;
-use crate::crossing::{MaybeRemote, result_fields};
-use crate::depth;
-use crate::error::Error;
+use crate::crossing::{Crossing, MaybeRemote, result_fields};
+use crate::depth::from_json;
+use crate::error::{Error, ErrorCode, Result};
 use crate::name::ToolCallId;
 use crate::outcome::ToolCallStatus;
 use crate::pipeline::{ToolCallContext, ToolCallDraft};
 use crate::secret::mask_text;
+use crate::tool::{ToolReply, WireReply};
 
 /// The result of a tool call: the output of the handler, or an error, which the model reads.
 ///
@@ -54,11 +55,13 @@ result_fields! {
         call_id: ToolCallId = "toolCallId",
         tool_name: String = "toolName",
         outcome: Outcome = "outcome",
+        reply: Option<Box<WireReply>> = "reply",
     }
     local {}
 }
 
-/// How a call ended; in JSON `{"output": …}` or `{"error": …}`.
+/// How a call ended; in JSON `{"output": …}` or `{"error": …}`. If it ended with a reply that is more than text or
+/// JSON, the field `reply` has it, and the outcome tells it as a text to those who read no replies.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Outcome {
@@ -66,32 +69,73 @@ enum Outcome {
     Error(ToolError),
 }
 
-impl From<Result<Value, ToolError>> for Outcome {
-    fn from(outcome: Result<Value, ToolError>) -> Self {
-        outcome.map_or_else(Self::Error, Self::Output)
+/// Returns the fields `outcome` and `reply` of a call that ended like this.
+fn fields(outcome: Result<ToolReply, ToolError>) -> (Outcome, Option<Box<WireReply>>) {
+    match outcome.map(ToolReply::into_value) {
+        Err(error) => (Outcome::Error(error), None),
+        Ok(Ok(value)) => (Outcome::Output(value), None),
+        Ok(Err(reply)) => {
+            let summary = reply.summary();
+            let outcome = if reply.is_error() {
+                Outcome::Error(Error::new(ErrorCode::TOOL_FAILED, summary).into())
+            } else {
+                Outcome::Output(summary.into())
+            };
+            (outcome, Some(Box::new(WireReply(reply))))
+        }
+    }
+}
+
+impl ToolCallData {
+    fn new(call_id: ToolCallId, tool_name: String, outcome: Result<ToolReply, ToolError>) -> Self {
+        let (outcome, reply) = fields(outcome);
+        Self { call_id: call_id.into(), tool_name: tool_name.into(), outcome: outcome.into(), reply: reply.into() }
+    }
+
+    fn set(&mut self, outcome: Result<ToolReply, ToolError>) {
+        let (outcome, reply) = fields(outcome);
+        self.outcome.set(outcome);
+        self.reply.set(reply);
+    }
+
+    /// Replaces a field by the value that a library wrote. `outcome` and `reply` are two forms of the same, so writing
+    /// one sets both.
+    ///
+    /// # Errors
+    /// When there is no such field, or the value has another shape or cannot be in a reply.
+    pub fn write_checked(&mut self, name: &str, json: &[u8]) -> Result<()> {
+        match name {
+            "outcome" => self.set(match from_json(json)? {
+                Outcome::Output(output) => ToolReply::from(output).checked().map_err(ToolError::from),
+                Outcome::Error(error) => Err(error.masked()),
+            }),
+            // The library has written the whole outcome before.
+            "reply" if json == b"null" => {}
+            "reply" => self.set(Ok(ToolReply::from_json(json)?)),
+            _ => <ToolCallResult as Crossing>::write(self, name, json)?,
+        }
+        Ok(())
     }
 }
 
 impl ToolCallResult {
     #[cfg(feature = "runtime")]
-    pub(crate) fn from_parts(call_id: ToolCallId, tool_name: String, outcome: Result<Value, ToolError>) -> Self {
-        Self {
-            data: MaybeRemote::local(ToolCallData {
-                call_id: call_id.into(),
-                tool_name: tool_name.into(),
-                outcome: Outcome::from(outcome).into(),
-            }),
+    pub(crate) fn from_parts(call_id: ToolCallId, tool_name: String, outcome: Result<ToolReply, ToolError>) -> Self {
+        Self { data: MaybeRemote::local(ToolCallData::new(call_id, tool_name, outcome)) }
+    }
+
+    /// Cuts the message of the error, if there is one, to `limit` characters.
+    // F-TOOL
+    #[cfg(feature = "runtime")]
+    pub(crate) fn cut_error(&mut self, limit: usize) {
+        if let Outcome::Error(error) = self.data.field_mut(|data| &mut data.outcome) {
+            error.cut(limit);
         }
     }
 
     pub(in crate::pipeline) fn recovered(_: Error, draft: ToolCallDraft, ctx: &ToolCallContext<'_>) -> Self {
-        Self {
-            data: MaybeRemote::local(ToolCallData {
-                call_id: ctx.call_id().clone().into(),
-                tool_name: ctx.tool_name().to_owned().into(),
-                outcome: Outcome::from(draft.outcome.map_err(ToolError::masked)).into(),
-            }),
-        }
+        let outcome = draft.outcome.map_err(ToolError::masked);
+        Self { data: MaybeRemote::local(ToolCallData::new(ctx.call_id().clone(), ctx.tool_name().to_owned(), outcome)) }
     }
 
     /// Returns the id of the call.
@@ -104,7 +148,7 @@ impl ToolCallResult {
         self.data.field(|data| &data.tool_name)
     }
 
-    /// Returns whether the call ended with an output or an error.
+    /// Returns whether the call ended with an output or an error. A tool that said that it failed ended with an error.
     pub fn status(&self) -> ToolCallStatus {
         match self.outcome() {
             Outcome::Output(_) => ToolCallStatus::Ok,
@@ -112,7 +156,8 @@ impl ToolCallResult {
         }
     }
 
-    /// Returns the output, if the call ended with one.
+    /// Returns the output, if the call ended with one. An output with files is a text in which a line stands for each
+    /// file: [`ToolCallResult::to_reply`] has the files.
     pub fn output(&self) -> Option<&Value> {
         match self.outcome() {
             Outcome::Output(output) => Some(output),
@@ -120,7 +165,8 @@ impl ToolCallResult {
         }
     }
 
-    /// Returns the error, if the call ended with one.
+    /// Returns the error, if the call ended with one. If the tool said that it failed, the code is `E_TOOL_FAILED`, and
+    /// the message is what it answered.
     pub fn error(&self) -> Option<&ToolError> {
         match self.outcome() {
             Outcome::Output(_) => None,
@@ -128,23 +174,43 @@ impl ToolCallResult {
         }
     }
 
-    /// Replaces the output or error by `output`; an output that is nested too deeply becomes the error `E_VALUE_DEPTH`.
-    pub fn set_output(&mut self, output: impl Into<Value>) {
-        let outcome = depth::checked_output(output.into()).map_err(ToolError::from);
-        self.data.get_mut().outcome.set(outcome.into());
+    /// Returns what the tool answered, unless the call ended with an error of another kind.
+    pub fn to_reply(&self) -> Option<ToolReply> {
+        self.to_outcome().ok()
+    }
+
+    /// Replaces the output or error by `output`, a JSON value or a [`ToolReply`]; an output that is nested too deeply
+    /// becomes the error `E_VALUE_DEPTH`.
+    pub fn set_output(&mut self, output: impl Into<ToolReply>) {
+        self.data.get_mut().set(output.into().checked().map_err(ToolError::from));
     }
 
     /// Replaces the output or error by `error`. Secrets in its texts are masked.
     pub fn set_error(&mut self, error: impl Into<ToolError>) {
-        self.data.get_mut().outcome.set(Outcome::Error(error.into().masked()));
+        self.data.get_mut().set(Err(error.into().masked()));
     }
 
-    /// Returns what the model is sent: text as text, other output as JSON, an error with code, remedy and help page.
+    /// Returns what the model is sent: text as text, other output as JSON, a reply as it is, an error with code, remedy
+    /// and help page.
     pub fn to_tool_output(&self) -> ToolOutput {
-        match self.outcome() {
-            Outcome::Output(Value::String(text)) => ToolOutput::Text(text.clone()),
-            Outcome::Output(value) => ToolOutput::Json(value.clone()),
-            Outcome::Error(error) => ToolOutput::Text(error.to_string()),
+        match self.to_outcome() {
+            Ok(reply) => reply.into_output(),
+            Err(error) => ToolOutput::Text(error.to_string()),
+        }
+    }
+
+    /// Returns whether the tool said that it failed.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn has_failed_reply(&self) -> bool {
+        self.data.field(|data| &data.reply).as_ref().is_some_and(|reply| reply.0.is_error())
+    }
+
+    /// Returns how the call ended.
+    pub(crate) fn to_outcome(&self) -> Result<ToolReply, &ToolError> {
+        match (self.data.field(|data| &data.reply), self.outcome()) {
+            (Some(reply), _) => Ok(reply.0.clone()),
+            (None, Outcome::Output(value)) => Ok(value.clone().into()),
+            (None, Outcome::Error(error)) => Err(error),
         }
     }
 
@@ -197,18 +263,16 @@ impl ToolError {
         self
     }
 
-    /// Returns the error with its message cut to `limit` characters.
+    /// Cuts the message to `limit` characters.
     // F-TOOL
     #[cfg(feature = "runtime")]
-    #[must_use]
-    pub(crate) fn cut(mut self, limit: usize) -> Self {
+    fn cut(&mut self, limit: usize) {
         const END: &str = "... (truncated)";
         if self.message.chars().count() > limit {
             let end = if limit > END.len() { END } else { "" };
             self.message = self.message.chars().take(limit - end.len()).collect();
             self.message.push_str(end);
         }
-        self
     }
 }
 

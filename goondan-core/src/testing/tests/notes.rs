@@ -6,7 +6,7 @@ use crate::BoxFuture;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::extension::{API_VERSION, Extension, ExtensionApi, ExtensionDescriptor};
-use crate::tool::{ToolContext, ToolHandler, ToolItem};
+use crate::tool::{ToolContext, ToolHandler, ToolItem, ToolReply};
 
 pub(super) struct Notes;
 
@@ -44,7 +44,7 @@ fn register(api: &ExtensionApi) -> Result<()> {
 struct Add(ExtensionApi);
 
 impl ToolHandler for Add {
-    fn call<'a>(&'a self, _: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<Value>> {
+    fn call<'a>(&'a self, _: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
             let text = input["text"].as_str().unwrap_or_default();
             if text.is_empty() {
@@ -54,7 +54,7 @@ impl ToolHandler for Add {
             let count: u32 = self.0.state().get()?.unwrap_or_default();
             self.0.events().emit("note.added", (text, count));
             self.0.logger().with("count", count).info("added a note");
-            Ok(json!({ "count": count }))
+            Ok(json!({ "count": count }).into())
         })
     }
 }
@@ -63,7 +63,7 @@ impl ToolHandler for Add {
 struct Wait;
 
 impl ToolHandler for Wait {
-    fn call<'a>(&'a self, _: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<Value>> {
+    fn call<'a>(&'a self, _: &'a ToolContext<'_>, _: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(std::future::pending())
     }
 }

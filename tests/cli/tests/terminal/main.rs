@@ -4,6 +4,7 @@
 
 mod masked;
 mod refused;
+mod reply;
 mod screen;
 mod signals;
 mod support;

@@ -1,0 +1,269 @@
+//! What a tool answers: text, JSON or files, and whether the tool failed.
+
+use serde::de::Error as _;
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use crate::conversation::{FilePart, Part, TextPart, ToolOutput};
+use crate::depth::{self, MAX_DEPTH, Unwritable};
+use crate::error::{Error, ErrorCode, Result};
+
+/// What a tool answers: text, a JSON value, or text and files, and whether the tool failed.
+///
+/// A tool that answers with text or JSON can return it as it is: any value that derives `Serialize`. A reply can also
+/// hold files, and say that the tool failed while the model still reads what it answered.
+///
+/// ```
+/// use goondan::conversation::FilePart;
+/// use goondan::tool::ToolReply;
+///
+/// let chart = FilePart::from_bytes("image/png", b"\x89PNG").named("chart.png");
+/// let reply = ToolReply::text("The sales of May:").file(chart);
+/// assert!(!reply.is_error());
+///
+/// let several = ToolReply::content(["before".into(), FilePart::new("image/png", "https://example.org/a.png").into()]);
+/// let failed = ToolReply::text("there is no such month").failed();
+/// assert!(failed.is_error());
+/// # let _ = several;
+/// ```
+// Not `Serialize`: as a value inside of another one, it would be mistaken for JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolReply {
+    /// Text, JSON that is no string, or content of texts and files.
+    output: ToolOutput,
+    is_error: bool,
+}
+
+/// A part of the content of a [`ToolReply`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ReplyPart {
+    /// Text.
+    Text(TextPart),
+    /// An image, a document, or another file.
+    File(FilePart),
+}
+
+impl ToolReply {
+    fn new(output: ToolOutput) -> Self {
+        Self { output, is_error: false }
+    }
+
+    /// A reply with this text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(ToolOutput::Text(text.into()))
+    }
+
+    /// A reply with `value` as JSON; a string is a text.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` when the value is nested too deeply; the error of its `Serialize`.
+    pub fn json(value: impl Serialize) -> Result<Self> {
+        depth::to_value(value).map(Self::from).map_err(|error| match error {
+            Unwritable::TooDeep(error) => error.refuse("the output of the tool"),
+            Unwritable::Json(error) => Error::msg(format!("the output of the tool cannot be written as JSON: {error}")),
+        })
+    }
+
+    /// A reply with these texts and files, in this order.
+    pub fn content(parts: impl IntoIterator<Item = ReplyPart>) -> Self {
+        Self::new(ToolOutput::Content(parts.into_iter().map(Part::from).collect()))
+    }
+
+    /// Adds a file. What the reply held before becomes content: JSON becomes a text.
+    #[must_use]
+    pub fn file(self, file: FilePart) -> Self {
+        let mut parts = match self.output {
+            ToolOutput::Content(parts) => parts,
+            other => vec![Part::Text(TextPart::new(other.to_text()))],
+        };
+        parts.push(Part::File(file));
+        Self { output: ToolOutput::Content(parts), ..self }
+    }
+
+    /// Says that the tool failed: the call gets the status `error` with the code `E_TOOL_FAILED`. The model reads the
+    /// reply as it is.
+    #[must_use]
+    pub fn failed(self) -> Self {
+        Self { is_error: true, ..self }
+    }
+
+    /// Returns what the model is sent.
+    pub fn output(&self) -> &ToolOutput {
+        &self.output
+    }
+
+    /// Returns what the model is sent, without copying it.
+    pub fn into_output(self) -> ToolOutput {
+        self.output
+    }
+
+    /// Returns whether the tool failed.
+    pub fn is_error(&self) -> bool {
+        self.is_error
+    }
+
+    /// Returns the output as one text. A file is a line with its name and type.
+    pub(crate) fn summary(&self) -> String {
+        let ToolOutput::Content(parts) = &self.output else { return self.output.to_text().into_owned() };
+        let lines = parts.iter().map(|part| match part {
+            Part::File(file) => file.label(),
+            Part::Text(part) => part.text.clone(),
+            // A reply has no other parts.
+            _ => String::new(),
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns the value if the reply is nothing but text or JSON, which is how most tools answer.
+    #[doc(hidden)]
+    pub fn into_value(self) -> Result<Value, Self> {
+        match self.output {
+            ToolOutput::Text(text) if !self.is_error => Ok(Value::String(text)),
+            ToolOutput::Json(value) if !self.is_error => Ok(value),
+            output => Err(Self { output, ..self }),
+        }
+    }
+
+    /// Returns the reply if it can be stored and sent to a model.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` when a value is nested too deeply; `E_INPUT_FILE` when a file is too large; `E_MESSAGE_PART` when
+    /// a part has data of a provider, which only a model can make.
+    #[doc(hidden)]
+    pub fn checked(self) -> Result<Self> {
+        let ToolOutput::Content(parts) = self.output else {
+            return match self.output {
+                ToolOutput::Json(value) => {
+                    depth::checked_output(value).map(|value| Self { output: ToolOutput::Json(value), ..self })
+                }
+                output => Ok(Self { output, ..self }),
+            };
+        };
+        match parts.iter().try_for_each(check_part) {
+            Ok(()) => Ok(Self { output: ToolOutput::Content(parts), ..self }),
+            Err(error) => {
+                parts.into_iter().for_each(Part::discard);
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads a reply that another binary wrote, as [`WireReply`] does.
+    ///
+    /// # Errors
+    /// As [`ToolReply::checked`], and when the JSON is no reply.
+    #[doc(hidden)]
+    pub fn from_json(json: &[u8]) -> Result<Self> {
+        depth::from_json::<Members>(json)?.into_reply()
+    }
+}
+
+fn check_part(part: &Part) -> Result<()> {
+    part.check_depth(MAX_DEPTH).map_err(|error| error.refuse("the output of the tool"))?;
+    match part {
+        Part::Text(_) | Part::File(_) if part.provider().is_some() => {
+            let message = "the reply of a tool cannot hold data of a provider, which only a model can make";
+            Err(Error::new(ErrorCode::MESSAGE_PART, message).suggest("make a new part with the same content"))
+        }
+        Part::Text(_) => Ok(()),
+        Part::File(file) => file.check_size(),
+        _ => {
+            let message = "the reply of a tool can hold text and files, and no other part";
+            Err(Error::new(ErrorCode::MESSAGE_PART, message).suggest("leave the part out"))
+        }
+    }
+}
+
+impl<T: Into<Value>> From<T> for ToolReply {
+    fn from(value: T) -> Self {
+        match value.into() {
+            Value::String(text) => Self::text(text),
+            value => Self::new(ToolOutput::Json(value)),
+        }
+    }
+}
+
+impl From<FilePart> for ToolReply {
+    fn from(file: FilePart) -> Self {
+        Self::content([ReplyPart::File(file)])
+    }
+}
+
+impl From<&str> for ReplyPart {
+    fn from(text: &str) -> Self {
+        Self::Text(TextPart::new(text))
+    }
+}
+
+impl From<String> for ReplyPart {
+    fn from(text: String) -> Self {
+        Self::Text(TextPart::new(text))
+    }
+}
+
+impl From<TextPart> for ReplyPart {
+    fn from(part: TextPart) -> Self {
+        Self::Text(part)
+    }
+}
+
+impl From<FilePart> for ReplyPart {
+    fn from(part: FilePart) -> Self {
+        Self::File(part)
+    }
+}
+
+impl From<ReplyPart> for Part {
+    fn from(part: ReplyPart) -> Self {
+        match part {
+            ReplyPart::Text(part) => Self::Text(part),
+            ReplyPart::File(part) => Self::File(part),
+        }
+    }
+}
+
+/// A reply as it crosses to another binary: `{"output": …, "isError": true}`, the output as in a message.
+#[derive(Clone, Debug)]
+pub struct WireReply(pub ToolReply);
+
+impl Serialize for WireReply {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(ToolReply { output, is_error }) = self;
+        let mut members = serializer.serialize_struct("WireReply", 2)?;
+        members.serialize_field("output", output)?;
+        if *is_error {
+            members.serialize_field("isError", is_error)?;
+        }
+        members.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for WireReply {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let reply = Members::deserialize(deserializer)?.into_reply();
+        reply.map(Self).map_err(|error| D::Error::custom(error.message()))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Members {
+    output: Value,
+    #[serde(default)]
+    is_error: bool,
+}
+
+impl Members {
+    fn into_reply(self) -> Result<ToolReply> {
+        let reply = match ToolOutput::read(self.output)? {
+            ToolOutput::Json(value) => ToolReply::from(value),
+            ToolOutput::Other(_) => {
+                return Err(Error::msg("the output of a tool is of the type text, json or content"));
+            }
+            output => ToolReply::new(output),
+        };
+        ToolReply { is_error: self.is_error, ..reply }.checked()
+    }
+}
