@@ -96,7 +96,7 @@ pub use goondan_core::testing;
 #[cfg(feature = "bundle")]
 pub use goondan_bundle::Bundle;
 #[cfg(feature = "runtime")]
-pub use goondan_core::{Agent, Instance};
+pub use goondan_core::{Agent, Instance, model_provider};
 pub use goondan_core::{BoxFuture, Error, ErrorCode, Result, Secret, ToolReply};
 pub use serde_json::{Map, Value, json};
 /// The crates of the derives, for `#[serde(crate = "goondan::serde")]` and its like: see [`mod@json`].

@@ -1,6 +1,6 @@
-//! The port to models, and a model that plays a script.
+//! The port to models, their providers, and a model that plays a script.
 //!
-//! Implement [`Model`] to connect a model. [`ScriptedModel`] answers from a script, for tests and examples:
+//! Implement [`Model`] to connect a model, and [`ModelProvider`] so that bundles can name it. [`ScriptedModel`] answers from a script, for tests and examples:
 //!
 //! ```
 //! use goondan::json;
@@ -11,6 +11,7 @@
 //! ```
 
 pub use goondan_core::{
-    Deltas, Model, ModelDelta, ModelFinish, ModelInfo, ModelOptions, ModelRequest, ModelResponse, Prices, ScriptItem,
-    ScriptedModel,
+    BundlePath, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelFinish, ModelInfo, ModelOptions,
+    ModelProvider, ModelRequest, ModelResponse, Prices, ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem,
+    ScriptedModel, find_provider, linked_providers,
 };

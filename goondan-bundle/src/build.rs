@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use goondan_core::schema::{Schema, config_value};
 use goondan_core::{
-    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, Reloaded, Result,
-    ScriptedModel, Store, linked,
+    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, Reloaded, Result, Store, linked,
 };
 
 use crate::bundle::Bundle;
 use crate::check::describe;
 use crate::diagnostic::Diagnostics;
 use crate::libraries::{Libraries, LibraryEntry};
-use crate::resource::{AgentResource, Entry, ExtensionRef, ModelResource, Provider};
+use crate::resource::{AgentResource, Entry, ExtensionRef};
 
 /// The agents of a bundle, made by [`Bundle::build`]. They share a store, and can send requests to one another.
 pub struct Agents {
@@ -89,7 +88,7 @@ impl Bundle {
     ///
     /// # Errors
     /// `E_CONFIG_VALUE_NOT_FOUND` for the first value that is missing in the environment, the errors of
-    /// [`AgentBuilder::build`], and `E_EXT_LOAD` for an extension in a library.
+    /// [`AgentBuilder::build`] and of the providers of models, and `E_EXT_LOAD` for an extension in a library.
     pub async fn build(&self, store: impl Store) -> Result<Agents> {
         self.build_from(Arc::new(store), None).await
     }
@@ -130,22 +129,18 @@ impl Bundle {
     }
 
     fn builder_of(&self, agent: &AgentResource, libraries: Option<&dyn Libraries>) -> Result<AgentBuilder> {
-        let own = self.model_of(agent);
-        let mut builder = Agent::builder(agent.name.as_str()).model(model(own));
-        // API-11: a step middleware can switch to any other model of the bundle by name.
-        for other in self.models().filter(|other| other.name != own.name) {
-            builder = builder.named_model(other.name.as_str(), model(other));
+        // Each agent gets models of its own, so that a script is played from its beginning.
+        let own = agent.model.build(self.root())?;
+        let mut builder = Agent::builder(agent.name.as_str()).model(Arc::clone(&own));
+        // API-11: a step middleware can switch to other models by name, and back.
+        builder = builder.named_model(agent.model.name.as_str(), own);
+        for other in self.models_of(agent).skip(1) {
+            builder = builder.named_model(other.name.as_str(), other.build(self.root())?);
         }
         if let Some(system) = &agent.system {
             builder = builder.system(system.as_str());
         }
-        let limits = self.policy_of(agent);
-        if let Some(steps) = limits.max_steps_per_turn {
-            builder = builder.max_steps_per_turn(steps);
-        }
-        if let Some(timeout) = limits.tool_timeout {
-            builder = builder.tool_timeout(timeout);
-        }
+        builder = builder.policy(self.policy_of(agent).complete());
         for used in &agent.extensions {
             let (name, config) = (used.target.name.as_str(), used.fetch_config().map_err(Diagnostics::into_error)?);
             builder = match &used.target.entry {
@@ -194,17 +189,7 @@ fn config_errors(used: &ExtensionRef, libraries: Option<&dyn Libraries>) -> Opti
     let errors = Schema::derived(&written).ok()?.violations(&config).into_iter().map(|violation| {
         let (message, remedy) = describe(&violation, &used.target);
         let keys = violation.keys();
-        used.places_of(&keys).error(&keys, message, remedy)
+        used.places_of(&keys).error(ErrorCode::EXT_CONFIG, &keys, message, remedy)
     });
     Diagnostics::new(errors.collect())
-}
-
-/// Each call returns a new model, so that every agent plays the script from its beginning.
-fn model(resource: &ModelResource) -> ScriptedModel {
-    let Provider::Scripted { items, record, .. } = &resource.provider;
-    let model = ScriptedModel::new(items.iter().cloned());
-    match record {
-        Some(record) => model.record(record),
-        None => model,
-    }
 }

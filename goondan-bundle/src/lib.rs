@@ -8,6 +8,7 @@
 //! - `source`: from a file to text
 //! - `yaml`: from text to trees with places
 //! - `plain`: from text to data of the caller
+//! - `scripted`: the provider of models that play a script
 //! - `known`, `libraries`: extensions of the program, and of libraries
 //! - `kind`, `schema`: the kinds of resources and their fields, also as a JSON Schema for editors
 //! - `read`: from trees to values, references and sources of values
@@ -32,6 +33,8 @@ mod yaml;
 mod plain;
 pub use plain::read_yaml;
 
+mod scripted;
+
 mod known;
 pub use known::KnownExtension;
 
@@ -47,9 +50,7 @@ mod read;
 pub use read::{SourcedValue, ValueSource};
 
 mod resource;
-pub use resource::{
-    AgentResource, Entry, ExtensionRef, ExtensionResource, ModelResource, Policy, Provider, SwarmResource,
-};
+pub use resource::{AgentResource, Entry, ExtensionRef, ExtensionResource, ModelResource, Policy, SwarmResource};
 
 mod check;
 

@@ -120,7 +120,10 @@ pub use agent::LocalRouter;
 #[cfg(feature = "runtime")]
 pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, Instance, Policy, Reloaded, TurnStream, TurnUpdate};
 #[cfg(feature = "runtime")]
-pub use model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+pub use model::{
+    BundlePath, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelProvider, ModelRequest, ModelResponse,
+    ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem, ScriptedModel, find_provider, linked_providers,
+};
 #[cfg(feature = "runtime")]
 pub use peers::{AgentCall, Router};
 #[cfg(feature = "runtime")]

@@ -123,6 +123,15 @@ impl Bundle {
         &agent.model
     }
 
+    /// Returns the models that an agent can ask, each once: its own comes first, and those follow that a middleware can
+    /// choose by name.
+    // API-11
+    pub fn models_of<'a>(&'a self, agent: &'a AgentResource) -> impl Iterator<Item = &'a ModelResource> {
+        let choice = agent.models.as_ref().unwrap_or(&self.models);
+        let others = choice.iter().filter(|other| other.name != agent.model.name);
+        std::iter::once(&agent.model).chain(others).map(|model| &**model)
+    }
+
     /// Returns the extensions of an agent in the order in which they are loaded, each with its name, its entry, and the
     /// settings of the extension, replaced key by key by those of the agent. Values from the environment are kept as
     /// they are written.
@@ -139,10 +148,11 @@ impl Bundle {
     /// # Errors
     /// `E_CONFIG_VALUE_NOT_FOUND` for each missing value, with its place.
     pub fn check_values(&self) -> Result<(), Diagnostics> {
-        let uses = self.agents().flat_map(|agent| &agent.extensions);
+        let of_extensions = self.agents().flat_map(|agent| &agent.extensions).map(|used| used.fetch_config().err());
+        let of_models = self.agents().flat_map(|agent| self.models_of(agent)).map(|model| model.fetch_config().err());
         let mut errors = Vec::new();
-        for error in uses.filter_map(|used| used.fetch_config().err()).flatten() {
-            // Several agents can use one extension.
+        for error in of_extensions.chain(of_models).flatten().flatten() {
+            // Several agents can use one extension or model.
             if !errors.contains(&error) {
                 errors.push(error);
             }

@@ -57,34 +57,11 @@ fn violations<'s>(
     sources: impl Iterator<Item = &'s SourcedValue>,
     extensions: &Extensions<'_>,
 ) -> Vec<Violation> {
-    let mut pointers = Vec::new();
-    for value in sources {
-        value.insert_placeholder(&mut config);
-        pointers.push(pointer(&value.keys));
-    }
+    let sources: Vec<_> = sources.collect();
+    sources.iter().for_each(|value| value.insert_placeholder(&mut config));
     let mut violations = extensions.violations(extension, config);
-    violations.retain(|violation| !pointers.iter().any(|pointer| depends_on(violation, pointer)));
+    violations.retain(|violation| !sources.iter().any(|value| value.decides(violation)));
     violations
-}
-
-/// Whether another text at `pointer` could remove the violation.
-fn depends_on(violation: &Violation, pointer: &str) -> bool {
-    let below = pointer.strip_prefix(violation.path.as_str());
-    match below {
-        Some("") => !matches!(violation.keyword.as_str(), "type" | "additionalProperties"),
-        Some(below) if below.starts_with('/') => {
-            matches!(
-                violation.keyword.as_str(),
-                "anyOf" | "oneOf" | "not" | "enum" | "const" | "contains" | "uniqueItems"
-            )
-        }
-        _ => false,
-    }
-}
-
-/// The JSON pointer of these keys.
-fn pointer(keys: &[String]) -> String {
-    keys.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
 }
 
 fn report(config: &Cursor<'_>, keys: &[String], violation: &Violation, extension: &ExtensionResource) {

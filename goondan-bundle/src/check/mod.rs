@@ -36,5 +36,5 @@ pub(crate) fn check(
     for agent in to_check.agents.iter().filter(|agent| agent.complete) {
         order::check(&agent.uses, &extensions);
     }
-    warnings::warnings(documents, resources, &extensions)
+    warnings::warnings(documents, resources, to_check, &extensions)
 }

@@ -5,19 +5,16 @@ use std::path::{Path, PathBuf};
 
 use goondan_core::ErrorCode;
 
-use crate::resource::{Entry, Provider, Resources, ToCheck};
+use crate::resource::{Entry, Resources, ToCheck};
 
 /// Reports the records that must not be appended to. `documents` are the files of the bundle.
 pub(super) fn check(to_check: &ToCheck<'_>, resources: &Resources, root: &Path, documents: &[&Path]) {
-    let scripts = resources.models.iter().map(|model| {
-        let Provider::Scripted { script, .. } = &model.provider;
-        script.as_path()
-    });
+    let read_by_models = resources.models.iter().flat_map(|model| &model.files).map(PathBuf::as_path);
     let libraries = resources.extensions.iter().filter_map(|extension| match &extension.entry {
         Entry::Library(library) => Some(library.file.as_path()),
         Entry::Linked(_) => None,
     });
-    let own = documents.iter().copied().chain(scripts).chain(libraries);
+    let own = documents.iter().copied().chain(read_by_models).chain(libraries);
     let own: Vec<PathBuf> = own.filter_map(|file| file.canonicalize().ok()).collect();
     for (record, cursor) in &to_check.records {
         if let Some(problem) = problem(record, root, &own) {

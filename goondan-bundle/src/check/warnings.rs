@@ -4,12 +4,13 @@ use super::extensions::Extensions;
 use crate::diagnostic::Diagnostic;
 use crate::kind::Kind;
 use crate::read::{Document, Resource, SourcedValue};
-use crate::resource::{Entry, ExtensionRef, Resources};
+use crate::resource::{AgentResource, Entry, ExtensionRef, Resources, ToCheck};
 
 /// The warnings about a bundle, in the order of its files and their lines.
 pub(super) fn warnings(
     documents: &[Document<'_>],
     resources: &Resources,
+    to_check: &ToCheck<'_>,
     extensions: &Extensions<'_>,
 ) -> Vec<Diagnostic> {
     let warning = |document: &Document<'_>| {
@@ -27,8 +28,8 @@ pub(super) fn warnings(
     };
     let mut warnings: Vec<_> = documents.iter().filter_map(warning).collect();
     warnings.extend(documents.iter().flat_map(|document| undescribed_tools(document, resources, extensions)));
-    for warning in missing_values(resources) {
-        // Several agents can use one extension.
+    for warning in missing_values(resources).chain(to_check.hints.iter().cloned()) {
+        // Several agents can use one extension, and several models one file.
         if !warnings.contains(&warning) {
             warnings.push(warning);
         }
@@ -54,8 +55,10 @@ fn undescribed_tools(document: &Document<'_>, resources: &Resources, extensions:
 
 /// A check needs no values from the environment, but a run does.
 fn missing_values(resources: &Resources) -> impl Iterator<Item = Diagnostic> {
-    let uses = resources.agents.iter().flat_map(|agent| &agent.extensions);
-    uses.flat_map(ExtensionRef::merged_sources).filter_map(SourcedValue::warning)
+    let of_extensions =
+        resources.agents.iter().flat_map(|agent| &agent.extensions).flat_map(ExtensionRef::merged_sources);
+    let of_models = resources.models.iter().flat_map(|model| &model.sources);
+    of_extensions.chain(of_models).filter_map(SourcedValue::warning)
 }
 
 /// The message and the remedy, if there is something to warn about.
@@ -84,10 +87,14 @@ fn unchecked_config(name: &str, resources: &Resources, extensions: &Extensions<'
 }
 
 fn unused_model(name: &str, resources: &Resources) -> Finding {
-    let used = resources.agents.iter().any(|agent| agent.model.name() == name);
-    // API-11: a step middleware can switch to any model of the bundle.
+    let listed = |agent: &AgentResource| agent.models.iter().flatten().any(|model| model.name() == name);
+    let used = resources.agents.iter().any(|agent| agent.model.name() == name || listed(agent));
     (!used).then(|| {
-        let message = format!("no agent asks the model `{name}`: only a middleware that names it does");
+        // API-11: without a list of models, a step middleware can switch to any model of the bundle.
+        let message = match resources.agents.iter().any(|agent| agent.models.is_none()) {
+            true => format!("no agent asks the model `{name}`: only a middleware that names it does"),
+            false => format!("no agent can ask the model `{name}`"),
+        };
         (message, format!("write `model: \"Model/{name}\"` in an agent, or remove it"))
     })
 }

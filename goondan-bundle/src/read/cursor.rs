@@ -122,14 +122,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A whole number from 1 to `max`.
-    pub(crate) fn positive(&self, max: u64) -> Option<u64> {
+    /// A whole number from `least` to `u32::MAX`.
+    pub(crate) fn whole(&self, least: u32) -> Option<u32> {
         let number = match self.value() {
-            Value::Number(number) => number.as_u64().filter(|number| (1..=max).contains(number)),
+            Value::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
             _ => None,
         };
+        let number = number.filter(|number| *number >= least);
         if number.is_none() {
-            self.expected(&format!("a whole number from 1 to {max}"));
+            self.expected(&format!("a whole number from {least} to {}", u32::MAX));
         }
         number
     }

@@ -52,7 +52,16 @@ impl<'a> MapReader<'a> {
 
     /// Reports every field that is not in the schema.
     pub(crate) fn deny_unknown(&self) {
-        for entry in self.unknown() {
+        self.deny(|_| true);
+    }
+
+    /// Reports every field that is probably meant to be `key`.
+    pub(crate) fn deny_misspelt(&self, key: &str) {
+        self.deny(|entry| self.guess(entry) == Some(key));
+    }
+
+    fn deny(&self, denied: impl Fn(&MapEntry) -> bool) {
+        for entry in self.unknown().filter(|entry| denied(entry)) {
             let (key, guess) = (entry.key.as_str(), self.guess(entry));
             let (name, expected) = (self.cursor.name(), one_of(self.schema.names()));
             let message = format!("unknown field `{key}` in {name}: expected {expected}{}", did_you_mean(guess));

@@ -22,6 +22,8 @@ struct SettingPlace {
     /// The keys and indexes that lead to it in the config.
     keys: Vec<String>,
     place: Place,
+    /// The place of the key before it; that of the value, if it has none.
+    key: Place,
     /// The field, such as `spec.config.apiKey`.
     path: String,
 }
@@ -30,41 +32,68 @@ impl ConfigPlaces {
     /// Reads the places of the field `config` of `owner`.
     pub(crate) fn read(owner: &Cursor<'_>) -> Self {
         let config = owner.follow(["config"]);
-        let mut settings = Vec::new();
-        match &config {
-            Some(config) => collect(config, &mut Vec::new(), &mut settings),
-            None => settings.push(SettingPlace::new(owner, &[])),
+        match config {
+            Some(config) => Self::of(&config),
+            None => Self {
+                file: owner.sink().file().to_owned(),
+                written: false,
+                settings: vec![SettingPlace::new(owner, owner.place(), &[])],
+            },
         }
-        Self { file: owner.sink().file().to_owned(), written: config.is_some(), settings }
+    }
+
+    /// Reads the places of `config` itself.
+    pub(crate) fn of(config: &Cursor<'_>) -> Self {
+        let mut settings = Vec::new();
+        collect(config, config.place(), &mut Vec::new(), &mut settings);
+        Self { file: config.sink().file().to_owned(), written: true, settings }
     }
 
     /// Returns an error at the setting that `keys` lead to or, if it is missing, at the nearest mapping around it.
-    pub(crate) fn error(&self, keys: &[String], message: String, remedy: String) -> Diagnostic {
-        let around = (0..=keys.len())
-            .rev()
-            .find_map(|length| self.settings.iter().find(|setting| setting.keys == keys[..length]));
-        let error = Diagnostic::error(ErrorCode::EXT_CONFIG, &self.file, around.map(|at| at.place), message, remedy);
+    pub(crate) fn error(&self, code: ErrorCode, keys: &[String], message: String, remedy: String) -> Diagnostic {
+        let around = self.around(keys);
+        let error = Diagnostic::error(code, &self.file, around.map(|at| at.place), message, remedy);
         error.with_path(around.map_or("", |at| &at.path))
+    }
+
+    /// As [`ConfigPlaces::error`], at the key of a setting that should not be there.
+    pub(crate) fn error_at_key(&self, code: ErrorCode, keys: &[String], message: String, remedy: String) -> Diagnostic {
+        let around = self.around(keys);
+        let error = Diagnostic::error(code, &self.file, around.map(|at| at.key), message, remedy);
+        error.with_path(around.map_or("", |at| &at.path))
+    }
+
+    /// Returns a warning at the setting that `keys` lead to.
+    pub(crate) fn warning(&self, keys: &[String], message: String, remedy: String) -> Diagnostic {
+        let around = self.around(keys);
+        let place = around.map_or(Place::START, |at| at.place);
+        Diagnostic::warning(&self.file, place, message, remedy).with_path(around.map_or("", |at| &at.path))
+    }
+
+    fn around(&self, keys: &[String]) -> Option<&SettingPlace> {
+        let written = |length| self.settings.iter().find(|setting| setting.keys == keys[..length]);
+        (0..=keys.len()).rev().find_map(written)
     }
 }
 
 impl SettingPlace {
-    fn new(cursor: &Cursor<'_>, keys: &[String]) -> Self {
-        Self { keys: keys.to_vec(), place: cursor.place(), path: cursor.path().to_owned() }
+    fn new(cursor: &Cursor<'_>, key: Place, keys: &[String]) -> Self {
+        Self { keys: keys.to_vec(), place: cursor.place(), key, path: cursor.path().to_owned() }
     }
 }
 
-fn collect(cursor: &Cursor<'_>, keys: &mut Vec<String>, found: &mut Vec<SettingPlace>) {
-    found.push(SettingPlace::new(cursor, keys));
-    let children: Vec<String> = match cursor.value() {
-        Value::Mapping(entries) => entries.iter().map(|entry| entry.key.clone()).collect(),
-        Value::Sequence(items) => (0..items.len()).map(|index| index.to_string()).collect(),
+fn collect(cursor: &Cursor<'_>, key: Place, keys: &mut Vec<String>, found: &mut Vec<SettingPlace>) {
+    found.push(SettingPlace::new(cursor, key, keys));
+    let children: Vec<(String, Option<Place>)> = match cursor.value() {
+        Value::Mapping(entries) => entries.iter().map(|entry| (entry.key.clone(), Some(entry.key_place))).collect(),
+        Value::Sequence(items) => (0..items.len()).map(|index| (index.to_string(), None)).collect(),
         _ => return,
     };
-    for key in children {
+    for (key, place) in children {
         if let Some(child) = cursor.follow([key.as_str()]) {
+            let place = place.unwrap_or(child.place());
             keys.push(key);
-            collect(&child, keys, found);
+            collect(&child, place, keys, found);
             keys.pop();
         }
     }

@@ -3,6 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
+use goondan_core::schema::Violation;
 use goondan_core::{ErrorCode, Secret};
 use serde_json::Value as Json;
 
@@ -74,7 +75,23 @@ impl SourcedValue {
         self.replace(config, &format!("${name}"));
     }
 
-    fn replace(&self, config: &mut Json, text: &str) {
+    /// Whether another text here could remove the violation.
+    pub(crate) fn decides(&self, violation: &Violation) -> bool {
+        let pointer = pointer(&self.keys);
+        match pointer.strip_prefix(violation.path.as_str()) {
+            Some("") => !matches!(violation.keyword.as_str(), "type" | "additionalProperties"),
+            Some(below) if below.starts_with('/') => {
+                matches!(
+                    violation.keyword.as_str(),
+                    "anyOf" | "oneOf" | "not" | "enum" | "const" | "contains" | "uniqueItems"
+                )
+            }
+            _ => false,
+        }
+    }
+
+    /// Replaces the reference in `config` by a text.
+    pub(crate) fn replace(&self, config: &mut Json, text: &str) {
         let setting = self.keys.iter().try_fold(config, |value, key| match value {
             Json::Object(members) => members.get_mut(key),
             Json::Array(items) => items.get_mut(key.parse::<usize>().ok()?),
@@ -91,6 +108,11 @@ impl SourcedValue {
         let message = format!("`{}` takes its value from {problem}: a run needs it", self.path);
         Some(Diagnostic::warning(&self.file, self.place, message, suggestion).with_path(&self.path))
     }
+}
+
+/// The JSON pointer of these keys.
+fn pointer(keys: &[String]) -> String {
+    keys.iter().map(|key| format!("/{}", key.replace('~', "~0").replace('/', "~1"))).collect()
 }
 
 /// Returns the settings in `config` with a `valueFrom`. Reports those without a valid source.

@@ -20,6 +20,10 @@ pub struct AgentResource {
     pub name: AgentName,
     /// The model that it calls.
     pub model: Arc<ModelResource>,
+    /// `spec.models`: the models that a middleware can choose by name, besides its own. If it is not written, those are
+    /// all models of the bundle.
+    // API-11
+    pub models: Option<Vec<Arc<ModelResource>>>,
     /// The system prompt: a field of each request to the model, never a message of the conversation.
     // D-19
     pub system: Option<String>,
@@ -115,6 +119,7 @@ impl AgentResource {
     ) -> Option<Self> {
         let spec = MapReader::new(document.spec.as_ref()?, &AGENT)?;
         let model = spec.require("model").and_then(|model| names.resolve(&model, models));
+        let choice = spec.get("models").map(|list| read_models(&list, names, models));
         let system = spec.get("system").map(|system| system.text().map(str::to_owned));
         let listed = spec.get("extensions").map(|list| read_uses(&list, names, extensions)).unwrap_or_default();
         let used = listed.uses.iter().map(|each| each.used.clone()).collect();
@@ -123,11 +128,28 @@ impl AgentResource {
         Some(Self {
             name: AgentName::new(document.name()?).ok()?,
             model: model?,
+            models: choice.map_or(Some(None), |choice| choice.map(Some))?,
             system: system.unwrap_or_default(),
             extensions: used,
             policy: policy?,
         })
     }
+}
+
+/// The models of the list; `None` if one of them cannot be resolved.
+fn read_models(list: &Cursor<'_>, names: &Names<'_>, models: &[Arc<ModelResource>]) -> Option<Vec<Arc<ModelResource>>> {
+    let items = list.items()?;
+    let mut found: Vec<Arc<ModelResource>> = Vec::new();
+    for item in &items {
+        let Some(model) = names.resolve(item, models) else { continue };
+        if found.iter().any(|earlier| earlier.name == model.name) {
+            let message = format!("the model `{}` is listed twice", model.name);
+            item.error(ErrorCode::CONFIG_SCHEMA, message, "keep one of the two");
+            continue;
+        }
+        found.push(model);
+    }
+    (found.len() == items.len()).then_some(found)
 }
 
 fn read_uses<'a>(list: &Cursor<'a>, names: &Names<'_>, extensions: &[Arc<ExtensionResource>]) -> AgentUses<'a> {

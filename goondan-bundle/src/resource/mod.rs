@@ -1,7 +1,8 @@
 //! The typed resources of a bundle. Each file reads one kind from its spec.
 
 mod model;
-pub use model::{ModelResource, Provider};
+pub use model::ModelResource;
+mod settings;
 
 mod extension;
 pub use extension::ExtensionResource;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 
 use goondan_core::ErrorCode;
 
+use crate::diagnostic::Diagnostic;
 use crate::read::{Cursor, Document, Names, Resource};
 
 /// The resources of a bundle, as far as they can be read.
@@ -44,6 +46,8 @@ pub(crate) struct ToCheck<'a> {
     pub(crate) entries: Vec<(Entry, Cursor<'a>)>,
     /// The files to which models append their requests.
     pub(crate) records: Vec<(PathBuf, Cursor<'a>)>,
+    /// What providers of models find that is no error.
+    pub(crate) hints: Vec<Diagnostic>,
     /// The extensions that each agent lists.
     pub(crate) agents: Vec<AgentUses<'a>>,
 }

@@ -1,18 +1,21 @@
-//! The kind `Model`: the provider of a model, and what the provider needs.
+//! The kind `Model`: the provider of a model, and its settings.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use goondan_core::{ErrorCode, ScriptItem};
+use goondan_core::{
+    BundlePath, Error, ErrorCode, Model, ProviderContext, ProviderDescriptor, RecordedModel, Result, find_provider,
+    linked_providers,
+};
+use serde_json::Value;
 
 use super::ToCheck;
+use super::settings::{Settings, config};
+use crate::diagnostic::Diagnostics;
 use crate::kind::Kind;
-use crate::nearest::{did_you_mean, nearest};
-use crate::plain::read_file;
-use crate::read::{Cursor, Document, MapReader, Resource};
+use crate::nearest::{did_you_mean, nearest, one_of};
+use crate::read::{ConfigPlaces, Cursor, Document, MapReader, Resource, SourcedValue, read_sources};
 use crate::schema::MODEL;
-
-/// The providers that this version supports.
-const PROVIDERS: [&str; 1] = ["scripted"];
 
 /// A model that agents call.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,23 +23,20 @@ const PROVIDERS: [&str; 1] = ["scripted"];
 pub struct ModelResource {
     /// `metadata.name`.
     pub name: String,
-    /// The provider, with its settings.
-    pub provider: Provider,
-}
-
-/// The provider of a model.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Provider {
-    /// A list of answers, played in order: no key, no network.
-    Scripted {
-        /// The YAML file with the answers: below the root of the bundle, joined to it. It exists.
-        script: PathBuf,
-        /// The answers that the file had when the bundle was read.
-        items: Vec<ScriptItem>,
-        /// The file to which every request is appended as a line of JSON: below the root of the bundle, joined to it.
-        record: Option<PathBuf>,
-    },
+    /// `spec.provider`: the name of a provider that is linked into this program.
+    pub provider: String,
+    /// The other fields of `spec`, which the provider defines: an object. Values from the environment are kept as they
+    /// are written: `{"valueFrom": …}`.
+    pub config: Value,
+    /// The settings in [`config`](Self::config) whose values are taken from the environment.
+    pub sources: Vec<SourcedValue>,
+    /// `spec.record`: the file to which every request is appended as a line of JSON, below the root of the bundle and
+    /// joined to it.
+    pub record: Option<PathBuf>,
+    /// The files that the model reads, as its provider says.
+    pub files: Vec<PathBuf>,
+    /// The places of the settings in [`config`](Self::config).
+    places: ConfigPlaces,
 }
 
 impl Resource for ModelResource {
@@ -49,59 +49,121 @@ impl Resource for ModelResource {
 
 impl ModelResource {
     pub(crate) fn read<'a>(document: &Document<'a>, root: &Path, to_check: &mut ToCheck<'a>) -> Option<Self> {
-        let spec = MapReader::lenient(document.spec.as_ref()?, &MODEL)?;
+        let cursor = document.spec.as_ref()?;
+        let spec = MapReader::lenient(cursor, &MODEL)?;
         let provider = spec.require("provider");
-        let named = provider.as_ref().and_then(Cursor::text);
-        if let (Some(provider), Some(named)) = (&provider, named)
-            && !PROVIDERS.contains(&named)
-        {
-            // The other fields may be settings of that provider, so they are not checked.
-            let guess = did_you_mean(nearest(named, PROVIDERS));
-            let message = format!("unknown provider `{named}`: this build knows `scripted`{guess}");
-            provider.error(ErrorCode::CONFIG_SCHEMA, message, "write `provider: scripted`, with a `script`");
-            return None;
+        if provider.is_none() {
+            // Without the provider, its settings are not known.
+            spec.deny_misspelt("provider");
         }
-        spec.deny_unknown();
-        let scripted = scripted(&spec, root, to_check);
-        named?;
-        Some(Self { name: document.name()?.to_owned(), provider: scripted? })
+        let provider = find(&provider?)?;
+        let record = spec.get("record").map(|cursor| {
+            let file = below(root, &cursor)?;
+            to_check.records.push((file.clone(), cursor));
+            Some(file)
+        });
+        let record = record.map_or(Some(None), |record| record.map(Some));
+        let mut sources = read_sources(cursor);
+        sources.retain(|value| MODEL.names().all(|name| value.keys[0] != name));
+
+        let written = Value::Object(cursor.object()?);
+        let mut filled = written.clone();
+        sources.iter().for_each(|value| value.insert_placeholder(&mut filled));
+        let places = ConfigPlaces::of(cursor);
+        let at = ProviderContext::new(root, document.name().unwrap_or_default());
+        let settings = Settings { provider, spec: &filled, unknown: &sources, places: &places, at: &at };
+        let checked = match settings.check() {
+            Ok(checked) => checked,
+            Err(error) => {
+                report(&spec.require("provider")?, &error);
+                return None;
+            }
+        };
+        let complete = checked.errors.is_empty();
+        // A record that is no path below the bundle is reported above.
+        let errors = checked.errors.into_iter().filter(|error| record.is_some() || error.path != "spec.record");
+        errors.for_each(|error| cursor.sink().report(error));
+        to_check.hints.extend(checked.hints);
+        let (name, provider, config) = (document.name()?.to_owned(), provider.name().to_owned(), config(&written));
+        complete.then_some(Self { name, provider, config, sources, record: record?, files: checked.files, places })
+    }
+
+    /// Returns the config with the values from the environment, or an error for each missing value.
+    pub(crate) fn fetch_config(&self) -> Result<Value, Diagnostics> {
+        let mut config = self.config.clone();
+        let errors = self.sources.iter().filter_map(|value| value.insert_into(&mut config)).collect();
+        Diagnostics::new(errors).map_or(Ok(config), Err)
+    }
+
+    /// Returns a model of a bundle in the directory `root`.
+    ///
+    /// # Errors
+    /// `E_CONFIG_VALUE_NOT_FOUND` for a value that is missing in the environment, and those of the provider, with the
+    /// place of the model.
+    pub(crate) fn build(&self, root: &Path) -> Result<Arc<dyn Model>> {
+        let config = self.fetch_config().map_err(Diagnostics::into_error)?;
+        let at = ProviderContext::new(root, &self.name);
+        let model = self.build_at(config, &at).map_err(|error| self.placed(&error))??;
+        Ok(match &self.record {
+            Some(record) => Arc::new(RecordedModel::new(model, record)),
+            None => Arc::from(model),
+        })
+    }
+
+    /// The outer error has no place yet.
+    fn build_at(&self, config: Value, at: &ProviderContext<'_>) -> Result<Result<Box<dyn Model>>> {
+        let provider = find_provider(&self.provider)?.ok_or_else(|| unknown(&self.provider))?;
+        if !self.sources.is_empty() {
+            // Only now all values are known.
+            let mut spec = config.clone();
+            spec["provider"] = self.provider.as_str().into();
+            let settings = Settings { provider, spec: &spec, unknown: &[], places: &self.places, at };
+            if let Some(errors) = Diagnostics::new(settings.check()?.errors) {
+                return Ok(Err(errors.into_error()));
+            }
+        }
+        provider.build(config, at).map(Ok)
+    }
+
+    /// Adds the place and the name of the model to an error of its provider.
+    fn placed(&self, error: &Error) -> Error {
+        let (code, message) = (error.code().clone(), format!("the model `{}`: {}", self.name, error.message()));
+        let remedy = error.suggestion().unwrap_or("change the settings of the model").to_owned();
+        let placed = Diagnostics::from(self.places.error(code, &[], message, remedy)).into_error();
+        match error.source() {
+            Some(cause) => placed.caused_by(cause.to_string()),
+            None => placed,
+        }
     }
 }
 
-fn scripted<'a>(spec: &MapReader<'a>, root: &Path, to_check: &mut ToCheck<'a>) -> Option<Provider> {
-    let script = spec.require("script").and_then(|script| {
-        let file = below(root, &script)?;
-        if file.is_file() {
-            // RULE-02: the script of a model is checked before any turn.
-            let items = read_file(&file).unwrap_or_else(|errors| {
-                errors.into_iter().for_each(|error| script.sink().report(error));
-                Vec::new()
-            });
-            return Some((file, items));
-        }
-        script.error(
-            ErrorCode::CONFIG_ENTRY_NOT_FOUND,
-            format!("{} names a file that does not exist: `{}`", script.name(), file.display()),
-            "create it, or write its path relative to the bundle",
-        );
-        None
-    });
-    let record = spec.get("record").map(|cursor| {
-        let file = below(root, &cursor)?;
-        to_check.records.push((file.clone(), cursor));
-        Some(file)
-    });
-    let ((script, items), record) = (script?, record.map_or(Some(None), |record| record.map(Some))?);
-    Some(Provider::Scripted { script, items, record })
+/// The provider that `cursor` names.
+fn find(cursor: &Cursor<'_>) -> Option<&'static ProviderDescriptor> {
+    let name = cursor.text()?;
+    let found = find_provider(name).and_then(|found| found.ok_or_else(|| unknown(name)));
+    found.map_err(|error| report(cursor, &error)).ok()
+}
+
+fn unknown(name: &str) -> Error {
+    let known: Vec<_> = linked_providers().into_iter().map(ProviderDescriptor::name).collect();
+    let guess = nearest(name, known.iter().copied());
+    let (names, meant) = (one_of(known.iter().copied()), did_you_mean(guess));
+    let remedy = guess.map_or_else(
+        || "write one of them, or link the crate that has the provider: `use the_crate as _;`".to_owned(),
+        |guess| format!("write `provider: {guess}`"),
+    );
+    Error::new(ErrorCode::CONFIG_SCHEMA, format!("unknown provider `{name}`: this build knows {names}{meant}"))
+        .suggest(remedy)
+}
+
+fn report(cursor: &Cursor<'_>, error: &Error) {
+    cursor.error(error.code().clone(), error.message(), error.suggestion().unwrap_or_default());
 }
 
 /// The path at `cursor`, which must not lead out of the bundle (F-REF).
 fn below(root: &Path, cursor: &Cursor<'_>) -> Option<PathBuf> {
-    let text = cursor.text()?;
-    let inside = |component: &Component<'_>| matches!(component, Component::Normal(_) | Component::CurDir);
-    let components: Vec<_> = Path::new(text).components().collect();
-    if components.iter().all(inside) && components.iter().any(|component| *component != Component::CurDir) {
-        return Some(root.join(components.into_iter().filter(|part| *part != Component::CurDir).collect::<PathBuf>()));
+    if let Ok(path) = BundlePath::new(cursor.text()?) {
+        return Some(root.join(path.as_path()));
     }
     cursor.error(
         ErrorCode::CONFIG_SCHEMA,

@@ -13,6 +13,12 @@ pub struct Policy {
     /// `maxStepsPerTurn`: the limit of steps in a turn.
     // D-22
     pub max_steps_per_turn: Option<NonZeroU32>,
+    /// `maxRetries`: how often in a row a step or a tool call is run again because a middleware asks for it.
+    pub max_retries: Option<u32>,
+    /// `turnTimeoutMs`: the timeout of a turn.
+    pub turn_timeout: Option<Duration>,
+    /// `modelTimeoutMs`: the timeout of a model call.
+    pub model_timeout: Option<Duration>,
     /// `toolTimeoutMs`: the timeout of a tool call.
     pub tool_timeout: Option<Duration>,
 }
@@ -20,10 +26,14 @@ pub struct Policy {
 impl Policy {
     pub(crate) fn read(cursor: &Cursor<'_>) -> Option<Self> {
         let policy = MapReader::new(cursor, &POLICY)?;
-        let number = |key| policy.get(key).and_then(|number| number.positive(u32::MAX.into()));
+        let number = |key| policy.get(key).and_then(|number| number.whole(1));
+        let timeout = |key| number(key).map(|millis| Duration::from_millis(millis.into()));
         Some(Self {
-            max_steps_per_turn: number("maxStepsPerTurn").and_then(|steps| NonZeroU32::new(steps.try_into().ok()?)),
-            tool_timeout: number("toolTimeoutMs").map(Duration::from_millis),
+            max_steps_per_turn: number("maxStepsPerTurn").and_then(NonZeroU32::new),
+            max_retries: policy.get("maxRetries").and_then(|number| number.whole(0)),
+            turn_timeout: timeout("turnTimeoutMs"),
+            model_timeout: timeout("modelTimeoutMs"),
+            tool_timeout: timeout("toolTimeoutMs"),
         })
     }
 
@@ -31,7 +41,22 @@ impl Policy {
     pub(crate) fn or(self, outer: Self) -> Self {
         Self {
             max_steps_per_turn: self.max_steps_per_turn.or(outer.max_steps_per_turn),
+            max_retries: self.max_retries.or(outer.max_retries),
+            turn_timeout: self.turn_timeout.or(outer.turn_timeout),
+            model_timeout: self.model_timeout.or(outer.model_timeout),
             tool_timeout: self.tool_timeout.or(outer.tool_timeout),
         }
+    }
+
+    /// Returns the limits for the runtime, with its defaults for those that are not written.
+    pub(crate) fn complete(self) -> goondan_core::Policy {
+        let mut complete = goondan_core::Policy::default();
+        let Self { max_steps_per_turn, max_retries, turn_timeout, model_timeout, tool_timeout } = self;
+        complete.max_steps_per_turn = max_steps_per_turn.unwrap_or(complete.max_steps_per_turn);
+        complete.max_retries = max_retries.unwrap_or(complete.max_retries);
+        complete.turn_timeout = turn_timeout.unwrap_or(complete.turn_timeout);
+        complete.model_timeout = model_timeout.unwrap_or(complete.model_timeout);
+        complete.tool_timeout = tool_timeout.unwrap_or(complete.tool_timeout);
+        complete
     }
 }

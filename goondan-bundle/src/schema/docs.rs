@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use goondan_core::{BundlePath, linked_providers};
+use serde_json::Value;
+
 use super::{DOCUMENT, FieldSchema, FieldType, MapSchema};
 use crate::kind::Kind;
 
@@ -15,6 +18,9 @@ fn tables_of_the_documentation_are_those_of_the_reader() {
     let mut right = replace(&written, "Document", &table(&DOCUMENT, ""));
     for kind in Kind::ALL {
         right = replace(&right, kind.as_str(), &table(kind.spec(), "spec."));
+    }
+    for provider in linked_providers() {
+        right = replace(&right, provider.name(), &settings(&provider.config_schema().unwrap()));
     }
     if std::env::var_os("BLESS").is_some() {
         fs::write(DOCUMENT_FILE, right).unwrap();
@@ -37,6 +43,20 @@ fn table(schema: &MapSchema, path: &str) -> String {
     table
 }
 
+/// The table of the settings of a provider, as its schema describes them.
+fn settings(schema: &Value) -> String {
+    let mut table = "| Field | Takes | Meaning |\n|---|---|---|\n".to_owned();
+    for (name, setting) in schema["properties"].as_object().unwrap() {
+        let is_path = setting.get("pattern").is_some_and(|pattern| pattern == BundlePath::PATTERN);
+        let takes = if is_path { "a path" } else { setting["type"].as_str().unwrap_or("see there") };
+        let required = schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
+        let required = if required { "**Required.** " } else { "" };
+        let about = setting["description"].as_str().unwrap();
+        writeln!(table, "| `spec.{name}` | {takes} | {required}{about} |").unwrap();
+    }
+    table
+}
+
 fn add_rows(table: &mut String, schema: &MapSchema, path: &str) {
     for field in schema.fields {
         let FieldSchema { name, required, about, field_type, .. } = field;
@@ -56,10 +76,13 @@ fn describe(field_type: &FieldType) -> String {
         FieldType::NonEmptyText => "text that is not empty".to_owned(),
         FieldType::Name => "a name".to_owned(),
         FieldType::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or "),
+        FieldType::Provider => "the name of a provider that the program has".to_owned(),
         FieldType::Kind => Kind::ALL.map(|kind| format!("`{kind}`")).join(", "),
         FieldType::Path => "a path".to_owned(),
         FieldType::Entry => "`linked:` and a name, or a path".to_owned(),
         FieldType::Digest => "64 hexadecimal digits".to_owned(),
+        FieldType::Count => format!("a whole number up to {}", u32::MAX),
+        FieldType::References(kind) => format!("a list of references to resources of the kind {kind}"),
         FieldType::Positive => format!("a whole number from 1 to {}", u32::MAX),
         FieldType::Variable => "the name of a variable".to_owned(),
         FieldType::Object => "a mapping of anything".to_owned(),

@@ -1,8 +1,9 @@
 //! The JSON Schema of bundle documents, for editors.
 
+use goondan_core::{BundlePath, ProviderDescriptor, linked_providers};
 use serde_json::{Map, Value, json};
 
-use super::{DOCUMENT, FieldSchema, FieldType, MapSchema, REFERENCE, VALUE};
+use super::{DOCUMENT, FieldSchema, FieldType, MapSchema, REFERENCE, VALUE, model_spec};
 use crate::kind::Kind;
 use crate::libraries::LibraryEntry;
 
@@ -10,10 +11,11 @@ use crate::libraries::LibraryEntry;
 const NAME: &str = "[a-z][a-z0-9]*(-[a-z0-9]+)*";
 
 /// A relative path of a file that does not lead out of the bundle (F-REF).
-const PATH: &str = r"^(?!/)(?!(.*/)?\.\.(/|$))(?!(\./?)*$).+$";
+const PATH: &str = BundlePath::PATTERN;
 
 /// Returns the JSON Schema (draft 2020-12) of a document of a bundle. `extensions` are the extensions that are known by
-/// name, each with the schema of its config: the config of an Extension with the entry `linked:<name>` must fit it.
+/// name, each with the schema of its config: the config of an Extension with the entry `linked:<name>` must fit it. The
+/// spec of a Model must fit the config of its provider, which is one of those that are linked into this program.
 ///
 /// Editors complete and check documents with it. It covers each document by itself; what several documents must agree
 /// on is checked by [`Bundle::check`](crate::Bundle::check).
@@ -33,6 +35,14 @@ pub fn schema_with(extensions: &[(&str, Value)], libraries: &[(&LibraryEntry, Va
     let mut definitions = Map::new();
     for kind in Kind::ALL {
         definitions.insert(kind.to_string(), document(kind));
+    }
+    for provider in linked_providers() {
+        // `check` says what is wrong with a provider that does not work.
+        let Ok(mut config) = provider.config_schema() else { continue };
+        let root = config.clone();
+        allow_sources(&mut config, &root);
+        let (name, spec) = (provider_definition(provider.name()), model_spec(provider.name(), config));
+        definitions.insert(name.clone(), definition(&name, spec));
     }
     let mut conditions = Vec::new();
     for (name, config) in extensions {
@@ -99,14 +109,40 @@ fn of_type(field_type: &FieldType, kind: Kind) -> Map<String, Value> {
         }
         FieldType::Digest => json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" }),
         FieldType::Positive => json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
+        FieldType::Count => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
+        FieldType::Provider => {
+            let mut names: Vec<_> = linked_providers().into_iter().map(ProviderDescriptor::name).collect();
+            names.dedup();
+            json!({ "enum": names })
+        }
+        FieldType::References(kind) => json!({ "type": "array", "items": reference(*kind) }),
         FieldType::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
         FieldType::Object => json!({ "type": "object" }),
         FieldType::Labels => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         FieldType::Reference(kind) => reference(*kind),
         FieldType::Map(schema) => map(schema, kind).into(),
+        FieldType::Spec if kind == Kind::Model => model(),
         FieldType::Spec => map(kind.spec(), kind).into(),
         FieldType::List { of, at_least } => json!({ "type": "array", "items": map(of, kind), "minItems": at_least }),
     })
+}
+
+/// The spec of a model: that of its provider.
+fn model() -> Value {
+    let mut spec = map(Kind::Model.spec(), Kind::Model);
+    // The schema of the provider says which other members there are.
+    spec.remove("additionalProperties");
+    let of_provider = |provider: &ProviderDescriptor| {
+        let condition = json!({ "properties": { "provider": { "const": provider.name() } }, "required": ["provider"] });
+        json!({ "if": condition, "then": { "$ref": format!("#/$defs/{}", provider_definition(provider.name())) } })
+    };
+    let working = linked_providers().into_iter().filter(|provider| provider.config_schema().is_ok());
+    spec.insert("allOf".to_owned(), working.map(of_provider).collect());
+    spec.into()
+}
+
+fn provider_definition(name: &str) -> String {
+    format!("provider:{name}")
 }
 
 /// A reference to a resource of `kind`: `Kind/name`, or a mapping of the two.
@@ -141,13 +177,22 @@ fn config_by_entry(name: Option<&str>, entry: &str, definition: &str) -> Value {
 fn config_of(name: &str, schema: &Value) -> Value {
     let mut config = schema.clone();
     allow_sources(&mut config, schema);
-    rebase(&mut config, &format!("#/$defs/{name}"));
+    let mut config = definition(name, config);
     if let Value::Object(fields) = &mut config {
-        // `$schema` and `$id` belong to the root of a schema. `required` does not hold for the Extension alone, because
-        // agents can add the missing settings.
-        fields.retain(|key, _| !matches!(key.as_str(), "$schema" | "$id" | "required"));
+        // It does not hold for the Extension alone, because agents can add the missing settings.
+        fields.remove("required");
     }
     config
+}
+
+/// Turns a schema into the definition `name` of a larger one.
+fn definition(name: &str, mut schema: Value) -> Value {
+    rebase(&mut schema, &format!("#/$defs/{name}"));
+    if let Value::Object(fields) = &mut schema {
+        // They belong to the root of a schema.
+        fields.retain(|key, _| !matches!(key.as_str(), "$schema" | "$id"));
+    }
+    schema
 }
 
 /// Turns references to the root of `schema` into references to `root`.

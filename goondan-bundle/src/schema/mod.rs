@@ -8,6 +8,9 @@ pub(crate) use document::{API_VERSION, DOCUMENT, METADATA, REFERENCE, VALUE, VAL
 mod kinds;
 pub(crate) use kinds::{AGENT, EXTENSION, MEMBER, MODEL, POLICY, SWARM, USE};
 
+mod model;
+pub(crate) use model::model_spec;
+
 mod json;
 pub use json::{schema, schema_with};
 
@@ -56,6 +59,8 @@ pub(crate) enum FieldType {
     Digest,
     /// A whole number from 1 to `u32::MAX`.
     Positive,
+    /// A whole number from 0 to `u32::MAX`.
+    Count,
     /// The name of an environment variable.
     Variable,
     /// A mapping of anything.
@@ -63,6 +68,10 @@ pub(crate) enum FieldType {
     /// A mapping of text.
     Labels,
     Reference(Kind),
+    /// A list of references to resources of a kind.
+    References(Kind),
+    /// The name of a provider of models.
+    Provider,
     Map(&'static MapSchema),
     /// The spec of the document's kind.
     Spec,

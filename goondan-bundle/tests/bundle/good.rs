@@ -4,8 +4,7 @@ use std::fs;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use goondan_bundle::{Bundle, Entry, Provider};
-use goondan_core::ScriptItem;
+use goondan_bundle::{Bundle, Entry};
 use serde_json::json;
 
 use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of, load};
@@ -45,9 +44,9 @@ spec:
     let main = bundle.entry_agent().unwrap();
     assert_eq!(main.name, "main");
     assert_eq!(main.system.as_deref(), Some("You are brief."));
-    let script = directory.path().join("script.yaml");
-    let items = vec![ScriptItem::say("hello")];
-    assert_eq!(bundle.model_of(main).provider, Provider::Scripted { script, items, record: None });
+    let model = bundle.model_of(main);
+    assert_eq!((model.provider.as_str(), &model.config), ("scripted", &json!({ "script": "./script.yaml" })));
+    assert_eq!((&model.files, &model.record), (&vec![directory.path().join("script.yaml")], &None));
 
     let used: Vec<_> = bundle.extensions_of(main).collect();
     assert_eq!(used.len(), 1);
@@ -108,8 +107,7 @@ fn bundle_can_be_a_file_whose_directory_is_the_root() {
 fn record_is_a_path_below_the_bundle_that_need_not_exist() {
     let directory = bundle_of(&[&MODEL.replace("script.yaml", "script.yaml, record: ./requests.jsonl"), AGENT]);
     let bundle = Bundle::load(directory.path()).unwrap();
-    let Provider::Scripted { record, .. } = &bundle.models().next().unwrap().provider else { unreachable!() };
-    assert_eq!(record.as_deref(), Some(&*directory.path().join("requests.jsonl")));
+    assert_eq!(bundle.models().next().unwrap().record.as_deref(), Some(&*directory.path().join("requests.jsonl")));
 }
 
 #[test]

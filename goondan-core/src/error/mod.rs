@@ -444,6 +444,10 @@ codes! {
     MODEL_OPTION = "E_MODEL_OPTION";
     /// A middleware selected a model that the agent does not have.
     MODEL_NOT_FOUND = "E_MODEL_NOT_FOUND";
+    /// A provider of models does not work: it panics, no config fits its schema, or another one has its name.
+    MODEL_PROVIDER = "E_MODEL_PROVIDER";
+    /// The file that a model's requests are recorded in cannot be written.
+    MODEL_RECORD = "E_MODEL_RECORD";
     /// A turn did not end in time.
     TURN_TIMEOUT = "E_TURN_TIMEOUT";
     /// No unused item of a scripted model matches the request.

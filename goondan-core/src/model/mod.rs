@@ -1,10 +1,13 @@
-//! The port to language models, and a scripted model for tests and examples.
+//! The port to language models, their providers, and a scripted model for tests and examples.
 
 mod deltas;
+mod provider;
+mod recorded;
 mod scripted;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +22,11 @@ use crate::tool::{ToolCatalog, ToolItem};
 
 pub(crate) use crate::outcome::ModelFinish;
 pub use deltas::{Deltas, ModelDelta};
+pub use provider::{
+    BundlePath, Finding, FindingPlace, Findings, ModelProvider, ProviderContext, ProviderDescriptor, find_provider,
+    linked_providers,
+};
+pub use recorded::RecordedModel;
 pub use scripted::{ScriptItem, ScriptedModel};
 
 /// A language model. Implement it to connect agents to another one.
@@ -47,6 +55,26 @@ pub trait Model: Send + Sync + 'static {
     /// Returns what is known of the model. Middlewares read it, for example to compact a conversation in time.
     fn info(&self) -> ModelInfo {
         ModelInfo::default()
+    }
+}
+
+impl<M: Model + ?Sized> Model for Box<M> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        (**self).generate(request, deltas)
+    }
+
+    fn info(&self) -> ModelInfo {
+        (**self).info()
+    }
+}
+
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        (**self).generate(request, deltas)
+    }
+
+    fn info(&self) -> ModelInfo {
+        (**self).info()
     }
 }
 

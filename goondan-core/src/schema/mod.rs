@@ -31,6 +31,8 @@ pub struct Violation {
     pub message: String,
     /// The member that an unknown one was probably meant to be.
     pub meant: Option<String>,
+    /// The member that the value at that location lacks.
+    pub missing: Option<String>,
     /// The keyword of the schema that the value breaks, such as `type`.
     pub keyword: String,
 }
@@ -80,7 +82,11 @@ impl Schema {
                 let members = value.pointer(&path).and_then(Value::as_object);
                 members.into_iter().flat_map(Map::keys).map(String::as_str).collect()
             }
-            _ => return vec![Violation { path, message: error.to_string(), meant: None, keyword }],
+            ValidationErrorKind::Required { property } => {
+                let missing = property.as_str().map(str::to_owned);
+                return vec![Violation { path, message: error.to_string(), meant: None, missing, keyword }];
+            }
+            _ => return vec![Violation { path, message: error.to_string(), meant: None, missing: None, keyword }],
         };
         let known = members(&self.written, &keys(&path));
         let unknown = unknown.into_iter().map(|name| {
@@ -93,7 +99,7 @@ impl Schema {
             };
             let path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
             let (keyword, meant) = ("additionalProperties".to_owned(), meant.map(str::to_owned));
-            Violation { path, message, meant, keyword }
+            Violation { path, message, meant, missing: None, keyword }
         });
         unknown.collect()
     }

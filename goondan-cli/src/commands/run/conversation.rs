@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goondan::agent::{Change, ExtensionChange, Reloaded};
-use goondan::bundle::{Agents, Entry, Plugins, Provider};
+use goondan::bundle::{Agents, Entry, Plugins};
 use goondan::name::{AgentName, ExtensionName, InstanceKey};
 use goondan::store::{FileStore, InstanceId};
 use goondan::store::{Fsync, state_root};
@@ -130,15 +130,12 @@ impl OpenConversation {
 }
 
 fn files(bundle: &Bundle) -> Vec<PathBuf> {
-    let scripts = bundle.models().filter_map(|model| match &model.provider {
-        Provider::Scripted { script, .. } => Some(script.as_path()),
-        _ => None,
-    });
+    let read_by_models = bundle.models().flat_map(|model| &model.files).map(PathBuf::as_path);
     let libraries = bundle.extensions().filter_map(|extension| match &extension.entry {
         Entry::Library(library) => Some(library.file.as_path()),
         _ => None,
     });
-    bundle.files().chain(scripts).chain(libraries).map(Path::to_path_buf).collect()
+    bundle.files().chain(read_by_models).chain(libraries).map(Path::to_path_buf).collect()
 }
 
 async fn instance(agents: &Agents, agent: &AgentName, key: &str) -> Result<Instance> {

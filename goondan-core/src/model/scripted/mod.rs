@@ -2,25 +2,19 @@
 
 mod pattern;
 
-use std::borrow::Cow;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use self::pattern::InputPattern;
 use super::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
 use crate::BoxFuture;
-use crate::conversation::{MessageData, Part, ReasoningPart, Role};
+use crate::conversation::{Part, ReasoningPart, Role};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::ToolCallId;
 use crate::pipeline::ToolRequest;
-use crate::secret::mask;
-use crate::tool::ToolItem;
 
 /// A model that plays a list of prepared responses.
 ///
@@ -29,7 +23,6 @@ use crate::tool::ToolItem;
 #[derive(Debug)]
 pub struct ScriptedModel {
     script: Mutex<Vec<Option<ScriptItem>>>,
-    record: Option<RequestLog>,
 }
 
 /// One prepared response.
@@ -185,20 +178,10 @@ impl ScriptItem {
 impl ScriptedModel {
     /// Returns a model that plays `script`.
     pub fn new(script: impl IntoIterator<Item = ScriptItem>) -> Self {
-        Self { script: Mutex::new(script.into_iter().map(Some).collect()), record: None }
-    }
-
-    /// Appends every request to the file at `path`, one JSON object per line.
-    #[must_use]
-    pub fn record(mut self, path: impl Into<PathBuf>) -> Self {
-        self.record = Some(RequestLog { path: path.into(), file: Mutex::new(None) });
-        self
+        Self { script: Mutex::new(script.into_iter().map(Some).collect()) }
     }
 
     fn answer(&self, request: &ModelRequest<'_>, deltas: Deltas<'_>) -> Result<ModelResponse> {
-        if let Some(record) = &self.record {
-            record.write(request)?;
-        }
         let input = newest_input(request);
         let Some(ScriptItem { action, reasoning, pieces, .. }) = self.pick(&input)? else {
             let message = format!("no unused item of the script answers {input:?}");
@@ -274,52 +257,4 @@ fn cut(text: &str, pieces: NonZeroU32) -> impl Iterator<Item = &str> {
 fn newest_input(request: &ModelRequest<'_>) -> String {
     let inputs = request.messages().filter(|message| matches!(message.role, Role::User | Role::Tool));
     inputs.last().map(|message| message.content.text().into_owned()).unwrap_or_default()
-}
-
-/// The file that requests are appended to; opened by the first one.
-#[derive(Debug)]
-struct RequestLog {
-    path: PathBuf,
-    file: Mutex<Option<File>>,
-}
-
-/// A line of the file: a request, with secrets masked.
-#[derive(Serialize)]
-struct RequestLine<'a> {
-    system: Option<Cow<'a, str>>,
-    messages: Vec<Cow<'a, MessageData>>,
-    tools: Vec<Cow<'a, ToolItem>>,
-}
-
-fn masked(message: Cow<'_, MessageData>) -> Cow<'_, MessageData> {
-    match message.content.masked() {
-        Cow::Owned(content) => Cow::Owned(message.with_content(content)),
-        Cow::Borrowed(_) => message,
-    }
-}
-
-impl RequestLog {
-    fn write(&self, request: &ModelRequest<'_>) -> Result<()> {
-        let request = RequestLine {
-            system: request.system().map(mask),
-            messages: request.messages().map(masked).collect(),
-            tools: request.tools().map(ToolItem::masked).collect(),
-        };
-        let mut line = serde_json::to_vec(&request)?;
-        line.push(b'\n');
-        self.append(&line).map_err(|error| {
-            Error::new(ErrorCode::MODEL_SCRIPT, format!("cannot record requests in {}", self.path.display()))
-                .suggest("check that the directory exists and can be written, or take `record` out of the model")
-                .caused_by(error)
-        })
-    }
-
-    fn append(&self, line: &[u8]) -> std::io::Result<()> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = match &mut *file {
-            Some(file) => file,
-            closed => closed.insert(OpenOptions::new().create(true).append(true).open(&self.path)?),
-        };
-        file.write_all(line)
-    }
 }
