@@ -1,6 +1,6 @@
-//! Tests that the code and the errors in `docs/writing-extensions.md`, `docs/attributes.md` and `docs/recipes.md` are
-//! real: every piece of Rust on these pages is also in a file here, which is compiled and tested, and every error is in
-//! a `.stderr` file of `tests/ui`.
+//! Tests that the code and the errors in `docs/writing-extensions.md`, `docs/attributes.md`, `docs/recipes.md` and
+//! `docs/providers.md` are real: every piece of Rust on these pages is also in a file here or in an example, which is
+//! compiled and tested, and every error is in a `.stderr` file of `tests/ui`.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs, unreachable_pub, reason = "pages show what a reader writes")]
 
@@ -9,12 +9,17 @@ mod call_limit;
 mod drawing;
 mod first;
 mod helpful;
+mod provider;
 mod recipes;
+
+#[path = "../../examples/own_model.rs"]
+#[expect(dead_code, reason = "the example is a program")]
+mod own_model;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PAGES: [&str; 3] = ["docs/writing-extensions.md", "docs/attributes.md", "docs/recipes.md"];
+const PAGES: [&str; 4] = ["docs/writing-extensions.md", "docs/attributes.md", "docs/recipes.md", "docs/providers.md"];
 
 /// Returns the code blocks of `page` that are marked with `language`.
 fn blocks(page: &str, language: &str) -> Vec<String> {
@@ -42,9 +47,17 @@ fn flush_left(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }
 
+#[tokio::test]
+async fn the_model_of_the_example_answers() {
+    assert_eq!(own_model::ask("one two three").await.unwrap(), "three two one");
+}
+
 #[test]
 fn every_piece_of_rust_is_compiled() {
-    let compiled: Vec<_> = files(Path::new("tests/book"), "rs").iter().map(fs::read_to_string).collect();
+    let mut compiled = files(Path::new("tests/book"), "rs");
+    // Examples, which have tests of their own.
+    compiled.extend(["examples/own_model.rs", "examples/own_provider/src/main.rs"].map(PathBuf::from));
+    let compiled: Vec<_> = compiled.iter().map(fs::read_to_string).collect();
     let compiled: Vec<_> = compiled.into_iter().map(|text| flush_left(&text.unwrap())).collect();
     for page in PAGES {
         let blocks = blocks(page, "rust");

@@ -145,7 +145,8 @@ fn find(cursor: &Cursor<'_>) -> Option<&'static ProviderDescriptor> {
 }
 
 fn unknown(name: &str) -> Error {
-    let known: Vec<_> = linked_providers().into_iter().map(ProviderDescriptor::name).collect();
+    let mut known: Vec<_> = linked_providers().into_iter().map(ProviderDescriptor::name).collect();
+    known.dedup();
     let guess = nearest(name, known.iter().copied());
     let (names, meant) = (one_of(known.iter().copied()), did_you_mean(guess));
     let remedy = guess.map_or_else(

@@ -12,6 +12,7 @@ use super::{Deltas, Model, ModelRequest, ModelResponse};
 use crate::BoxFuture;
 use crate::conversation::MessageData;
 use crate::error::{Error, ErrorCode, Result};
+use crate::model_call::ModelInfo;
 use crate::secret::mask;
 use crate::tool::ToolItem;
 

@@ -66,10 +66,18 @@ impl Schema {
 
     /// Returns all violations in `value`, in document order.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
-        self.validator.iter_errors(value).flat_map(|error| self.violations_of(&error, value)).collect()
+        let errors: Vec<_> = self.validator.iter_errors(value).collect();
+        // Where no form of an object fits, none of its members is known.
+        let follows = |error: &ValidationError<'_>| {
+            let formless = |other: &ValidationError<'_>| {
+                other.instance_path() == error.instance_path() && forms(other.kind()).is_some()
+            };
+            matches!(error.kind(), ValidationErrorKind::UnevaluatedProperties { .. }) && errors.iter().any(formless)
+        };
+        errors.iter().filter(|error| !follows(error)).flat_map(|error| self.violations_of(error, value)).collect()
     }
 
-    /// Returns one violation for each unknown member, and one for any other error.
+    /// Returns one violation for each unknown member, those of the form that was meant, and one for any other error.
     fn violations_of(&self, error: &ValidationError<'_>, value: &Value) -> Vec<Violation> {
         let (path, keyword) = (error.instance_path().to_string(), error.kind().keyword().to_owned());
         let unknown: Vec<&str> = match error.kind() {
@@ -81,6 +89,9 @@ impl Schema {
             ValidationErrorKind::FalseSchema if error.schema_path().as_str().ends_with("/additionalProperties") => {
                 let members = value.pointer(&path).and_then(Value::as_object);
                 members.into_iter().flat_map(Map::keys).map(String::as_str).collect()
+            }
+            kind if let Some(errors) = forms(kind).and_then(|forms| meant_form(forms, error)) => {
+                return errors.iter().flat_map(|error| self.violations_of(error, value)).collect();
             }
             ValidationErrorKind::Required { property } => {
                 let missing = property.as_str().map(str::to_owned);
@@ -102,6 +113,29 @@ impl Schema {
             Violation { path, message, meant, missing: None, keyword }
         });
         unknown.collect()
+    }
+}
+
+/// Returns the errors of each form of which none fits.
+fn forms(kind: &ValidationErrorKind) -> Option<&[Vec<ValidationError<'static>>]> {
+    match kind {
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => Some(context),
+        _ => None,
+    }
+}
+
+/// Returns the errors of the only form that takes a value of this type at all, such as that of an optional object.
+fn meant_form<'a>(
+    forms: &'a [Vec<ValidationError<'static>>],
+    error: &ValidationError<'_>,
+) -> Option<&'a [ValidationError<'static>]> {
+    let of_type = |error: &ValidationError<'_>| matches!(error.kind(), ValidationErrorKind::Type { .. });
+    let other_type =
+        |form: &&Vec<_>| form.iter().any(|one| of_type(one) && one.instance_path() == error.instance_path());
+    let mut possible = forms.iter().filter(|form| !other_type(form));
+    match (possible.next(), possible.next()) {
+        (Some(form), None) => Some(form),
+        _ => None,
     }
 }
 

@@ -27,14 +27,12 @@ const RESERVED: [&str; 2] = ["provider", "record"];
 /// members are found by the schema of [`Config`](Self::Config); texts of it can come from the environment.
 ///
 /// ```
-/// use goondan::json::{Deserialize, JsonSchema};
 /// use goondan::model::{Model, ModelProvider, ProviderContext, ScriptItem, ScriptedModel};
+/// use goondan::prelude::*;
 ///
 /// struct Fixed;
 ///
 /// #[derive(Deserialize, JsonSchema)]
-/// #[serde(crate = "goondan::serde")]
-/// #[schemars(crate = "goondan::schemars")]
 /// struct FixedConfig {
 ///     /// What every answer is.
 ///     answer: String,
@@ -45,7 +43,7 @@ const RESERVED: [&str; 2] = ["provider", "record"];
 ///     const DESCRIPTION: &'static str = "Answers the same to everything.";
 ///     type Config = FixedConfig;
 ///
-///     fn build(config: FixedConfig, _: &ProviderContext<'_>) -> goondan::Result<Box<dyn Model>> {
+///     fn build(config: FixedConfig, _: &ProviderContext<'_>) -> Result<Box<dyn Model>> {
 ///         Ok(Box::new(ScriptedModel::new([ScriptItem::say(config.answer).repeat()])))
 ///     }
 /// }
@@ -85,6 +83,26 @@ pub trait ModelProvider: 'static {
 /// Registers a [`ModelProvider`], so that every program that links this crate knows it.
 ///
 /// A crate that nothing names is left out by the linker: the program writes `use the_crate as _;`.
+///
+/// A name that breaks the grammar does not compile:
+///
+/// ```compile_fail
+/// use goondan::model::{Model, ModelProvider, ProviderContext};
+///
+/// struct Fixed;
+///
+/// impl ModelProvider for Fixed {
+///     const NAME: &'static str = "My Provider";
+///     # const DESCRIPTION: &'static str = "";
+///     # type Config = ();
+///     # fn build(_: (), _: &ProviderContext<'_>) -> goondan::Result<Box<dyn Model>> {
+///     #     Err(goondan::Error::msg(""))
+///     # }
+///     // …
+/// }
+///
+/// goondan::model_provider!(Fixed);
+/// ```
 #[macro_export]
 macro_rules! model_provider {
     ($provider:ty) => {
