@@ -18,7 +18,7 @@ impl Model for Backwards {
 }
 
 /// Returns the answer to `input`.
-pub async fn ask(input: &str) -> Result<String> {
+pub(crate) async fn ask(input: &str) -> Result<String> {
     let agent = Agent::builder("assistant").model(Backwards).build()?;
     Ok(agent.instance("user:42").await?.run(input).await?.text().into_owned())
 }

@@ -3,13 +3,14 @@
 mod pattern;
 
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use self::pattern::InputPattern;
-use super::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+use super::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, RecordedModel};
 use crate::BoxFuture;
 use crate::conversation::{Part, ReasoningPart, Role};
 use crate::error::{Error, ErrorCode, Result};
@@ -179,6 +180,11 @@ impl ScriptedModel {
     /// Returns a model that plays `script`.
     pub fn new(script: impl IntoIterator<Item = ScriptItem>) -> Self {
         Self { script: Mutex::new(script.into_iter().map(Some).collect()) }
+    }
+
+    /// Appends every request to the file at `path`: see [`RecordedModel`].
+    pub fn record(self, path: impl Into<PathBuf>) -> RecordedModel<Self> {
+        RecordedModel::new(self, path)
     }
 
     fn answer(&self, request: &ModelRequest<'_>, deltas: Deltas<'_>) -> Result<ModelResponse> {
