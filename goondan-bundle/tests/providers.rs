@@ -5,7 +5,6 @@
 use std::fs;
 use std::time::Duration;
 
-use goondan::middleware::MODEL_KEY;
 use goondan::model::{
     BundlePath, Deltas, Findings, Model, ModelProvider, ModelRequest, ModelResponse, ProviderContext, find_provider,
 };
@@ -229,7 +228,7 @@ impl Choice {
 
     #[middleware(step)]
     async fn choose(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
-        ctx.metadata_mut().insert(MODEL_KEY.to_owned(), self.model.clone().into());
+        ctx.set_model(self.model.as_str());
         next.run(ctx).await
     }
 }

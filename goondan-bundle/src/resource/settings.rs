@@ -41,7 +41,8 @@ impl Settings<'_> {
     /// `E_MODEL_PROVIDER` when the provider does not work.
     pub(super) fn check(&self) -> Result<Checked> {
         let schema = model_spec(self.provider.name(), self.provider.config_schema()?);
-        let mut violations = Schema::derived(&schema).map_err(|error| self.broken(&error))?.violations(self.spec);
+        let mut violations =
+            Schema::derived_with_formats(&schema).map_err(|error| self.broken(&error))?.violations(self.spec);
         violations.retain(|violation| !self.unknown.iter().any(|value| value.decides(violation)));
         if violations.is_empty() {
             return self.ask_provider();
@@ -126,7 +127,7 @@ impl Settings<'_> {
         }
         let setting = self.spec.pointer(&violation.path);
         let name = name(&keys);
-        if violation.keyword == "pattern" && violation.message.contains(BundlePath::PATTERN) {
+        if violation.keyword == "format" && violation.message.contains(BundlePath::FORMAT) {
             let written = setting.map(Value::to_string).unwrap_or_default();
             let message = format!("`{name}` must be a path below the bundle's directory, but is {written}");
             return self.places.error(code, &keys, message, "write a relative path without `..`".to_owned());

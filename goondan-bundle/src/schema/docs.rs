@@ -47,7 +47,7 @@ fn table(schema: &MapSchema, path: &str) -> String {
 fn settings(schema: &Value) -> String {
     let mut table = "| Field | Takes | Meaning |\n|---|---|---|\n".to_owned();
     for (name, setting) in schema["properties"].as_object().unwrap() {
-        let is_path = setting.get("pattern").is_some_and(|pattern| pattern == BundlePath::PATTERN);
+        let is_path = setting.get("format").is_some_and(|format| format == BundlePath::FORMAT);
         let takes = if is_path { "a path" } else { setting["type"].as_str().unwrap_or("see there") };
         let required = schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name));
         let required = if required { "**Required.** " } else { "" };

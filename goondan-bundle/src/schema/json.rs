@@ -11,7 +11,7 @@ use crate::libraries::LibraryEntry;
 const NAME: &str = "[a-z][a-z0-9]*(-[a-z0-9]+)*";
 
 /// A relative path of a file that does not lead out of the bundle (F-REF).
-const PATH: &str = BundlePath::PATTERN;
+const PATH: &str = r"^(?!/)(?!(.*/)?\.\.(/|$))(?!(\./?)*$).+$";
 
 /// Returns the JSON Schema (draft 2020-12) of a document of a bundle. `extensions` are the extensions that are known by
 /// name, each with the schema of its config: the config of an Extension with the entry `linked:<name>` must fit it. The
@@ -41,7 +41,8 @@ pub fn schema_with(extensions: &[(&str, Value)], libraries: &[(&LibraryEntry, Va
         let Ok(mut config) = provider.config_schema() else { continue };
         let root = config.clone();
         allow_sources(&mut config, &root);
-        let (name, spec) = (provider_definition(provider.name()), model_spec(provider.name(), config));
+        let (name, mut spec) = (provider_definition(provider.name()), model_spec(provider.name(), config));
+        add_patterns(&mut spec);
         definitions.insert(name.clone(), definition(&name, spec));
     }
     let mut conditions = Vec::new();
@@ -212,6 +213,20 @@ fn rebase(schema: &mut Value, root: &str) {
                     (_, value) => rebase(value, root),
                 }
             }
+        }
+        _ => {}
+    }
+}
+
+/// Adds a pattern to the paths, whose format editors do not know.
+fn add_patterns(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(add_patterns),
+        Value::Object(fields) => {
+            if fields.get("format").is_some_and(|format| format == BundlePath::FORMAT) {
+                fields.insert("pattern".to_owned(), PATH.into());
+            }
+            fields.values_mut().for_each(add_patterns);
         }
         _ => {}
     }

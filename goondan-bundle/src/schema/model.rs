@@ -13,7 +13,7 @@ pub(crate) fn model_spec(name: &str, config: Value) -> Value {
     for field in MODEL.fields {
         let mut member = match field.field_type {
             FieldType::Provider => json!({ "const": name }),
-            _ => json!({ "type": "string", "pattern": BundlePath::PATTERN }),
+            _ => json!({ "type": "string", "format": BundlePath::FORMAT }),
         };
         member["description"] = field.about.into();
         members.insert(field.name.to_owned(), member);

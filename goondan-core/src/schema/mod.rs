@@ -4,6 +4,7 @@ mod object;
 pub use object::{check_config, check_input, config_value};
 
 use std::collections::HashMap;
+use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jsonschema::ValidationError;
@@ -13,6 +14,9 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::nearest::{did_you_mean, nearest, one_of};
+
+/// The format of paths below the directory of a bundle.
+pub(crate) const BUNDLE_PATH: &str = "bundle-path";
 
 /// A compiled JSON Schema.
 pub struct Schema {
@@ -53,13 +57,28 @@ impl Schema {
     /// # Errors
     /// `E_SCHEMA_INVALID` when it cannot be compiled nevertheless.
     pub fn derived(schema: &Value) -> Result<Self> {
+        Self::trusted(schema, false)
+    }
+
+    /// As [`derived`](Self::derived), with formats that are checked, such as that of paths below a bundle.
+    ///
+    /// # Errors
+    /// As [`derived`](Self::derived).
+    pub fn derived_with_formats(schema: &Value) -> Result<Self> {
+        Self::trusted(schema, true)
+    }
+
+    fn trusted(schema: &Value, formats: bool) -> Result<Self> {
         const URI: &str = "urn:goondan:derived";
         // Only the root is checked against the meta-schema of its draft, and the one of draft 4 is small. So the root
         // is a reference in draft 4, and the schema itself is in the registry.
         let root = json!({ "$ref": URI });
         let registry = jsonschema::Registry::new().add(URI, schema).and_then(|registry| registry.prepare());
         let registry = registry.map_err(|error| invalid(&error))?;
-        let options = jsonschema::options().with_draft(jsonschema::Draft::Draft4).with_registry(&registry);
+        let mut options = jsonschema::options().with_draft(jsonschema::Draft::Draft4).with_registry(&registry);
+        if formats {
+            options = options.with_format(BUNDLE_PATH, is_below_bundle).should_validate_formats(true);
+        }
         let validator = options.build(&root).map_err(|error| invalid(&error))?;
         Ok(Self { validator, written: schema.clone() })
     }
@@ -137,6 +156,16 @@ fn meant_form<'a>(
         (Some(form), None) => Some(form),
         _ => None,
     }
+}
+
+/// Whether `text` is a relative path that names something and has no `..`.
+pub(crate) fn is_below_bundle(text: &str) -> bool {
+    let mut names = false;
+    let mut inside = Path::new(text).components().map(|component| {
+        names |= matches!(component, Component::Normal(_));
+        matches!(component, Component::Normal(_) | Component::CurDir)
+    });
+    inside.all(|inside| inside) && names
 }
 
 /// Returns the keys and indexes of a JSON pointer.
