@@ -10,7 +10,7 @@ use goondan::model::{
 };
 use goondan::prelude::{Next, Result, Step, StepContext, StepResult};
 use goondan::store::MemoryStore;
-use goondan::{BoxFuture, Secret, json};
+use goondan::{BoxFuture, Error, Secret, json};
 use goondan_bundle::{Bundle, Diagnostic, KnownExtension, Severity, schema};
 use goondan_covers::covers;
 use schemars::JsonSchema;
@@ -295,7 +295,8 @@ fn mistakes_in_the_settings_have_a_place_and_a_remedy() {
         ),
         (
             "{ provider: echo, prefix: a, limits: { idleMs: 1, x: 2 } }",
-            "4:57 spec.limits.x: unknown field `x` in `spec.limits` of the provider `echo`: expected `idleMs` -> remove `x`",
+            "4:57 spec.limits.x: unknown field `x` in `spec.limits` of the provider `echo`: expected `idleMs` -> \
+             remove `x`",
         ),
         (
             "{ provider: echo, prefix: a, tape: ../x }",
@@ -319,7 +320,8 @@ fn mistakes_in_the_settings_have_a_place_and_a_remedy() {
         // A provider without settings.
         (
             "{ provider: plain, a: 1 }",
-            "4:26 spec.a: unknown field `a` in `spec` of the provider `plain`: expected `provider` or `record` -> remove `a`",
+            "4:26 spec.a: unknown field `a` in `spec` of the provider `plain`: expected `provider` or \
+             `record` -> remove `a`",
         ),
         // The provider itself.
         ("{ script: a }", "4:7 spec.provider: `spec.provider` is missing -> add `provider: scripted`"),
@@ -369,11 +371,13 @@ fn a_provider_that_does_not_work_is_named() {
         ),
         (
             "{ provider: text }",
-            "the provider `text` of the crate goondan-bundle 0.1.0 does not work: the config is of the type `string`, and configs are an object -> ",
+            "the provider `text` of the crate goondan-bundle 0.1.0 does not work: the config is of the type \
+             `string`, and configs are an object -> ",
         ),
         (
             "{ provider: greedy }",
-            "the provider `greedy` of the crate goondan-bundle 0.1.0 does not work: its config has a member `record`, which means something else -> ",
+            "the provider `greedy` of the crate goondan-bundle 0.1.0 does not work: its config has a member \
+             `record`, which means something else -> ",
         ),
     ] {
         let error = error(spec);
@@ -582,6 +586,41 @@ async fn limits_of_the_agent_take_precedence_over_those_of_the_swarm() {
         run("turnTimeoutMs: 9000", "turnTimeoutMs: 3000, modelTimeoutMs: 5000").await,
         ends("E_MODEL_TIMEOUT", 5)
     );
+}
+
+/// Asks for another run of every step.
+struct Again;
+
+#[goondan::extension(name = "again")]
+impl Again {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(step)]
+    async fn again(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        next.run(ctx).await?;
+        Err(Error::retry_after(Duration::ZERO, "again"))
+    }
+}
+
+#[tokio::test]
+#[covers("D-22")]
+async fn retries_are_limited_by_the_bundle() {
+    for (policy, requests) in [("{}", 4), ("{ maxRetries: 1 }", 2), ("{ maxRetries: 0 }", 1)] {
+        let directory = bundle_of(
+            &(model("main", "{ provider: plain, record: ./requests.jsonl }")
+                + "apiVersion: goondan.ai/v1\nkind: Extension\nmetadata: { name: again }\n"
+                + "spec: { entry: \"linked:again\" }\n---\n"
+                + AGENT
+                + &format!("  extensions: [ {{ ref: Extension/again }} ]\n  policy: {policy}\n")),
+        );
+        let agents = Bundle::load(directory.path()).unwrap().build(MemoryStore::new()).await.unwrap();
+        agents.get("main").unwrap().instance("a").await.unwrap().run("hi").await.unwrap_err();
+        let lines = fs::read_to_string(directory.path().join("requests.jsonl")).unwrap();
+        assert_eq!(lines.lines().count(), requests, "{policy}");
+    }
 }
 
 #[test]
