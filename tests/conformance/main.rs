@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod agents;
+mod answers;
 mod bits;
 mod call_ids;
 mod cleanup;
@@ -33,6 +34,8 @@ mod rough;
 mod state;
 mod state_change;
 mod state_late;
+mod stored;
+mod streams;
 mod support;
 mod surface;
 mod tools;

@@ -5,6 +5,7 @@
 //! hundred thousand times in several processes while others delete it, and counts how often it is open twice. The
 //! parent uses the other subcommands to start the children.
 
+mod answering;
 mod child;
 mod expected;
 mod kill;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         }
         ["deleter", dir] => race::delete(Path::new(dir)),
         ["race", openings] => number(openings).and_then(race::run),
+        ["answering", dir, input] => block_on(answering::run(Path::new(dir), input)),
         ["stuck", dir, input] => block_on(stuck::run(Path::new(dir), input)),
         [kills] => number(kills).and_then(|kills| block_on(kill::run(kills, fastrand::u64(..)))),
         [kills, seed] => number(kills)

@@ -1,4 +1,4 @@
-//! An extension that rewrites every message with what it reads of it.
+//! Extensions that rewrite every message with what they read of it.
 
 use goondan::prelude::*;
 
@@ -19,6 +19,25 @@ impl Copying {
             let content = copy.content().clone();
             ctx.emit(MessageEvent::replace(copy.id().clone(), copy.with_content(content)));
         }
+        next.run(ctx).await
+    }
+}
+
+/// Removes all messages, and appends a copy of each message of the base that crossed to this extension and back.
+pub struct Retelling;
+
+#[goondan::extension(name = "retelling")]
+impl Retelling {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(turn)]
+    async fn retell(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        let copies: Vec<_> = ctx.conversation().iter().map(|message| message.to_message()).collect();
+        ctx.emit(MessageEvent::truncate());
+        copies.into_iter().for_each(|copy| ctx.emit(MessageEvent::append(copy)));
         next.run(ctx).await
     }
 }

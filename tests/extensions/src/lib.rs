@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "some of them exist to panic, and all assert by panicking")]
 
 pub mod agents;
+pub mod answers;
 pub mod cleanup;
 pub mod context;
 pub mod conversation;
