@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use allocation_counter::measure;
-use goondan::Instance;
+use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::plugin::{Inspected, Library, Loaded};
+use goondan::{Agent, BoxFuture, Instance, Result};
 use goondan_benches::agents::{self, Layers};
 use goondan_benches::by_hand::Conversation;
 use goondan_benches::{runtime, step};
@@ -89,5 +90,42 @@ fn a_loaded_layer_allocates_its_own_future_and_one_on_the_side_of_the_host() {
         let [few, many] = [1, 33].map(|depth| allocations_of_loaded(&library, name, depth));
         println!("{name}: {} allocations", (many - few) as f64 / 32.0);
         assert!(many - few <= 32 * most, "{name}: {few}, {many}");
+    }
+}
+
+/// A model that sends a piece again and again, and answers with all of its text.
+struct Piecewise {
+    pieces: usize,
+    piece: ModelDelta<'static>,
+}
+
+impl Model for Piecewise {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        Box::pin(async move {
+            (0..self.pieces).for_each(|_| deltas.send(self.piece));
+            Ok(ModelResponse::text("piece".repeat(self.pieces)))
+        })
+    }
+}
+
+#[test]
+fn a_piece_of_an_answer_allocates_nothing_when_nothing_watches() {
+    let text = |text| ModelDelta::Text { part: 0, text };
+    // The text of an answer grows ten times as long, which doubles its memory four times at most. It is the only part
+    // that is kept until the answer is complete.
+    for (piece, growth) in [
+        (text("piece"), 4),
+        (text(""), 0),
+        (ModelDelta::Reasoning { part: 0, text: "piece" }, 0),
+        (ModelDelta::Arguments { part: 0, json: "piece" }, 0),
+    ] {
+        let runtime = runtime();
+        let [few, many] = [1_000, 10_000].map(|pieces| {
+            let agent = Agent::builder("bench").model(Piecewise { pieces, piece }).build().unwrap();
+            let instance = runtime.block_on(agent.instance("bench")).unwrap();
+            median(|| drop(runtime.block_on(instance.run("hi")).unwrap()))
+        });
+        println!("{piece:?}: {few} allocations in a turn of 1,000 pieces, {many} in one of 10,000");
+        assert!((few..=few + growth).contains(&many), "{piece:?}: {few}, {many}");
     }
 }
