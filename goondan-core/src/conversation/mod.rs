@@ -238,6 +238,10 @@ impl Conversation {
 
     /// Returns the tool calls that the events of this turn added and did not answer.
     pub fn unanswered_calls(&self) -> Vec<ToolCallPart> {
+        let ids = self.orphan_ids();
+        if ids.is_empty() {
+            return Vec::new();
+        }
         let positions = self.base_end.max(self.truncated_end)..self.entries.len();
         let new = positions.filter_map(|position| self.message(position));
         let parts =
@@ -246,7 +250,6 @@ impl Conversation {
             Part::ToolCall(call) => Some((message, index, call)),
             _ => None,
         });
-        let ids = self.orphan_ids();
         let mut candidates = calls.filter(|(_, _, call)| ids.contains(&call.tool_call_id)).peekable();
         if candidates.peek().is_none() {
             return Vec::new();

@@ -214,10 +214,7 @@ impl ModelResponse {
 
     /// Iterates over the tool calls that the model requests, in its order.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCallPart> {
-        self.content.iter().filter_map(|part| match part {
-            Part::ToolCall(call) => Some(call),
-            _ => None,
-        })
+        calls_in(&self.content)
     }
 
     /// Returns all text of the response; several parts are joined by newlines.
@@ -243,9 +240,12 @@ impl ModelResponse {
             _ => None,
         })
     }
+}
 
-    /// Drops the response without recursion.
-    pub(crate) fn discard(self) {
-        self.content.into_iter().for_each(Part::discard);
-    }
+/// Returns the tool calls among the parts of an answer.
+pub(crate) fn calls_in(content: &[Part]) -> impl Iterator<Item = &ToolCallPart> {
+    content.iter().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call),
+        _ => None,
+    })
 }

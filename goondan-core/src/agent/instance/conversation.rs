@@ -102,7 +102,13 @@ impl OpenConversation {
         if let (Err(error), Err(_)) = (&outcome, &stored) {
             tracing::error!(turn = %so_far.id, "the turn failed and could not be stored: {}", error.report());
         }
-        stored.and(outcome).map_err(|error| error.in_turn(so_far))
+        match stored.and(outcome) {
+            Ok(mut result) => {
+                result.set_totals(so_far.steps, so_far.tool_calls);
+                Ok(result)
+            }
+            Err(error) => Err(error.in_turn(so_far)),
+        }
     }
 
     /// Replaces what turns run with: new extensions are registered and become active, and then the old ones that were

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::conversation::Part;
 use crate::depth::{self, MAX_DEPTH};
 use crate::error::{Error, ErrorCode};
-use crate::model::{ModelFinish, ModelResponse};
+use crate::model::ModelFinish;
 
 /// The class of an answer.
 #[derive(Debug)]
@@ -22,31 +22,39 @@ pub(super) enum Answer {
     Refused(Error),
 }
 
-/// Classifies `response`. `after_tool_results` is whether the newest message that the model was sent is a tool's.
-pub(super) fn classify(response: &ModelResponse, after_tool_results: bool) -> Answer {
-    let finish = response.finish_reason;
-    let has_calls = response.calls().next().is_some();
-    let has_blocks = response.content.iter().any(|part| matches!(part, Part::Provider(_) | Part::File(_)));
+/// Classifies an answer. `after_tool_results` is whether the newest message that the model was sent is a tool's.
+pub(super) fn classify(content: &[Part], finish: Option<ModelFinish>, after_tool_results: bool) -> Answer {
     if finish == Some(ModelFinish::ContextFull) {
         let message = "the conversation does not fit into the context window of the model";
         return Answer::Refused(Error::new(ErrorCode::MODEL_CONTEXT_OVERFLOW, message).suggest(
             "shorten the conversation, for example with the extension `message-window`, or use a model with a larger window",
         ));
     }
-    if response.calls().any(|call| !call.input.is_object()) {
-        return Answer::Malformed(Cow::Borrowed(match finish {
-            Some(ModelFinish::Length) => "the answer was cut off at the limit of tokens, in the middle of a tool call",
-            _ => "the arguments of every tool call must be a JSON object",
-        }));
-    }
-    if let Some(problem) = response.content.iter().find_map(too_deep) {
-        return Answer::Malformed(problem.into());
+    let (mut has_calls, mut has_text_or_blocks) = (false, false);
+    for part in content {
+        match part {
+            Part::ToolCall(call) if !call.input.is_object() => {
+                return Answer::Malformed(Cow::Borrowed(match finish {
+                    Some(ModelFinish::Length) => {
+                        "the answer was cut off at the limit of tokens, in the middle of a tool call"
+                    }
+                    _ => "the arguments of every tool call must be a JSON object",
+                }));
+            }
+            Part::ToolCall(_) => has_calls = true,
+            Part::Text(part) => has_text_or_blocks |= !part.text.is_empty(),
+            Part::Provider(_) | Part::File(_) => has_text_or_blocks = true,
+            Part::Reasoning(_) | Part::ToolResult(_) | Part::Other(_) => {}
+        }
+        if let Some(problem) = too_deep(part) {
+            return Answer::Malformed(problem.into());
+        }
     }
     if !has_calls && finish == Some(ModelFinish::ToolCalls) {
         return Answer::Malformed(Cow::Borrowed("the answer announced a tool call, but holds none"));
     }
-    match (response.has_text() || has_calls || has_blocks, finish) {
-        (_, Some(ModelFinish::Pause)) if !response.content.is_empty() => Answer::Paused,
+    match (has_calls || has_text_or_blocks, finish) {
+        (_, Some(ModelFinish::Pause)) if !content.is_empty() => Answer::Paused,
         (true, _) => Answer::Usable,
         (false, Some(ModelFinish::Refusal | ModelFinish::ContentFilter)) => {
             let message = "the model refused to answer, or its provider withheld the answer";
@@ -83,10 +91,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::ModelResponse;
 
     fn class(response: serde_json::Value, after_tool_results: bool) -> String {
-        let response = serde_json::from_value(response).unwrap();
-        match classify(&response, after_tool_results) {
+        let response: ModelResponse = serde_json::from_value(response).unwrap();
+        match classify(&response.content, response.finish_reason, after_tool_results) {
             Answer::Refused(error) => error.code().to_string(),
             answer => format!("{answer:?}"),
         }

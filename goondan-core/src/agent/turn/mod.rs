@@ -124,7 +124,7 @@ impl<'a> TurnRun<'a> {
         outcome
     }
 
-    /// Returns how far the turn came, and the runtime events for the store.
+    /// Returns how far the turn came, also if it did not fail, and the runtime events for the store.
     pub(in crate::agent) fn end(self) -> (FailedTurn, Vec<RuntimeEvent>) {
         let so_far =
             FailedTurn { id: self.info.turn.clone(), steps: self.machine.steps(), tool_calls: self.tool_calls };
@@ -142,7 +142,6 @@ impl<'a> TurnRun<'a> {
         let mut result = generation.registered.turn.run(self).await?;
         self.check_fault()?;
         self.check_metadata()?;
-        result.set_totals(self.machine.steps(), self.tool_calls.clone());
         result.set_usage(self.usage);
         Ok(result)
     }

@@ -19,7 +19,7 @@ use crate::conversation::{Content, Conversation, IdSet, Message, MessageEvent, P
 use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TurnInfo};
-use crate::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+use crate::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, calls_in};
 use crate::model_call::{ModelInfo, ModelOptions};
 use crate::name::{ModelName, ToolCallId};
 use crate::outcome::ToolCallSummary;
@@ -60,34 +60,28 @@ impl<'a, 't> StepRun<'a, 't> {
         self.turn.check_metadata()?;
         self.check_catalog()?;
         self.check_options()?;
-        let mut result = self.model_and_tools().await?;
-        result.set_model_call(self.model_call.clone());
-        Ok(result)
-    }
-
-    async fn model_and_tools(&mut self) -> Result<StepResult> {
         let after_tool_results =
             self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
-        let response = self.call_model().await?;
-        let another = match classify(&response, after_tool_results) {
+        let content = self.call_model().await?;
+        let another = match classify(&content, self.model_call.finish_reason, after_tool_results) {
             Answer::Usable => false,
             Answer::Paused => true,
-            Answer::NothingToAdd => return Ok(StepResult::from_parts(Vec::new(), Vec::new())),
+            Answer::NothingToAdd => return Ok(StepResult::from_parts(Vec::new(), Vec::new(), &self.model_call)),
             Answer::Malformed(problem) => {
-                response.discard();
+                content.into_iter().for_each(Part::discard);
                 let problem = &*problem;
                 tracing::warn!(turn = %self.turn.info.turn, step = self.index, problem, "malformed answer of the model");
                 self.turn.append(Message::new(Role::User, correction(problem), Source::System));
-                return Ok(StepResult::repair(problem));
+                return Ok(StepResult::repair(problem, &self.model_call));
             }
             Answer::Refused(error) => return Err(error),
         };
-        let requests: Vec<_> = response.calls().map(ToolRequest::from).collect();
+        let requests: Vec<_> = calls_in(&content).map(ToolRequest::from).collect();
         let step_id = StepRef::new(&self.turn.info.turn, self.index).step_id;
-        let message = Arc::new(assistant_message(response, step_id));
+        let message = Arc::new(assistant_message(content, step_id));
         self.turn.append(Arc::clone(&message));
         let results = self.call_tools(&requests, &message).await?;
-        let mut result = StepResult::from_parts(requests, results);
+        let mut result = StepResult::from_parts(requests, results, &self.model_call);
         if another {
             result.set_has_tool_calls(true);
         }
@@ -115,7 +109,8 @@ impl<'a, 't> StepRun<'a, 't> {
         Ok(())
     }
 
-    async fn call_model(&mut self) -> Result<ModelResponse> {
+    /// Calls the model, and returns the content of its answer. What else it reported is in `model_call`.
+    async fn call_model(&mut self) -> Result<Vec<Part>> {
         self.turn.settle(Durability::Flushed).await?;
         self.turn.journaled.partial.start(self.index);
         let agent = &self.turn.generation.spec;
@@ -158,9 +153,9 @@ impl<'a, 't> StepRun<'a, 't> {
             self.turn.journaled.estimate.measured(usage, &self.turn.journaled.conversation);
             *self.turn.usage.get_or_insert_default() += usage;
         }
-        let ModelResponse { usage, finish_reason, .. } = response;
-        self.model_call = ModelCall { usage, finish_reason, model: response.model.clone() };
-        Ok(response)
+        let ModelResponse { content, usage, finish_reason, model, .. } = response;
+        self.model_call = ModelCall { usage, finish_reason, model };
+        Ok(content)
     }
 
     /// Returns the model of this step: the agent's, unless a middleware chose another one (API-11).
@@ -256,8 +251,7 @@ fn give_unique_ids(response: &mut ModelResponse, conversation: &Conversation) {
 }
 
 /// Returns the message with the model's answer: plain text if it is nothing else.
-fn assistant_message(response: ModelResponse, step_id: String) -> Message {
-    let mut parts = response.content;
+fn assistant_message(mut parts: Vec<Part>, step_id: String) -> Message {
     parts.retain(|part| !part.is_empty_text());
     let content = match parts.as_mut_slice() {
         [] => Content::Text(String::new()),

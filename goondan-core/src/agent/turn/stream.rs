@@ -80,12 +80,14 @@ impl TurnUpdate {
     }
 }
 
-/// The channel from a turn to its stream. Unbounded, so that a slow receiver does not delay the turn; the output of one
-/// turn bounds it.
+/// The channel from a turn to its stream. Unbounded, but the stream polls the turn only when it is empty, so it holds no
+/// more than one poll has sent.
 pub(in crate::agent) type UpdateSender = UnboundedSender<TurnUpdate>;
 
 /// A turn that runs while its updates are read, returned by [`Instance::run_stream`](crate::Instance::run_stream).
-/// Dropping it cancels the turn.
+///
+/// The turn runs only while updates are awaited, so a slow reader holds the model back. Dropping the stream cancels the
+/// turn: what the model had said of an answer is kept, with `"partial": true` in the metadata of its message.
 #[must_use = "the turn runs only while this is awaited"]
 pub struct TurnStream {
     turn: Option<BoxFuture<'static, Result<TurnResult>>>,

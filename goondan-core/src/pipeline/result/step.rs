@@ -106,7 +106,11 @@ impl From<&ToolCallPart> for ToolRequest {
 
 impl StepResult {
     #[cfg(feature = "runtime")]
-    pub(crate) fn from_parts(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>) -> Self {
+    pub(crate) fn from_parts(
+        tool_calls: Vec<ToolRequest>,
+        tool_results: Vec<ToolCallResult>,
+        model_call: &ModelCall,
+    ) -> Self {
         Self {
             data: MaybeRemote::local(StepData {
                 status: StepStatus::Completed.into(),
@@ -114,26 +118,18 @@ impl StepResult {
                 tool_calls: tool_calls.into(),
                 tool_results: ToolCallResults(tool_results).into(),
                 metadata: Unchecked::default().into(),
-                usage: None.into(),
-                model: None.into(),
-                finish_reason: None.into(),
+                usage: model_call.usage.into(),
+                model: model_call.model.clone().into(),
+                finish_reason: model_call.finish_reason.into(),
                 repair: false,
             }),
         }
     }
 
-    /// Adds what is known of the model call.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn set_model_call(&mut self, call: ModelCall) {
-        let data = self.data.get_mut();
-        (data.usage, data.model) = (call.usage.into(), call.model.into());
-        data.finish_reason = call.finish_reason.into();
-    }
-
     /// The result of a step with a malformed answer: a correction was appended for the model, and another step follows.
     #[cfg(feature = "runtime")]
-    pub(crate) fn repair(problem: &str) -> Self {
-        let mut result = Self::from_parts(Vec::new(), Vec::new());
+    pub(crate) fn repair(problem: &str, model_call: &ModelCall) -> Self {
+        let mut result = Self::from_parts(Vec::new(), Vec::new(), model_call);
         result.set_has_tool_calls(true);
         result.data.get_mut().repair = true;
         result.metadata_mut().insert("malformed".to_owned(), problem.into());
@@ -247,7 +243,7 @@ impl<'de> Deserialize<'de> for ToolCallResults {
 
 /// What is known of a model call that has ended, besides its content.
 #[cfg(feature = "runtime")]
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ModelCall {
     pub(crate) usage: Option<TokenUsage>,
     pub(crate) model: Option<String>,
