@@ -208,9 +208,7 @@ impl<'a> TurnRun<'a> {
     }
 
     fn result(&self, reason: FinishReason, answer: Option<Arc<Message>>) -> TurnResult {
-        let mut result = TurnResult::from_parts(self.info.turn.clone(), reason, answer);
-        result.set_usage(self.usage);
-        result
+        TurnResult::from_parts(self.info.turn.clone(), reason, answer, self.usage)
     }
 
     /// Returns the message that answers, or a notice if the limit of steps was reached without one.

@@ -1,5 +1,7 @@
 //! The fields of runtime events that have their own types.
 
+use std::fmt::Write;
+
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::{Content, MessageData, Part, Role};
@@ -18,7 +20,12 @@ pub struct StepRef {
 impl StepRef {
     /// Returns the reference to the step of `turn` with this index.
     pub fn new(turn: &TurnId, index: u32) -> Self {
-        Self { step_id: [turn.as_str(), "-step-", &index.to_string()].concat(), step_index: index }
+        let mut step_id = String::with_capacity(turn.as_str().len() + "-step-00".len());
+        step_id.push_str(turn.as_str());
+        step_id.push_str("-step-");
+        // Writing to a string does not fail.
+        let _ = write!(step_id, "{index}");
+        Self { step_id, step_index: index }
     }
 }
 

@@ -67,7 +67,12 @@ pub enum FinishReason {
 
 impl TurnResult {
     #[cfg(feature = "runtime")]
-    pub(crate) fn from_parts(turn: TurnId, finish_reason: FinishReason, response: Option<Arc<Message>>) -> Self {
+    pub(crate) fn from_parts(
+        turn: TurnId,
+        finish_reason: FinishReason,
+        response: Option<Arc<Message>>,
+        usage: Option<TokenUsage>,
+    ) -> Self {
         Self {
             data: MaybeRemote::local(TurnData {
                 turn: turn.into(),
@@ -76,7 +81,7 @@ impl TurnResult {
                 error: None.into(),
                 steps: 0.into(),
                 tool_calls: Vec::new().into(),
-                usage: None.into(),
+                usage: usage.into(),
             }),
         }
     }
