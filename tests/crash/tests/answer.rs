@@ -1,5 +1,7 @@
 //! Kills a process while a model answers.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
