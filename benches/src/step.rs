@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use goondan_core::host::{ConversationHost, MessageHost, RunHost, StepHost, TurnInfo};
+use goondan_core::host::{ConversationHost, MessageHost, RunHost, StepHost, StreamHost, TurnInfo};
 use goondan_core::linkage::{CoreRun, Crossing};
 use goondan_core::pipeline::{AnyMiddleware, Chain};
 use goondan_core::{
@@ -68,6 +68,10 @@ fn result() -> StepResult {
     let fields =
         json!({ "status": "completed", "hasToolCalls": true, "toolCalls": [], "toolResults": [], "metadata": {} });
     StepResult::from_fields(fields.as_object().expect("an object").clone()).expect("the fields of a result")
+}
+
+impl StreamHost for IdleStep {
+    fn hold_stream(&mut self) {}
 }
 
 impl StepHost for IdleStep {

@@ -282,7 +282,9 @@ pub struct HostTable {
     /// from minor 1 on `model`, `modelOptions`, `modelInfo`, `tokenEstimate`;
     /// tool calls `stepIndex`, `callId`, `toolName`, `args`; tools `callId`, `toolName`, `message`, `workdir`.
     pub run_read: unsafe extern "C" fn(call: *const c_void, field: Text, output: *mut Buffer) -> i32,
-    /// Replaces a field by JSON: `metadata`, `toolCatalog`, `model`, `modelOptions` or `args`.
+    /// Replaces a field by JSON: `metadata`, `toolCatalog`, `model`, `modelOptions` or `args`. Since version 1.1,
+    /// `holdStream` of a step, which is `true` and cannot be read, holds the pieces of the answer until the outermost
+    /// layer has returned; an older host fails.
     pub run_write: unsafe extern "C" fn(call: *const c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
     /// Returns the number of messages in the conversation; `snapshot` is [`BASE`] or [`NOW`].
     pub run_message_count: unsafe extern "C" fn(call: *const c_void, snapshot: u32) -> usize,

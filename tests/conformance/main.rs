@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod agents;
+mod answered;
 mod answers;
 mod bits;
 mod call_ids;
@@ -15,6 +16,7 @@ mod entry;
 mod event_loops;
 mod events;
 mod gated;
+mod hold;
 mod idle;
 mod idle_others;
 mod inputs;

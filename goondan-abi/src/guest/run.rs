@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 
-use goondan_core::host::{ConversationHost, MessageHost, RunHost};
+use goondan_core::host::{ConversationHost, MessageHost, RunHost, StreamHost};
 use goondan_core::linkage::WireScope;
 use goondan_core::linkage::depth::Unchecked;
 use goondan_core::{AgentsHost, Error, MessageEvent, Result, TurnInfo};
@@ -156,5 +156,14 @@ impl MessageHost for MiddlewareRun {
 
     fn refuse(&mut self, error: Error) {
         self.fault.get_or_insert(error);
+    }
+}
+
+impl StreamHost for MiddlewareRun {
+    fn hold_stream(&mut self) {
+        // A host that cannot hold it fails the step before the model is called.
+        if let Err(error) = self.call.write("holdStream", b"true") {
+            self.refuse(error);
+        }
     }
 }

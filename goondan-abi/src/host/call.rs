@@ -150,6 +150,10 @@ impl Call<'_> {
                 let ctx = unsafe { run.ctx_mut() };
                 json_map::overwrite(ctx.metadata_mut(), SliceRead::new(json))?;
             }
+            ("holdStream", CallContext::Step(run)) if json == b"true" => {
+                // SAFETY: As above.
+                unsafe { run.ctx_mut() }.hold_stream();
+            }
             // SAFETY: As above.
             (_, CallContext::Step(run)) => unsafe { run.ctx_mut() }.write_field(field, json)?,
             // SAFETY: As above.

@@ -203,6 +203,19 @@ impl Conversation {
         of_models.all(|part| known.iter().any(|message| parts_of_models(message.content()).any(|known| known == part)))
     }
 
+    /// Returns the position that the next message will have. Positions are valid until the turn is folded.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn end(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Returns the current messages from `start` on, each with its position.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn messages_from(&self, start: usize) -> impl DoubleEndedIterator<Item = (usize, &Arc<Message>)> {
+        let positions = start.max(self.truncated_end)..self.entries.len();
+        positions.filter_map(|position| Some((position, self.message(position)?)))
+    }
+
     /// Returns the number of messages in the base.
     #[cfg(feature = "runtime")]
     pub(crate) fn base_len(&self) -> usize {

@@ -13,7 +13,7 @@ pub mod depth {
 pub mod host {
     pub use crate::conversation::host::{ConversationHost, RemoteConversation, Snapshot};
     pub use crate::event::TurnInfo;
-    pub use crate::pipeline::host::{MessageHost, RunHost, StepHost, ToolCallHost, TurnHost};
+    pub use crate::pipeline::host::{MessageHost, RunHost, StepHost, StreamHost, ToolCallHost, TurnHost};
     pub use crate::tool::ToolHost;
 }
 

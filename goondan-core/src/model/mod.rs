@@ -226,26 +226,26 @@ impl ModelResponse {
     pub fn has_text(&self) -> bool {
         self.content.iter().any(|part| matches!(part, Part::Text(part) if !part.text.is_empty()))
     }
-
-    /// Returns the pieces of a response that was not streamed: its texts and reasoning, whole, and its tool calls.
-    pub(crate) fn deltas(&self) -> impl Iterator<Item = ModelDelta<'_>> {
-        (0..).zip(&self.content).filter_map(|(part, content)| match content {
-            Part::Text(text) if !text.text.is_empty() => Some(ModelDelta::Text { part, text: &text.text }),
-            Part::Reasoning(reasoning) if !reasoning.text().is_empty() => {
-                Some(ModelDelta::Reasoning { part, text: reasoning.text() })
-            }
-            Part::ToolCall(call) => {
-                Some(ModelDelta::ToolCall { part, id: call.tool_call_id.as_str(), name: &call.tool_name })
-            }
-            _ => None,
-        })
-    }
 }
 
 /// Returns the tool calls among the parts of an answer.
 pub(crate) fn calls_in(content: &[Part]) -> impl Iterator<Item = &ToolCallPart> {
     content.iter().filter_map(|part| match part {
         Part::ToolCall(call) => Some(call),
+        _ => None,
+    })
+}
+
+/// Returns the pieces of an answer that was not streamed: its texts and reasoning, whole, and its tool calls.
+pub(crate) fn whole(parts: &[Part]) -> impl Iterator<Item = ModelDelta<'_>> {
+    (0..).zip(parts).filter_map(|(part, content)| match content {
+        Part::Text(text) if !text.text.is_empty() => Some(ModelDelta::Text { part, text: &text.text }),
+        Part::Reasoning(reasoning) if !reasoning.text().is_empty() => {
+            Some(ModelDelta::Reasoning { part, text: reasoning.text() })
+        }
+        Part::ToolCall(call) => {
+            Some(ModelDelta::ToolCall { part, id: call.tool_call_id.as_str(), name: &call.tool_name })
+        }
         _ => None,
     })
 }

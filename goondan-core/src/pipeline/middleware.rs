@@ -68,6 +68,10 @@ pub trait Kind: sealed::Sealed + Sized + Send + Sync + 'static {
     fn frame<'c, 'a>(ctx: &'c mut Self::Context<'a>) -> &'c mut Frame<'a>;
     #[doc(hidden)]
     fn run_core<'c>(ctx: &'c mut Self::Context<'_>) -> CoreRun<'c, Self::Output>;
+    /// Updates a result, which an inner layer or the core has returned, to what the host knows now.
+    #[doc(hidden)]
+    #[inline]
+    fn follow(_ctx: &mut Self::Context<'_>, _result: &mut Self::Output) {}
     #[doc(hidden)]
     fn erase(middleware: Arc<dyn Middleware<Self>>) -> AnyMiddleware;
     #[doc(hidden)]
@@ -113,7 +117,7 @@ impl AnyMiddleware {
 }
 
 macro_rules! kind {
-    ($kind:ident, $context:ident, $output:ident, $draft:ident, $host:ident) => {
+    ($kind:ident, $context:ident, $output:ident, $draft:ident, $host:ident $(, $follow:item)?) => {
         impl sealed::Sealed for $kind {}
 
         impl Kind for $kind {
@@ -139,6 +143,8 @@ macro_rules! kind {
                 ctx.host.run_core()
             }
 
+            $($follow)?
+
             fn erase(middleware: Arc<dyn Middleware<Self>>) -> AnyMiddleware {
                 AnyMiddleware::$kind(middleware)
             }
@@ -150,7 +156,17 @@ macro_rules! kind {
     };
 }
 
-kind!(Turn, TurnContext, TurnResult, TurnDraft, TurnHost);
+kind!(
+    Turn,
+    TurnContext,
+    TurnResult,
+    TurnDraft,
+    TurnHost,
+    #[inline]
+    fn follow(ctx: &mut TurnContext<'_>, result: &mut TurnResult) {
+        ctx.host.follow(result);
+    }
+);
 kind!(Step, StepContext, StepResult, StepDraft, StepHost);
 kind!(ToolCall, ToolCallContext, ToolCallResult, ToolCallDraft, ToolCallHost);
 

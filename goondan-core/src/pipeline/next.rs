@@ -100,7 +100,13 @@ impl<K: Kind> InnerRun<'_, '_, K> {
     #[inline]
     fn end(&mut self, inside: usize, result: Result<K::Output>) -> Result<K::Output> {
         match self.outer.take() {
-            Some(outer) => K::frame(self.ctx).leave(inside, outer, result),
+            Some(outer) => {
+                let mut result = K::frame(self.ctx).leave(inside, outer, result);
+                if let Ok(result) = &mut result {
+                    K::follow(self.ctx, result);
+                }
+                result
+            }
             None => result,
         }
     }

@@ -14,6 +14,7 @@ pub mod effects;
 pub mod entry;
 pub mod event_loops;
 pub mod events;
+pub mod hold;
 pub mod idle;
 pub mod kept;
 pub mod links;

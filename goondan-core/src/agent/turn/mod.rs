@@ -5,6 +5,7 @@
 //! through `report`.
 
 mod answer;
+mod answered;
 mod estimate;
 mod journaled;
 mod limit;
@@ -30,17 +31,19 @@ use tracing::Instrument;
 
 use super::attach::Generation;
 use crate::conversation::host::ConversationHost;
-use crate::conversation::{Message, MessageEvent, Role, Source};
+use crate::conversation::{Content, Message, MessageEvent, Role, Source};
 use crate::crossing::CoreRun;
 use crate::depth::Unchecked;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{AgentEvent, RuntimeEvent, StepRef, TokenUsage, TurnInfo};
+use crate::model::{ModelDelta, whole};
 use crate::outcome::{FailedTurn, ToolCallSummary};
 use crate::peers::{AgentsHost, Caller, Inbox};
 use crate::pipeline::host::{MessageHost, RunHost, TurnHost};
-use crate::pipeline::{FinishReason, ModelCall, StepResult, TurnResult};
+use crate::pipeline::{FinishReason, ModelCall, StepResult, StepStatus, TurnResult};
 use crate::store::Durability;
 use answer::NO_USABLE_ANSWER;
+use answered::{answer_of_step, answer_of_turn};
 use limit::within;
 use machine::{StepEnd, TurnAction, TurnMachine};
 use report::error_message;
@@ -64,6 +67,12 @@ pub(in crate::agent) struct TurnRun<'a> {
     tool_calls: Vec<ToolCallSummary>,
     /// The token usage of all model calls, if the model reports it.
     usage: Option<TokenUsage>,
+    /// Where the conversation ended when the turn began.
+    start: usize,
+    /// The message of the conversation that the result of the turn has as its answer, and its position.
+    answer: Option<(usize, Arc<Message>)>,
+    /// How many message events there were when `answer` was found.
+    answered_after: usize,
 }
 
 impl<'a> TurnRun<'a> {
@@ -77,6 +86,7 @@ impl<'a> TurnRun<'a> {
     ) -> Self {
         let router = generation.spec.router.as_ref();
         let caller = Caller { router, turn: info, span: reporter.span.id, inbox };
+        let start = journaled.conversation.end();
         Self {
             generation,
             inbox,
@@ -90,6 +100,9 @@ impl<'a> TurnRun<'a> {
             machine: TurnMachine::new(generation.spec.policy),
             tool_calls: Vec::new(),
             usage: None,
+            start,
+            answer: None,
+            answered_after: 0,
         }
     }
 
@@ -161,7 +174,10 @@ impl<'a> TurnRun<'a> {
                     let outcome = self.step(index).await;
                     action = self.machine.step_ended(outcome.map(|result| step_end(&result)));
                 }
-                TurnAction::Finish(reason) => return Ok(self.result(reason, self.answer(reason))),
+                TurnAction::Finish(reason) => {
+                    self.find_answer();
+                    return Ok(self.result(reason, self.answer_or_notice(reason)));
+                }
                 TurnAction::GiveUp => {
                     let notice = Arc::new(Message::new(Role::Assistant, NO_USABLE_ANSWER, Source::System));
                     return Ok(self.result(FinishReason::TextResponse, Some(notice)));
@@ -186,6 +202,14 @@ impl<'a> TurnRun<'a> {
             outcome = Err(error);
         }
         let ModelCall { usage: token_usage, model, finish_reason } = step.model_call;
+        let held_from = step.held.then_some(step.answer_from).flatten();
+        if let (Ok(result), Some(start)) = (&outcome, held_from)
+            // If a layer recovered or could not replace the answer, the layer that holds it may not have approved it.
+            && result.status() == StepStatus::Completed
+            && self.fault.is_none()
+        {
+            self.send_held(index, start);
+        }
         let (duration, step) = (watch.elapsed(), || StepRef::new(&self.info.turn, index));
         match &outcome {
             Ok(result) => self.reporter.report("step.completed", span, |scope| RuntimeEvent::StepCompleted {
@@ -211,12 +235,33 @@ impl<'a> TurnRun<'a> {
         TurnResult::from_parts(self.info.turn.clone(), reason, answer, self.usage)
     }
 
+    /// Sends the answer of a step whose stream was held, as the conversation holds it now.
+    fn send_held(&self, step: u32, start: usize) {
+        if !self.reporter.streams() {
+            return;
+        }
+        let Some(message) = answer_of_step(&self.journaled.conversation, start) else { return };
+        let send = |delta| self.reporter.update(|| TurnUpdate::of_delta(step, delta));
+        match message.content() {
+            Content::Text(text) if text.is_empty() => {}
+            Content::Text(text) => send(ModelDelta::Text { part: 0, text }),
+            Content::Parts(parts) => whole(parts).for_each(send),
+        }
+    }
+
+    /// Finds the message of the conversation that answers.
+    fn find_answer(&mut self) {
+        let conversation = &self.journaled.conversation;
+        self.answered_after = conversation.events().len();
+        let place = self.answer.as_ref().map(|(place, _)| *place);
+        let answer = answer_of_turn(conversation, self.start, place);
+        self.answer = answer.map(|(place, message)| (place, Arc::clone(message)));
+    }
+
     /// Returns the message that answers, or a notice if the limit of steps was reached without one.
-    fn answer(&self, reason: FinishReason) -> Option<Arc<Message>> {
-        let mut answers = self.journaled.conversation.events().iter().rev().filter_map(MessageEvent::appended);
-        let answer = answers.find(|message| message.role() == Role::Assistant && !message.text().trim().is_empty());
-        match (answer, reason) {
-            (Some(message), _) => Some(Arc::clone(message)),
+    fn answer_or_notice(&self, reason: FinishReason) -> Option<Arc<Message>> {
+        match (&self.answer, reason) {
+            (Some((_, message)), _) => Some(Arc::clone(message)),
             (None, FinishReason::MaxSteps) => {
                 let limit = self.generation.spec.policy.max_steps_per_turn;
                 let notice = format!("The turn ended without an answer: it reached the limit of {limit} steps.");
@@ -307,5 +352,13 @@ impl MessageHost for TurnRun<'_> {
 impl TurnHost for TurnRun<'_> {
     fn run_core(&mut self) -> CoreRun<'_, TurnResult> {
         CoreRun::local(self.run_steps())
+    }
+
+    fn follow(&mut self, result: &mut TurnResult) {
+        let unchanged = self.journaled.conversation.events().len() == self.answered_after;
+        if !unchanged && result.has_response(self.answer.as_ref().map(|(_, message)| message)) {
+            self.find_answer();
+            result.set_response(self.answer.as_ref().map(|(_, message)| Arc::clone(message)));
+        }
     }
 }

@@ -19,12 +19,12 @@ use crate::conversation::{Content, Conversation, IdSet, Message, MessageEvent, P
 use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TurnInfo};
-use crate::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, calls_in};
+use crate::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
 use crate::model_call::{ModelInfo, ModelOptions};
 use crate::name::{ModelName, ToolCallId};
 use crate::outcome::ToolCallSummary;
 use crate::peers::{AgentsHost, Caller};
-use crate::pipeline::host::{MessageHost, RunHost, StepHost};
+use crate::pipeline::host::{MessageHost, RunHost, StepHost, StreamHost};
 use crate::pipeline::{ModelCall, StepResult, ToolCallResult, ToolRequest};
 use crate::store::Durability;
 use crate::tool::{Effect, ToolCatalog};
@@ -46,6 +46,10 @@ pub(super) struct StepRun<'a, 't> {
     caller: Caller<'t>,
     /// What the model reported of its call.
     pub(super) model_call: ModelCall,
+    /// Whether a middleware holds the pieces of the answer.
+    pub(super) held: bool,
+    /// Where the conversation ended when the model was asked, and so where its answer is.
+    pub(super) answer_from: Option<usize>,
 }
 
 impl<'a, 't> StepRun<'a, 't> {
@@ -53,7 +57,9 @@ impl<'a, 't> StepRun<'a, 't> {
         // F-TOOL: every step starts with all tools.
         let catalog = turn.generation.registered.tools().catalog();
         let caller = turn.caller.within(span.id);
-        Self { turn, index, span, catalog, model: None, options: None, caller, model_call: ModelCall::default() }
+        let model_call = ModelCall::default();
+        let (model, options, answer_from) = (None, None, None);
+        Self { turn, index, span, catalog, model, options, caller, model_call, held: false, answer_from }
     }
 
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
@@ -116,6 +122,7 @@ impl<'a, 't> StepRun<'a, 't> {
         let agent = &self.turn.generation.spec;
         self.turn.journaled.report_orphans(&self.turn.info.turn);
         let conversation = &self.turn.journaled.conversation;
+        self.answer_from = Some(conversation.end());
         let request = ModelRequest::new(agent.system.as_deref(), conversation, &self.catalog)
             .with_options(self.options.as_deref());
         self.turn.reporter.report("step.started", self.span, |scope| RuntimeEvent::StepStarted {
@@ -135,7 +142,9 @@ impl<'a, 't> StepRun<'a, 't> {
             partial.add(delta);
             reporter.update(|| TurnUpdate::of_delta(index, delta));
         };
-        let answer = model.generate(request, Deltas::to(&send));
+        // A held answer is not kept as partial either: no layer has approved it yet.
+        let deltas = if self.held { Deltas::none() } else { Deltas::to(&send) };
+        let answer = model.generate(request, deltas);
         let mut response = match within(limit, answer).await {
             Some(response) => response?,
             None => {
@@ -144,9 +153,9 @@ impl<'a, 't> StepRun<'a, 't> {
             }
         };
         give_unique_ids(&mut response, &self.turn.journaled.conversation);
-        if reporter.streams() && !sent.load(Ordering::Relaxed) {
+        if reporter.streams() && !self.held && !sent.load(Ordering::Relaxed) {
             // The model does not stream: each part is sent whole.
-            response.deltas().for_each(|delta| reporter.update(|| TurnUpdate::of_delta(index, delta)));
+            whole(&response.content).for_each(|delta| reporter.update(|| TurnUpdate::of_delta(index, delta)));
         }
         self.turn.journaled.partial.clear();
         if let Some(usage) = response.usage {
@@ -290,6 +299,17 @@ impl MessageHost for StepRun<'_, '_> {
 
     fn refuse(&mut self, error: Error) {
         self.turn.refuse(error);
+    }
+}
+
+impl StreamHost for StepRun<'_, '_> {
+    fn hold_stream(&mut self) {
+        if self.answer_from.is_none() {
+            self.held = true;
+        } else if !self.held {
+            let turn = &self.turn.info.turn;
+            tracing::warn!(%turn, step = self.index, "the stream was not held: `hold_stream` was called after `next`");
+        }
     }
 }
 

@@ -14,6 +14,10 @@ use crate::name::ToolCallId;
 use crate::pipeline::TurnResult;
 
 /// Something that happened while a turn ran. [`TurnStream::next`] returns it.
+///
+/// Pieces of an answer are a preview: a middleware may change the answer afterwards, and the result of the turn has what
+/// counts. If a middleware holds the stream of a step, the answer comes when the step ends: each part in one piece, after
+/// the events of the step's tool calls.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TurnUpdate {

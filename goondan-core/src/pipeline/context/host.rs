@@ -41,6 +41,15 @@ pub trait MessageHost: RunHost {
 pub trait TurnHost: MessageHost {
     /// Runs the core of the turn: the step loop.
     fn run_core(&mut self) -> CoreRun<'_, TurnResult>;
+    /// Updates the answer of a result that an inner layer has returned, if its message was changed or removed. Does
+    /// nothing in a library, because the host updates what its layers receive and return.
+    fn follow(&mut self, _result: &mut TurnResult) {}
+}
+
+/// Behind a [`StepContext`](super::StepContext), besides its fields.
+pub trait StreamHost: MessageHost {
+    /// Holds the pieces of the step's answer until the outermost layer has returned.
+    fn hold_stream(&mut self);
 }
 
 pub use super::fields::{StepHost, ToolCallHost};

@@ -97,6 +97,17 @@ impl TurnResult {
         self.data.get_mut().tool_calls = tool_calls.into();
     }
 
+    /// Returns whether the answer is this message, and not one that a middleware has set.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn has_response(&self, message: Option<&Arc<Message>>) -> bool {
+        self.data.field(|data| &data.response).as_ref().map(Arc::as_ptr) == message.map(Arc::as_ptr)
+    }
+
+    #[cfg(feature = "runtime")]
+    pub(crate) fn set_response(&mut self, message: Option<Arc<Message>>) {
+        self.data.get_mut().response = message.into();
+    }
+
     pub(in crate::pipeline) fn recovered(error: Error, draft: TurnDraft, ctx: &TurnContext<'_>) -> Self {
         let source = Source::System;
         let response = Message::new(Role::Assistant, draft.text, source);
@@ -124,6 +135,11 @@ impl TurnResult {
     }
 
     /// Returns the message that answers, if there is one.
+    ///
+    /// It follows the conversation: when a middleware replaces the message of the answer, the layers outside of it and
+    /// the caller get the replacement. If the message is removed, or has no text any more, the answer is the last
+    /// message of the assistant with a text that the turn has added, or there is none. An answer that
+    /// [`TurnResult::set_text`] or a recovery has set stays as it is.
     pub fn response(&self) -> Option<&Message> {
         self.data.field(|data| &data.response).as_deref()
     }
@@ -133,7 +149,8 @@ impl TurnResult {
         self.response().map(Message::text).unwrap_or_default()
     }
 
-    /// Replaces the text of the answer for the caller. The conversation keeps the model's text.
+    /// Replaces the text of the answer for the caller, whatever the conversation holds. The conversation keeps its
+    /// message; to change both, replace the message.
     pub fn set_text(&mut self, text: impl Into<String>) {
         let text = text.into();
         let response = self.data.field_mut(|data| &mut data.response);
