@@ -1,5 +1,5 @@
 //! The command `goondan` with the extensions of these tests: one whose tools wait for the test, one that must run
-//! inside it, one whose tools answer with files, and the one that reveals its key.
+//! inside it, one whose tools answer with files, one that withholds answers, and the one that reveals its key.
 
 use goondan::prelude::*;
 use goondan_cli_tests as _;
@@ -93,6 +93,34 @@ mod pencil {
     #[tool]
     async fn smudge() -> Result<ToolReply> {
         Ok(ToolReply::text("this is all that is left:").file(picture()).failed())
+    }
+}
+
+/// Whether the stream is held.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Withholding {
+    hold: bool,
+}
+
+/// Replaces answers that say a secret.
+#[goondan::extension(name = "withholding")]
+impl Withholding {
+    #[init]
+    fn new(config: Withholding) -> Self {
+        config
+    }
+
+    #[middleware(step)]
+    async fn withhold(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        if self.hold {
+            ctx.hold_stream();
+        }
+        let result = next.run(ctx).await?;
+        let answer = ctx.conversation().iter().rev().find(|message| message.text().contains("secret"));
+        if let Some(answer) = answer.map(|message| message.to_message()) {
+            ctx.emit(MessageEvent::replace(answer.id().clone(), answer.with_content("withheld")));
+        }
+        Ok(result)
     }
 }
 

@@ -69,6 +69,11 @@ impl Progress {
             RuntimeEvent::ToolFailed { call, error_message, .. } => {
                 self.failed(&call.tool_call_id, &call.tool_name, error_message);
             }
+            RuntimeEvent::StepCompleted { .. } | RuntimeEvent::StepFailed { .. } => {
+                self.waiting = None;
+                // The calls of a held answer are told when they have ended.
+                self.calls.clear();
+            }
             _ => self.waiting = None,
         }
         self.redraw();
