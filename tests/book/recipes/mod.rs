@@ -6,6 +6,7 @@ mod ask;
 mod cache;
 mod conversation_limit;
 mod later;
+mod output_guard;
 mod redaction;
 mod reload;
 mod retry;
