@@ -212,8 +212,8 @@ pub struct Registration {
     /// The priority of a middleware: lower priorities are further out.
     pub priority: i32,
     /// For a middleware JSON with its `name` in errors and the lists `before` and `after` of extensions; for a tool
-    /// the tool as JSON (`name`, `description`, `parameters`, `effect`, `timeout`, `source`); for a subscription its
-    /// pattern.
+    /// the tool as JSON (`name`, `description`, `parameters`, `effect`, `timeout`, `source`, `lenient`); for a
+    /// subscription its pattern.
     pub text: Text,
     /// The object that the host calls.
     pub object: Object,
