@@ -54,6 +54,7 @@ impl LateTools {
     }
 
     /// Returns how often a tool was added.
+    #[inline]
     pub(super) fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }

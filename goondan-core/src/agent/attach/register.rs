@@ -26,7 +26,8 @@ pub(in crate::agent) struct Registered {
     pub(in crate::agent) tool_call: Chain<ToolCall>,
     /// Those of `#[init]`.
     tools: ToolRegistry,
-    /// The same with the late ones, and how often one had been added when this was made.
+    late: Arc<LateTools>,
+    /// All of them, and how often a late one had been added when this was made.
     with_late: Mutex<(u64, Arc<ToolRegistry>)>,
     shared: Arc<SharedTools>,
     /// The last field, so that the parts of an extension are dropped by the extension.
@@ -56,7 +57,7 @@ impl Staged {
             let mut found = new.iter().chain(kept(spec)).filter(|active| active.matches(spec));
             found.next().map(Arc::clone)
         });
-        match outcome.and_then(|()| Registered::combine(all.collect(), &spec.tools)) {
+        match outcome.and_then(|()| Registered::combine(all.collect(), &spec.tools, Arc::clone(&services.late))) {
             Ok(registered) => Ok(Self { registered, new }),
             Err(error) => {
                 run_cleanup(&new).await;
@@ -117,7 +118,7 @@ async fn register(extension: &ExtensionSpec, handle: &Arc<ExtensionHandle>, limi
 
 impl Registered {
     /// Combines what `extensions` registered, in their order.
-    fn combine(extensions: Vec<Arc<ActiveExtension>>, shared: &Arc<SharedTools>) -> Result<Self> {
+    fn combine(extensions: Vec<Arc<ActiveExtension>>, shared: &Arc<SharedTools>, late: Arc<LateTools>) -> Result<Self> {
         let mut layers = Layers::default();
         let mut tools = ToolRegistry::default();
         for active in &extensions {
@@ -137,6 +138,7 @@ impl Registered {
             step: chain(layers.step, &names)?,
             tool_call: chain(layers.tool_call, &names)?,
             tools,
+            late,
             with_late: Mutex::default(),
             shared: Arc::clone(shared),
             extensions,
@@ -145,17 +147,16 @@ impl Registered {
 
     /// Returns all tools, those included that were registered after `#[init]`.
     // LATE-01
+    #[inline]
     pub(in crate::agent) fn tools(&self) -> Tools<'_> {
-        let Some(late) = self.extensions.first().map(|active| active.handle().late()) else {
-            return Tools::Initial(&self.tools);
-        };
-        if late.changes() == 0 { Tools::Initial(&self.tools) } else { Tools::WithLate(self.with_late(late)) }
+        if self.late.changes() == 0 { Tools::Initial(&self.tools) } else { Tools::WithLate(self.with_late()) }
     }
 
-    fn with_late(&self, late: &LateTools) -> Arc<ToolRegistry> {
+    #[cold]
+    fn with_late(&self) -> Arc<ToolRegistry> {
         let mut cached = self.with_late.lock().unwrap_or_else(PoisonError::into_inner);
-        if cached.0 != late.changes() {
-            let (changes, added) = late.all();
+        if cached.0 != self.late.changes() {
+            let (changes, added) = self.late.all();
             let mut tools = self.tools.clone();
             for tool in added {
                 // An extension that is not in the list is being replaced.

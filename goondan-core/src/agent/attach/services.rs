@@ -15,7 +15,7 @@ pub(in crate::agent) struct Services {
     pub(in crate::agent) bus: Bus,
     pub(in crate::agent) states: States,
     pub(in crate::agent) inbox: Arc<Inbox>,
-    pub(in crate::agent) late: LateTools,
+    pub(in crate::agent) late: Arc<LateTools>,
     store: Weak<dyn StoreLater>,
 }
 
@@ -27,7 +27,7 @@ pub(in crate::agent) trait StoreLater: Send + Sync {
 
 impl Services {
     pub(in crate::agent) fn new(id: InstanceId, bus: Bus, states: States, store: Weak<dyn StoreLater>) -> Self {
-        Self { id, bus, states, inbox: Arc::default(), late: LateTools::default(), store }
+        Self { id, bus, states, inbox: Arc::default(), late: Arc::default(), store }
     }
 
     /// Whether event handlers run or other agents' answers are awaited.
