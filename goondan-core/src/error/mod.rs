@@ -8,12 +8,13 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 pub use wire::WireError;
 
 use crate::name::ExtensionName;
 use crate::outcome::FailedTurn;
 use crate::panic::{catch, drop_guarded};
-use crate::secret::{mask, mask_cow};
+use crate::secret::{mask, mask_cow, mask_text};
 
 /// The result of every operation of goondan that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -52,6 +53,8 @@ pub(crate) struct Parts {
     pub(crate) turn: Option<FailedTurn>,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) retryable: bool,
+    /// Empty in most errors, and then without an allocation.
+    pub(crate) details: Map<String, Value>,
     pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -84,6 +87,18 @@ fn text_of(cause: &(dyn StdError + 'static)) -> String {
         _ => cause.to_string(),
     };
     catch(text).unwrap_or_else(|text| format!("its text cannot be read: panicked: {text}"))
+}
+
+/// Returns a detail as errors keep it, unless it is a list or an object.
+fn detail(name: String, value: Value) -> Option<(String, Value)> {
+    match value {
+        Value::Array(_) | Value::Object(_) => None,
+        Value::String(mut text) => {
+            mask_text(&mut text);
+            Some((name, text.into()))
+        }
+        plain => Some((name, plain)),
+    }
 }
 
 /// Returns the texts of a cause, of its own cause, and so on.
@@ -136,6 +151,7 @@ impl Error {
             turn: None,
             retry_after: None,
             retryable: false,
+            details: Map::new(),
             source,
         }))
     }
@@ -169,6 +185,21 @@ impl Error {
     #[must_use]
     pub fn retryable(mut self, retryable: bool) -> Self {
         self.0.retryable = retryable;
+        self
+    }
+
+    /// Adds a detail for programs and middlewares, such as the status of an HTTP response: a text, a number or a flag.
+    /// Lists and objects are left out.
+    ///
+    /// ```
+    /// use goondan::{Error, ErrorCode, json};
+    ///
+    /// let error = Error::new(ErrorCode::MODEL_RATE_LIMIT, "too many requests").with_detail("retryAfterMs", 2000);
+    /// assert_eq!(error.details()["retryAfterMs"], json!(2000));
+    /// ```
+    #[must_use]
+    pub fn with_detail(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.0.details.extend(detail(name.into(), value.into()));
         self
     }
 
@@ -237,6 +268,11 @@ impl Error {
     /// Returns whether the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
         self.0.retryable
+    }
+
+    /// Returns the details that the code of the error defines. `docs/errors.md` lists them.
+    pub fn details(&self) -> &Map<String, Value> {
+        &self.0.details
     }
 
     /// Returns the cause.
@@ -432,8 +468,22 @@ codes! {
     TOOL_OUTCOME_UNKNOWN = "E_TOOL_OUTCOME_UNKNOWN";
     /// A file of an input or of a tool cannot be read, or is too large.
     INPUT_FILE = "E_INPUT_FILE";
-    /// The model could not be reached, refused the request, or returned a malformed response.
+    /// The model returned an error without a more specific code.
     MODEL = "E_MODEL";
+    /// The provider of a model refused the key, or none was given.
+    MODEL_AUTH = "E_MODEL_AUTH";
+    /// The account at the provider of a model has no credit left.
+    MODEL_QUOTA = "E_MODEL_QUOTA";
+    /// The provider of a model limits how many requests or tokens it takes.
+    MODEL_RATE_LIMIT = "E_MODEL_RATE_LIMIT";
+    /// The provider of a model failed, or has too much to do.
+    MODEL_OVERLOADED = "E_MODEL_OVERLOADED";
+    /// The provider of a model could not be reached, or the connection broke.
+    MODEL_NETWORK = "E_MODEL_NETWORK";
+    /// The provider of a model refused a request.
+    MODEL_REQUEST = "E_MODEL_REQUEST";
+    /// The provider of a model sent something that is not an answer.
+    MODEL_ANSWER = "E_MODEL_ANSWER";
     /// The model did not answer in time.
     MODEL_TIMEOUT = "E_MODEL_TIMEOUT";
     /// The model refused to answer, or its provider withheld the answer.

@@ -6,8 +6,9 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
-use super::{Error, Parts, causes};
+use super::{Error, Parts, causes, detail};
 use crate::name::{ExtensionName, TurnId};
 use crate::outcome::{FailedTurn, ToolCallSummary};
 use crate::secret::{mask_cow, mask_text};
@@ -42,9 +43,15 @@ struct ErrorRepr<'a> {
     retry_after: Option<Duration>,
     #[serde(default)]
     retryable: bool,
+    #[serde(default, skip_serializing_if = "no_details")]
+    details: Cow<'a, Map<String, Value>>,
     /// The cause, its cause, and so on.
     #[serde(default)]
     causes: Vec<String>,
+}
+
+fn no_details(details: &Map<String, Value>) -> bool {
+    details.is_empty()
 }
 
 #[derive(Serialize, Deserialize)]
@@ -68,6 +75,7 @@ impl Serialize for WireError {
             turn: turn.map(|FailedTurn { id, steps, tool_calls }| TurnRepr { id, steps, tool_calls }),
             retry_after: self.0.retry_delay(),
             retryable: self.0.is_retryable(),
+            details: Cow::Borrowed(&parts.details),
             causes: causes(parts.source.as_deref().map(|source| source as &dyn StdError)),
         };
         repr.serialize(serializer)
@@ -92,6 +100,7 @@ impl<'de> Deserialize<'de> for WireError {
             turn: repr.turn.map(|TurnRepr { id, steps, tool_calls }| FailedTurn { id, steps, tool_calls }),
             retry_after: repr.retry_after,
             retryable: repr.retryable,
+            details: repr.details.into_owned().into_iter().filter_map(|(name, value)| detail(name, value)).collect(),
             source: source.map(|cause| cause as Box<dyn StdError + Send + Sync>),
         })))
     }
