@@ -1,0 +1,309 @@
+//! An answer while it arrives: parts that grow, and the pieces that watchers are sent.
+
+use goondan_core::{
+    Deltas, ModelDelta, ModelFinish, ModelRequest, ModelResponse, Part, ProviderData, ProviderPart, ReasoningPart,
+    TextPart, TokenUsage, ToolCallId, ToolCallPart,
+};
+use serde_json::{Map, Value};
+
+use crate::http::Failure;
+
+/// An answer that a [`Wire`](crate::wire::Wire) builds from events.
+///
+/// # Parts
+/// Each part has a [`Key`] that the wire chooses, so that later events find it: an index of the provider, or a constant
+/// if the provider has only one part of a kind. A part is opened once, grows, and is never closed. Parts keep the order
+/// in which they were opened.
+///
+/// | the provider sends | the wire calls |
+/// | --- | --- |
+/// | the start of a text | [`open_text`](Self::open_text) |
+/// | the start of reasoning | [`open_reasoning`](Self::open_reasoning) |
+/// | the start of a tool call | [`open_call`](Self::open_call) |
+/// | a block that goondan has no word for | [`open_block`](Self::open_block) |
+/// | a piece of text, reasoning or arguments | [`grow`](Self::grow) |
+/// | a member of a block, such as a signature | [`rest`](Self::rest), [`grow_member`](Self::grow_member) |
+/// | counts of tokens | [`usage`](Self::usage) |
+/// | why the model stopped | [`finish`](Self::finish) |
+/// | the model that answers | [`model`](Self::model) |
+/// | the end of the answer | [`complete`](Self::complete) or [`end`](Self::end) |
+///
+/// # The rest of a block
+/// `rest` has the members of the provider's block that the part has no field for. It is stored with the part, and the
+/// next request writes `the part's members ∪ rest`, so that ids, signatures, citations and members that do not exist yet
+/// return unchanged. A wire removes what the part holds itself (the text, the arguments, the type if the kind of the part
+/// says it) and gives everything else to `rest`. The rest of a block of [`open_block`](Self::open_block) is all of it.
+///
+/// # The end
+/// An answer whose end did not arrive is a failure, and the request is sent again. A wire therefore tells when nothing is
+/// missing any more: [`complete`](Self::complete) if more may follow (counts of tokens after the last piece), and
+/// [`end`](Self::end) with the last event.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    deltas: Deltas<'a>,
+    /// `None` in tools that have no conversation.
+    request: Option<ModelRequest<'a>>,
+    parts: Vec<Growing>,
+    finish: Option<ModelFinish>,
+    usage: Option<TokenUsage>,
+    model: Option<String>,
+    state: State,
+}
+
+/// Names a part while its answer arrives. Wires make it from a number, or from two, such as the index of an item and the
+/// index of a part in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key(u64, u64);
+
+impl From<u64> for Key {
+    fn from(index: u64) -> Self {
+        Self(index, 0)
+    }
+}
+
+impl From<(u64, u64)> for Key {
+    fn from((item, part): (u64, u64)) -> Self {
+        Self(item, part)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Arriving,
+    Complete,
+    Ended,
+}
+
+#[derive(Debug)]
+struct Growing {
+    key: Key,
+    kind: Kind,
+    rest: Map<String, Value>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Text(String),
+    Reasoning(String),
+    Call { id: ToolCallId, name: String, arguments: String },
+    Block,
+}
+
+impl<'a> Answer<'a> {
+    /// Returns an empty answer to `request`, whose pieces are sent to `deltas`.
+    pub fn new(request: ModelRequest<'a>, deltas: Deltas<'a>) -> Self {
+        Self { request: Some(request), ..Self::detached(deltas) }
+    }
+
+    /// Returns an empty answer to a request that is not known, for tests of wires.
+    pub fn detached(deltas: Deltas<'a>) -> Self {
+        Self {
+            deltas,
+            request: None,
+            parts: Vec::new(),
+            finish: None,
+            usage: None,
+            model: None,
+            state: State::Arriving,
+        }
+    }
+
+    /// Opens a text, which grows.
+    pub fn open_text(&mut self, key: impl Into<Key>, rest: Map<String, Value>) {
+        self.open(key, Kind::Text(String::new()), rest);
+    }
+
+    /// Opens reasoning, whose text grows.
+    pub fn open_reasoning(&mut self, key: impl Into<Key>, rest: Map<String, Value>) {
+        self.open(key, Kind::Reasoning(String::new()), rest);
+    }
+
+    /// Opens a tool call, whose arguments grow as JSON text.
+    ///
+    /// An id that is empty, or that another call of the conversation has, is replaced; the provider's own is then the
+    /// member `id` of the rest.
+    pub fn open_call(&mut self, key: impl Into<Key>, id: &str, name: impl Into<String>, mut rest: Map<String, Value>) {
+        let own = ToolCallId::from(id);
+        let id = if id.trim().is_empty() || self.has_call(&own) {
+            if !id.is_empty() {
+                rest.insert("id".to_owned(), id.into());
+            }
+            ToolCallId::random()
+        } else {
+            own
+        };
+        let name = name.into();
+        self.deltas.send(ModelDelta::ToolCall { part: self.next(), id: id.as_str(), name: &name });
+        self.open(key, Kind::Call { id, name, arguments: String::new() }, rest);
+    }
+
+    /// Opens a block that goondan has no word for. All of it is in `block`, its type included.
+    pub fn open_block(&mut self, key: impl Into<Key>, block: Map<String, Value>) {
+        self.open(key, Kind::Block, block);
+    }
+
+    fn open(&mut self, key: impl Into<Key>, kind: Kind, rest: Map<String, Value>) {
+        self.parts.push(Growing { key: key.into(), kind, rest });
+    }
+
+    /// Whether a call of the conversation or of this answer has the id.
+    fn has_call(&self, id: &ToolCallId) -> bool {
+        self.request.is_some_and(|request| request.has_call(id))
+            || self.parts.iter().any(|part| matches!(&part.kind, Kind::Call { id: other, .. } if other == id))
+    }
+
+    /// The index of the part that is opened next.
+    fn next(&self) -> u32 {
+        u32::try_from(self.parts.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the index and the part. The newest is nearly always the one that grows.
+    fn at(&mut self, key: Key) -> Option<(u32, &mut Growing)> {
+        let index = self.parts.iter().rposition(|part| part.key == key)?;
+        Some((u32::try_from(index).unwrap_or(u32::MAX), self.parts.get_mut(index)?))
+    }
+
+    /// Returns whether a part has this key.
+    pub fn has(&self, key: impl Into<Key>) -> bool {
+        let key = key.into();
+        self.parts.iter().rev().any(|part| part.key == key)
+    }
+
+    /// Returns whether the part is a block without a word for it.
+    pub fn is_block(&self, key: impl Into<Key>) -> bool {
+        let key = key.into();
+        self.parts.iter().rev().find(|part| part.key == key).is_some_and(|part| matches!(part.kind, Kind::Block))
+    }
+
+    /// Appends to the text, the reasoning or the arguments of a part, and sends the piece. Blocks, and parts that were
+    /// not opened, have nothing that grows.
+    pub fn grow(&mut self, key: impl Into<Key>, piece: &str) {
+        let deltas = self.deltas;
+        let Some((part, growing)) = self.at(key.into()) else { return };
+        if piece.is_empty() {
+            return;
+        }
+        let (text, delta) = match &mut growing.kind {
+            Kind::Text(text) => (text, ModelDelta::Text { part, text: piece }),
+            Kind::Reasoning(text) => (text, ModelDelta::Reasoning { part, text: piece }),
+            Kind::Call { arguments, .. } => (arguments, ModelDelta::Arguments { part, json: piece }),
+            Kind::Block => return,
+        };
+        text.push_str(piece);
+        deltas.send(delta);
+    }
+
+    /// Replaces the text, the reasoning or the arguments of a part by the whole of it, as some providers send it in the
+    /// end. Nothing is sent: pieces are a preview.
+    pub fn set(&mut self, key: impl Into<Key>, whole: impl Into<String>) {
+        match self.at(key.into()).map(|(_, growing)| &mut growing.kind) {
+            Some(Kind::Text(text) | Kind::Reasoning(text) | Kind::Call { arguments: text, .. }) => *text = whole.into(),
+            Some(Kind::Block) | None => {}
+        }
+    }
+
+    /// Returns the rest of a part.
+    pub fn rest(&mut self, key: impl Into<Key>) -> Option<&mut Map<String, Value>> {
+        self.at(key.into()).map(|(_, growing)| &mut growing.rest)
+    }
+
+    /// Appends to a member of the rest that is a text, such as a signature. Another value is replaced.
+    pub fn grow_member(&mut self, key: impl Into<Key>, member: &str, piece: &str) {
+        let Some(rest) = self.rest(key) else { return };
+        match rest.get_mut(member) {
+            Some(Value::String(text)) => text.push_str(piece),
+            _ => {
+                rest.insert(member.to_owned(), piece.into());
+            }
+        }
+    }
+
+    /// Returns the counts of tokens. `total_tokens` is their sum in the end, unless it is set.
+    pub fn usage(&mut self) -> &mut TokenUsage {
+        self.usage.get_or_insert_default()
+    }
+
+    /// Sets why the model stopped.
+    pub fn finish(&mut self, reason: ModelFinish) {
+        self.finish = Some(reason);
+    }
+
+    /// Returns whether the answer has a tool call. Some providers report the same end with and without one.
+    pub fn has_calls(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part.kind, Kind::Call { .. }))
+    }
+
+    /// Sets the model that answers, as the provider names it.
+    pub fn model(&mut self, name: impl Into<String>) {
+        self.model = Some(name.into());
+    }
+
+    /// Discards what has arrived: the provider begins again within the same response.
+    pub fn restart(&mut self, reason: &str) {
+        if !self.parts.is_empty() {
+            self.deltas.send(ModelDelta::Restart { reason });
+        }
+        *self = Self { request: self.request, ..Self::detached(self.deltas) };
+    }
+
+    /// Notes that nothing of the answer is missing. More events may follow.
+    pub fn complete(&mut self) {
+        if self.state == State::Arriving {
+            self.state = State::Complete;
+        }
+    }
+
+    /// Notes that this was the last event, and that nothing of the answer is missing.
+    pub fn end(&mut self) {
+        self.state = State::Ended;
+    }
+
+    /// Returns whether nothing of the answer is missing.
+    pub fn is_complete(&self) -> bool {
+        self.state != State::Arriving
+    }
+
+    /// Returns whether the last event has arrived.
+    pub fn is_ended(&self) -> bool {
+        self.state == State::Ended
+    }
+
+    /// Returns the response. Its parts were made by `model` over the interface `api`.
+    ///
+    /// # Errors
+    /// When the end of the answer did not arrive.
+    pub fn into_response(self, api: &str, model: &str) -> Result<ModelResponse, Failure> {
+        if !self.is_complete() {
+            return Err(Failure::cut_off());
+        }
+        let data = |rest: Map<String, Value>| ProviderData::new(api, model, rest);
+        let content = self.parts.into_iter().map(|Growing { kind, rest, .. }| match (kind, rest.is_empty()) {
+            (Kind::Text(text), true) => Part::Text(TextPart::new(text)),
+            (Kind::Text(text), false) => Part::Text(TextPart::new(text).with_provider(data(rest))),
+            (Kind::Reasoning(text), plain) => Part::Reasoning(ReasoningPart::new(text, (!plain).then(|| data(rest)))),
+            (Kind::Call { id, name, arguments }, plain) => {
+                let call = ToolCallPart::new(id, name, parsed(arguments));
+                Part::ToolCall(if plain { call } else { call.with_provider(data(rest)) })
+            }
+            (Kind::Block, _) => Part::Provider(ProviderPart::new(data(rest))),
+        });
+        let mut response = ModelResponse::content(content);
+        response.finish_reason = self.finish;
+        response.usage = self.usage.map(|mut usage| {
+            if usage.total_tokens == 0 {
+                usage.total_tokens = usage.prompt_tokens.saturating_add(usage.completion_tokens);
+            }
+            usage
+        });
+        response.model = self.model;
+        Ok(response)
+    }
+}
+
+/// Returns the arguments of a call. What is not JSON is kept as text, and judged by the runtime.
+fn parsed(arguments: String) -> Value {
+    if arguments.trim().is_empty() {
+        return Value::Object(Map::new());
+    }
+    serde_json::from_str(&arguments).unwrap_or(Value::String(arguments))
+}

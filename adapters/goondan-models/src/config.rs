@@ -1,0 +1,150 @@
+//! What a bundle says about a model.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use goondan_core::{Error, ErrorCode, ModelInfo, ModelOptions, Prices, Result, Secret};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::http::{HttpClient, Limits, Retries};
+use crate::model::{HttpModel, headers};
+use crate::wire::Wire;
+
+/// A model over HTTP, as a bundle describes it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ModelConfig {
+    /// The model, as its provider names it.
+    #[schemars(length(min = 1))]
+    pub model: String,
+    /// The address of the provider's interface.
+    #[serde(default)]
+    pub base_url: Option<String>,
+    /// The key for the provider.
+    #[serde(default)]
+    pub api_key: Option<Secret>,
+    /// Headers of all requests, beside those of the interface.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Options of all calls. Step middlewares can replace each of them.
+    #[serde(default)]
+    pub options: ModelOptions,
+    /// The limits of time of one request. The agent's `policy.modelTimeoutMs` is that of all attempts together.
+    #[serde(default)]
+    pub timeouts: TimeoutConfig,
+    /// How often a failed request is sent again.
+    #[serde(default)]
+    pub retries: RetryConfig,
+    /// How many tokens a request and its answer may have together.
+    #[serde(default)]
+    pub context_window: Option<u64>,
+    /// What a million tokens cost.
+    #[serde(default)]
+    pub prices: Option<Prices>,
+}
+
+/// The limits of time of one request, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct TimeoutConfig {
+    /// Until the connection is established.
+    #[schemars(range(min = 1))]
+    pub connect_ms: u64,
+    /// Until the answer begins.
+    #[schemars(range(min = 1))]
+    pub first_ms: u64,
+    /// How long the provider may be silent in the middle of an answer.
+    #[schemars(range(min = 1))]
+    pub idle_ms: u64,
+}
+
+impl Default for TimeoutConfig {
+    fn default() -> Self {
+        Self { connect_ms: 10_000, first_ms: 120_000, idle_ms: 60_000 }
+    }
+}
+
+/// How often a failed request is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct RetryConfig {
+    /// How many attempts a request has, the first one included.
+    #[schemars(range(min = 1))]
+    pub max: u32,
+    /// How long the waits between attempts may be together, in milliseconds. A provider that wants a longer one is not
+    /// asked again.
+    pub budget_ms: u64,
+}
+
+impl Default for RetryConfig {
+    fn default() -> Self {
+        Self { max: 4, budget_ms: 60_000 }
+    }
+}
+
+/// A provider: a name in bundles, and defaults.
+#[derive(Clone, Copy, Debug)]
+pub struct Provider {
+    /// The name in bundles and messages.
+    pub name: &'static str,
+    /// The address of its interface, unless `baseUrl` is required.
+    pub base_url: Option<&'static str>,
+    /// Whether it refuses requests without a key.
+    pub needs_key: bool,
+}
+
+impl ModelConfig {
+    /// Returns the config of a model of which nothing else is said.
+    pub fn new(model: impl Into<String>) -> Self {
+        Self {
+            model: model.into(),
+            base_url: None,
+            api_key: None,
+            headers: BTreeMap::new(),
+            options: ModelOptions::default(),
+            timeouts: TimeoutConfig::default(),
+            retries: RetryConfig::default(),
+            context_window: None,
+            prices: None,
+        }
+    }
+
+    /// Returns the model. It opens no connection before the first request.
+    ///
+    /// # Errors
+    /// `E_MODEL_REQUEST` when there is no address, or a header has characters that no header can have; `E_MODEL_OPTION`
+    /// when the provider cannot do what an option says.
+    pub fn model<W: Wire>(self, provider: &Provider, wire: W) -> Result<HttpModel<W>> {
+        let Some(base) = self.base_url.as_deref().or(provider.base_url) else {
+            let message = format!("the model `{}` of `{}` has no address", self.model, provider.name);
+            return Err(Error::new(ErrorCode::MODEL_REQUEST, message).suggest("set `baseUrl` of the model"));
+        };
+        wire.check(&self.model, &self.options)?;
+        let url = format!("{}{}", base.trim_end_matches('/'), wire.path(&self.model));
+        let mut info = ModelInfo::new(provider.name, self.model);
+        info.context_window = self.context_window;
+        info.max_output = self.options.max_output_tokens.map(|tokens| u64::from(tokens.get()));
+        info.prices = self.prices;
+        let millis = Duration::from_millis;
+        let limits = Limits {
+            connect: millis(self.timeouts.connect_ms),
+            first: millis(self.timeouts.first_ms),
+            idle: millis(self.timeouts.idle_ms),
+        };
+        Ok(HttpModel {
+            transport: Box::new(HttpClient::new(limits.connect)),
+            headers: headers(&wire, self.api_key.as_ref(), self.headers)?,
+            key_missing: provider.needs_key && self.api_key.is_none(),
+            wire,
+            url,
+            info,
+            options: self.options,
+            limits,
+            retries: Retries { max: self.retries.max, budget: millis(self.retries.budget_ms) },
+        })
+    }
+}

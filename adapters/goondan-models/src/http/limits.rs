@@ -1,0 +1,189 @@
+//! Limits of time and size while a response is read.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::client::Body;
+
+/// The limits of time of one attempt. The policy of the agent limits the time of all attempts together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Until the connection is established, TLS included.
+    pub connect: Duration,
+    /// Until the first event of the answer has arrived.
+    pub first: Duration,
+    /// How long nothing may arrive after that.
+    pub idle: Duration,
+}
+
+/// How many bytes may arrive without completing an event.
+const LONGEST_EVENT: usize = 32 << 20;
+
+/// Measures silence: the time in which a future was polled and was not ready.
+///
+/// It starts when a poll finds nothing. A deadline that passes while the task is not polled, because a watcher of the
+/// answer is slow, does not count: what the provider has sent meanwhile may not have been read yet.
+#[derive(Debug)]
+pub struct Clock {
+    name: &'static str,
+    limit: Duration,
+    sleep: Option<Pin<Box<Sleep>>>,
+    running: bool,
+}
+
+impl Clock {
+    /// Returns a clock for a silence of `limit`, which is the limit `name` in `timeouts` of a model.
+    pub fn new(name: &'static str, limit: Duration) -> Self {
+        Self { name, limit, sleep: None, running: false }
+    }
+
+    /// Ends the silence: the next one starts when a poll finds nothing.
+    pub fn reset(&mut self) {
+        self.running = false;
+    }
+
+    /// Ends the silence, and sets another limit for the next ones.
+    fn set(&mut self, name: &'static str, limit: Duration) {
+        *self = Self { name, limit, sleep: self.sleep.take(), running: false };
+    }
+
+    /// Returns the error of this clock when the silence has been too long. Must be polled after what is listened to, and only if that was not
+    /// ready.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Broken> {
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep(self.limit)));
+        loop {
+            if !self.running {
+                sleep.as_mut().reset(Instant::now() + self.limit);
+                self.running = true;
+            }
+            std::task::ready!(sleep.as_mut().poll(cx));
+            let late = Instant::now().saturating_duration_since(sleep.deadline());
+            if late <= self.limit / 10 {
+                return Poll::Ready(Broken::Silent { limit: self.name, after: self.limit });
+            }
+            self.running = false;
+        }
+    }
+
+    /// Waits for `work`. Several calls share one silence.
+    ///
+    /// # Errors
+    /// [`Broken::Silent`] after too long a silence.
+    pub async fn wait<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        let mut work = std::pin::pin!(work);
+        std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+            Poll::Ready(done) => Poll::Ready(Ok(done)),
+            Poll::Pending => self.poll(cx).map(Err),
+        })
+        .await
+    }
+}
+
+/// Why a response could not be read to its end.
+#[derive(Debug)]
+pub enum Broken {
+    /// Nothing arrived for too long.
+    Silent {
+        /// The limit, as `timeouts` of a model names it.
+        limit: &'static str,
+        /// The limit.
+        after: Duration,
+    },
+    /// An event does not end.
+    TooLong,
+    /// The connection broke.
+    Connection(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Silent { limit: limit @ "idleMs", after } => {
+                write!(f, "the provider sent nothing for {after:?} in the middle of the answer (`{limit}`)")
+            }
+            Self::Silent { limit, after } => {
+                write!(f, "the provider did not begin to answer within {after:?} (`{limit}`)")
+            }
+            Self::TooLong => write!(f, "the provider sent {LONGEST_EVENT} bytes without the end of an event"),
+            Self::Connection(_) => f.write_str("the connection to the provider broke"),
+        }
+    }
+}
+
+impl std::error::Error for Broken {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Connection(source) => Some(&**source),
+            Self::Silent { .. } | Self::TooLong => None,
+        }
+    }
+}
+
+/// What the reader of the events tells the stream of the bytes below it.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// The bytes since the last event.
+    pending: AtomicUsize,
+    /// Whether an event has arrived.
+    begun: AtomicBool,
+}
+
+impl Progress {
+    /// Notes that an event has arrived.
+    pub(super) fn event(&self) {
+        self.pending.store(0, Ordering::Relaxed);
+        self.begun.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The bytes of a response, under limits.
+pub(super) struct Limited {
+    body: Body,
+    /// Has the first limit until the first event.
+    clock: Clock,
+    idle: Duration,
+    begun: bool,
+    progress: Arc<Progress>,
+}
+
+impl Limited {
+    /// Returns the bytes of `body`. The clock was started with the request, and measures until the first event.
+    pub(super) fn new(body: Body, first: Clock, limits: &Limits, progress: Arc<Progress>) -> Self {
+        Self { body, clock: first, idle: limits.idle, begun: false, progress }
+    }
+}
+
+impl Stream for Limited {
+    type Item = Result<Bytes, Broken>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        if !this.begun && this.progress.begun.load(Ordering::Relaxed) {
+            this.begun = true;
+            this.clock.set("idleMs", this.idle);
+        }
+        match this.body.as_mut().poll_next(cx) {
+            Poll::Ready(Some(Ok(bytes))) => {
+                if this.begun {
+                    this.clock.reset();
+                }
+                let pending = this.progress.pending.fetch_add(bytes.len(), Ordering::Relaxed);
+                if pending.saturating_add(bytes.len()) > LONGEST_EVENT {
+                    return Poll::Ready(Some(Err(Broken::TooLong)));
+                }
+                Poll::Ready(Some(Ok(bytes)))
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(Broken::Connection(error)))),
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending => this.clock.poll(cx).map(|silent| Some(Err(silent))),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Requests and responses: sent, limited in time and size, read as events, and sent again after a failure.
+
+mod client;
+mod events;
+mod failure;
+mod limits;
+mod retry;
+
+pub use client::{Body, HttpClient, Incoming, Outgoing, Transport};
+pub use events::Events;
+pub(crate) use failure::request_id;
+pub use failure::{Failure, FailureKind};
+pub use limits::{Broken, Clock, Limits};
+pub use retry::{Retries, Waits};

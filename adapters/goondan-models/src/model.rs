@@ -1,0 +1,201 @@
+//! A model over HTTP.
+
+use bytes::Bytes;
+use goondan_core::{
+    BoxFuture, Deltas, Error, ErrorCode, Model, ModelDelta, ModelInfo, ModelOptions, ModelRequest, ModelResponse,
+    Result, Secret,
+};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::time::sleep;
+
+use crate::answer::Answer;
+use crate::http::{
+    Body, Clock, Events, Failure, FailureKind, Incoming, Limits, Outgoing, Retries, Transport, Waits, request_id,
+};
+use crate::wire::{Encoding, Wire};
+
+/// A model over the interface `W`. [`ModelConfig::model`](crate::ModelConfig::model) makes one.
+///
+/// A call is encoded once, sent, read event by event, and sent again after a failure that may pass, before the first
+/// event and in the middle of an answer alike: nothing has been acted on until the answer is complete. Such an attempt
+/// is no step, and leaves nothing in the conversation.
+pub struct HttpModel<W> {
+    pub(crate) wire: W,
+    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) url: String,
+    pub(crate) headers: HeaderMap,
+    /// Whether the provider needs a key and none is set. It is an error of requests, not of the config: a bundle is
+    /// checked, and played from recordings, without keys.
+    pub(crate) key_missing: bool,
+    pub(crate) info: ModelInfo,
+    pub(crate) options: ModelOptions,
+    pub(crate) limits: Limits,
+    pub(crate) retries: Retries,
+}
+
+impl<W> std::fmt::Debug for HttpModel<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "HttpModel({} {})", self.info.provider, self.info.model)
+    }
+}
+
+/// How much of a response without an answer is read.
+const LONGEST_REPORT: usize = 64 << 10;
+
+impl<W: Wire> HttpModel<W> {
+    async fn ask(&self, request: ModelRequest<'_>, deltas: Deltas<'_>) -> Result<ModelResponse> {
+        let model = &*self.info.model;
+        let mut encoding = Encoding::new(W::API, model, request, &self.options);
+        self.wire.check(model, encoding.options())?;
+        let mut body = Bytes::from(self.wire.encode(&encoding)?);
+        let mut waits = Waits::new(self.retries);
+        loop {
+            let mut answer = Answer::new(request, deltas);
+            let failure = match self.attempt(body.clone(), &mut answer).await {
+                Ok(id) => match answer.into_response(W::API, model) {
+                    Ok(response) => return Ok(self.completed(response, id)),
+                    Err(failure) => failure.with_request_id(id),
+                },
+                Err(failure) => failure,
+            };
+            if failure.is_about_reasoning() && encoding.with_reasoning() {
+                encoding = encoding.without_reasoning();
+                let without = Bytes::from(self.wire.encode(&encoding)?);
+                if without != body {
+                    // A conversation must never be stuck: what cannot be sent is left out.
+                    let (provider, reason) = (&*self.info.provider, failure.message());
+                    tracing::warn!(provider, model, reason, "the request is repeated without the reasoning in it");
+                    body = without;
+                    waits.changed();
+                    continue;
+                }
+            }
+            let Some(wait) = waits.after(&failure) else {
+                return Err(failure.into_error(&self.info.provider, waits.attempts()));
+            };
+            let (provider, attempt, reason) = (&*self.info.provider, waits.attempts(), failure.message());
+            tracing::info!(provider, model, attempt, ?wait, reason, "the request is repeated");
+            deltas.send(ModelDelta::Restart { reason });
+            sleep(wait).await;
+        }
+    }
+
+    /// Sends the request once and reads the answer. Returns the provider's id of the request.
+    async fn attempt(&self, body: Bytes, answer: &mut Answer<'_>) -> Result<Option<String>, Failure> {
+        if self.key_missing {
+            return Err(Failure::new(FailureKind::Auth, "the model has no key"));
+        }
+        let mut first = Clock::new("firstMs", self.limits.first);
+        let outgoing = Outgoing { url: self.url.clone(), headers: self.headers.clone(), body };
+        let Incoming { status, headers, body } = first.wait(self.transport.send(outgoing)).await??;
+        let id = request_id(&headers);
+        if !status.is_success() {
+            return Err(self.wire.failure(status, &headers, &beginning(body, first).await));
+        }
+        if let Some(problem) = not_a_stream(&headers) {
+            let failure = Failure::new(FailureKind::Answer, problem);
+            let report = self.wire.failure(status, &headers, &beginning(body, first).await);
+            // Some gateways report failures with a status of success.
+            let failure = if report.provider_code().is_some() { report } else { failure };
+            return Err(failure.with_request_id(id));
+        }
+        let mut events = Events::new(body, first, &self.limits);
+        let read = self.read(&mut events, answer).await;
+        read.map_err(|failure| failure.with_request_id(id.clone()))?;
+        if answer.is_ended() {
+            events.drain().await;
+        }
+        Ok(id)
+    }
+
+    async fn read(&self, events: &mut Events, answer: &mut Answer<'_>) -> Result<(), Failure> {
+        while !answer.is_ended() {
+            let event = if answer.is_complete() { events.next_of_rest().await } else { events.next().await? };
+            let Some(event) = event else { break };
+            if let Some(data) = &event.data {
+                self.wire.event(event.event.as_deref().unwrap_or_default(), data, answer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the response with its costs.
+    fn completed(&self, mut response: ModelResponse, request_id: Option<String>) -> ModelResponse {
+        if let (Some(usage), Some(prices)) = (&mut response.usage, &self.info.prices) {
+            usage.cost = usage.cost.or_else(|| Some(prices.cost(usage)));
+        }
+        response.request_id = request_id;
+        response
+    }
+}
+
+impl<W: Wire> Model for HttpModel<W> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        Box::pin(self.ask(request, deltas))
+    }
+
+    fn info(&self) -> ModelInfo {
+        self.info.clone()
+    }
+}
+
+/// Returns what the headers say if the body cannot be a stream of events.
+fn not_a_stream(headers: &HeaderMap) -> Option<String> {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    if let Some(encoding) = text(CONTENT_ENCODING).filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
+        return Some(format!("the provider compressed its answer with `{encoding}`, which was not asked for"));
+    }
+    let kind = text(CONTENT_TYPE)?.split(';').next()?.trim().to_ascii_lowercase();
+    let wrong = ["text/html", "application/json"].contains(&kind.as_str());
+    wrong.then(|| format!("the provider sent `{kind}` instead of a stream of events"))
+}
+
+/// Reads the beginning of a body that is no answer.
+async fn beginning(mut body: Body, mut clock: Clock) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while bytes.len() < LONGEST_REPORT {
+        let chunk = clock.wait(std::future::poll_fn(|cx| body.as_mut().poll_next(cx))).await;
+        // What has arrived is better than nothing.
+        let Ok(Some(Ok(chunk))) = chunk else { break };
+        bytes.extend_from_slice(&chunk);
+    }
+    bytes
+}
+
+/// Returns the headers of all requests of a model.
+///
+/// # Errors
+/// `E_MODEL_REQUEST` if a header, or the key, has characters that no header can have. The error does not show them.
+pub(crate) fn headers<W: Wire>(
+    wire: &W,
+    key: Option<&Secret>,
+    more: impl IntoIterator<Item = (String, String)>,
+) -> Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    for (name, value) in wire.headers() {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    if let Some(key) = key {
+        let (name, value) = wire.key_header(key.expose().trim());
+        let mut value = HeaderValue::from_str(&value).map_err(|_| illegal("the key"))?;
+        value.set_sensitive(true);
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    for (name, value) in more {
+        let what = format!("the header `{name}`");
+        let name = HeaderName::try_from(name).map_err(|_| illegal(&what))?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| illegal(&what))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn illegal(what: &str) -> Error {
+    Error::new(ErrorCode::MODEL_REQUEST, format!("{what} of a model has characters that no header can have"))
+        .suggest("take out line breaks and characters that are not ASCII")
+}

@@ -1,0 +1,81 @@
+//! A request as wires read it.
+
+use std::borrow::Cow;
+
+use goondan_core::{MessageData, ModelOptions, ModelRequest, Part, ProviderData, Role, ToolItem};
+use serde_json::{Map, Value};
+
+/// A request to a model, and what of its parts may go back to the provider.
+#[derive(Debug)]
+pub struct Encoding<'a> {
+    api: &'static str,
+    model: &'a str,
+    request: ModelRequest<'a>,
+    options: Cow<'a, ModelOptions>,
+    messages: Vec<Cow<'a, MessageData>>,
+    with_reasoning: bool,
+}
+
+impl<'a> Encoding<'a> {
+    /// Returns the request to `model` over the interface `api`. `options` are the model's own, which complete those of
+    /// the request.
+    pub fn new(api: &'static str, model: &'a str, request: ModelRequest<'a>, options: &'a ModelOptions) -> Self {
+        let options = match request.options() {
+            Some(of_step) => Cow::Owned(of_step.clone().or(options)),
+            None => Cow::Borrowed(options),
+        };
+        Self { api, model, request, options, messages: request.messages().collect(), with_reasoning: true }
+    }
+
+    /// Returns the request without the reasoning of earlier answers.
+    #[must_use]
+    pub fn without_reasoning(self) -> Self {
+        Self { with_reasoning: false, ..self }
+    }
+
+    /// Returns the model, as the provider names it.
+    pub fn model(&self) -> &str {
+        self.model
+    }
+
+    /// Returns the instructions, unless they are empty.
+    pub fn system(&self) -> Option<&str> {
+        self.request.system().filter(|system| !system.is_empty())
+    }
+
+    /// Returns the messages, oldest first. Every tool call has its result among them, and every result its call.
+    pub fn messages(&self) -> &[Cow<'a, MessageData>] {
+        &self.messages
+    }
+
+    /// Returns the tools that the model may call.
+    pub fn tools(&self) -> impl Iterator<Item = &ToolItem> {
+        self.request.tools()
+    }
+
+    /// Returns the options.
+    pub fn options(&self) -> &ModelOptions {
+        &self.options
+    }
+
+    /// Returns whether the reasoning of earlier answers may go back at all.
+    pub fn with_reasoning(&self) -> bool {
+        self.with_reasoning
+    }
+
+    /// Returns whether the same interface and the same model made a part: only then may its reasoning, or a block that
+    /// goondan has no word for, go back. Signatures belong to a model.
+    pub fn replays(&self, data: &ProviderData) -> bool {
+        data.api() == self.api && data.model() == self.model
+    }
+
+    /// Returns the members that a text, a call or a file has beside its own, if the same interface made it.
+    pub fn rest<'p>(&self, part: &'p Part) -> Option<&'p Map<String, Value>> {
+        part.provider().filter(|data| data.api() == self.api).map(ProviderData::rest)
+    }
+
+    /// Returns the index of the first message of the running turn: the newest of the user.
+    pub fn turn_start(&self) -> usize {
+        self.messages.iter().rposition(|message| message.role == Role::User).unwrap_or_default()
+    }
+}

@@ -1,0 +1,92 @@
+//! The interfaces of providers.
+
+mod encoding;
+mod settings;
+
+use std::borrow::Cow;
+
+use goondan_core::{ModelOptions, Result};
+use http::{HeaderMap, StatusCode};
+
+use crate::answer::Answer;
+use crate::http::Failure;
+
+pub use encoding::Encoding;
+pub use settings::Settings;
+
+/// An interface of a provider: how a request becomes bytes, and how events become an answer. It does no input and
+/// output, and keeps no state between events: what must be remembered is in the [`Answer`].
+///
+/// # Requests
+/// [`encode`](Self::encode) writes JSON straight from the borrowed request: views of its messages that implement
+/// `Serialize`, and no copy of the history as `Value`. [`Encoding`] has the messages, the tools and the options, already
+/// merged, and answers what of a part may go back to this provider. The members of the body beside the messages and the
+/// tools are few, and are collected in [`Settings`], into which `options.provider` is merged last.
+///
+/// An option that the interface has no word for is `E_MODEL_OPTION`, never silently dropped. [`check`](Self::check) does
+/// that, and runs when a bundle is checked as well as before each request.
+///
+/// Rules for what goes back, for each message:
+/// - Text and tool calls always go back. [`Encoding::rest`] returns the members to add, if the part was made over the
+///   same interface.
+/// - Reasoning, and blocks of the provider, go back if [`Encoding::replays`] says so: the same interface and the same
+///   model made them. [`Encoding::with_reasoning`] is false if the provider has refused reasoning of this conversation.
+/// - Neighbours of one role are merged where the interface wants roles to alternate. A message without content is left
+///   out.
+/// - A part `Other`, and an output `Other`, goes as text or not at all; never as something that the provider refuses.
+///
+/// # Answers
+/// [`event`](Self::event) is called with each server-sent event, and tells the [`Answer`]. It deserializes borrowed
+/// structs of the members that it needs; only what goes into the rest of a part becomes `Value`. Kinds of events, blocks
+/// and pieces that do not exist yet must not fail: unknown events are skipped, unknown blocks are kept by
+/// [`Answer::open_block`], unknown members by the rest.
+pub trait Wire: Send + Sync + 'static {
+    /// The name of the interface, which is stored with the parts that it makes. It never changes.
+    const API: &'static str;
+
+    /// Returns what is added to the base URL, beginning with `/`.
+    fn path(&self, model: &str) -> Cow<'static, str>;
+
+    /// Returns the headers of all requests, besides `content-type` and `accept`.
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// Returns the name and the value of the header that carries the key.
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("authorization", format!("Bearer {key}"))
+    }
+
+    /// Checks that the interface can do what the options of `model` say.
+    ///
+    /// # Errors
+    /// `E_MODEL_OPTION`: see [`refuse_option`].
+    fn check(&self, model: &str, options: &ModelOptions) -> Result<()>;
+
+    /// Returns the body of a request. The options have been checked.
+    ///
+    /// # Errors
+    /// `E_MODEL_OPTION` for what depends on the messages or the tools.
+    fn encode(&self, request: &Encoding<'_>) -> Result<Vec<u8>>;
+
+    /// Reads one event: its name, which is empty if it has none, and its data.
+    ///
+    /// # Errors
+    /// When the event cannot be read ([`Failure::unreadable`]), or reports a failure ([`Failure::from_event`]). The
+    /// request is then sent again, if that may help.
+    fn event(&self, name: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>;
+
+    /// Returns the failure that a response without an answer reports. The beginning of its body is enough.
+    fn failure(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
+        Failure::from_response(status, headers, body)
+    }
+}
+
+/// Returns the error for an option that an interface cannot honour.
+pub fn refuse_option(api: &str, option: &str, why: &str) -> goondan_core::Error {
+    goondan_core::Error::new(
+        goondan_core::ErrorCode::MODEL_OPTION,
+        format!("the interface `{api}` cannot do what the option `{option}` says: {why}"),
+    )
+    .suggest("leave the option out, or use another model; `provider` takes what only one provider knows")
+}
