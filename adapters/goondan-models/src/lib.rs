@@ -10,6 +10,18 @@
 //! | `wire` | the interfaces of providers: a request becomes bytes, and events become parts |
 //! | `model` | [`HttpModel`]: a [`Model`](goondan_core::Model) over a wire |
 //! | `config` | [`ModelConfig`]: what a bundle says about a model |
+//! | `providers` | the providers that bundles can name |
+//!
+//! ```
+//! use goondan_core::Secret;
+//! use goondan_models::wire::Anthropic;
+//! use goondan_models::{ModelConfig, providers};
+//!
+//! let mut config = ModelConfig::new("claude-sonnet-4-5");
+//! config.api_key = Some(Secret::new("sk-ant-…"));
+//! let model = config.model(&providers::ANTHROPIC, Anthropic)?;
+//! # Ok::<(), goondan_core::Error>(())
+//! ```
 //!
 //! A wire does no input and output. It is tested with bytes alone, and `http` with a wire of its own.
 
@@ -21,6 +33,8 @@ pub mod wire;
 mod model;
 
 mod config;
+
+pub mod providers;
 
 pub use answer::{Answer, Key};
 pub use config::{ModelConfig, Provider, RetryConfig, TimeoutConfig};

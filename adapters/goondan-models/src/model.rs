@@ -40,6 +40,14 @@ impl<W> std::fmt::Debug for HttpModel<W> {
     }
 }
 
+impl<W> HttpModel<W> {
+    /// Returns the model with another way to send requests.
+    #[must_use]
+    pub fn with_transport(self, transport: impl Transport + 'static) -> Self {
+        Self { transport: Box::new(transport), ..self }
+    }
+}
+
 /// How much of a response without an answer is read.
 const LONGEST_REPORT: usize = 64 << 10;
 

@@ -151,9 +151,9 @@ impl Failure {
     fn from_report(status: Option<StatusCode>, report: &Value) -> Self {
         let text = |name: &str| report.get(name).and_then(Value::as_str);
         let message = report.as_str().or_else(|| ["message", "detail", "error"].into_iter().find_map(text));
-        // Some gateways put the status of their provider into a number.
+        // Gateways that have begun to answer put the status of their provider into a number.
         let number = report.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-        let status = status.or_else(|| StatusCode::from_u16(number?).ok());
+        let status = status.filter(|status| !status.is_success()).or_else(|| StatusCode::from_u16(number?).ok());
         // OpenAI's `code` is more precise than its `type`; Gemini's is a number, and its `status` the code.
         let codes: Vec<_> = ["code", "type", "status"].into_iter().filter_map(text).collect();
         let mut failure = Self::of(status, codes.first().copied(), codes.get(1).copied(), plain(message.unwrap_or("")));

@@ -1,18 +1,24 @@
 //! The interfaces of providers.
 
+#[cfg(feature = "anthropic")]
+mod anthropic;
 mod encoding;
 mod settings;
+mod text;
 
 use std::borrow::Cow;
 
-use goondan_core::{ModelOptions, Result};
+use goondan_core::{Error, ErrorCode, ModelOptions, Result};
 use http::{HeaderMap, StatusCode};
 
 use crate::answer::Answer;
 use crate::http::Failure;
 
+#[cfg(feature = "anthropic")]
+pub use anthropic::Anthropic;
 pub use encoding::Encoding;
 pub use settings::Settings;
+pub use text::Text;
 
 /// An interface of a provider: how a request becomes bytes, and how events become an answer. It does no input and
 /// output, and keeps no state between events: what must be remembered is in the [`Answer`].
@@ -82,11 +88,11 @@ pub trait Wire: Send + Sync + 'static {
     }
 }
 
-/// Returns the error for an option that an interface cannot honour.
-pub fn refuse_option(api: &str, option: &str, why: &str) -> goondan_core::Error {
-    goondan_core::Error::new(
-        goondan_core::ErrorCode::MODEL_OPTION,
-        format!("the interface `{api}` cannot do what the option `{option}` says: {why}"),
-    )
-    .suggest("leave the option out, or use another model; `provider` takes what only one provider knows")
+/// Returns the error for an option that an interface cannot honour. `option` is its path in the options, such as
+/// `reasoning/summary`, which is also the detail `option` of the error.
+pub fn refuse_option(api: &str, option: &str, why: &str) -> Error {
+    let message = format!("the interface `{api}` cannot do what the option `{option}` says: {why}");
+    Error::new(ErrorCode::MODEL_OPTION, message)
+        .with_detail("option", option)
+        .suggest("leave the option out, or use another model; `provider` takes what only one provider knows")
 }

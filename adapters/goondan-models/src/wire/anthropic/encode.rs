@@ -1,0 +1,224 @@
+//! Requests of Anthropic.
+
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use goondan_core::{Content, MessageData, Part, Result, Role, ToolItem};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::blocks::{Block, Kind, substitute};
+use super::options::{self, Thinking};
+use crate::wire::{Encoding, Settings};
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    settings: Settings,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Block<'a>>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+const USER: &str = "user";
+const ASSISTANT: &str = "assistant";
+
+/// Writes the body of a request.
+pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
+    let (mut system, mut messages) = conversation(request);
+    let mut thinking = options::thinking(request.model(), request.options());
+    if matches!(thinking, Thinking::Budget(_)) && !turn_began_with_thinking(&messages) {
+        // Another model began the turn. Anthropic refuses to reason in the middle of it.
+        thinking = Thinking::Off;
+    }
+    let names = &mut request.tools().map(|tool| tool.name.as_str());
+    let (settings, provider_tools) = options::settings(request.model(), request.options(), thinking, names)?;
+    let mut tools: Vec<_> = provider_tools.iter().map(Tool::Provider).collect();
+    tools.extend(request.tools().map(|item| Tool::Step { item, cache: None }));
+    let mark = options::cache_mark(request.options());
+    if let Some(mark) = &mark {
+        // Three of the four places that a request may have.
+        if let Some(Tool::Step { cache, .. }) = tools.last_mut() {
+            *cache = Some(mark);
+        }
+        let newest = messages.last_mut().and_then(|message| message.content.last_mut());
+        let ends = [system.last_mut(), newest.filter(|block| !block.is_thinking())];
+        ends.into_iter().flatten().for_each(|block| block.cache = Some(mark));
+    }
+    Ok(serde_json::to_vec(&Body { settings, tools, system, messages })?)
+}
+
+/// Returns the instructions and the messages, whose roles alternate.
+fn conversation<'a>(request: &'a Encoding<'_>) -> (Vec<Block<'a>>, Vec<Message<'a>>) {
+    let mut system: Vec<_> = request.system().map(Block::text).into_iter().collect();
+    let mut messages: Vec<Message<'_>> = Vec::new();
+    for message in request.messages() {
+        let mut content = blocks(request, message);
+        let role = match message.role {
+            Role::System if messages.is_empty() => {
+                system.extend(content);
+                continue;
+            }
+            Role::System => {
+                content.iter_mut().for_each(mark_as_system);
+                USER
+            }
+            Role::User | Role::Tool => USER,
+            Role::Assistant => ASSISTANT,
+        };
+        match messages.last_mut() {
+            _ if content.is_empty() => {}
+            Some(last) if last.role == role => last.content.extend(content),
+            _ => messages.push(Message { role, content }),
+        }
+    }
+    for message in messages.iter_mut().filter(|message| message.role == USER) {
+        // Results come first, or Anthropic does not find them.
+        message.content.sort_by_key(|block| !matches!(block.kind, Kind::ToolResult { .. }));
+    }
+    if messages.first().is_some_and(|first| first.role == ASSISTANT) {
+        let content = vec![Block::text("[The beginning of the conversation is left out.]")];
+        messages.insert(0, Message { role: USER, content });
+    }
+    (system, messages)
+}
+
+/// Returns the blocks of a message.
+fn blocks<'a>(request: &'a Encoding<'_>, message: &'a MessageData) -> Vec<Block<'a>> {
+    match &message.content {
+        Content::Text(text) if is_blank(text) => Vec::new(),
+        Content::Text(text) => vec![Block::text(&**text)],
+        Content::Parts(parts) => parts.iter().filter_map(|part| block(request, message.role, part)).collect(),
+    }
+}
+
+/// Marks a text as instructions: not all models know that role in the middle of a conversation.
+fn mark_as_system(block: &mut Block<'_>) {
+    if let Kind::Text(text) = &mut block.kind {
+        *text = format!("<system>\n{text}\n</system>").into();
+    }
+}
+
+/// Returns the block of a part, unless there is nothing to send.
+fn block<'a>(request: &'a Encoding<'_>, role: Role, part: &'a Part) -> Option<Block<'a>> {
+    Some(match part {
+        // Anthropic refuses blank texts.
+        Part::Text(text) if is_blank(&text.text) => return None,
+        Part::Text(text) => Block::new(Kind::Text((&*text.text).into()), request.rest(part)),
+        Part::Reasoning(reasoning) => {
+            let data = reasoning.provider().filter(|data| request.with_reasoning() && request.replays(data))?;
+            let text = |name| data.rest().get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+            match (text("type"), text("signature")) {
+                (true, _) => Block::new(Kind::Whole, Some(data.rest())),
+                (false, true) => Block::new(Kind::Thinking(reasoning.text()), Some(data.rest())),
+                // Without its signature, it would be refused.
+                (false, false) => return None,
+            }
+        }
+        Part::File(file) if role == Role::Assistant => Block::text(substitute(file)),
+        Part::File(file) => Block::file(file),
+        Part::ToolCall(call) => {
+            let (id, name) = (legal_id(call.tool_call_id.as_str()), legal_name(&call.tool_name));
+            Block::new(Kind::ToolUse { id, name, input: &call.input }, request.rest(part))
+        }
+        Part::ToolResult(result) => {
+            let id = legal_id(result.tool_call_id.as_str());
+            Block::new(Kind::ToolResult { id, output: &result.output }, None)
+        }
+        Part::Provider(block) if request.replays(block.provider()) => {
+            Block::new(Kind::Whole, Some(block.provider().rest()))
+        }
+        _ => return None,
+    })
+}
+
+fn is_blank(text: &str) -> bool {
+    text.chars().all(char::is_whitespace)
+}
+
+/// Whether the running turn has no calls yet, or began with reasoning.
+fn turn_began_with_thinking(messages: &[Message<'_>]) -> bool {
+    let of_turn = |message: &&Message<'_>| {
+        message.role == ASSISTANT || message.content.iter().all(|block| matches!(block.kind, Kind::ToolResult { .. }))
+    };
+    let turn = messages.iter().rev().take_while(of_turn).filter(|message| message.role == ASSISTANT);
+    turn.last().and_then(|first| first.content.first()).is_none_or(Block::is_thinking)
+}
+
+/// Returns an id as Anthropic takes it. Another provider may have made it of other characters.
+fn legal_id(id: &str) -> Cow<'_, str> {
+    if is_legal(id) {
+        return id.into();
+    }
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    format!("call_{:016x}", hasher.finish()).into()
+}
+
+/// Returns a name as Anthropic takes it. Models sometimes invent other ones.
+fn legal_name(name: &str) -> Cow<'_, str> {
+    if is_legal(name) {
+        return name.into();
+    }
+    let legal = |c: char| if is_legal_char(c) { c } else { '_' };
+    let name: String = name.chars().take(128).map(legal).collect();
+    if name.is_empty() { "_".into() } else { name.into() }
+}
+
+fn is_legal(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 128 && text.chars().all(is_legal_char)
+}
+
+fn is_legal_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// A tool of the step, or one that runs at the provider.
+enum Tool<'a> {
+    Step { item: &'a ToolItem, cache: Option<&'a Value> },
+    Provider(&'a Value),
+}
+
+impl Serialize for Tool<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (item, cache) = match self {
+            Self::Step { item, cache } => (item, cache),
+            Self::Provider(tool) => return tool.serialize(serializer),
+        };
+        let mut tool = serializer.serialize_map(None)?;
+        tool.serialize_entry("name", &item.name)?;
+        if let Some(description) = &item.description {
+            tool.serialize_entry("description", description)?;
+        }
+        tool.serialize_entry("input_schema", &Schema(item.parameters.as_ref().and_then(Value::as_object)))?;
+        if let Some(cache) = cache {
+            tool.serialize_entry("cache_control", cache)?;
+        }
+        tool.end()
+    }
+}
+
+/// The schema of a tool, which must say that it is of an object.
+struct Schema<'a>(Option<&'a Map<String, Value>>);
+
+impl Serialize for Schema<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut schema = serializer.serialize_map(None)?;
+        if self.0.is_none_or(|schema| !schema.contains_key("type")) {
+            schema.serialize_entry("type", "object")?;
+        }
+        for (name, value) in self.0.into_iter().flatten() {
+            schema.serialize_entry(name, value)?;
+        }
+        schema.end()
+    }
+}

@@ -1,0 +1,46 @@
+//! The messages of Anthropic.
+
+mod blocks;
+mod decode;
+mod encode;
+mod options;
+
+use std::borrow::Cow;
+
+use goondan_core::{ModelOptions, Result};
+
+use super::{Encoding, Wire};
+use crate::answer::Answer;
+use crate::http::Failure;
+
+/// The interface of Anthropic: `POST /v1/messages`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Anthropic;
+
+impl Wire for Anthropic {
+    const API: &'static str = "anthropic";
+
+    fn path(&self, _: &str) -> Cow<'static, str> {
+        "/v1/messages".into()
+    }
+
+    fn headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[("anthropic-version", "2023-06-01")]
+    }
+
+    fn key_header(&self, key: &str) -> (&'static str, String) {
+        ("x-api-key", key.to_owned())
+    }
+
+    fn check(&self, model: &str, options: &ModelOptions) -> Result<()> {
+        options::check(model, options)
+    }
+
+    fn encode(&self, request: &Encoding<'_>) -> Result<Vec<u8>> {
+        encode::encode(request)
+    }
+
+    fn event(&self, _: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
+        decode::event(data, answer)
+    }
+}

@@ -1,0 +1,189 @@
+//! What options mean to Anthropic.
+
+use goondan_core::{CacheUse, ModelOptions, ReasoningEffort, ReasoningSummary, Result, ToolChoice};
+use serde_json::{Value, json};
+
+use super::Anthropic;
+use crate::wire::{Settings, Wire, refuse_option};
+
+/// The tokens of an answer, besides those of its reasoning, unless the options say it. Anthropic requires a limit.
+const MAX_TOKENS: u32 = 8192;
+
+/// The least that Anthropic takes as a budget for reasoning.
+const LEAST_BUDGET: u32 = 1024;
+
+/// How a model reasons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Thinking {
+    /// As the provider sees fit if nothing is said.
+    Unsaid,
+    /// Not at all.
+    Off,
+    /// Up to a number of tokens. Every turn with tool calls must then begin with reasoning.
+    Budget(u32),
+    /// As long as the model sees fit, guided by an effort.
+    Adaptive,
+}
+
+/// The models that know budgets alone. Newer ones reason as they see fit, and take an effort instead.
+const BUDGET_ONLY: [&str; 12] = [
+    "claude-3",
+    "opus-4-0",
+    "opus-4-1",
+    "opus-4-2025",
+    "opus-4@",
+    "opus-4-5",
+    "sonnet-4-0",
+    "sonnet-4-2025",
+    "sonnet-4@",
+    "sonnet-4-5",
+    "haiku-4-5",
+    "claude-2",
+];
+
+/// Returns the budget that is an effort's equal, for models that know budgets alone.
+fn budget_of(effort: ReasoningEffort) -> u32 {
+    match effort {
+        ReasoningEffort::Minimal => LEAST_BUDGET,
+        ReasoningEffort::Low => 4096,
+        ReasoningEffort::High => 20_000,
+        ReasoningEffort::Max => 32_000,
+        _ => 10_000,
+    }
+}
+
+/// Returns how `model` is to reason.
+pub(super) fn thinking(model: &str, options: &ModelOptions) -> Thinking {
+    let budget = options.reasoning.budget_tokens.map(|tokens| tokens.get());
+    match (options.reasoning.effort, budget) {
+        (None, None) => Thinking::Unsaid,
+        (Some(ReasoningEffort::None), _) => Thinking::Off,
+        (_, Some(budget)) => Thinking::Budget(budget),
+        (Some(effort), None) if BUDGET_ONLY.iter().any(|name| model.contains(name)) => {
+            let limit = options.max_output_tokens.map_or(u32::MAX, |tokens| tokens.get() / 4 * 3);
+            Thinking::Budget(budget_of(effort).min(limit).max(LEAST_BUDGET))
+        }
+        (Some(_), None) => Thinking::Adaptive,
+    }
+}
+
+/// Checks what Anthropic cannot do.
+pub(super) fn check(model: &str, options: &ModelOptions) -> Result<()> {
+    let refuse = |option, why| Err(refuse_option(Anthropic::API, option, why));
+    if options.seed.is_some() {
+        return refuse("seed", "Anthropic has no such option");
+    }
+    if matches!(options.reasoning.summary, Some(ReasoningSummary::Concise | ReasoningSummary::Detailed)) {
+        return refuse("reasoning/summary", "Anthropic knows `auto` and `off` only");
+    }
+    if let Thinking::Budget(budget) = thinking(model, options) {
+        if budget < LEAST_BUDGET {
+            return refuse("reasoning/budgetTokens", "Anthropic wants 1024 or more");
+        }
+        if options.max_output_tokens.is_some_and(|max| max.get() <= budget) {
+            return refuse("reasoning", "`maxOutputTokens` leaves no room for an answer beside the reasoning");
+        }
+    }
+    Ok(())
+}
+
+/// Returns the members of the request, and the tools that run at the provider. `has_tools` is whether the step offers
+/// any.
+pub(super) fn settings(
+    model: &str,
+    options: &ModelOptions,
+    thinking: Thinking,
+    tools: &mut dyn Iterator<Item = &str>,
+) -> Result<(Settings, Vec<Value>)> {
+    let mut settings = Settings::default();
+    let reasoning = match thinking {
+        Thinking::Budget(budget) => budget,
+        Thinking::Adaptive => options.reasoning.effort.map_or(0, budget_of),
+        Thinking::Unsaid | Thinking::Off => 0,
+    };
+    let max_tokens = options.max_output_tokens.map_or(MAX_TOKENS.saturating_add(reasoning), |tokens| tokens.get());
+    settings.set("model", model);
+    settings.set("max_tokens", max_tokens);
+    settings.set("stream", true);
+    set_thinking(&mut settings, options, thinking);
+    if let Some(temperature) = options.temperature {
+        settings.set("temperature", temperature);
+    }
+    if let Some(top_p) = options.top_p {
+        settings.set("top_p", top_p);
+    }
+    if !options.stop.is_empty() {
+        settings.set("stop_sequences", options.stop.clone());
+    }
+    if let Some(format) = &options.response_format {
+        let schema = Value::Object(format.schema.clone());
+        settings.set_in("output_config", "format", json!({ "type": "json_schema", "schema": schema }));
+    }
+    let provider_tools = options.provider.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
+    set_tool_choice(&mut settings, options, tools, provider_tools)?;
+    let own = ["messages", "model", "stream", "system"];
+    let provider_tools = settings.merge(Anthropic::API, options, &own)?;
+    Ok((settings, provider_tools))
+}
+
+fn set_thinking(settings: &mut Settings, options: &ModelOptions, thinking: Thinking) {
+    match thinking {
+        Thinking::Unsaid => {}
+        Thinking::Off => settings.set("thinking", json!({ "type": "disabled" })),
+        Thinking::Budget(budget) => settings.set("thinking", json!({ "type": "enabled", "budget_tokens": budget })),
+        Thinking::Adaptive => {
+            settings.set("thinking", json!({ "type": "adaptive" }));
+            let effort = match options.reasoning.effort {
+                Some(ReasoningEffort::Minimal | ReasoningEffort::Low) => "low",
+                Some(ReasoningEffort::High) => "high",
+                Some(ReasoningEffort::Max) => "max",
+                _ => "medium",
+            };
+            settings.set_in("output_config", "effort", effort);
+        }
+    }
+    if matches!(thinking, Thinking::Budget(_) | Thinking::Adaptive) {
+        match options.reasoning.summary {
+            Some(ReasoningSummary::Auto) => settings.set_in("thinking", "display", "summarized"),
+            Some(ReasoningSummary::Off) => settings.set_in("thinking", "display", "omitted"),
+            _ => {}
+        }
+    }
+}
+
+fn set_tool_choice(
+    settings: &mut Settings,
+    options: &ModelOptions,
+    tools: &mut dyn Iterator<Item = &str>,
+    provider_tools: bool,
+) -> Result<()> {
+    let mut tools = tools.peekable();
+    let any = provider_tools || tools.peek().is_some();
+    let mut choice = match &options.tool_choice {
+        None if options.parallel_tool_calls.is_none() => return Ok(()),
+        None | Some(ToolChoice::Auto | ToolChoice::None) if !any => return Ok(()),
+        Some(ToolChoice::None) => json!({ "type": "none" }),
+        Some(ToolChoice::Required) if any => json!({ "type": "any" }),
+        Some(ToolChoice::Tool(name)) if tools.any(|tool| tool == name.as_str()) => {
+            json!({ "type": "tool", "name": name })
+        }
+        Some(ToolChoice::Required | ToolChoice::Tool(_)) => {
+            return Err(refuse_option(Anthropic::API, "toolChoice", "the step does not offer the tool"));
+        }
+        _ => json!({ "type": "auto" }),
+    };
+    if options.parallel_tool_calls == Some(false) && choice["type"] != "none" {
+        choice["disable_parallel_tool_use"] = true.into();
+    }
+    settings.set("tool_choice", choice);
+    Ok(())
+}
+
+/// Returns the mark of a place up to which the provider keeps the request in its cache.
+pub(super) fn cache_mark(options: &ModelOptions) -> Option<Value> {
+    match options.cache {
+        Some(CacheUse::Off) => None,
+        Some(CacheUse::Long) => Some(json!({ "type": "ephemeral", "ttl": "1h" })),
+        _ => Some(json!({ "type": "ephemeral" })),
+    }
+}

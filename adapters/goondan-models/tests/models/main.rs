@@ -1,0 +1,9 @@
+//! Models over HTTP: what they send, what they make of answers, and what happens when something fails.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+mod anthropic;
+mod failures;
+mod limits;
+mod recordings;
+mod secrets;
+mod support;

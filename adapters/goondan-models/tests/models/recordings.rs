@@ -1,0 +1,116 @@
+//! Every recorded stream gives the same answer however its bytes arrive, and the next request gives its blocks back.
+
+use goondan_core::{Deltas, ToolOutput};
+use goondan_models::wire::{Anthropic, Wire};
+use goondan_models::{HttpModel, Provider, providers};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{Asked, Framing, Played, Recording, Sent, Step, config, told};
+
+/// An interface whose recordings are checked.
+struct Case<W> {
+    folder: &'static str,
+    provider: Provider,
+    wire: fn() -> W,
+    /// Returns what a request carries of its second message.
+    carried: fn(&Value) -> Value,
+}
+
+const ANTHROPIC: Case<Anthropic> = Case {
+    folder: "anthropic",
+    provider: providers::ANTHROPIC,
+    wire: || Anthropic,
+    carried: |body| body["messages"][1]["content"].clone(),
+};
+
+impl<W: Wire> Case<W> {
+    fn model(&self, sent: &Sent) -> HttpModel<W> {
+        config("http://127.0.0.1:9").model(&self.provider, (self.wire)()).unwrap().with_transport(sent.clone())
+    }
+
+    async fn decodes_however_the_bytes_arrive(&self) {
+        for recording in Recording::all(self.folder) {
+            for framing in Framing::ALL {
+                let name = format!("{} {framing:?}", recording.name);
+                let sent = Sent::to([recording.played(framing)]);
+                let (answer, told) = told(&self.model(&sent), &Asked::default()).await;
+                assert_eq!(json!(answer.unwrap()), recording.expected["response"], "{name}");
+                if let Some(expected) = recording.expected.get("told") {
+                    assert_eq!(json!(told), *expected, "{name}");
+                }
+            }
+        }
+    }
+
+    async fn gives_the_blocks_back(&self) {
+        for recording in Recording::all(self.folder) {
+            let sent = Sent::to([recording.played(Framing::Whole)]);
+            let model = self.model(&sent);
+            let answer = Asked::default().of(&model, Deltas::none()).await.unwrap();
+            let mut messages = vec![
+                json!({ "role": "user", "content": "hello" }),
+                json!({ "role": "assistant", "content": answer.content }),
+            ];
+            let result = |call: &goondan_core::ToolCallPart| {
+                let output = ToolOutput::Text("done".to_owned());
+                let part = goondan_core::ToolResultPart::new(call.tool_call_id.clone(), &*call.tool_name, output);
+                json!({ "role": "tool", "content": [part] })
+            };
+            messages.extend(answer.calls().map(result));
+            if answer.calls().next().is_none() {
+                messages.push(json!({ "role": "user", "content": "and then?" }));
+            }
+            Asked::messages(messages.into()).of(&model, Deltas::none()).await.unwrap();
+            assert_eq!((self.carried)(&sent.bodies()[1]), recording.expected["next"], "{}", recording.name);
+        }
+    }
+
+    /// Plays the first `kept` bytes of a stream in pieces, and returns the answer.
+    fn played_in_pieces(&self, stream: &[u8], cuts: &[usize], kept: usize) -> goondan_core::Result<Value> {
+        let mut ends: Vec<_> = cuts.iter().map(|cut| cut % (kept + 1)).chain([0, kept]).collect();
+        ends.sort_unstable();
+        let pieces = ends.windows(2).map(|ends| Step::Bytes(stream[ends[0]..ends[1]].to_vec().into()));
+        let sent = Sent::to([Played::new(200, pieces)]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(Asked::default().of(&self.model(&sent), Deltas::none())).map(|answer| json!(answer))
+    }
+
+    /// Checks a stream that is split at `cuts`, and one that also lacks everything after `kept`.
+    fn any_split_and_any_lost_tail(&self, index: usize, cuts: &[usize], kept: usize) {
+        let recordings = Recording::all(self.folder);
+        let recording = &recordings[index % recordings.len()];
+        let stream = recording.stream();
+        let whole = self.played_in_pieces(stream.as_bytes(), cuts, stream.len()).unwrap();
+        assert_eq!(whole, recording.expected["response"]);
+        // The last event begins at this place, and its last line break may be missing.
+        let end = stream.len() - 1;
+        let cut = self.played_in_pieces(stream.as_bytes(), cuts, kept % end);
+        let error = cut.unwrap_err();
+        assert_eq!(error.code(), "E_MODEL_NETWORK", "{error:?}");
+        assert!(error.is_retryable());
+    }
+}
+
+#[tokio::test]
+async fn anthropic_decodes_however_the_bytes_arrive() {
+    ANTHROPIC.decodes_however_the_bytes_arrive().await;
+}
+
+#[tokio::test]
+async fn anthropic_gives_the_blocks_back() {
+    ANTHROPIC.gives_the_blocks_back().await;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn anthropic_survives_any_split_and_any_lost_tail(
+        index: usize,
+        cuts in prop::collection::vec(any::<usize>(), 0..20),
+        kept: usize,
+    ) {
+        ANTHROPIC.any_split_and_any_lost_tail(index, &cuts, kept);
+    }
+}
