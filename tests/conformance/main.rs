@@ -11,6 +11,7 @@ mod cleanup;
 mod context;
 mod conversation;
 mod depth;
+mod details;
 mod effects;
 mod entry;
 mod event_loops;

@@ -10,6 +10,7 @@ pub mod cleanup;
 pub mod context;
 pub mod conversation;
 pub mod depth;
+pub mod details;
 pub mod effects;
 pub mod entry;
 pub mod event_loops;
