@@ -1,14 +1,17 @@
 //! What a bundle says about a model.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use goondan_core::{Error, ErrorCode, ModelInfo, ModelOptions, Prices, Result, Secret};
+use http::Uri;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::http::{HttpClient, Limits, Retries};
-use crate::model::{HttpModel, headers};
+use crate::model::{HttpModel, header, headers};
 use crate::wire::Wire;
 
 /// A model over HTTP, as a bundle describes it.
@@ -86,6 +89,17 @@ impl Default for RetryConfig {
     }
 }
 
+/// Something in a config that keeps the model from being used, or, as a hint, is probably not meant.
+#[derive(Debug)]
+pub struct Problem {
+    /// Where it is, as a JSON pointer into the config.
+    pub setting: String,
+    /// What it is, with a remedy.
+    pub error: Error,
+    /// Whether the model can be used nevertheless.
+    pub is_hint: bool,
+}
+
 /// A provider: a name in bundles, and defaults.
 #[derive(Clone, Copy, Debug)]
 pub struct Provider {
@@ -113,17 +127,53 @@ impl ModelConfig {
         }
     }
 
+    /// Returns what the schema of the config cannot say. It needs no key and no network.
+    pub fn problems<W: Wire>(&self, provider: &Provider, wire: &W) -> Vec<Problem> {
+        let found = |setting: &str, error| Problem { setting: setting.to_owned(), error, is_hint: false };
+        let mut problems = Vec::new();
+        if self.model.trim().is_empty() {
+            let error = refuse("`model` is empty", "name a model of the provider");
+            problems.push(found("/model", error));
+        }
+        match self.base_url.as_deref() {
+            None if provider.base_url.is_none() => {
+                let message = format!("the provider `{}` has no address of its own", provider.name);
+                problems.push(found("", refuse(message, "set `baseUrl` to the address of its interface")));
+            }
+            None => {}
+            Some(url) => match address(url) {
+                Err(error) => problems.push(found("/baseUrl", error)),
+                Ok(uri) if uri.scheme_str() == Some("http") && !is_loopback(&uri) => {
+                    let message = "`baseUrl` is not encrypted: everybody on the way can read the key and the messages";
+                    let error = refuse(message, "use https, unless the network is your own");
+                    problems.push(Problem { is_hint: true, ..found("/baseUrl", error) });
+                }
+                Ok(_) => {}
+            },
+        }
+        for (name, value) in &self.headers {
+            if let Err(error) = header(name, value) {
+                let setting = format!("/headers/{}", name.replace('~', "~0").replace('/', "~1"));
+                problems.push(found(&setting, error));
+            }
+        }
+        if let Err(error) = wire.check(&self.model, &self.options) {
+            let option = error.details().get("option").and_then(|option| option.as_str()).unwrap_or_default();
+            problems.push(found(&format!("/options/{option}"), error));
+        }
+        problems
+    }
+
     /// Returns the model. It opens no connection before the first request.
     ///
     /// # Errors
-    /// `E_MODEL_REQUEST` when there is no address, or a header has characters that no header can have; `E_MODEL_OPTION`
-    /// when the provider cannot do what an option says.
+    /// The first of [`problems`](Self::problems) that is no hint: `E_MODEL_OPTION` when the provider cannot do what an
+    /// option says, else `E_MODEL_REQUEST`. The same if the key has characters that no header can have.
     pub fn model<W: Wire>(self, provider: &Provider, wire: W) -> Result<HttpModel<W>> {
-        let Some(base) = self.base_url.as_deref().or(provider.base_url) else {
-            let message = format!("the model `{}` of `{}` has no address", self.model, provider.name);
-            return Err(Error::new(ErrorCode::MODEL_REQUEST, message).suggest("set `baseUrl` of the model"));
-        };
-        wire.check(&self.model, &self.options)?;
+        if let Some(problem) = self.problems(provider, &wire).into_iter().find(|problem| !problem.is_hint) {
+            return Err(problem.error);
+        }
+        let base = self.base_url.as_deref().or(provider.base_url).unwrap_or_default();
         let url = format!("{}{}", base.trim_end_matches('/'), wire.path(&self.model));
         let mut info = ModelInfo::new(provider.name, self.model);
         info.context_window = self.context_window;
@@ -136,8 +186,8 @@ impl ModelConfig {
             idle: millis(self.timeouts.idle_ms),
         };
         Ok(HttpModel {
-            transport: Box::new(HttpClient::new(limits.connect)),
-            headers: headers(&wire, self.api_key.as_ref(), self.headers)?,
+            transport: Box::new(HttpClient::new(limits.connect, address(base).is_ok_and(|uri| is_loopback(&uri)))),
+            headers: headers(&wire, self.api_key.as_ref(), &self.headers)?,
             key_missing: provider.needs_key && self.api_key.is_none(),
             wire,
             url,
@@ -147,4 +197,28 @@ impl ModelConfig {
             retries: Retries { max: self.retries.max, budget: millis(self.retries.budget_ms) },
         })
     }
+}
+
+/// Reads a base URL. It is in no error: it could have a password.
+fn address(url: &str) -> Result<Uri> {
+    let read = url.parse::<Uri>().ok().filter(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some() && uri.query().is_none()
+    });
+    let Some(uri) = read else {
+        return Err(refuse("`baseUrl` is not the address of an interface", "write it as `https://host/path`"));
+    };
+    if uri.scheme_str() == Some("https") && !cfg!(feature = "tls") {
+        return Err(refuse("`baseUrl` is encrypted, which this program cannot do", "build it with the feature `tls`"));
+    }
+    Ok(uri)
+}
+
+/// Whether an address is on this machine.
+fn is_loopback(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+fn refuse(message: impl Into<Cow<'static, str>>, remedy: &'static str) -> Error {
+    Error::new(ErrorCode::MODEL_REQUEST, message).suggest(remedy)
 }

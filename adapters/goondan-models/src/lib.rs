@@ -37,5 +37,5 @@ mod config;
 pub mod providers;
 
 pub use answer::{Answer, Key};
-pub use config::{ModelConfig, Provider, RetryConfig, TimeoutConfig};
+pub use config::{ModelConfig, Problem, Provider, RetryConfig, TimeoutConfig};
 pub use model::HttpModel;

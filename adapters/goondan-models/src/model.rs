@@ -1,5 +1,7 @@
 //! A model over HTTP.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use goondan_core::{
     BoxFuture, Deltas, Error, ErrorCode, Model, ModelDelta, ModelInfo, ModelOptions, ModelRequest, ModelResponse,
@@ -175,11 +177,7 @@ async fn beginning(mut body: Body, mut clock: Clock) -> Vec<u8> {
 ///
 /// # Errors
 /// `E_MODEL_REQUEST` if a header, or the key, has characters that no header can have. The error does not show them.
-pub(crate) fn headers<W: Wire>(
-    wire: &W,
-    key: Option<&Secret>,
-    more: impl IntoIterator<Item = (String, String)>,
-) -> Result<HeaderMap> {
+pub(crate) fn headers<W: Wire>(wire: &W, key: Option<&Secret>, more: &BTreeMap<String, String>) -> Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -194,13 +192,22 @@ pub(crate) fn headers<W: Wire>(
         headers.insert(HeaderName::from_static(name), value);
     }
     for (name, value) in more {
-        let what = format!("the header `{name}`");
-        let name = HeaderName::try_from(name).map_err(|_| illegal(&what))?;
-        let mut value = HeaderValue::try_from(value).map_err(|_| illegal(&what))?;
-        value.set_sensitive(true);
+        let (name, value) = header(name, value)?;
         headers.insert(name, value);
     }
     Ok(headers)
+}
+
+/// Returns a header of a config, which may be a secret.
+///
+/// # Errors
+/// As [`headers`].
+pub(crate) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue)> {
+    let what = || illegal(&format!("the header `{name}`"));
+    let name = HeaderName::try_from(name).map_err(|_| what())?;
+    let mut value = HeaderValue::try_from(value).map_err(|_| what())?;
+    value.set_sensitive(true);
+    Ok((name, value))
 }
 
 fn illegal(what: &str) -> Error {

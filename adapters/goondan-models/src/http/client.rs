@@ -47,6 +47,24 @@ pub struct Incoming {
     pub body: Body,
 }
 
+impl Incoming {
+    /// Returns a response whose body has arrived already.
+    pub fn new(status: StatusCode, headers: HeaderMap, body: impl Into<Bytes>) -> Self {
+        Self { status, headers, body: Box::pin(Arrived(Some(body.into()))) }
+    }
+}
+
+/// A body in one piece.
+struct Arrived(Option<Bytes>);
+
+impl Stream for Arrived {
+    type Item = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.take().map(Ok))
+    }
+}
+
 impl fmt::Debug for Incoming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Incoming({})", self.status)
@@ -62,19 +80,21 @@ pub struct HttpClient {
     /// Made by the first request: reading the certificates of the system takes time.
     client: OnceLock<reqwest::Client>,
     connect: Duration,
+    direct: bool,
 }
 
 impl HttpClient {
-    /// Returns a client that may take as long as `connect` to establish a connection.
-    pub fn new(connect: Duration) -> Self {
-        Self { client: OnceLock::new(), connect }
+    /// Returns a client that may take as long as `connect` to establish a connection, and uses the proxy that the
+    /// environment names unless the connection is `direct`, as on the same machine.
+    pub fn new(connect: Duration, direct: bool) -> Self {
+        Self { client: OnceLock::new(), connect, direct }
     }
 
     fn client(&self) -> Result<&reqwest::Client, Failure> {
         match self.client.get() {
             Some(client) => Ok(client),
             None => {
-                let client = build(self.connect)?;
+                let client = build(self.connect, self.direct)?;
                 Ok(self.client.get_or_init(|| client))
             }
         }
@@ -96,8 +116,9 @@ impl Transport for HttpClient {
 }
 
 /// Builds the client. A redirect would carry the key to another host, so none is followed.
-fn build(connect: Duration) -> Result<reqwest::Client, Failure> {
-    let builder = reqwest::Client::builder()
+fn build(connect: Duration, direct: bool) -> Result<reqwest::Client, Failure> {
+    let builder = reqwest::Client::builder();
+    let builder = if direct { builder.no_proxy() } else { builder }
         .connect_timeout(connect)
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("goondan/", env!("CARGO_PKG_VERSION")));
