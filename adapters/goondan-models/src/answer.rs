@@ -207,8 +207,12 @@ impl<'a> Answer<'a> {
         self.at(key.into()).map(|(_, growing)| &mut growing.rest)
     }
 
-    /// Appends to a member of the rest that is a text, such as a signature. Another value is replaced.
+    /// Appends to a member of the rest that is a text, such as a signature. Another value is replaced, unless the piece is
+    /// empty.
     pub fn grow_member(&mut self, key: impl Into<Key>, member: &str, piece: &str) {
+        if piece.is_empty() {
+            return;
+        }
         let Some(rest) = self.rest(key) else { return };
         match rest.get_mut(member) {
             Some(Value::String(text)) => text.push_str(piece),
