@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 12] = [
     "goondan-core/src",
     "goondan-core/src/agent",
     "goondan-core/src/event",
@@ -19,6 +19,7 @@ const FOLDERS: [&str; 11] = [
     "goondan-bundle/src",
     "goondan-cli/src",
     "goondan-cli/src/commands",
+    "adapters/goondan-models/src",
 ];
 
 /// The one pair that imports each other: the grammar of a name is an error, and an error names an extension.

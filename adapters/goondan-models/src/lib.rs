@@ -13,14 +13,14 @@
 //! | `providers` | the providers that bundles can name |
 //!
 //! ```
-//! use goondan_core::Secret;
-//! use goondan_models::wire::Anthropic;
-//! use goondan_models::{ModelConfig, providers};
+//! use goondan::models::wire::Anthropic;
+//! use goondan::models::{ModelConfig, providers};
+//! use goondan::{Agent, Secret};
 //!
 //! let mut config = ModelConfig::new("claude-sonnet-4-5");
-//! config.api_key = Some(Secret::new("sk-ant-…"));
-//! let model = config.model(&providers::ANTHROPIC, Anthropic)?;
-//! # Ok::<(), goondan_core::Error>(())
+//! config.api_key = Some(Secret::new("sk-ant-0123456789"));
+//! let agent = Agent::builder("assistant").model(config.model(&providers::ANTHROPIC, Anthropic)?).build()?;
+//! # Ok::<(), goondan::Error>(())
 //! ```
 //!
 //! A wire does no input and output. It is tested with bytes alone, and `http` with a wire of its own.

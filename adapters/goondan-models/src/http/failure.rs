@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::time::{Duration, SystemTime};
 
+use goondan_core::secret::mask;
 use goondan_core::{Error, ErrorCode};
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
@@ -267,8 +268,10 @@ fn reported(json: &Value) -> Option<&Value> {
     }
 }
 
-/// Returns the beginning of a text on one line, without control characters.
+/// Returns the beginning of a text on one line, without control characters and secrets: servers repeat keys, and what
+/// is cut off in the middle of one would not be recognized later.
 fn plain(text: &str) -> String {
+    let text = mask(text);
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let line = words.collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(SHOWN) {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use goondan_core::{Error, ErrorCode};
+use goondan_core::{Deltas, Error, ErrorCode, ModelDelta};
 use goondan_models::wire::Anthropic;
 use goondan_models::{HttpModel, ModelConfig, providers};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 
 use crate::support::{Asked, Played, Reply, Sent, Server, Step, ask, config, told};
@@ -168,12 +169,16 @@ async fn an_answer_that_breaks_is_asked_for_again_and_told_once_more() {
     let cut = Played::events(&stream(3));
     let broken = Played::events(&stream(3)).then(Step::Break);
     let reported = Played::events(&format!("{}data: {}\n\n", stream(3), report("overloaded_error", "Overloaded")));
+    let untyped = Played::events(&format!("{}data: {{}}\n\n", stream(3)));
+    let gateway = Played::events(&format!("{}data: {}\n\n", stream(3), json!({ "error": { "message": "upstream" } })));
     let unreadable = Played::events(&format!("{}data: {{oops\n\n", stream(3)));
     let silent = Played::events(&stream(3)).then(Step::Wait(Duration::from_secs(3600)));
     for (response, reason) in [
         (cut, "the answer ended before it was complete"),
         (broken, "the connection to the provider broke"),
         (reported, "Overloaded"),
+        (gateway, "upstream"),
+        (untyped, "the provider sent an event without a type"),
         (unreadable, "the provider sent an event that cannot be read"),
         (silent, "the provider sent nothing for 60s in the middle of the answer (`idleMs`)"),
     ] {
@@ -294,6 +299,32 @@ async fn nobody_listening_is_a_failure_of_the_network() {
     let error = ask(&config(&url).model(&providers::ANTHROPIC, Anthropic).unwrap()).await.unwrap_err();
     assert_eq!(*error.code(), ErrorCode::MODEL_NETWORK);
     assert!(format!("{error:?}").contains("caused by"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_a_failure_of_the_network() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    tokio::spawn(
+        async move { listener.accept().await.unwrap().0.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await },
+    );
+    let error = ask(&config(&url).model(&providers::ANTHROPIC, Anthropic).unwrap()).await.unwrap_err();
+    assert_eq!(*error.code(), ErrorCode::MODEL_NETWORK, "{error:?}");
+}
+
+#[tokio::test]
+async fn dropping_a_call_closes_the_connection() {
+    let server = Server::start([Reply::events(&stream(3)).stalled()]).await;
+    let model = config(server.url()).model(&providers::ANTHROPIC, Anthropic).unwrap();
+    let begun = tokio::sync::Notify::new();
+    let asked = Asked::default();
+    let tell = |_: ModelDelta<'_>| begun.notify_one();
+    let answer = asked.of(&model, Deltas::to(&tell));
+    tokio::select! {
+        answer = answer => panic!("an answer without an end: {answer:?}"),
+        () = begun.notified() => {}
+    }
+    server.closed().await;
 }
 
 #[tokio::test]

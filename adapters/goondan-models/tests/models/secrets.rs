@@ -5,7 +5,7 @@ use goondan_models::wire::Anthropic;
 use goondan_models::{ModelConfig, providers};
 use serde_json::json;
 
-use crate::support::{Reply, Server, ask, config};
+use crate::support::{Asked, Played, Reply, Sent, Server, ask, config, told};
 
 const KEY: &str = "sk-test-0123456789abcdef";
 
@@ -29,6 +29,19 @@ async fn a_key_that_a_server_repeats_is_masked() {
         let shown = format!("{error} {error:?} {} {:?}", error.report(), error.details());
         assert!(!shown.contains(KEY) && shown.contains("***"), "{shown}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_a_server_repeats_is_not_told_to_watchers() {
+    let filler = "x".repeat(490);
+    let body = json!({ "error": { "type": "rate_limit_error", "message": format!("{filler} {KEY}") } });
+    let end = "data: {\"type\":\"message_start\",\"message\":{}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
+    let sent = Sent::to([Played::json(429, &body), Played::events(end)]);
+    let mut config = with_key("http://127.0.0.1:9");
+    config.retries.max = 2;
+    let model = config.model(&providers::ANTHROPIC, Anthropic).unwrap().with_transport(sent);
+    let (_, told) = told(&model, &Asked::default()).await;
+    assert_eq!(told, [format!("restart {filler} ***")], "the mask, and no part of the key");
 }
 
 #[tokio::test]

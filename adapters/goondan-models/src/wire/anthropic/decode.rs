@@ -5,13 +5,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::answer::Answer;
-use crate::http::Failure;
+use crate::http::{Failure, FailureKind};
 use crate::wire::Text;
 
 /// An event, with the members of all kinds.
 #[derive(Deserialize)]
 struct Event<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(default, borrow, rename = "type")]
     kind: Text<'a>,
     #[serde(default)]
     index: u64,
@@ -99,10 +99,11 @@ pub(super) fn event(data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> 
             count(event.usage, answer);
         }
         "message_stop" => answer.end(),
-        "error" => {
+        kind if kind == "error" || event.error.is_some() => {
             let id = event.request_id.map(|id| id.to_string());
             return Err(Failure::from_event(&event.error.unwrap_or_default()).with_request_id(id));
         }
+        "" => return Err(Failure::new(FailureKind::Answer, "the provider sent an event without a type")),
         // `ping`, and kinds that do not exist yet.
         _ => {}
     }

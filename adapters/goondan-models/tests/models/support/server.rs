@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 /// A server, which ends with the test. The n-th request gets the n-th reply; the last one is repeated.
@@ -12,6 +13,8 @@ pub(crate) struct Server {
     url: String,
     requests: Arc<Mutex<Vec<Received>>>,
     connections: Arc<Mutex<usize>>,
+    /// Notified when a client closes a connection on which nothing comes any more.
+    closed: Arc<Notify>,
     task: JoinHandle<()>,
 }
 
@@ -121,15 +124,16 @@ impl Server {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let connections = Arc::new(Mutex::new(0));
         let replies: Arc<[Reply]> = replies.into_iter().collect();
-        let (known, count) = (Arc::clone(&requests), Arc::clone(&connections));
+        let closed = Arc::new(Notify::new());
+        let (known, count, left) = (Arc::clone(&requests), Arc::clone(&connections), Arc::clone(&closed));
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 *count.lock().unwrap() += 1;
-                tokio::spawn(serve(stream, Arc::clone(&known), Arc::clone(&replies)));
+                tokio::spawn(serve(stream, Arc::clone(&known), Arc::clone(&replies), Arc::clone(&left)));
             }
         });
-        Self { url, requests, connections, task }
+        Self { url, requests, connections, closed, task }
     }
 
     pub(crate) fn url(&self) -> &str {
@@ -139,6 +143,11 @@ impl Server {
     /// Returns the requests so far.
     pub(crate) fn requests(&self) -> Vec<Received> {
         self.requests.lock().unwrap().clone()
+    }
+
+    /// Waits until a client closes a connection on which nothing comes any more.
+    pub(crate) async fn closed(&self) {
+        self.closed.notified().await;
     }
 
     /// Returns how many connections there were.
@@ -154,7 +163,7 @@ impl Drop for Server {
 }
 
 /// Answers the requests of one connection until it ends.
-async fn serve(mut stream: TcpStream, requests: Arc<Mutex<Vec<Received>>>, replies: Arc<[Reply]>) {
+async fn serve(mut stream: TcpStream, requests: Arc<Mutex<Vec<Received>>>, replies: Arc<[Reply]>, closed: Arc<Notify>) {
     while let Some(request) = receive(&mut stream).await {
         let reply = {
             let mut requests = requests.lock().unwrap();
@@ -170,9 +179,8 @@ async fn serve(mut stream: TcpStream, requests: Arc<Mutex<Vec<Received>>>, repli
             End::Closed => return,
             End::Reset => return stream.set_zero_linger().unwrap(),
             End::Stalled => {
-                // Until the client closes the connection.
                 _ = stream.read(&mut [0]).await;
-                return;
+                return closed.notify_one();
             }
         }
     }
