@@ -65,6 +65,11 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// Whether the block is the result of a tool.
+    pub(super) fn is_result(&self) -> bool {
+        matches!(self.kind, Kind::ToolResult { .. })
+    }
+
     /// Whether the block is reasoning.
     pub(super) fn is_thinking(&self) -> bool {
         match self.kind {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 use goondan_core::{Content, MessageData, Part, Result, Role, ToolItem};
 use serde::ser::SerializeMap;
@@ -20,13 +21,7 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'a>>,
-    messages: Vec<Message<'a>>,
-}
-
-#[derive(Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: Vec<Block<'a>>,
+    messages: &'a Messages<'a>,
 }
 
 const USER: &str = "user";
@@ -36,7 +31,7 @@ const ASSISTANT: &str = "assistant";
 pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
     let (mut system, mut messages) = conversation(request);
     let mut thinking = options::thinking(request.model(), request.options());
-    if matches!(thinking, Thinking::Budget(_)) && !turn_began_with_thinking(&messages) {
+    if matches!(thinking, Thinking::Budget(_)) && !messages.turn_began_with_thinking() {
         // Another model began the turn. Anthropic refuses to reason in the middle of it.
         thinking = Thinking::Off;
     }
@@ -50,54 +45,106 @@ pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
         if let Some(Tool::Step { cache, .. }) = tools.last_mut() {
             *cache = Some(mark);
         }
-        let newest = messages.last_mut().and_then(|message| message.content.last_mut());
-        let ends = [system.last_mut(), newest.filter(|block| !block.is_thinking())];
+        let newest = messages.blocks.last_mut().filter(|block| !block.is_thinking());
+        let ends = [system.last_mut(), newest];
         ends.into_iter().flatten().for_each(|block| block.cache = Some(mark));
     }
-    Ok(serde_json::to_vec(&Body { settings, tools, system, messages })?)
+    Ok(serde_json::to_vec(&Body { settings, tools, system, messages: &messages })?)
 }
 
 /// Returns the instructions and the messages, whose roles alternate.
-fn conversation<'a>(request: &'a Encoding<'_>) -> (Vec<Block<'a>>, Vec<Message<'a>>) {
+fn conversation<'a>(request: &'a Encoding<'_>) -> (Vec<Block<'a>>, Messages<'a>) {
     let mut system: Vec<_> = request.system().map(Block::text).into_iter().collect();
-    let mut messages: Vec<Message<'_>> = Vec::new();
+    let mut messages = Messages::default();
+    // Most messages have one block, or a text and a call.
+    messages.blocks.reserve(request.messages().len() * 3 / 2);
     for message in request.messages() {
-        let mut content = blocks(request, message);
-        let role = match message.role {
-            Role::System if messages.is_empty() => {
-                system.extend(content);
-                continue;
+        let start = messages.blocks.len();
+        match message.role {
+            Role::System if start == 0 => add(request, message, &mut system),
+            role => {
+                add(request, message, &mut messages.blocks);
+                if role == Role::System {
+                    messages.blocks[start..].iter_mut().for_each(mark_as_system);
+                }
+                messages.added(if role == Role::Assistant { ASSISTANT } else { USER }, start);
             }
-            Role::System => {
-                content.iter_mut().for_each(mark_as_system);
-                USER
-            }
-            Role::User | Role::Tool => USER,
-            Role::Assistant => ASSISTANT,
-        };
-        match messages.last_mut() {
-            _ if content.is_empty() => {}
-            Some(last) if last.role == role => last.content.extend(content),
-            _ => messages.push(Message { role, content }),
         }
     }
-    for message in messages.iter_mut().filter(|message| message.role == USER) {
-        // Results come first, or Anthropic does not find them.
-        message.content.sort_by_key(|block| !matches!(block.kind, Kind::ToolResult { .. }));
-    }
-    if messages.first().is_some_and(|first| first.role == ASSISTANT) {
-        let content = vec![Block::text("[The beginning of the conversation is left out.]")];
-        messages.insert(0, Message { role: USER, content });
-    }
+    messages.put_results_first();
     (system, messages)
 }
 
-/// Returns the blocks of a message.
-fn blocks<'a>(request: &'a Encoding<'_>, message: &'a MessageData) -> Vec<Block<'a>> {
+/// The messages of a request. All their blocks are in one list.
+#[derive(Default)]
+struct Messages<'a> {
+    blocks: Vec<Block<'a>>,
+    /// The role of each message, and where its blocks begin.
+    starts: Vec<(&'static str, usize)>,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: &'a [Block<'a>],
+}
+
+impl Messages<'_> {
+    /// Notes that blocks were added from `start` on. Without any, there is no message; those of the same role as before
+    /// belong to that message.
+    fn added(&mut self, role: &'static str, start: usize) {
+        if self.blocks.len() == start {
+            return;
+        }
+        match self.starts.last() {
+            Some((last, _)) if *last == role => {}
+            None if role == ASSISTANT => {
+                // The first message must be the user's.
+                self.blocks.insert(0, Block::text("[The beginning of the conversation is left out.]"));
+                self.starts = vec![(USER, 0), (ASSISTANT, 1)];
+            }
+            _ => self.starts.push((role, start)),
+        }
+    }
+
+    /// Returns the range of blocks of each message.
+    fn ranges(&self) -> impl DoubleEndedIterator<Item = (&'static str, Range<usize>)> {
+        let ends = |index: usize| self.starts.get(index + 1).map_or(self.blocks.len(), |(_, start)| *start);
+        self.starts.iter().enumerate().map(move |(index, (role, start))| (*role, *start..ends(index)))
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = Message<'_>> {
+        self.ranges().map(|(role, range)| Message { role, content: &self.blocks[range] })
+    }
+
+    /// Moves the results of tools to the beginning of their messages, or Anthropic does not find them.
+    fn put_results_first(&mut self) {
+        let of_user: Vec<_> = self.ranges().filter(|(role, range)| *role == USER && range.len() > 1).collect();
+        for (_, range) in of_user {
+            self.blocks[range].sort_by_key(|block| !block.is_result());
+        }
+    }
+
+    /// Whether the running turn has no calls yet, or began with reasoning.
+    fn turn_began_with_thinking(&self) -> bool {
+        let of_turn = |message: &Message<'_>| message.role == ASSISTANT || message.content.iter().all(Block::is_result);
+        let turn = self.iter().rev().take_while(of_turn).filter(|message| message.role == ASSISTANT);
+        turn.last().and_then(|first| first.content.first()).is_none_or(Block::is_thinking)
+    }
+}
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+/// Adds the blocks of a message.
+fn add<'a>(request: &'a Encoding<'_>, message: &'a MessageData, blocks: &mut Vec<Block<'a>>) {
     match &message.content {
-        Content::Text(text) if is_blank(text) => Vec::new(),
-        Content::Text(text) => vec![Block::text(&**text)],
-        Content::Parts(parts) => parts.iter().filter_map(|part| block(request, message.role, part)).collect(),
+        Content::Text(text) if is_blank(text) => {}
+        Content::Text(text) => blocks.push(Block::text(&**text)),
+        Content::Parts(parts) => blocks.extend(parts.iter().filter_map(|part| block(request, message.role, part))),
     }
 }
 
@@ -143,15 +190,6 @@ fn block<'a>(request: &'a Encoding<'_>, role: Role, part: &'a Part) -> Option<Bl
 
 fn is_blank(text: &str) -> bool {
     text.chars().all(char::is_whitespace)
-}
-
-/// Whether the running turn has no calls yet, or began with reasoning.
-fn turn_began_with_thinking(messages: &[Message<'_>]) -> bool {
-    let of_turn = |message: &&Message<'_>| {
-        message.role == ASSISTANT || message.content.iter().all(|block| matches!(block.kind, Kind::ToolResult { .. }))
-    };
-    let turn = messages.iter().rev().take_while(of_turn).filter(|message| message.role == ASSISTANT);
-    turn.last().and_then(|first| first.content.first()).is_none_or(Block::is_thinking)
 }
 
 /// Returns an id as Anthropic takes it. Another provider may have made it of other characters.
