@@ -30,13 +30,14 @@ use crate::http::Failure;
 ///
 /// # The rest of a block
 /// `rest` has the members of the provider's block that the part has no field for. It is stored with the part, and the
-/// next request writes `the part's members ∪ rest`, so that ids, signatures, citations and members that do not exist yet
-/// return unchanged. A wire removes what the part holds itself (the text, the arguments, the type if the kind of the part
-/// says it) and gives everything else to `rest`. The rest of a block of [`open_block`](Self::open_block) is all of it.
+/// next request writes `the part's members ∪ rest`, so that ids, signatures, citations and members that do not exist
+/// yet return unchanged. A wire removes what the part holds itself (the text, the arguments, the type if the kind of
+/// the part says it) and gives everything else to `rest`. The rest of a block of [`open_block`](Self::open_block) is
+/// all of it.
 ///
 /// # The end
-/// An answer whose end did not arrive is a failure, and the request is sent again. A wire therefore tells when nothing is
-/// missing any more: [`complete`](Self::complete) if more may follow (counts of tokens after the last piece), and
+/// An answer whose end did not arrive is a failure, and the request is sent again. A wire therefore tells when nothing
+/// is missing any more: [`complete`](Self::complete) if more may follow (counts of tokens after the last piece), and
 /// [`end`](Self::end) with the last event.
 #[derive(Debug)]
 pub struct Answer<'a> {
@@ -50,8 +51,8 @@ pub struct Answer<'a> {
     state: State,
 }
 
-/// Names a part while its answer arrives. Wires make it from a number, or from two, such as the index of an item and the
-/// index of a part in it.
+/// Names a part while its answer arrives. Wires make it from a number, or from two, such as the index of an item and
+/// the index of a part in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key(u64, u64);
 
@@ -207,8 +208,8 @@ impl<'a> Answer<'a> {
         self.at(key.into()).map(|(_, growing)| &mut growing.rest)
     }
 
-    /// Appends to a member of the rest that is a text, such as a signature. Another value is replaced, unless the piece is
-    /// empty.
+    /// Appends to a member of the rest that is a text, such as a signature. Another value is replaced, unless the piece
+    /// is empty.
     pub fn grow_member(&mut self, key: impl Into<Key>, member: &str, piece: &str) {
         if piece.is_empty() {
             return;

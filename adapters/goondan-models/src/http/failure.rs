@@ -88,10 +88,7 @@ impl FailureKind {
             Self::Overloaded => "try again later, or use another model",
             Self::Network => "check `baseUrl` of the model and the network",
             Self::Timeout => "try again later, or raise `timeouts` of the model",
-            Self::ContextOverflow => {
-                "shorten the conversation, for example with the extension `message-window`, or use a model with a larger \
-                 window"
-            }
+            Self::ContextOverflow => "shorten the conversation, or use a model with a larger window",
             Self::Refused => "change the request, or use another model",
             Self::Request => "correct `model`, `baseUrl` or the options of the model",
             Self::Answer => "check that `baseUrl` of the model is the address of the provider's interface",

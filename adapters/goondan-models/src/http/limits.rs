@@ -55,8 +55,8 @@ impl Clock {
         *self = Self { name, limit, sleep: self.sleep.take(), running: false };
     }
 
-    /// Returns the error of this clock when the silence has been too long. Must be polled after what is listened to, and only if that was not
-    /// ready.
+    /// Returns the error of this clock when the silence has been too long. Must be polled after what is listened to,
+    /// and only if that was not ready.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Broken> {
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep(self.limit)));
         loop {

@@ -25,12 +25,12 @@ pub use text::Text;
 ///
 /// # Requests
 /// [`encode`](Self::encode) writes JSON straight from the borrowed request: views of its messages that implement
-/// `Serialize`, and no copy of the history as `Value`. [`Encoding`] has the messages, the tools and the options, already
-/// merged, and answers what of a part may go back to this provider. The members of the body beside the messages and the
-/// tools are few, and are collected in [`Settings`], into which `options.provider` is merged last.
+/// `Serialize`, and no copy of the history as `Value`. [`Encoding`] has the messages, the tools and the options,
+/// already merged, and answers what of a part may go back to this provider. The members of the body beside the messages
+/// and the tools are few, and are collected in [`Settings`], into which `options.provider` is merged last.
 ///
-/// An option that the interface has no word for is `E_MODEL_OPTION`, never silently dropped. [`check`](Self::check) does
-/// that, and runs when a bundle is checked as well as before each request.
+/// An option that the interface has no word for is `E_MODEL_OPTION`, never silently dropped. [`check`](Self::check)
+/// does that, and runs when a bundle is checked as well as before each request.
 ///
 /// Rules for what goes back, for each message:
 /// - Text and tool calls always go back. [`Encoding::rest`] returns the members to add, if the part was made over the
@@ -43,8 +43,8 @@ pub use text::Text;
 ///
 /// # Answers
 /// [`event`](Self::event) is called with each server-sent event, and tells the [`Answer`]. It deserializes borrowed
-/// structs of the members that it needs; only what goes into the rest of a part becomes `Value`. Kinds of events, blocks
-/// and pieces that do not exist yet must not fail: unknown events are skipped, unknown blocks are kept by
+/// structs of the members that it needs; only what goes into the rest of a part becomes `Value`. Kinds of events,
+/// blocks and pieces that do not exist yet must not fail: unknown events are skipped, unknown blocks are kept by
 /// [`Answer::open_block`], unknown members by the rest.
 pub trait Wire: Send + Sync + 'static {
     /// The name of the interface, which is stored with the parts that it makes. It never changes.

@@ -5,7 +5,8 @@ use std::ops::Deref;
 
 use serde::Deserialize;
 
-/// A text in an event. It borrows the event unless the text has escapes. In an `Option`, a `Cow` would always be copied.
+/// A text in an event. It borrows the event unless the text has escapes. In an `Option`, a `Cow` would always be
+/// copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 

@@ -90,7 +90,7 @@ async fn reports_of_other_providers_are_understood() {
     for (status, body, expected) in [
         (
             400,
-            json!({ "error": { "message": "This model's maximum context length is 8192 tokens.", "code": "context_length_exceeded" } }),
+            json!({ "error": { "message": "The maximum context length is 8192.", "code": "context_length_exceeded" } }),
             "E_MODEL_CONTEXT_OVERFLOW",
         ),
         (
