@@ -4,3 +4,8 @@
 #[cfg(feature = "anthropic")]
 pub const ANTHROPIC: crate::Provider =
     crate::Provider { name: "anthropic", base_url: Some("https://api.anthropic.com"), needs_key: true };
+
+/// OpenAI, over [`Responses`](crate::wire::Responses).
+#[cfg(feature = "openai")]
+pub const OPENAI: crate::Provider =
+    crate::Provider { name: "openai", base_url: Some("https://api.openai.com/v1"), needs_key: true };

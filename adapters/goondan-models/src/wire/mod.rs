@@ -3,6 +3,8 @@
 #[cfg(feature = "anthropic")]
 mod anthropic;
 mod encoding;
+#[cfg(feature = "openai")]
+mod responses;
 mod settings;
 mod text;
 
@@ -17,6 +19,8 @@ use crate::http::Failure;
 #[cfg(feature = "anthropic")]
 pub use anthropic::Anthropic;
 pub use encoding::Encoding;
+#[cfg(feature = "openai")]
+pub use responses::Responses;
 pub use settings::Settings;
 pub use text::Text;
 

@@ -1,0 +1,339 @@
+//! Answers of OpenAI.
+
+use std::mem;
+
+use goondan_core::ModelFinish;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{Listed, MESSAGE, REASONING, text_member};
+use crate::answer::{Answer, Key};
+use crate::http::Failure;
+use crate::wire::Text;
+
+/// What an event is.
+#[derive(Deserialize)]
+struct Kind<'a> {
+    #[serde(default, borrow, rename = "type")]
+    kind: Option<Text<'a>>,
+    /// Some gateways report failures so, without a type.
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+/// A piece of an item, or the beginning of an entry of it.
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(default, borrow)]
+    item_id: Option<Text<'a>>,
+    output_index: u64,
+    #[serde(default)]
+    content_index: u64,
+    #[serde(default)]
+    summary_index: u64,
+    #[serde(default, borrow)]
+    delta: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    arguments: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    part: Option<Entry<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Entry<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    output_index: u64,
+    item: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow)]
+    response: Response<'a>,
+}
+
+#[derive(Deserialize)]
+struct Response<'a> {
+    #[serde(default, borrow)]
+    model: Option<Text<'a>>,
+    #[serde(default)]
+    output: Option<Vec<Value>>,
+    #[serde(default)]
+    usage: Option<Usage>,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(default, borrow)]
+    incomplete_details: Option<Incomplete<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Incomplete<'a> {
+    #[serde(default, borrow)]
+    reason: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    input_tokens_details: Option<InputDetails>,
+    #[serde(default)]
+    output_tokens: u64,
+    #[serde(default)]
+    output_tokens_details: Option<OutputDetails>,
+    #[serde(default)]
+    total_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct InputDetails {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+    #[serde(default)]
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+struct OutputDetails {
+    #[serde(default)]
+    reasoning_tokens: Option<u64>,
+}
+
+/// Reads one event. Pieces are a preview: each item comes again as a whole when it is done, and with the response.
+pub(super) fn event(name: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
+    if name == "error" || name.starts_with("response.") {
+        return named(name, data, answer);
+    }
+    if data == "[DONE]" {
+        // Servers that speak chat completions as well end all streams so.
+        return Ok(());
+    }
+    let event: Kind<'_> = read(data)?;
+    match (event.kind, event.error) {
+        (Some(kind), _) => named(&kind, data, answer),
+        (None, Some(report)) => Err(Failure::from_event(&report)),
+        (None, None) => Ok(()),
+    }
+}
+
+fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
+    match kind {
+        "response.output_text.delta" => text("output_text", &read(data)?, answer),
+        "response.refusal.delta" => text("refusal", &read(data)?, answer),
+        "response.content_part.added" => {
+            let piece: Piece<'_> = read(data)?;
+            match piece.part.as_ref().map(|part| &*part.kind) {
+                Some("reasoning_text") => reasoning("content", piece.content_index, &piece, answer),
+                Some(kind @ ("output_text" | "refusal")) => text(kind, &piece, answer),
+                // It comes with the item.
+                _ => {}
+            }
+        }
+        "response.reasoning_summary_part.added" | "response.reasoning_summary_text.delta" => {
+            let piece: Piece<'_> = read(data)?;
+            reasoning("summary", piece.summary_index, &piece, answer);
+        }
+        "response.reasoning_text.delta" => {
+            let piece: Piece<'_> = read(data)?;
+            reasoning("content", piece.content_index, &piece, answer);
+        }
+        "response.function_call_arguments.delta" => {
+            let piece: Piece<'_> = read(data)?;
+            answer.grow(piece.output_index, piece.delta.as_deref().unwrap_or_default());
+        }
+        "response.function_call_arguments.done" => {
+            let piece: Piece<'_> = read(data)?;
+            answer.set(piece.output_index, piece.arguments.as_deref().unwrap_or_default());
+        }
+        "response.output_item.added" | "response.output_item.done" => {
+            let Item { output_index, item } = read(data)?;
+            whole(output_index, item, answer);
+        }
+        "response.created" => {
+            answer.restart("the provider began its answer again");
+            // Until an item says otherwise.
+            answer.finish(ModelFinish::Stop);
+            if let Some(model) = read::<Event<'_>>(data)?.response.model {
+                answer.model(&*model);
+            }
+        }
+        "response.completed" => end(read::<Event<'_>>(data)?.response, answer),
+        "response.incomplete" => {
+            let response = read::<Event<'_>>(data)?.response;
+            let finish = match response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref()) {
+                Some("max_output_tokens") => ModelFinish::Length,
+                Some("content_filter") => ModelFinish::ContentFilter,
+                _ => ModelFinish::Other,
+            };
+            end(response, answer);
+            answer.finish(finish);
+        }
+        "response.failed" => {
+            let report = read::<Event<'_>>(data)?.response.error;
+            return Err(Failure::from_event(&report.unwrap_or_default()));
+        }
+        "error" => {
+            let mut event: Map<String, Value> = read(data)?;
+            // The type is that of the event.
+            event.remove("type");
+            let report = event.remove("error").filter(Value::is_object).unwrap_or(Value::Object(event));
+            return Err(Failure::from_event(&report));
+        }
+        // Entries and texts that are done, annotations, the progress of what runs at the provider: the item has it all.
+        // Kinds that do not exist yet.
+        _ => {}
+    }
+    Ok(())
+}
+
+fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, Failure> {
+    serde_json::from_str(data).map_err(Failure::unreadable)
+}
+
+/// Adds a piece to an entry of a message, which is opened with its first piece.
+fn text(kind: &str, piece: &Piece<'_>, answer: &mut Answer<'_>) {
+    let key = (piece.output_index, piece.content_index);
+    if !answer.has(key) {
+        answer.open_text(key, begun("content", kind, piece));
+    }
+    answer.grow(key, piece.delta.as_deref().unwrap_or_default());
+}
+
+/// Adds a piece to an entry of reasoning. The first entry is opened with the item.
+fn reasoning(list: &str, index: u64, piece: &Piece<'_>, answer: &mut Answer<'_>) {
+    let key = (piece.output_index, index);
+    if !answer.has(key) {
+        let kind = if list == "summary" { "summary_text" } else { "reasoning_text" };
+        answer.open_reasoning(key, begun(list, kind, piece));
+    }
+    answer.grow(key, piece.delta.as_deref().unwrap_or_default());
+}
+
+/// Returns the rest of an entry of which only the beginning is known.
+fn begun(list: &str, kind: &str, piece: &Piece<'_>) -> Map<String, Value> {
+    let id = piece.item_id.as_deref().map(|id| ("id".to_owned(), id.into()));
+    let entry = Map::from_iter([("type".to_owned(), kind.into())]);
+    id.into_iter().chain([(list.to_owned(), entry.into())]).collect()
+}
+
+/// Takes over an item as a whole, be it new or known.
+fn whole(index: u64, mut item: Map<String, Value>, answer: &mut Answer<'_>) {
+    match item.get("type").and_then(Value::as_str) {
+        Some("message") => {
+            if item.get("role").is_some_and(|role| role == "assistant") {
+                item.shift_remove("role");
+            }
+            entries(index, item, &MESSAGE, answer);
+        }
+        Some("reasoning") => entries(index, item, &REASONING, answer),
+        Some("function_call") => call(index, item, answer),
+        _ => part(index, "", item, answer, Answer::open_block),
+    }
+}
+
+/// Takes over an item whose entries are parts.
+fn entries<'a>(index: u64, mut item: Map<String, Value>, listed: &Listed, answer: &mut Answer<'a>) {
+    item.shift_remove("type");
+    let mut entries = Vec::new();
+    for list in listed.lists {
+        // An empty list stays with the item.
+        if let Some(Value::Array(values)) = item.get_mut(*list).filter(|values| **values != Value::Array(Vec::new())) {
+            entries.extend(mem::take(values).into_iter().map(|value| (*list, value)));
+            item.shift_remove(*list);
+        }
+    }
+    if entries.is_empty() && listed.kind == REASONING.kind {
+        // Its text is withheld, or is yet to come. A message without content says nothing.
+        return part(index, "", item, answer, Answer::open_reasoning);
+    }
+    let id = item.get("id").cloned();
+    let mut rest = item;
+    for (nth, (list, mut entry)) in (0..).zip(entries) {
+        let kind = entry.get("type").and_then(Value::as_str).unwrap_or_default();
+        if kind == "refusal" && !answer.has_calls() {
+            answer.finish(ModelFinish::Refusal);
+        }
+        let member = text_member(kind).filter(|member| entry[*member].is_string());
+        let text = member.and_then(|member| entry.as_object_mut()?.shift_remove(member));
+        let open: fn(&mut Answer<'a>, Key, Map<String, Value>) = match &text {
+            None => Answer::open_block,
+            Some(_) if listed.kind == REASONING.kind => Answer::open_reasoning,
+            Some(_) => Answer::open_text,
+        };
+        if text.is_none() {
+            rest.shift_insert(0, "type".to_owned(), listed.kind.into());
+        }
+        rest.insert(list.to_owned(), entry);
+        part((index, nth), text.as_ref().and_then(Value::as_str).unwrap_or_default(), rest, answer, open);
+        rest = id.iter().map(|id| ("id".to_owned(), id.clone())).collect();
+    }
+}
+
+/// Takes over a call.
+fn call(index: u64, mut item: Map<String, Value>, answer: &mut Answer<'_>) {
+    let mut take = |member: &str| match item.shift_remove(member) {
+        Some(Value::String(text)) => text,
+        _ => String::new(),
+    };
+    take("type");
+    let (id, name, arguments) = (take("call_id"), take("name"), take("arguments"));
+    if serde_json::from_str(&arguments).is_ok_and(|json: Value| format!("{json}") != arguments) {
+        // They are stored as JSON, and go back as they came.
+        item.insert("arguments".to_owned(), arguments.clone().into());
+    }
+    answer.finish(ModelFinish::ToolCalls);
+    part(index, &arguments, item, answer, |answer, key, rest| answer.open_call(key, &id, name, rest));
+}
+
+/// Opens a part with a text, or replaces what is known of it.
+fn part<'a>(
+    key: impl Into<Key>,
+    text: &str,
+    rest: Map<String, Value>,
+    answer: &mut Answer<'a>,
+    open: impl FnOnce(&mut Answer<'a>, Key, Map<String, Value>),
+) {
+    let key = key.into();
+    if answer.has(key) {
+        answer.set(key, text);
+    } else {
+        open(answer, key, Map::new());
+        answer.grow(key, text);
+    }
+    if let Some(known) = answer.rest(key) {
+        *known = rest;
+    }
+}
+
+/// Reads the end of a response, which has all items once more.
+fn end(response: Response<'_>, answer: &mut Answer<'_>) {
+    if let Some(model) = response.model {
+        answer.model(&*model);
+    }
+    for (index, item) in (0..).zip(response.output.into_iter().flatten()) {
+        let Value::Object(item) = item else { continue };
+        // Some gateways leave out items here, so that their places differ.
+        let known = answer.rest(index).map(|rest| rest.get("id").cloned());
+        if known.is_none_or(|id| id.is_some() && id.as_ref() == item.get("id")) {
+            whole(index, item, answer);
+        }
+    }
+    if let Some(counts) = response.usage {
+        let usage = answer.usage();
+        usage.prompt_tokens = counts.input_tokens;
+        usage.completion_tokens = counts.output_tokens;
+        usage.total_tokens = counts.total_tokens.unwrap_or_default();
+        let input = counts.input_tokens_details.unwrap_or_default();
+        usage.cached_prompt_tokens = input.cached_tokens.unwrap_or_default();
+        usage.cache_write_tokens = input.cache_write_tokens.unwrap_or_default();
+        let output = counts.output_tokens_details.unwrap_or_default();
+        usage.reasoning_tokens = output.reasoning_tokens.unwrap_or_default();
+    }
+    answer.end();
+}

@@ -1,0 +1,250 @@
+//! Requests of OpenAI.
+
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use goondan_core::{Content, MessageData, Part, Result, Role, ToolItem};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::items::{Entry, Input, Item, Kind, substitute};
+use super::{Listed, MESSAGE, REASONING, options};
+use crate::wire::{Encoding, Settings};
+
+#[derive(Serialize)]
+struct Body<'a> {
+    #[serde(flatten)]
+    settings: Settings,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
+    input: Vec<Item<'a>>,
+}
+
+/// Writes the body of a request.
+pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
+    let names = &mut request.tools().map(|tool| tool.name.as_str());
+    let (settings, provider_tools) =
+        options::settings(request.model(), request.options(), request.with_reasoning(), names)?;
+    let mut tools: Vec<_> = provider_tools.iter().map(Tool::Provider).collect();
+    tools.extend(request.tools().map(Tool::Step));
+    let input = request.messages().iter().flat_map(|message| items(request, message)).collect();
+    Ok(serde_json::to_vec(&Body { settings, tools, instructions: request.system(), input })?)
+}
+
+/// Returns the items of a message.
+fn items<'a>(request: &'a Encoding<'_>, message: &'a MessageData) -> Vec<Item<'a>> {
+    let mut items = Vec::new();
+    match (message.role, &message.content) {
+        (Role::Assistant, Content::Text(text)) => push_text(&mut items, &**text),
+        (Role::Assistant, Content::Parts(parts)) => {
+            parts.iter().for_each(|part| push_answer(&mut items, request, part));
+            settle(&mut items);
+        }
+        (role, Content::Text(text)) => push_input(&mut items, role, Input::text(&**text)),
+        (role, Content::Parts(parts)) => {
+            for part in parts {
+                match part {
+                    Part::Text(part) => push_input(&mut items, role, Input::text(&*part.text)),
+                    Part::File(file) => push_input(&mut items, role, Input::file(file)),
+                    Part::ToolResult(result) => {
+                        let id = legal_id(result.tool_call_id.as_str());
+                        items.push(Item::new(Kind::Output { id, output: &result.output }, None));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    items
+}
+
+/// Adds to a message to the model.
+fn push_input<'a>(items: &mut Vec<Item<'a>>, role: Role, input: Input<'a>) {
+    if matches!(&input, Input::Text { text } if text.trim().is_empty()) {
+        return;
+    }
+    if let Some(Item { kind: Kind::Input { content, .. }, .. }) = items.last_mut() {
+        content.push(input);
+    } else {
+        let role = if role == Role::System { "developer" } else { "user" };
+        items.push(Item::new(Kind::Input { role, content: vec![input] }, None));
+    }
+}
+
+/// Adds a part of an answer.
+fn push_answer<'a>(items: &mut Vec<Item<'a>>, request: &'a Encoding<'_>, part: &'a Part) {
+    let replays = part.provider().is_some_and(|data| request.replays(data));
+    let rest = request.rest(part);
+    match part {
+        Part::Text(part) => {
+            let Some(entry) = Entry::of(&MESSAGE, &part.text, rest) else { return push_text(items, &*part.text) };
+            push(items, &MESSAGE, Some(entry), rest);
+        }
+        Part::File(file) => return push_text(items, substitute(file)),
+        Part::ToolCall(call) => {
+            let (id, name) = (legal_id(call.tool_call_id.as_str()), legal_name(&call.tool_name));
+            items.push(Item::new(Kind::Call { id, name, input: &call.input }, rest));
+        }
+        Part::Reasoning(part) if replays && request.with_reasoning() => {
+            push(items, &REASONING, Entry::of(&REASONING, part.text(), rest), rest);
+        }
+        // An entry of a type without a word here.
+        Part::Provider(_) if replays && request.with_reasoning() => {
+            let kind = rest.and_then(|rest| rest.get("type")).and_then(Value::as_str);
+            let listed = [&MESSAGE, &REASONING].into_iter().find(|listed| Some(listed.kind) == kind);
+            match listed.and_then(|listed| Some((listed, Entry::of(listed, "", rest)?))) {
+                Some((listed, entry)) => push(items, listed, Some(entry), rest),
+                None => items.push(Item::new(Kind::Whole, rest)),
+            }
+        }
+        _ => return,
+    }
+    if let Some(item) = items.last_mut() {
+        // Texts and calls are bound to the reasoning before them by their ids.
+        item.with_id &= replays && request.with_reasoning();
+    }
+}
+
+/// Adds a text that OpenAI did not make.
+fn push_text<'a>(items: &mut Vec<Item<'a>>, text: impl Into<Cow<'a, str>>) {
+    let text = text.into();
+    if !text.trim().is_empty() {
+        push(items, &MESSAGE, Some(Entry::text(text)), None);
+    }
+}
+
+/// Adds an entry to the item with the id of the rest, or a new item.
+fn push<'a>(
+    items: &mut Vec<Item<'a>>,
+    listed: &'static Listed,
+    entry: Option<Entry<'a>>,
+    rest: Option<&'a Map<String, Value>>,
+) {
+    let id = rest.and_then(|rest| rest.get("id"));
+    if let Some(Item { kind: Kind::Listed { listed: last, entries }, rest: Some(of_last), .. }) = items.last_mut()
+        && id.is_some()
+        && last.kind == listed.kind
+        && of_last.get("id") == id
+    {
+        entries.extend(entry);
+    } else {
+        items.push(Item::new(Kind::Listed { listed, entries: entry.into_iter().collect() }, rest));
+    }
+}
+
+/// Removes what OpenAI refuses in an answer: reasoning that it would have had to store, or after which nothing comes, and
+/// calls of its own tools that have no output, since they are not ours to make.
+fn settle(items: &mut Vec<Item<'_>>) {
+    let count = items.len();
+    items.retain(|item| !item.is_reasoning() || item.is_self_contained());
+    if items.len() < count {
+        items.iter_mut().for_each(|item| item.with_id &= matches!(item.kind, Kind::Whole));
+    }
+    while items.last().is_some_and(Item::is_reasoning) {
+        items.pop();
+    }
+    let is_output = |item: &Item<'_>| item.text("type").is_some_and(|kind| kind.ends_with("_output"));
+    let whole = items.iter().filter(|item| matches!(item.kind, Kind::Whole));
+    let answered: Vec<_> = whole.filter(|item| is_output(item)).filter_map(|item| item.text("call_id")).collect();
+    items.retain(|item| match (&item.kind, item.text("call_id")) {
+        (Kind::Whole, Some(id)) => answered.contains(&id),
+        _ => true,
+    });
+}
+
+/// Returns an id as OpenAI takes it. Another provider may have made a longer one.
+fn legal_id(id: &str) -> Cow<'_, str> {
+    if !id.is_empty() && id.len() <= 64 {
+        return id.into();
+    }
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    format!("call_{:016x}", hasher.finish()).into()
+}
+
+/// Returns a name as OpenAI takes it. Models sometimes invent other ones.
+fn legal_name(name: &str) -> Cow<'_, str> {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !name.is_empty() && name.len() <= 64 && name.chars().all(is_legal) {
+        return name.into();
+    }
+    let name: String = name.chars().take(64).map(|c| if is_legal(c) { c } else { '_' }).collect();
+    if name.is_empty() { "_".into() } else { name.into() }
+}
+
+/// A tool of the step, or one that runs at the provider.
+enum Tool<'a> {
+    Step(&'a ToolItem),
+    Provider(&'a Value),
+}
+
+impl Serialize for Tool<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let item = match self {
+            Self::Step(item) => item,
+            Self::Provider(tool) => return tool.serialize(serializer),
+        };
+        let schema = item.parameters.as_ref().and_then(Value::as_object);
+        let mut tool = serializer.serialize_map(None)?;
+        tool.serialize_entry("type", "function")?;
+        tool.serialize_entry("name", &item.name)?;
+        if let Some(description) = &item.description {
+            tool.serialize_entry("description", description)?;
+        }
+        tool.serialize_entry("parameters", &Schema(schema))?;
+        // Unsaid, OpenAI would change the schema to one that it can enforce.
+        tool.serialize_entry("strict", &schema.is_some_and(can_be_enforced))?;
+        tool.end()
+    }
+}
+
+/// The schema of a tool, which must say that it is of an object, and what is in it.
+struct Schema<'a>(Option<&'a Map<String, Value>>);
+
+impl Serialize for Schema<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut schema = serializer.serialize_map(None)?;
+        if self.0.is_none_or(|schema| !schema.contains_key("type")) {
+            schema.serialize_entry("type", "object")?;
+        }
+        if self.0.is_none_or(|schema| !schema.contains_key("properties")) {
+            schema.serialize_entry("properties", &Map::new())?;
+        }
+        for (name, value) in self.0.into_iter().flatten() {
+            schema.serialize_entry(name, value)?;
+        }
+        schema.end()
+    }
+}
+
+/// Whether OpenAI can enforce the schema of a tool: all members of all objects are known and required, and no keyword
+/// goes beyond that.
+fn can_be_enforced(schema: &Map<String, Value>) -> bool {
+    schema.get("type").is_some_and(|kind| kind == "object") && !schema.contains_key("anyOf") && is_closed(schema)
+}
+
+fn is_closed(schema: &Map<String, Value>) -> bool {
+    let closed = |schema: &Value| schema.as_object().is_some_and(is_closed);
+    let all = |schemas: &Value| schemas.as_object().is_some_and(|schemas| schemas.values().all(closed));
+    let keywords = schema.iter().all(|(keyword, value)| match keyword.as_str() {
+        "type" | "title" | "description" | "required" | "additionalProperties" | "enum" | "const" | "$ref" => true,
+        "properties" | "$defs" => all(value),
+        "items" => closed(value),
+        "anyOf" => value.as_array().is_some_and(|schemas| schemas.iter().all(closed)),
+        _ => false,
+    });
+    let is_said = ["type", "enum", "const", "anyOf", "$ref"].iter().any(|keyword| schema.contains_key(*keyword));
+    let is_object = schema.contains_key("properties")
+        || schema.get("type").is_some_and(|kind| {
+            kind == "object" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "object"))
+        });
+    let names = schema.get("properties").and_then(Value::as_object).map(Map::keys).into_iter().flatten();
+    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    keywords
+        && is_said
+        && (!is_object || schema.get("additionalProperties") == Some(&Value::Bool(false)))
+        && names.into_iter().all(|name| required.iter().any(|known| known.as_str() == Some(name)))
+}
