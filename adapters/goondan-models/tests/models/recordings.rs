@@ -1,7 +1,7 @@
 //! Every recorded stream gives the same answer however its bytes arrive, and the next request gives its blocks back.
 
 use goondan_core::{Deltas, ToolOutput};
-use goondan_models::wire::{Anthropic, Wire};
+use goondan_models::wire::{Anthropic, Responses, Wire};
 use goondan_models::{HttpModel, Provider, providers};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -22,6 +22,17 @@ const ANTHROPIC: Case<Anthropic> = Case {
     provider: providers::ANTHROPIC,
     wire: || Anthropic,
     carried: |body| body["messages"][1]["content"].clone(),
+};
+
+const RESPONSES: Case<Responses> = Case {
+    folder: "responses",
+    provider: providers::OPENAI,
+    wire: || Responses,
+    carried: |body| {
+        // Everything between the first message of the user and what answers the model.
+        let items = body["input"].as_array().unwrap().iter().skip(1);
+        items.take_while(|item| item["role"] != "user" && item["type"] != "function_call_output").cloned().collect()
+    },
 };
 
 impl<W: Wire> Case<W> {
@@ -102,6 +113,16 @@ async fn anthropic_gives_the_blocks_back() {
     ANTHROPIC.gives_the_blocks_back().await;
 }
 
+#[tokio::test]
+async fn responses_decode_however_the_bytes_arrive() {
+    RESPONSES.decodes_however_the_bytes_arrive().await;
+}
+
+#[tokio::test]
+async fn responses_give_the_items_back() {
+    RESPONSES.gives_the_blocks_back().await;
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -112,5 +133,14 @@ proptest! {
         kept: usize,
     ) {
         ANTHROPIC.any_split_and_any_lost_tail(index, &cuts, kept);
+    }
+
+    #[test]
+    fn responses_survive_any_split_and_any_lost_tail(
+        index: usize,
+        cuts in prop::collection::vec(any::<usize>(), 0..20),
+        kept: usize,
+    ) {
+        RESPONSES.any_split_and_any_lost_tail(index, &cuts, kept);
     }
 }

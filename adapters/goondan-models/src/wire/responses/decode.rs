@@ -131,7 +131,10 @@ fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>
             match piece.part.as_ref().map(|part| &*part.kind) {
                 Some("reasoning_text") => reasoning("content", piece.content_index, &piece, answer),
                 Some(kind @ ("output_text" | "refusal")) => text(kind, &piece, answer),
-                // It comes with the item.
+                Some(kind) if !answer.has((piece.output_index, piece.content_index)) => {
+                    // It comes with the item. This is its place.
+                    answer.open_block((piece.output_index, piece.content_index), begun("content", kind, &piece));
+                }
                 _ => {}
             }
         }
