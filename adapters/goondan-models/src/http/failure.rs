@@ -205,8 +205,9 @@ impl Failure {
     pub fn is_about_reasoning(&self) -> bool {
         let message = self.message.to_lowercase();
         self.kind == FailureKind::Request
-            && self.status == Some(StatusCode::BAD_REQUEST)
-            && ["signature", "thinking", "reasoning", "encrypted"].iter().any(|word| message.contains(word))
+            && matches!(self.status, Some(StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND))
+            // OpenAI has not stored reasoning that came without its encrypted content.
+            && ["signature", "thinking", "reasoning", "encrypted", "not persisted"].iter().any(|word| message.contains(word))
     }
 
     /// Returns the error that ends the call of a model of `provider` after `attempts` requests.
@@ -332,7 +333,11 @@ fn classify<'a>(
         Some(408 | 409 | 500..) => FailureKind::Overloaded,
         Some(_) => FailureKind::Request,
         // In the middle of an answer, the request has been accepted already.
-        None if codes.any(|code| code.starts_with("invalid") || code == "not_found_error") => FailureKind::Request,
+        None if codes
+            .any(|code| code.starts_with("invalid") || code.contains("image") || code == "not_found_error") =>
+        {
+            FailureKind::Request
+        }
         None => FailureKind::Overloaded,
     }
 }

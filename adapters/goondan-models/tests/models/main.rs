@@ -6,5 +6,6 @@ mod config;
 mod failures;
 mod limits;
 mod recordings;
+mod responses;
 mod secrets;
 mod support;

@@ -319,11 +319,14 @@ fn end(response: Response<'_>, answer: &mut Answer<'_>) {
     if let Some(model) = response.model {
         answer.model(&*model);
     }
-    for (index, item) in (0..).zip(response.output.into_iter().flatten()) {
-        let Value::Object(item) = item else { continue };
-        // Some gateways leave out items here, so that their places differ.
-        let known = answer.rest(index).map(|rest| rest.get("id").cloned());
-        if known.is_none_or(|id| id.is_some() && id.as_ref() == item.get("id")) {
+    let items = response.output.unwrap_or_default();
+    // Some gateways leave out items here, or rename them. Then each was read when it was done.
+    let is_known = (0..).zip(&items).all(|(index, item)| match answer.rest(index).map(|rest| rest.get("id")) {
+        Some(id) => id.is_some() && id == item.get("id"),
+        None => true,
+    });
+    for (index, item) in (0..).zip(items).filter(|_| is_known) {
+        if let Value::Object(item) = item {
             whole(index, item, answer);
         }
     }
