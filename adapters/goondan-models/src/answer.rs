@@ -238,6 +238,11 @@ impl<'a> Answer<'a> {
         self.parts.iter().any(|part| matches!(part.kind, Kind::Call { .. }))
     }
 
+    /// Returns whether no part was opened.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
     /// Sets the model that answers, as the provider names it.
     pub fn model(&mut self, name: impl Into<String>) {
         self.model = Some(name.into());

@@ -501,6 +501,8 @@ async fn streams_of_other_servers_are_read() {
         vec![added.clone(), piece.clone(), done.clone(), end(json!(null))],
         // With other items in the end.
         vec![added.clone(), piece.clone(), done.clone(), end(json!([{ "type": "reasoning", "id": "rs_1" }, message]))],
+        // With a place in the stream for an item that is kept back.
+        vec![json!({ "type": "response.output_item.done", "output_index": 1, "item": message }), end(json!([message]))],
         // With nothing but the end.
         vec![end(json!([message]))],
         // With events and items in forms that do not exist yet.

@@ -314,17 +314,19 @@ fn part<'a>(
     }
 }
 
-/// Reads the end of a response, which has all items once more.
+/// Reads the end of a response, which has the items once more.
 fn end(response: Response<'_>, answer: &mut Answer<'_>) {
     if let Some(model) = response.model {
         answer.model(&*model);
     }
     let items = response.output.unwrap_or_default();
-    // Some gateways leave out items here, or rename them. Then each was read when it was done.
-    let is_known = (0..).zip(&items).all(|(index, item)| match answer.rest(index).map(|rest| rest.get("id")) {
-        Some(id) => id.is_some() && id == item.get("id"),
-        None => true,
-    });
+    // OpenAI keeps items to itself that have a place in the stream, and some gateways rename or leave out items here. Each
+    // item was read when it was done, so the list counts if it is all there is, or if its items are the known ones.
+    let is_known = answer.is_empty()
+        || (0..).zip(&items).all(|(index, item)| {
+            let id = answer.rest(index).and_then(|rest| rest.get("id"));
+            id.is_some() && id == item.get("id")
+        });
     for (index, item) in (0..).zip(items).filter(|_| is_known) {
         if let Value::Object(item) = item {
             whole(index, item, answer);

@@ -136,7 +136,7 @@ fn push<'a>(
 }
 
 /// Removes what OpenAI refuses in an answer: reasoning that it would have had to store, or after which nothing comes, and
-/// calls of its own tools that have no output, since they are not ours to make.
+/// calls of tools such as its shell that wait for an output of ours.
 fn settle(items: &mut Vec<Item<'_>>) {
     let count = items.len();
     items.retain(|item| !item.is_reasoning() || item.is_self_contained());
@@ -146,11 +146,13 @@ fn settle(items: &mut Vec<Item<'_>>) {
     while items.last().is_some_and(Item::is_reasoning) {
         items.pop();
     }
-    let is_output = |item: &Item<'_>| item.text("type").is_some_and(|kind| kind.ends_with("_output"));
-    let whole = items.iter().filter(|item| matches!(item.kind, Kind::Whole));
-    let answered: Vec<_> = whole.filter(|item| is_output(item)).filter_map(|item| item.text("call_id")).collect();
-    items.retain(|item| match (&item.kind, item.text("call_id")) {
-        (Kind::Whole, Some(id)) => answered.contains(&id),
+    let ends = |item: &Item<'_>, end| {
+        matches!(item.kind, Kind::Whole) && item.text("type").is_some_and(|kind| kind.ends_with(end))
+    };
+    let outputs = items.iter().filter(|item| ends(item, "_output")).filter_map(|item| item.text("call_id"));
+    let answered: Vec<_> = outputs.collect();
+    items.retain(|item| match item.text("call_id") {
+        Some(id) if ends(item, "_call") => id.is_empty() || answered.contains(&id),
         _ => true,
     });
 }
