@@ -193,6 +193,9 @@ async fn reasoning_that_the_provider_cannot_read_again_is_left_out_with_the_ids_
     let found = items(json!([said("m", "msg_1"), thought("m", encrypted("rs_1"))])).await;
     assert_eq!(found.as_array().unwrap().len(), 1);
     assert_eq!(found[0]["id"], "msg_1");
+    let shell = data("openai", "m", json!({ "id": "sh_1", "type": "shell_call", "call_id": "call_1" }));
+    let found = items(json!([thought("m", encrypted("rs_1")), { "type": "provider", "provider": shell }])).await;
+    assert_eq!(found, json!([]), "a call that waits for an output of ours, with its reasoning");
 }
 
 #[tokio::test]

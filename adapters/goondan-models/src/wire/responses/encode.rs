@@ -135,17 +135,9 @@ fn push<'a>(
     }
 }
 
-/// Removes what OpenAI refuses in an answer: reasoning that it would have had to store, or after which nothing comes, and
-/// calls of tools such as its shell that wait for an output of ours.
+/// Removes what OpenAI refuses in an answer: calls of tools such as its shell that wait for an output of ours, reasoning
+/// that it would have had to store, and reasoning after which nothing comes.
 fn settle(items: &mut Vec<Item<'_>>) {
-    let count = items.len();
-    items.retain(|item| !item.is_reasoning() || item.is_self_contained());
-    if items.len() < count {
-        items.iter_mut().for_each(|item| item.with_id &= matches!(item.kind, Kind::Whole));
-    }
-    while items.last().is_some_and(Item::is_reasoning) {
-        items.pop();
-    }
     let ends = |item: &Item<'_>, end| {
         matches!(item.kind, Kind::Whole) && item.text("type").is_some_and(|kind| kind.ends_with(end))
     };
@@ -155,6 +147,14 @@ fn settle(items: &mut Vec<Item<'_>>) {
         Some(id) if ends(item, "_call") => id.is_empty() || answered.contains(&id),
         _ => true,
     });
+    let count = items.len();
+    items.retain(|item| !item.is_reasoning() || item.is_self_contained());
+    if items.len() < count {
+        items.iter_mut().for_each(|item| item.with_id &= matches!(item.kind, Kind::Whole));
+    }
+    while items.last().is_some_and(Item::is_reasoning) {
+        items.pop();
+    }
 }
 
 /// Returns an id as OpenAI takes it. Another provider may have made a longer one.
