@@ -1,7 +1,5 @@
 //! Answers of OpenAI.
 
-use std::mem;
-
 use goondan_core::ModelFinish;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -246,9 +244,9 @@ fn entries<'a>(index: u64, mut item: Map<String, Value>, listed: &Listed, answer
     let mut entries = Vec::new();
     for list in listed.lists {
         // An empty list stays with the item.
-        if let Some(Value::Array(values)) = item.get_mut(*list).filter(|values| **values != Value::Array(Vec::new())) {
-            entries.extend(mem::take(values).into_iter().map(|value| (*list, value)));
-            item.shift_remove(*list);
+        let is_filled = item.get(*list).and_then(Value::as_array).is_some_and(|values| !values.is_empty());
+        if is_filled && let Some(Value::Array(values)) = item.shift_remove(*list) {
+            entries.extend(values.into_iter().filter(Value::is_object).map(|value| (*list, value)));
         }
     }
     if entries.is_empty() && listed.kind == REASONING.kind {
