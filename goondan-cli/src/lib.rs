@@ -39,6 +39,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 // The extensions that every `goondan` has. Nothing else names these crates, and the linker would leave them out.
+#[cfg(feature = "models")]
+use goondan_models as _;
 use logging as _;
 use message_window as _;
 use validate as _;

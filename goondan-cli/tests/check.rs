@@ -28,6 +28,15 @@ fn a_valid_bundle_has_no_errors() {
 }
 
 #[test]
+fn examples_with_real_models_are_sound_without_their_keys() {
+    for example in ["anthropic", "openai"] {
+        let output = goondan(&["check", &format!("examples/{example}")]);
+        assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+        assert!(stdout(&output).ends_with("no faults: Agents 1, Extensions 1, Models 1\n"), "{}", stdout(&output));
+    }
+}
+
+#[test]
 #[covers("RULE-02")]
 fn all_errors_are_printed_with_their_positions() {
     let bundle = TempDir::new().unwrap();

@@ -11,6 +11,7 @@
 //! | `model` | [`HttpModel`]: a [`Model`](goondan_core::Model) over a wire |
 //! | `config` | [`ModelConfig`]: what a bundle says about a model |
 //! | `providers` | the providers that bundles can name |
+//! | `registration` | registers them |
 //!
 //! ```
 //! use goondan::models::wire::Anthropic;
@@ -35,6 +36,8 @@ mod model;
 mod config;
 
 pub mod providers;
+
+mod registration;
 
 pub use answer::{Answer, Key};
 pub use config::{ModelConfig, Problem, Provider, RetryConfig, TimeoutConfig};

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod anthropic;
+mod bundle;
 mod config;
 mod failures;
 mod limits;

@@ -1,0 +1,49 @@
+//! Registers the providers, so that bundles of every program that links this crate know them.
+
+use goondan_core::{Finding, Findings, Model, ModelProvider, ProviderContext, Result, model_provider};
+
+use crate::config::{ModelConfig, Problem, Provider};
+use crate::wire::Wire;
+
+/// Declares a provider of bundles: a type, its provider and wire, and a sentence about it.
+macro_rules! register {
+    ($name:ident: $provider:expr, $wire:expr, $description:literal) => {
+        struct $name;
+
+        impl ModelProvider for $name {
+            const NAME: &'static str = $provider.name;
+            const DESCRIPTION: &'static str = $description;
+            type Config = ModelConfig;
+
+            fn check(config: &ModelConfig, _: &ProviderContext<'_>, found: &mut Findings) {
+                check(config, &$provider, &$wire, found);
+            }
+
+            fn build(config: ModelConfig, _: &ProviderContext<'_>) -> Result<Box<dyn Model>> {
+                Ok(Box::new(config.model(&$provider, $wire)?))
+            }
+        }
+
+        model_provider!($name);
+    };
+}
+
+#[cfg(feature = "anthropic")]
+register!(Anthropic: crate::providers::ANTHROPIC, crate::wire::Anthropic, "Claude models of Anthropic.");
+#[cfg(feature = "openai")]
+register!(OpenAi: crate::providers::OPENAI, crate::wire::Responses, "Models of OpenAI, over responses.");
+
+fn check<W: Wire>(config: &ModelConfig, provider: &Provider, wire: &W, found: &mut Findings) {
+    for Problem { setting, error, is_hint } in config.problems(provider, wire) {
+        let (message, remedy) = (error.message(), error.suggestion().unwrap_or_default());
+        match is_hint {
+            true => found.hint(setting, message, remedy),
+            false => found.add(Finding::error(error.code().clone(), setting, message, remedy)),
+        }
+    }
+    if config.api_key.is_some() {
+        // Findings at values from the environment are left out, so this one is about a key in the file.
+        let message = "`apiKey` is written in the bundle, where everybody who has the bundle can read it";
+        found.hint("/apiKey", message, "write `apiKey: { valueFrom: { env: NAME } }`");
+    }
+}
