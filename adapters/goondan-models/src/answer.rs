@@ -20,6 +20,7 @@ use crate::http::Failure;
 /// | the start of a text | [`open_text`](Self::open_text) |
 /// | the start of reasoning | [`open_reasoning`](Self::open_reasoning) |
 /// | the start of a tool call | [`open_call`](Self::open_call) |
+/// | the name of a call that was opened without one | [`name_call`](Self::name_call) |
 /// | a block that goondan has no word for | [`open_block`](Self::open_block) |
 /// | a piece of text, reasoning or arguments | [`grow`](Self::grow) |
 /// | a member of a block, such as a signature | [`rest`](Self::rest), [`grow_member`](Self::grow_member) |
@@ -122,7 +123,7 @@ impl<'a> Answer<'a> {
     /// Opens a tool call, whose arguments grow as JSON text.
     ///
     /// An id that is empty, or that another call of the conversation has, is replaced; the provider's own is then the
-    /// member `id` of the rest.
+    /// member `id` of the rest. A name that is empty is expected later: [`name_call`](Self::name_call).
     pub fn open_call(&mut self, key: impl Into<Key>, id: &str, name: impl Into<String>, mut rest: Map<String, Value>) {
         let own = ToolCallId::from(id);
         let id = if id.trim().is_empty() || self.has_call(&own) {
@@ -134,8 +135,33 @@ impl<'a> Answer<'a> {
             own
         };
         let name = name.into();
-        self.deltas.send(ModelDelta::ToolCall { part: self.next(), id: id.as_str(), name: &name });
+        if !name.is_empty() {
+            self.deltas.send(ModelDelta::ToolCall { part: self.next(), id: id.as_str(), name: &name });
+        }
         self.open(key, Kind::Call { id, name, arguments: String::new() }, rest);
+    }
+
+    /// Sets the name of a call that has none yet, and sends what has arrived of the call.
+    pub fn name_call(&mut self, key: impl Into<Key>, name: &str) {
+        let deltas = self.deltas;
+        let Some((part, growing)) = self.at(key.into()) else { return };
+        let Kind::Call { id, name: slot, arguments } = &mut growing.kind else { return };
+        if name.is_empty() || !slot.is_empty() {
+            return;
+        }
+        slot.push_str(name);
+        deltas.send(ModelDelta::ToolCall { part, id: id.as_str(), name });
+        if !arguments.is_empty() {
+            deltas.send(ModelDelta::Arguments { part, json: arguments });
+        }
+    }
+
+    /// Returns the id of a call as the provider sent it.
+    pub fn call_id(&self, key: impl Into<Key>) -> Option<&str> {
+        let key = key.into();
+        let part = self.parts.iter().rev().find(|part| part.key == key)?;
+        let Kind::Call { id, .. } = &part.kind else { return None };
+        Some(part.rest.get("id").and_then(Value::as_str).unwrap_or(id.as_str()))
     }
 
     /// Opens a block that goondan has no word for. All of it is in `block`, its type included.
@@ -185,6 +211,10 @@ impl<'a> Answer<'a> {
             return;
         }
         let (text, delta) = match &mut growing.kind {
+            Kind::Call { name, arguments, .. } if name.is_empty() => {
+                arguments.push_str(piece);
+                return;
+            }
             Kind::Text(text) => (text, ModelDelta::Text { part, text: piece }),
             Kind::Reasoning(text) => (text, ModelDelta::Reasoning { part, text: piece }),
             Kind::Call { arguments, .. } => (arguments, ModelDelta::Arguments { part, json: piece }),

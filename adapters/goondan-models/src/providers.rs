@@ -9,3 +9,9 @@ pub const ANTHROPIC: crate::Provider =
 #[cfg(feature = "openai")]
 pub const OPENAI: crate::Provider =
     crate::Provider { name: "openai", base_url: Some("https://api.openai.com/v1"), needs_key: true };
+
+/// Returns a provider of chat completions, over [`Chat`](crate::wire::Chat).
+#[cfg(feature = "chat")]
+pub const fn chat(dialect: &crate::wire::Dialect) -> crate::Provider {
+    crate::Provider { name: dialect.name, base_url: dialect.base_url, needs_key: dialect.needs_key }
+}

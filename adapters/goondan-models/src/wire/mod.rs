@@ -2,6 +2,8 @@
 
 #[cfg(feature = "anthropic")]
 mod anthropic;
+#[cfg(feature = "chat")]
+mod chat;
 mod encoding;
 #[cfg(feature = "openai")]
 mod responses;
@@ -18,6 +20,8 @@ use crate::http::Failure;
 
 #[cfg(feature = "anthropic")]
 pub use anthropic::Anthropic;
+#[cfg(feature = "chat")]
+pub use chat::{Chat, Dialect};
 pub use encoding::Encoding;
 #[cfg(feature = "openai")]
 pub use responses::Responses;

@@ -1,0 +1,50 @@
+//! Chat completions, as OpenAI introduced them and many others speak them.
+
+mod decode;
+mod dialect;
+mod encode;
+mod message;
+mod options;
+
+use std::borrow::Cow;
+
+use goondan_core::{ModelOptions, Result};
+
+use super::{Encoding, Wire};
+use crate::answer::Answer;
+use crate::http::Failure;
+
+pub use dialect::Dialect;
+
+/// The interface that many providers share: `POST /chat/completions`. What differs is in the [`Dialect`].
+#[derive(Clone, Copy, Debug)]
+pub struct Chat {
+    dialect: Dialect,
+}
+
+impl Chat {
+    /// Returns the interface as a provider speaks it.
+    pub fn new(dialect: Dialect) -> Self {
+        Self { dialect }
+    }
+}
+
+impl Wire for Chat {
+    const API: &'static str = "openai-chat";
+
+    fn path(&self, _: &str) -> Cow<'static, str> {
+        "/chat/completions".into()
+    }
+
+    fn check(&self, _: &str, options: &ModelOptions) -> Result<()> {
+        options::check(&self.dialect, options)
+    }
+
+    fn encode(&self, request: &Encoding<'_>) -> Result<Vec<u8>> {
+        encode::encode(&self.dialect, request)
+    }
+
+    fn event(&self, _: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
+        decode::event(&self.dialect, data, answer)
+    }
+}
