@@ -1,7 +1,7 @@
 //! Every recorded stream gives the same answer however its bytes arrive, and the next request gives its blocks back.
 
 use goondan_core::{Deltas, ToolOutput};
-use goondan_models::wire::{Anthropic, Responses, Wire};
+use goondan_models::wire::{Anthropic, Chat, Dialect, Responses, Wire};
 use goondan_models::{HttpModel, Provider, providers};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -33,6 +33,13 @@ const RESPONSES: Case<Responses> = Case {
         let items = body["input"].as_array().unwrap().iter().skip(1);
         items.take_while(|item| item["role"] != "user" && item["type"] != "function_call_output").cloned().collect()
     },
+};
+
+const CHAT: Case<Chat> = Case {
+    folder: "chat",
+    provider: providers::chat(&Dialect::OPENROUTER),
+    wire: || Chat::new(Dialect::OPENROUTER),
+    carried: |body| body["messages"][1].clone(),
 };
 
 impl<W: Wire> Case<W> {
@@ -142,5 +149,40 @@ proptest! {
         kept: usize,
     ) {
         RESPONSES.any_split_and_any_lost_tail(index, &cuts, kept);
+    }
+}
+
+#[tokio::test]
+async fn chat_decodes_however_the_bytes_arrive() {
+    CHAT.decodes_however_the_bytes_arrive().await;
+}
+
+#[tokio::test]
+async fn chat_gives_the_messages_back() {
+    CHAT.gives_the_blocks_back().await;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// After the reason why the model stopped, only counts of tokens can be lost.
+    #[test]
+    fn chat_survives_any_split_and_any_lost_tail(
+        index: usize,
+        cuts in prop::collection::vec(any::<usize>(), 0..20),
+        kept: usize,
+    ) {
+        let recordings = Recording::all(CHAT.folder);
+        let recording = &recordings[index % recordings.len()];
+        let (stream, expected) = (recording.stream(), &recording.expected["response"]);
+        let whole = CHAT.played_in_pieces(stream.as_bytes(), &cuts, stream.len()).unwrap();
+        assert_eq!(whole, *expected);
+        match CHAT.played_in_pieces(stream.as_bytes(), &cuts, kept % stream.len()) {
+            Ok(answer) => assert_eq!(
+                (&answer["content"], &answer["finishReason"]),
+                (&expected["content"], &expected["finishReason"])
+            ),
+            Err(error) => assert!(error.code() == "E_MODEL_NETWORK" && error.is_retryable(), "{error:?}"),
+        }
     }
 }
