@@ -154,7 +154,15 @@ impl Failure {
         let status = status.filter(|status| !status.is_success()).or_else(|| StatusCode::from_u16(number?).ok());
         // OpenAI's `code` is more precise than its `type`; Gemini's is a number, and its `status` the code.
         let codes: Vec<_> = ["code", "type", "status"].into_iter().filter_map(text).collect();
-        let mut failure = Self::of(status, codes.first().copied(), codes.get(1).copied(), plain(message.unwrap_or("")));
+        let mut message = message.unwrap_or("").to_owned();
+        let gateway = report.get("metadata").unwrap_or(&Value::Null);
+        if let Some(upstream) = upstream(gateway) {
+            message += &format!(": {upstream}");
+        }
+        let mut failure = Self::of(status, codes.first().copied(), codes.get(1).copied(), plain(&message));
+        if gateway.get("flagged_input").is_some() || gateway.get("reasons").is_some() {
+            failure.kind = FailureKind::Refused;
+        }
         let details = report.get("details").and_then(Value::as_array).into_iter().flatten();
         let delays = details.filter_map(|detail| detail.get("retryDelay")?.as_str()?.strip_suffix('s')?.parse().ok());
         failure.retry_after = delays.filter_map(|seconds| Duration::try_from_secs_f64(seconds).ok()).next();
@@ -266,6 +274,23 @@ fn reported(json: &Value) -> Option<&Value> {
     }
 }
 
+/// Returns what the provider behind a gateway such as OpenRouter reports, with its name.
+fn upstream(metadata: &Value) -> Option<String> {
+    let name = metadata.get("provider_name").and_then(Value::as_str);
+    let raw = metadata.get("raw").map(|raw| match raw {
+        Value::String(text) => serde_json::from_str(text).unwrap_or_else(|_| raw.clone()),
+        raw => raw.clone(),
+    });
+    let message = raw.as_ref().and_then(|raw| {
+        let report = reported(raw).unwrap_or(raw);
+        report.as_str().or_else(|| report.get("message")?.as_str())
+    });
+    match (name, message) {
+        (Some(name), Some(message)) => Some(format!("{name}: {message}")),
+        (None, one) | (one, None) => one.map(str::to_owned),
+    }
+}
+
 /// Returns the beginning of a text on one line, without control characters and secrets: servers repeat keys, and what
 /// is cut off in the middle of one would not be recognized later.
 fn plain(text: &str) -> String {
@@ -279,7 +304,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Phrases with which providers say that a request is too long for the model, in lower case.
-const OVERFLOW: [&str; 14] = [
+const OVERFLOW: [&str; 23] = [
     // Anthropic
     "prompt is too long",
     "exceed context limit",
@@ -302,6 +327,21 @@ const OVERFLOW: [&str; 14] = [
     "input is too long",
     // Together
     "tokens exceed the",
+    // Text Generation Inference
+    "tokens + `max_new_tokens` must be",
+    // vLLM, SGLang
+    "longer than the maximum model length",
+    "longer than the model's context length",
+    // Ollama
+    "exceeded max context length",
+    // LM Studio
+    "when context the overflows",
+    // Moonshot, Z.ai, MiniMax
+    "exceeded model token limit",
+    "prompt exceeds max length",
+    "context window exceeds limit",
+    // GitHub
+    "prompt token count of",
 ];
 
 /// Decides what a status, the provider's codes and its message mean.
@@ -319,15 +359,22 @@ fn classify<'a>(
         return FailureKind::ContextOverflow;
     }
     let quota = is(&["insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active"]);
-    if quota || status == Some(402) || says(&["credit balance is too low", "insufficient balance"]) {
+    if quota || status == Some(402) || says(&["credit balance is too low", "insufficient balance", "used all available credits"]) {
         return FailureKind::Quota;
     }
     let auth = is(&["authentication_error", "permission_error", "invalid_api_key", "UNAUTHENTICATED"]);
-    if auth || matches!(status, Some(401 | 403)) || says(&["api key not valid"]) {
+    if auth || matches!(status, Some(401 | 403)) || says(&["api key not valid", "incorrect api key"]) {
         return FailureKind::Auth;
     }
     if is(&["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"]) || status == Some(429) {
         return FailureKind::RateLimit;
+    }
+    if is(&["content_filter", "content_policy_violation"]) {
+        return FailureKind::Refused;
+    }
+    if is(&["tool_use_failed"]) {
+        // Groq's models sometimes write calls that cannot be read.
+        return FailureKind::Answer;
     }
     match status {
         Some(408 | 409 | 500..) => FailureKind::Overloaded,
