@@ -359,7 +359,10 @@ fn classify<'a>(
         return FailureKind::ContextOverflow;
     }
     let quota = is(&["insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active"]);
-    if quota || status == Some(402) || says(&["credit balance is too low", "insufficient balance", "used all available credits"]) {
+    if quota
+        || status == Some(402)
+        || says(&["credit balance is too low", "insufficient balance", "used all available credits"])
+    {
         return FailureKind::Quota;
     }
     let auth = is(&["authentication_error", "permission_error", "invalid_api_key", "UNAUTHENTICATED"]);

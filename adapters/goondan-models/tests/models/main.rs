@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod bundle;
+mod chat;
 mod config;
 mod failures;
 mod limits;

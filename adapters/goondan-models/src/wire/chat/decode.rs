@@ -314,11 +314,10 @@ fn add_call(piece: CallPiece<'_>, answer: &mut Answer<'_>) {
     let id = piece.id.as_deref().unwrap_or_default();
     let function = piece.function.unwrap_or_default();
     let name = function.name.as_deref().unwrap_or_default();
-    let begins = match answer.call_id(key) {
-        None => true,
-        Some(known) if !id.is_empty() => id != known && !name.is_empty(),
-        Some(_) => piece.index.is_none() && !name.is_empty(),
-    };
+    let begins = answer.call_id(key).is_none_or(|known| {
+        let (other_id, has_name) = (!id.is_empty() && id != known, !name.is_empty());
+        if piece.index.is_some() { other_id && has_name } else { other_id || has_name }
+    });
     if begins {
         answer.open_call(key, id, name, piece.rest);
     } else {
