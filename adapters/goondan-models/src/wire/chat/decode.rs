@@ -1,8 +1,11 @@
 //! Answers of chat completions.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use goondan_core::{Cost, ModelFinish, TokenUsage};
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::dialect::Dialect;
@@ -18,7 +21,7 @@ struct Chunk<'a> {
     #[serde(default, borrow)]
     object: Option<Text<'a>>,
     #[serde(default, borrow)]
-    choices: Option<Vec<Choice<'a>>>,
+    choices: Option<Few<Choice<'a>>>,
     #[serde(default)]
     usage: Option<Usage>,
     #[serde(default)]
@@ -56,7 +59,7 @@ struct Delta<'a> {
     #[serde(default)]
     reasoning_details: Option<Vec<Map<String, Value>>>,
     #[serde(default, borrow)]
-    tool_calls: Option<Vec<CallPiece<'a>>>,
+    tool_calls: Option<Few<CallPiece<'a>>>,
     /// Members of the message that have no name here.
     #[serde(flatten)]
     rest: Map<String, Value>,
@@ -109,6 +112,42 @@ enum Arguments<'a> {
     Piece(#[serde(borrow)] Text<'a>),
     Whole(Map<String, Value>),
     Other(IgnoredAny),
+}
+
+/// A list that nearly always has one element, which is not allocated.
+struct Few<T> {
+    first: Option<T>,
+    more: Vec<T>,
+}
+
+impl<T> Few<T> {
+    fn into_iter(self) -> impl Iterator<Item = T> {
+        self.first.into_iter().chain(self.more)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Elements<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Elements<T> {
+            type Value = Few<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Few<T>, A::Error> {
+                let mut few = Few { first: list.next_element()?, more: Vec::new() };
+                while let Some(element) = list.next_element()? {
+                    few.more.push(element);
+                }
+                Ok(few)
+            }
+        }
+
+        deserializer.deserialize_seq(Elements(PhantomData))
+    }
 }
 
 #[derive(Deserialize)]
@@ -201,7 +240,7 @@ pub(super) fn event(dialect: &Dialect, data: &str, answer: &mut Answer<'_>) -> R
     if chunk.object.is_some_and(|object| &*object == "error") {
         return Err(Failure::from_event(&serde_json::from_str(data).unwrap_or_default()));
     }
-    let mut choices = chunk.choices.into_iter().flatten();
+    let mut choices = chunk.choices.into_iter().flat_map(Few::into_iter);
     let choice = choices.find(|choice| choice.index.unwrap_or_default() == 0);
     let mut usage = chunk.usage;
     if let Some(choice) = choice {
@@ -252,7 +291,7 @@ fn pieces(delta: Delta<'_>, answer: &mut Answer<'_>) {
         }
         answer.grow(REFUSAL, piece);
     }
-    delta.tool_calls.into_iter().flatten().for_each(|call| add_call(call, answer));
+    delta.tool_calls.into_iter().flat_map(Few::into_iter).for_each(|call| add_call(call, answer));
     delta.rest.into_iter().for_each(|(name, value)| add_member(name, value, answer));
 }
 

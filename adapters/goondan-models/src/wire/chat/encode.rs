@@ -110,7 +110,7 @@ impl<'a> Conversation<'a, '_> {
             Part::File(file) => said.content.push(Block::Text(substitute(file).into())),
             Part::ToolCall(call) => {
                 let call = self.call(call, rest, said);
-                said.calls.push(call);
+                push(&mut said.calls, call);
             }
             Part::Provider(_) => said.content.extend(rest.map(Block::Whole)),
             _ => {}
@@ -212,8 +212,17 @@ impl<'a> Conversation<'a, '_> {
 /// Adds a text, unless it is blank: some servers refuse that.
 fn add_text<'a>(said: &mut Message<'a>, text: &'a str) {
     if !text.trim().is_empty() {
-        said.content.push(Block::Text(text.into()));
+        push(&mut said.content, Block::Text(text.into()));
     }
+}
+
+/// Pushes an element. Most messages have one block and one call, and conversations are long: the first one takes no more
+/// memory than it needs.
+fn push<T>(list: &mut Vec<T>, element: T) {
+    if list.is_empty() {
+        list.reserve_exact(1);
+    }
+    list.push(element);
 }
 
 /// Returns a text that stands for a file in a message that takes none.

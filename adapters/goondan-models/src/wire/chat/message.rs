@@ -1,6 +1,7 @@
 //! Messages of a request, which borrow the parts of the conversation.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use goondan_core::{FilePart, ReasoningPart};
 use serde::ser::SerializeMap;
@@ -49,6 +50,10 @@ pub(super) struct Call<'a> {
 
 /// The member of messages that is a list of blocks of reasoning.
 const DETAILS: &str = "reasoning_details";
+/// The member of messages that is reasoning as a text, of the servers that must have one.
+const REASONING: &str = "reasoning_content";
+/// The members of messages that are written from parts.
+const OWN: [&str; 7] = ["role", "tool_call_id", "content", "refusal", "tool_calls", DETAILS, REASONING];
 
 impl<'a> Message<'a> {
     pub(super) fn new(role: &'static str) -> Self {
@@ -90,10 +95,6 @@ impl<'a> Message<'a> {
             blocks => Some(blocks.iter().map(text).collect::<Option<Vec<_>>>()?.join("\n").into()),
         }
     }
-
-    fn details(&self) -> impl Iterator<Item = &Reasoning<'a>> {
-        self.reasoning.iter().filter(|reasoning| reasoning.is_detail())
-    }
 }
 
 impl<'a> Reasoning<'a> {
@@ -126,26 +127,27 @@ impl Serialize for Message<'_> {
         if let Some(refusal) = self.refusal {
             message.serialize_entry("refusal", refusal)?;
         }
-        let mut own = vec!["role", "tool_call_id", "content", "refusal", "tool_calls", DETAILS];
-        for reasoning in self.reasoning.iter().filter(|reasoning| !reasoning.is_detail()) {
-            if !own.contains(&reasoning.kind) {
-                let same = self.reasoning.iter().filter(|other| other.kind == reasoning.kind);
-                message
-                    .serialize_entry(reasoning.kind, &same.map(|other| other.text).collect::<Vec<_>>().join("\n"))?;
-                own.push(reasoning.kind);
-            }
+        let members = self.reasoning.iter().filter(|reasoning| !reasoning.is_detail());
+        let kinds: BTreeSet<_> = members.clone().map(|reasoning| reasoning.kind).collect();
+        for kind in &kinds {
+            let same = members.clone().filter(|reasoning| reasoning.kind == *kind);
+            message.serialize_entry(kind, &same.map(|reasoning| reasoning.text).collect::<Vec<_>>().join("\n"))?;
         }
         if self.needs_reasoning && self.reasoning.is_empty() && !self.calls.is_empty() {
-            message.serialize_entry("reasoning_content", "")?;
-            own.push("reasoning_content");
+            message.serialize_entry(REASONING, "")?;
         }
-        if self.details().next().is_some() {
-            message.serialize_entry(DETAILS, &self.details().collect::<Vec<_>>())?;
+        let details: Vec<_> = self.reasoning.iter().filter(|reasoning| reasoning.is_detail()).collect();
+        if !details.is_empty() {
+            message.serialize_entry(DETAILS, &details)?;
         }
         if !self.calls.is_empty() {
             message.serialize_entry("tool_calls", &self.calls)?;
         }
-        add_rest(&mut message, self.rest, &own)?;
+        for (name, value) in self.rest.into_iter().flatten() {
+            if !OWN.contains(&name.as_str()) && !kinds.contains(name.as_str()) {
+                message.serialize_entry(name, value)?;
+            }
+        }
         message.end()
     }
 }
