@@ -186,3 +186,49 @@ proptest! {
         }
     }
 }
+
+/// A value that may be in an event, or be none of its members.
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (0..3u64).prop_map(Value::from),
+        Just(json!(u64::MAX)),
+        "(stop|error|text|thinking|reasoning.text|a|[0-9]|)".prop_map(Value::from),
+    ];
+    let names = "(choices|delta|index|finish_reason|content|type|text|thinking|tool_calls|id|function|name|arguments|\
+                 reasoning|reasoning_details|refusal|usage|prompt_tokens|error|other)";
+    leaf.prop_recursive(6, 40, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::vec((names, inner), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a server sends is an answer or an error, and what is stored of it can be sent back.
+    #[test]
+    fn chat_survives_events_of_any_form(
+        deltas in prop::collection::vec(value(), 0..6),
+        chunk in value(),
+        finish in prop::option::of("(stop|tool_calls|other)"),
+    ) {
+        let delta = |delta: &Value| format!("data: {}\n\n", json!({ "choices": [{ "index": 0, "delta": delta }] }));
+        let mut stream: String = deltas.iter().map(delta).collect();
+        stream += &format!("data: {chunk}\n\n");
+        stream += &format!("data: {}\n\n", json!({ "choices": [{ "finish_reason": finish }] }));
+        let Ok(answer) = CHAT.played_in_pieces(stream.as_bytes(), &[], stream.len()) else { return Ok(()) };
+        let sent = Sent::to([Recording::all(CHAT.folder)[0].played(Framing::Whole)]);
+        let messages = json!([
+            { "role": "user", "content": "hello" },
+            { "role": "assistant", "content": answer["content"] },
+            { "role": "user", "content": "and then?" },
+        ]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(Asked::messages(messages).of(&CHAT.model(&sent), Deltas::none())).unwrap();
+    }
+}

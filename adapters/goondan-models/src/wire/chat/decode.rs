@@ -48,6 +48,9 @@ struct Choice<'a> {
 struct Delta<'a> {
     #[serde(default, rename = "role")]
     _role: IgnoredAny,
+    /// Some gateways repeat that of the choice.
+    #[serde(default, rename = "index")]
+    _index: IgnoredAny,
     #[serde(default, borrow)]
     content: Option<Said<'a>>,
     #[serde(default, borrow)]
@@ -169,6 +172,9 @@ struct Usage {
     cached_tokens: Count,
     #[serde(default)]
     cost: Option<f64>,
+    /// The cost at xAI. A dollar has 10,000,000,000 ticks.
+    #[serde(default)]
+    cost_in_usd_ticks: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -433,7 +439,8 @@ fn count(dialect: &Dialect, counts: &Usage) -> TokenUsage {
         // xAI counts reasoning beside the completion, and not in it.
         usage.completion_tokens = usage.completion_tokens.saturating_add(usage.reasoning_tokens);
     }
-    usage.cost = counts.cost.filter(|_| dialect.cost).map(Cost::usd);
+    let ticks = counts.cost_in_usd_ticks.map(|ticks| ticks / 1e10);
+    usage.cost = counts.cost.filter(|_| dialect.cost).or(ticks).map(Cost::usd);
     usage
 }
 

@@ -28,7 +28,7 @@ pub struct Dialect {
     pub(super) schemas: bool,
     /// Whether counts of tokens must be, and can be, asked for. Others are sent, or refused, unasked.
     pub(super) include_usage: bool,
-    /// Whether the counts of tokens have the cost in US dollars.
+    /// Whether the member `cost` of the counts of tokens is in US dollars.
     pub(super) cost: bool,
     /// Whether the cache of models of Anthropic has to be asked for.
     pub(super) cache_control: bool,
