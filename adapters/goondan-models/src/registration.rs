@@ -3,6 +3,8 @@
 use goondan_core::{Finding, Findings, Model, ModelProvider, ProviderContext, Result, model_provider};
 
 use crate::config::{ModelConfig, Problem, Provider};
+#[cfg(feature = "chat")]
+use crate::wire::Dialect;
 use crate::wire::Wire;
 
 /// Declares a provider of bundles: a type, its provider and wire, and a sentence about it.
@@ -32,6 +34,29 @@ macro_rules! register {
 register!(Anthropic: crate::providers::ANTHROPIC, crate::wire::Anthropic, "Claude models of Anthropic.");
 #[cfg(feature = "openai")]
 register!(OpenAi: crate::providers::OPENAI, crate::wire::Responses, "Models of OpenAI, over responses.");
+
+/// Declares a provider of chat completions.
+#[cfg(feature = "chat")]
+macro_rules! register_chat {
+    ($($name:ident: $dialect:ident, $description:literal;)*) => {
+        $(register!(
+            $name: crate::providers::chat(&Dialect::$dialect), crate::wire::Chat::new(Dialect::$dialect), $description
+        );)*
+    };
+}
+
+#[cfg(feature = "chat")]
+register_chat! {
+    OpenAiCompatible: OPENAI_COMPATIBLE, "Any server that speaks chat completions.";
+    OpenRouter: OPENROUTER, "Models of many providers, over OpenRouter.";
+    Ollama: OLLAMA, "Models that Ollama runs, on this machine unless `baseUrl` says otherwise.";
+    DeepSeek: DEEPSEEK, "Models of DeepSeek.";
+    Mistral: MISTRAL, "Models of Mistral.";
+    Groq: GROQ, "Models that Groq runs.";
+    Xai: XAI, "Grok models of xAI.";
+    Vllm: VLLM, "Models that vLLM serves.";
+    LmStudio: LMSTUDIO, "Models that LM Studio runs.";
+}
 
 fn check<W: Wire>(config: &ModelConfig, provider: &Provider, wire: &W, found: &mut Findings) {
     for Problem { setting, error, is_hint } in config.problems(provider, wire) {
