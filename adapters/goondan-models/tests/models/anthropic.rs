@@ -118,6 +118,19 @@ async fn neighbours_are_merged_results_come_first_and_blank_texts_are_left_out()
 }
 
 #[tokio::test]
+async fn what_a_tool_says_of_its_failure_is_marked_as_an_error() {
+    let mut failed = result("1", text("there is no such city"));
+    failed["content"][0]["isError"] = true.into();
+    let conversation =
+        json!([{ "role": "user", "content": "a" }, { "role": "assistant", "content": [call("1", None)] }, failed]);
+    let block = messages(conversation).await[2]["content"][0].take();
+    let expected = json!({
+        "type": "tool_result", "tool_use_id": "1", "content": "there is no such city", "is_error": true,
+    });
+    assert_eq!(block, expected);
+}
+
+#[tokio::test]
 async fn what_another_provider_or_model_made_goes_back_without_its_data() {
     let signed = json!({ "signature": "s" });
     let block = |api, model| json!({ "type": "provider", "provider": data(api, model, json!({ "type": "search" })) });

@@ -28,6 +28,8 @@ pub(super) enum Kind<'a> {
     ToolResult {
         id: Cow<'a, str>,
         output: &'a ToolOutput,
+        /// Whether the tool said that it failed.
+        is_error: bool,
     },
     File(File<'a>),
     /// All of it is in the rest.
@@ -124,10 +126,13 @@ impl Serialize for Block<'_> {
                 block.serialize_entry("input", &Input(input))?;
                 &["type", "id", "name", "input"]
             }
-            Kind::ToolResult { id, output } => {
+            Kind::ToolResult { id, output, is_error } => {
                 block.serialize_entry("type", "tool_result")?;
                 block.serialize_entry("tool_use_id", id)?;
                 block.serialize_entry("content", &Output(output))?;
+                if *is_error {
+                    block.serialize_entry("is_error", &true)?;
+                }
                 &[]
             }
             Kind::File(file) => {

@@ -179,7 +179,7 @@ fn block<'a>(request: &'a Encoding<'_>, role: Role, part: &'a Part) -> Option<Bl
         }
         Part::ToolResult(result) => {
             let id = legal_id(result.tool_call_id.as_str());
-            Block::new(Kind::ToolResult { id, output: &result.output }, None)
+            Block::new(Kind::ToolResult { id, output: &result.output, is_error: result.is_error }, None)
         }
         Part::Provider(block) if request.replays(block.provider()) => {
             Block::new(Kind::Whole, Some(block.provider().rest()))
