@@ -16,7 +16,7 @@ use goondan_core::{
     ToolOutput, ToolResultPart,
 };
 use goondan_models::http::{Failure, Incoming, Outgoing, Transport};
-use goondan_models::wire::{Anthropic, Chat, Dialect, Responses, Wire};
+use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
 use goondan_models::{ModelConfig, Provider};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
@@ -33,6 +33,7 @@ async fn main() -> Result<()> {
             Anthropic::API => decode(Anthropic, stream).await?,
             Responses::API => decode(Responses, stream).await?,
             Chat::API => decode(Chat::new(Dialect::OPENROUTER), stream).await?,
+            Gemini::API => decode(Gemini, stream).await?,
             other => return Err(Error::msg(format!("no wire is called `{other}`"))),
         };
         println!("{}", serde_json::to_string_pretty(&json!({ "file": path, "decoded": decoded }))?);

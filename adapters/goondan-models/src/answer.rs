@@ -1,8 +1,8 @@
 //! An answer while it arrives: parts that grow, and the pieces that watchers are sent.
 
 use goondan_core::{
-    Deltas, ModelDelta, ModelFinish, ModelRequest, ModelResponse, Part, ProviderData, ProviderPart, ReasoningPart,
-    TextPart, TokenUsage, ToolCallId, ToolCallPart,
+    Deltas, FilePart, ModelDelta, ModelFinish, ModelRequest, ModelResponse, Part, ProviderData, ProviderPart,
+    ReasoningPart, TextPart, TokenUsage, ToolCallId, ToolCallPart,
 };
 use serde_json::{Map, Value};
 
@@ -21,12 +21,13 @@ use crate::http::Failure;
 /// | the start of reasoning | [`open_reasoning`](Self::open_reasoning) |
 /// | the start of a tool call | [`open_call`](Self::open_call) |
 /// | the name of a call that was opened without one | [`name_call`](Self::name_call) |
+/// | a file that the model made | [`open_file`](Self::open_file) |
 /// | a block that goondan has no word for | [`open_block`](Self::open_block) |
 /// | a piece of text, reasoning or arguments | [`grow`](Self::grow) |
 /// | a member of a block, such as a signature | [`rest`](Self::rest), [`grow_member`](Self::grow_member) |
 /// | counts of tokens | [`usage`](Self::usage) |
 /// | why the model stopped | [`finish`](Self::finish) |
-/// | the model that answers | [`model`](Self::model) |
+/// | the model that answers, and its id of the request | [`model`](Self::model), [`request_id`](Self::request_id) |
 /// | the end of the answer | [`complete`](Self::complete) or [`end`](Self::end) |
 ///
 /// # The rest of a block
@@ -49,6 +50,7 @@ pub struct Answer<'a> {
     finish: Option<ModelFinish>,
     usage: Option<TokenUsage>,
     model: Option<String>,
+    request_id: Option<String>,
     state: State,
 }
 
@@ -88,6 +90,7 @@ enum Kind {
     Text(String),
     Reasoning(String),
     Call { id: ToolCallId, name: String, arguments: String },
+    File { media_type: String, url: String },
     Block,
 }
 
@@ -106,6 +109,7 @@ impl<'a> Answer<'a> {
             finish: None,
             usage: None,
             model: None,
+            request_id: None,
             state: State::Arriving,
         }
     }
@@ -164,6 +168,17 @@ impl<'a> Answer<'a> {
         Some(part.rest.get("id").and_then(Value::as_str).unwrap_or(id.as_str()))
     }
 
+    /// Opens a file, which arrives whole.
+    pub fn open_file(
+        &mut self,
+        key: impl Into<Key>,
+        media_type: impl Into<String>,
+        url: impl Into<String>,
+        rest: Map<String, Value>,
+    ) {
+        self.open(key, Kind::File { media_type: media_type.into(), url: url.into() }, rest);
+    }
+
     /// Opens a block that goondan has no word for. All of it is in `block`, its type included.
     pub fn open_block(&mut self, key: impl Into<Key>, block: Map<String, Value>) {
         self.open(key, Kind::Block, block);
@@ -190,6 +205,11 @@ impl<'a> Answer<'a> {
         Some((u32::try_from(index).unwrap_or(u32::MAX), self.parts.get_mut(index)?))
     }
 
+    /// Returns how many parts were opened: a number for the key of the next one, if the provider has none.
+    pub fn count(&self) -> u64 {
+        u64::from(self.next())
+    }
+
     /// Returns whether a part has this key.
     pub fn has(&self, key: impl Into<Key>) -> bool {
         let key = key.into();
@@ -202,8 +222,8 @@ impl<'a> Answer<'a> {
         self.parts.iter().rev().find(|part| part.key == key).is_some_and(|part| matches!(part.kind, Kind::Block))
     }
 
-    /// Appends to the text, the reasoning or the arguments of a part, and sends the piece. Blocks, and parts that were
-    /// not opened, have nothing that grows.
+    /// Appends to the text, the reasoning or the arguments of a part, and sends the piece. Files, blocks, and parts
+    /// that were not opened, have nothing that grows.
     pub fn grow(&mut self, key: impl Into<Key>, piece: &str) {
         let deltas = self.deltas;
         let Some((part, growing)) = self.at(key.into()) else { return };
@@ -218,7 +238,7 @@ impl<'a> Answer<'a> {
             Kind::Text(text) => (text, ModelDelta::Text { part, text: piece }),
             Kind::Reasoning(text) => (text, ModelDelta::Reasoning { part, text: piece }),
             Kind::Call { arguments, .. } => (arguments, ModelDelta::Arguments { part, json: piece }),
-            Kind::Block => return,
+            Kind::File { .. } | Kind::Block => return,
         };
         text.push_str(piece);
         deltas.send(delta);
@@ -229,7 +249,7 @@ impl<'a> Answer<'a> {
     pub fn set(&mut self, key: impl Into<Key>, whole: impl Into<String>) {
         match self.at(key.into()).map(|(_, growing)| &mut growing.kind) {
             Some(Kind::Text(text) | Kind::Reasoning(text) | Kind::Call { arguments: text, .. }) => *text = whole.into(),
-            Some(Kind::Block) | None => {}
+            Some(Kind::File { .. } | Kind::Block) | None => {}
         }
     }
 
@@ -276,6 +296,11 @@ impl<'a> Answer<'a> {
     /// Sets the model that answers, as the provider names it.
     pub fn model(&mut self, name: impl Into<String>) {
         self.model = Some(name.into());
+    }
+
+    /// Sets the provider's id of the request, where the response has no header for it.
+    pub fn request_id(&mut self, id: impl Into<String>) {
+        self.request_id = Some(id.into());
     }
 
     /// Discards what has arrived: the provider begins again within the same response.
@@ -325,6 +350,10 @@ impl<'a> Answer<'a> {
                 let call = ToolCallPart::new(id, name, parsed(arguments));
                 Part::ToolCall(if plain { call } else { call.with_provider(data(rest)) })
             }
+            (Kind::File { media_type, url }, plain) => {
+                let file = FilePart::new(media_type, url);
+                Part::File(if plain { file } else { file.with_provider(data(rest)) })
+            }
             (Kind::Block, _) => Part::Provider(ProviderPart::new(data(rest))),
         });
         let mut response = ModelResponse::content(content);
@@ -336,6 +365,7 @@ impl<'a> Answer<'a> {
             usage
         });
         response.model = self.model;
+        response.request_id = self.request_id;
         Ok(response)
     }
 }

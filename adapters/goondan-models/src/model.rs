@@ -135,7 +135,7 @@ impl<W: Wire> HttpModel<W> {
         if let (Some(usage), Some(prices)) = (&mut response.usage, &self.info.prices) {
             usage.cost = usage.cost.or_else(|| Some(prices.cost(usage)));
         }
-        response.request_id = request_id;
+        response.request_id = request_id.or(response.request_id);
         response
     }
 }

@@ -15,3 +15,8 @@ pub const OPENAI: crate::Provider =
 pub const fn chat(dialect: &crate::wire::Dialect) -> crate::Provider {
     crate::Provider { name: dialect.name, base_url: dialect.base_url, needs_key: dialect.needs_key }
 }
+
+/// Gemini, over [`Gemini`](crate::wire::Gemini).
+#[cfg(feature = "gemini")]
+pub const GEMINI: crate::Provider =
+    crate::Provider { name: "gemini", base_url: Some("https://generativelanguage.googleapis.com"), needs_key: true };

@@ -32,6 +32,8 @@ macro_rules! register {
 
 #[cfg(feature = "anthropic")]
 register!(Anthropic: crate::providers::ANTHROPIC, crate::wire::Anthropic, "Claude models of Anthropic.");
+#[cfg(feature = "gemini")]
+register!(Gemini: crate::providers::GEMINI, crate::wire::Gemini, "Gemini models of Google.");
 #[cfg(feature = "openai")]
 register!(OpenAi: crate::providers::OPENAI, crate::wire::Responses, "Models of OpenAI, over responses.");
 

@@ -153,17 +153,18 @@ impl Failure {
         let number = report.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
         let status = status.filter(|status| !status.is_success()).or_else(|| StatusCode::from_u16(number?).ok());
         // OpenAI's `code` is more precise than its `type`; Gemini's is a number, and its `status` the code.
-        let codes: Vec<_> = ["code", "type", "status"].into_iter().filter_map(text).collect();
+        let mut codes: Vec<_> = ["code", "type", "status"].into_iter().filter_map(text).collect();
         let mut message = message.unwrap_or("").to_owned();
         let gateway = report.get("metadata").unwrap_or(&Value::Null);
         if let Some(upstream) = upstream(gateway) {
             message += &format!(": {upstream}");
         }
+        let details = report.get("details").and_then(Value::as_array).into_iter().flatten();
+        codes.extend(details.clone().filter_map(|detail| detail.get("reason")?.as_str()));
         let mut failure = Self::of(status, codes.first().copied(), codes.get(1).copied(), plain(&message));
         if gateway.get("flagged_input").is_some() || gateway.get("reasons").is_some() {
             failure.kind = FailureKind::Refused;
         }
-        let details = report.get("details").and_then(Value::as_array).into_iter().flatten();
         let delays = details.filter_map(|detail| detail.get("retryDelay")?.as_str()?.strip_suffix('s')?.parse().ok());
         failure.retry_after = delays.filter_map(|seconds| Duration::try_from_secs_f64(seconds).ok()).next();
         failure
@@ -304,7 +305,7 @@ fn plain(text: &str) -> String {
 }
 
 /// Phrases with which providers say that a request is too long for the model, in lower case.
-const OVERFLOW: [&str; 23] = [
+const OVERFLOW: [&str; 25] = [
     // Anthropic
     "prompt is too long",
     "exceed context limit",
@@ -314,6 +315,8 @@ const OVERFLOW: [&str; 23] = [
     "exceeds the context window",
     // Gemini
     "exceeds the maximum number of tokens",
+    "but model only supports up to",
+    "request payload size exceeds the limit",
     // xAI
     "maximum prompt length",
     // Groq, Cerebras
@@ -365,7 +368,8 @@ fn classify<'a>(
     {
         return FailureKind::Quota;
     }
-    let auth = is(&["authentication_error", "permission_error", "invalid_api_key", "UNAUTHENTICATED"]);
+    let auth = is(&["authentication_error", "permission_error", "invalid_api_key"])
+        || is(&["UNAUTHENTICATED", "PERMISSION_DENIED", "API_KEY_INVALID"]);
     if auth || matches!(status, Some(401 | 403)) || says(&["api key not valid", "incorrect api key"]) {
         return FailureKind::Auth;
     }

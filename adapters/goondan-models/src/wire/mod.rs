@@ -5,6 +5,8 @@ mod anthropic;
 #[cfg(feature = "chat")]
 mod chat;
 mod encoding;
+#[cfg(feature = "gemini")]
+mod gemini;
 #[cfg(feature = "openai")]
 mod responses;
 mod settings;
@@ -23,6 +25,8 @@ pub use anthropic::Anthropic;
 #[cfg(feature = "chat")]
 pub use chat::{Chat, Dialect};
 pub use encoding::Encoding;
+#[cfg(feature = "gemini")]
+pub use gemini::Gemini;
 #[cfg(feature = "openai")]
 pub use responses::Responses;
 pub use settings::Settings;

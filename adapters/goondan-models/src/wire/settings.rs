@@ -9,7 +9,7 @@ use super::refuse_option;
 /// The small members of a request's body, into which `options.provider` is merged last. A body flattens them beside its
 /// messages and tools:
 ///
-/// ```ignore
+/// ```text
 /// #[derive(Serialize)]
 /// struct Body<'a> {
 ///     #[serde(flatten)]

@@ -6,6 +6,7 @@ mod bundle;
 mod chat;
 mod config;
 mod failures;
+mod gemini;
 mod limits;
 mod recordings;
 mod responses;

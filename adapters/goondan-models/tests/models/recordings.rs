@@ -232,3 +232,36 @@ proptest! {
         runtime.block_on(Asked::messages(messages).of(&CHAT.model(&sent), Deltas::none())).unwrap();
     }
 }
+
+const GEMINI: Case<goondan_models::wire::Gemini> = Case {
+    folder: "gemini",
+    provider: providers::GEMINI,
+    wire: || goondan_models::wire::Gemini,
+    carried: |body| {
+        let answer = body["contents"].as_array().unwrap().iter().find(|content| content["role"] == "model");
+        answer.map_or(Value::Null, |content| content["parts"].clone())
+    },
+};
+
+#[tokio::test]
+async fn gemini_decodes_however_the_bytes_arrive() {
+    GEMINI.decodes_however_the_bytes_arrive().await;
+}
+
+#[tokio::test]
+async fn gemini_gives_the_parts_back() {
+    GEMINI.gives_the_blocks_back().await;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn gemini_survives_any_split_and_any_lost_tail(
+        index: usize,
+        cuts in prop::collection::vec(any::<usize>(), 0..20),
+        kept: usize,
+    ) {
+        GEMINI.any_split_and_any_lost_tail(index, &cuts, kept);
+    }
+}
