@@ -27,6 +27,7 @@ fn a_valid_bundle_has_no_errors() {
     assert!(stdout(&output).ends_with("no faults: Agents 1, Extensions 2, Models 1\n"), "{}", stdout(&output));
 }
 
+#[cfg(feature = "models")]
 #[test]
 fn examples_with_real_models_are_sound_without_their_keys() {
     for example in ["anthropic", "gemini", "ollama", "openai", "openai-compatible", "openrouter"] {

@@ -7,6 +7,8 @@ mod chat;
 mod encoding;
 #[cfg(feature = "gemini")]
 mod gemini;
+#[cfg_attr(not(all(feature = "anthropic", feature = "chat")), allow(dead_code, reason = "others use a part of it"))]
+mod legal;
 #[cfg(feature = "openai")]
 mod responses;
 mod settings;

@@ -7,6 +7,8 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::wire::legal::substitute;
+
 /// A block of a message.
 pub(super) struct Block<'a> {
     pub(super) kind: Kind<'a>,
@@ -80,12 +82,6 @@ impl<'a> Block<'a> {
             _ => false,
         }
     }
-}
-
-/// Returns a text that stands for a file that cannot be sent.
-pub(super) fn substitute(file: &FilePart) -> String {
-    let name = file.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
-    format!("[A file{name} of the type {} is not shown: this model cannot read it.]", file.media_type)
 }
 
 impl<'a> File<'a> {

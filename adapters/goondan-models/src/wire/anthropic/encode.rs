@@ -1,7 +1,6 @@
 //! Requests of Anthropic.
 
 use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use goondan_core::{Content, MessageData, Part, Result, Role, ToolItem};
@@ -9,8 +8,9 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::blocks::{Block, Kind, substitute};
+use super::blocks::{Block, Kind};
 use super::options::{self, Thinking};
+use crate::wire::legal::{is_word, replaced_id, substitute, word};
 use crate::wire::{Encoding, Settings};
 
 #[derive(Serialize)]
@@ -174,7 +174,7 @@ fn block<'a>(request: &'a Encoding<'_>, role: Role, part: &'a Part) -> Option<Bl
         Part::File(file) if role == Role::Assistant => Block::text(substitute(file)),
         Part::File(file) => Block::file(file),
         Part::ToolCall(call) => {
-            let (id, name) = (legal_id(call.tool_call_id.as_str()), legal_name(&call.tool_name));
+            let (id, name) = (legal_id(call.tool_call_id.as_str()), word(&call.tool_name, LONGEST));
             Block::new(Kind::ToolUse { id, name, input: &call.input }, request.rest(part))
         }
         Part::ToolResult(result) => {
@@ -192,32 +192,12 @@ fn is_blank(text: &str) -> bool {
     text.chars().all(char::is_whitespace)
 }
 
-/// Returns an id as Anthropic takes it. Another provider may have made it of other characters.
+/// The longest id or name.
+const LONGEST: usize = 128;
+
+/// Returns the id of a call as Anthropic takes it. Another provider may have made it.
 fn legal_id(id: &str) -> Cow<'_, str> {
-    if is_legal(id) {
-        return id.into();
-    }
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    format!("call_{:016x}", hasher.finish()).into()
-}
-
-/// Returns a name as Anthropic takes it. Models sometimes invent other ones.
-fn legal_name(name: &str) -> Cow<'_, str> {
-    if is_legal(name) {
-        return name.into();
-    }
-    let legal = |c: char| if is_legal_char(c) { c } else { '_' };
-    let name: String = name.chars().take(128).map(legal).collect();
-    if name.is_empty() { "_".into() } else { name.into() }
-}
-
-fn is_legal(text: &str) -> bool {
-    !text.is_empty() && text.len() <= 128 && text.chars().all(is_legal_char)
-}
-
-fn is_legal_char(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+    if is_word(id, LONGEST) { id.into() } else { replaced_id(id).into() }
 }
 
 /// A tool of the step, or one that runs at the provider.

@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
-use goondan_core::{Content, FilePart, MessageData, Part, Result, Role, ToolCallPart, ToolOutput, ToolResultPart};
+use goondan_core::{Content, MessageData, Part, Result, Role, ToolCallPart, ToolOutput, ToolResultPart};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::dialect::{Dialect, Replay};
 use super::message::{Block, Call, Message, Reasoning, Tool};
 use super::options;
+use crate::wire::legal::{digits, replaced_id, substitute, word};
 use crate::wire::{Encoding, Settings};
 
 #[derive(Serialize)]
@@ -135,7 +135,7 @@ impl<'a> Conversation<'a, '_> {
             None => own,
         };
         let rest = rest.filter(|_| self.dialect.unknown_members);
-        Call { id: self.legal_id(id), name: legal_name(&call.tool_name), input: &call.input, rest }
+        Call { id: self.legal_id(id), name: word(&call.tool_name, 64), input: &call.input, rest }
     }
 
     fn add_result(&mut self, result: &'a ToolResultPart) {
@@ -202,10 +202,7 @@ impl<'a> Conversation<'a, '_> {
         if legal {
             return id.into();
         }
-        let mut hasher = DefaultHasher::new();
-        id.hash(&mut hasher);
-        let hash = format!("{:016x}", hasher.finish());
-        if short { hash[..9].to_owned().into() } else { format!("call_{hash}").into() }
+        if short { digits(id)[..9].to_owned().into() } else { replaced_id(id).into() }
     }
 }
 
@@ -223,20 +220,4 @@ fn push<T>(list: &mut Vec<T>, element: T) {
         list.reserve_exact(1);
     }
     list.push(element);
-}
-
-/// Returns a text that stands for a file in a message that takes none.
-fn substitute(file: &FilePart) -> String {
-    let name = file.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
-    format!("[A file{name} of the type {} is not shown.]", file.media_type)
-}
-
-/// Returns a name as OpenAI takes it. Models sometimes invent other ones.
-fn legal_name(name: &str) -> Cow<'_, str> {
-    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !name.is_empty() && name.len() <= 64 && name.chars().all(is_legal) {
-        return name.into();
-    }
-    let name: String = name.chars().take(64).map(|c| if is_legal(c) { c } else { '_' }).collect();
-    if name.is_empty() { "_".into() } else { name.into() }
 }

@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 
 use super::{CALL, CANDIDATE, INLINE, LINKED, OWN_ID, SIGNATURE};
 
+use crate::wire::legal::substitute;
+
 /// A part of a content.
 pub(super) struct Piece<'a> {
     pub(super) kind: Kind<'a>,
@@ -96,12 +98,6 @@ impl<'a> Piece<'a> {
             _ => (true, 0),
         }
     }
-}
-
-/// Returns a text that stands for a file that cannot be sent.
-fn substitute(file: &FilePart) -> String {
-    let name = file.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
-    format!("[A file{name} of the type {} is not shown: this model cannot read it.]", file.media_type)
 }
 
 impl<'a> File<'a> {

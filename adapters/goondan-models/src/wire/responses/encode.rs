@@ -1,15 +1,15 @@
 //! Requests of OpenAI.
 
 use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use goondan_core::{Content, MessageData, Part, Result, Role, ToolItem};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::items::{Entry, Input, Item, Kind, substitute};
+use super::items::{Entry, Input, Item, Kind};
 use super::{Listed, MESSAGE, REASONING, options};
+use crate::wire::legal::{replaced_id, substitute, word};
 use crate::wire::{Encoding, Settings};
 
 #[derive(Serialize)]
@@ -85,7 +85,7 @@ fn push_answer<'a>(items: &mut Vec<Item<'a>>, request: &'a Encoding<'_>, part: &
         }
         Part::File(file) => return push_text(items, substitute(file)),
         Part::ToolCall(call) => {
-            let (id, name) = (legal_id(call.tool_call_id.as_str()), legal_name(&call.tool_name));
+            let (id, name) = (legal_id(call.tool_call_id.as_str()), word(&call.tool_name, LONGEST));
             items.push(Item::new(Kind::Call { id, name, input: &call.input }, rest));
         }
         Part::Reasoning(part) if replays && request.with_reasoning() => {
@@ -157,24 +157,12 @@ fn settle(items: &mut Vec<Item<'_>>) {
     }
 }
 
-/// Returns an id as OpenAI takes it. Another provider may have made a longer one.
-fn legal_id(id: &str) -> Cow<'_, str> {
-    if !id.is_empty() && id.len() <= 64 {
-        return id.into();
-    }
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    format!("call_{:016x}", hasher.finish()).into()
-}
+/// The longest id or name.
+const LONGEST: usize = 64;
 
-/// Returns a name as OpenAI takes it. Models sometimes invent other ones.
-fn legal_name(name: &str) -> Cow<'_, str> {
-    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !name.is_empty() && name.len() <= 64 && name.chars().all(is_legal) {
-        return name.into();
-    }
-    let name: String = name.chars().take(64).map(|c| if is_legal(c) { c } else { '_' }).collect();
-    if name.is_empty() { "_".into() } else { name.into() }
+/// Returns the id of a call as OpenAI takes it. Another provider may have made it.
+fn legal_id(id: &str) -> Cow<'_, str> {
+    if !id.is_empty() && id.len() <= LONGEST { id.into() } else { replaced_id(id).into() }
 }
 
 /// A tool of the step, or one that runs at the provider.

@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 
 use super::{Listed, MESSAGE, REASONING, text_member};
 
+use crate::wire::legal::substitute;
+
 /// An item of the input.
 pub(super) struct Item<'a> {
     pub(super) kind: Kind<'a>,
@@ -131,12 +133,6 @@ impl<'a> Input<'a> {
             None => Self::text(substitute(file)),
         }
     }
-}
-
-/// Returns a text that stands for a file that cannot be sent.
-pub(super) fn substitute(file: &FilePart) -> String {
-    let name = file.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
-    format!("[A file{name} of the type {} is not shown: this model cannot read it.]", file.media_type)
 }
 
 impl Serialize for Item<'_> {
