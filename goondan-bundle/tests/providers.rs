@@ -331,16 +331,22 @@ fn mistakes_in_the_settings_have_a_place_and_a_remedy() {
              `provider`? -> write `provider`",
         ),
         (
-            "{ provider: ehco }",
-            "4:19 spec.provider: unknown provider `ehco`: this build knows `echo`, `forms`, `greedy`, `panics`, \
-             `plain`, `scripted`, `text` or `twin`; did you mean `echo`? -> write `provider: echo`",
-        ),
-        (
             "{ provider: { valueFrom: { env: A } } }",
             "4:19 spec.provider: `spec.provider` must be text, but is a mapping -> write text",
         ),
     ] {
         assert_eq!(error(spec), format!("{SCHEMA} {expected}"), "{spec}");
+    }
+}
+
+#[test]
+fn an_unknown_provider_is_told_with_those_that_the_program_has() {
+    let told = error("{ provider: ehco }");
+    let (begin, end) = ("4:19 spec.provider: unknown provider `ehco`: this build knows ", "-> write `provider: echo`");
+    assert!(told.starts_with(&format!("E_CONFIG_SCHEMA_INVALID {begin}")), "{told}");
+    assert!(told.ends_with(&format!("; did you mean `echo`? {end}")), "{told}");
+    for known in ["`echo`", "`forms`", "`scripted`"] {
+        assert!(told.contains(known), "{told}");
     }
 }
 
