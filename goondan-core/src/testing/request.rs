@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::conversation::{Content, MessageData, Part};
 use crate::model::ModelRequest;
@@ -69,7 +69,10 @@ impl fmt::Debug for RecordedRequest {
             .field("system", &self.system)
             .field("messages", &self.transcript())
             .field("tools", &self.tool_names())
-            .field("options", &serde_json::to_value(&self.options).unwrap_or_default())
+            .field(
+                "options",
+                &serde_json::to_value(&self.options).unwrap_or_default().as_object().unwrap_or(&Map::new()),
+            )
             .finish()
     }
 }
