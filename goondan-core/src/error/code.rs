@@ -1,0 +1,223 @@
+//! The codes of errors.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::secret::mask_cow;
+
+/// The stable name of a kind of failure. The codes of goondan are constants of this type; extensions may define their
+/// own. A [`Secret`](crate::Secret) in a code is masked.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ErrorCode(Cow<'static, str>);
+
+/// Declares each code once: the constant, its text, and its entry in the list that documentation and tests iterate.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        impl ErrorCode {
+            $($(#[$doc])* pub const $name: Self = Self(Cow::Borrowed($code));)*
+
+            /// Every code that goondan itself uses, in the order of `docs/errors.md`.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+        }
+    };
+}
+
+codes! {
+    /// An extension was not found, or its entry could not be loaded.
+    EXT_LOAD = "E_EXT_LOAD";
+    /// The initializer of an extension failed.
+    EXT_INIT = "E_EXT_INIT";
+    /// The config of an extension does not match its schema.
+    EXT_CONFIG = "E_EXT_CONFIG";
+    /// An extension was built for another version of the contract, or needs a feature that this host does not have.
+    EXT_COMPAT = "E_EXT_COMPAT";
+    /// Code of an extension returned an error without a more specific code.
+    // D-10
+    EXT_RUNTIME = "E_EXT_RUNTIME";
+    /// Code of an extension panicked.
+    // D-10
+    EXT_PANIC = "E_EXT_PANIC";
+    /// A name of an extension breaks the grammar.
+    EXT_NAME = "E_EXT_NAME";
+    /// A middleware returned a result without running `next` exactly once.
+    // NEXT-01, NEXT-03
+    EXT_NEXT = "E_EXT_NEXT";
+    /// The middlewares of an agent cannot be ordered: constraints contradict one another, or name an extension that the
+    /// agent does not have.
+    EXT_ORDER = "E_EXT_ORDER";
+    /// A tool name breaks the grammar.
+    TOOL_NAME = "E_TOOL_NAME";
+    /// The model called a tool that is not in the catalog of the step.
+    // F-TOOL
+    TOOL_NOT_IN_CATALOG = "E_TOOL_NOT_IN_CATALOG";
+    /// A tool of the catalog has no handler.
+    // F-TOOL
+    TOOL_NOT_FOUND = "E_TOOL_NOT_FOUND";
+    /// The model called a tool with arguments that do not match its schema.
+    // F-TOOL
+    TOOL_INVALID_ARGS = "E_TOOL_INVALID_ARGS";
+    /// A tool did not answer in time.
+    TOOL_TIMEOUT = "E_TOOL_TIMEOUT";
+    /// A tool said that it failed.
+    TOOL_FAILED = "E_TOOL_FAILED";
+    /// The schema of a tool or of a config is not a JSON Schema.
+    SCHEMA_INVALID = "E_SCHEMA_INVALID";
+    /// The turn ended before the tool call was answered.
+    // D-16
+    TOOL_INTERRUPTED = "E_TOOL_INTERRUPTED";
+    /// A tool call that must not run twice had started when the turn ended, and its outcome is unknown.
+    TOOL_OUTCOME_UNKNOWN = "E_TOOL_OUTCOME_UNKNOWN";
+    /// A file of an input or of a tool cannot be read, or is too large.
+    INPUT_FILE = "E_INPUT_FILE";
+    /// The model returned an error without a more specific code.
+    MODEL = "E_MODEL";
+    /// The provider of a model refused the key, or none was given.
+    MODEL_AUTH = "E_MODEL_AUTH";
+    /// The account at the provider of a model has no credit left.
+    MODEL_QUOTA = "E_MODEL_QUOTA";
+    /// The provider of a model limits how many requests or tokens it takes.
+    MODEL_RATE_LIMIT = "E_MODEL_RATE_LIMIT";
+    /// The provider of a model failed, or has too much to do.
+    MODEL_OVERLOADED = "E_MODEL_OVERLOADED";
+    /// The provider of a model could not be reached, or the connection broke.
+    MODEL_NETWORK = "E_MODEL_NETWORK";
+    /// The provider of a model refused a request.
+    MODEL_REQUEST = "E_MODEL_REQUEST";
+    /// The provider of a model sent something that is not an answer.
+    MODEL_ANSWER = "E_MODEL_ANSWER";
+    /// The model did not answer in time.
+    MODEL_TIMEOUT = "E_MODEL_TIMEOUT";
+    /// The model refused to answer, or its provider withheld the answer.
+    MODEL_REFUSED = "E_MODEL_REFUSED";
+    /// The conversation does not fit into the context window of the model.
+    MODEL_CONTEXT_OVERFLOW = "E_MODEL_CONTEXT_OVERFLOW";
+    /// An option of a model call has the wrong type, or the model's provider cannot do what it says.
+    MODEL_OPTION = "E_MODEL_OPTION";
+    /// A middleware selected a model that the agent does not have.
+    MODEL_NOT_FOUND = "E_MODEL_NOT_FOUND";
+    /// A provider of models does not work: it panics, no config fits its schema, or another one has its name.
+    MODEL_PROVIDER = "E_MODEL_PROVIDER";
+    /// The file that a model's requests are recorded in cannot be written.
+    MODEL_RECORD = "E_MODEL_RECORD";
+    /// A turn did not end in time.
+    TURN_TIMEOUT = "E_TURN_TIMEOUT";
+    /// No unused item of a scripted model matches the request.
+    MODEL_SCRIPT = "E_MODEL_SCRIPT";
+    /// A message was appended whose id is already in the conversation.
+    // D-20
+    MESSAGE_DUPLICATE_ID = "E_MESSAGE_DUPLICATE_ID";
+    /// An extension emitted a part that only a model can make.
+    MESSAGE_PART = "E_MESSAGE_PART";
+    /// The target of a message event is not in the conversation. This is a warning: the turn continues.
+    // F-CONV
+    MESSAGE_TARGET_NOT_FOUND = "E_MESSAGE_TARGET_NOT_FOUND";
+    /// A file of an instance could not be read or written.
+    STORE_IO = "E_STORE_IO";
+    /// A file of an instance is damaged in a way that opening the instance cannot repair.
+    STORE_DAMAGED = "E_STORE_DAMAGED";
+    /// Another process has the instance open.
+    STORE_LOCKED = "E_STORE_LOCKED";
+    /// The lock of an open instance was removed or replaced, so that another process may have the instance open.
+    STORE_LOST = "E_STORE_LOST";
+    /// No instance has that name.
+    STORE_NOT_FOUND = "E_STORE_NOT_FOUND";
+    /// An instance of that name exists already.
+    STORE_EXISTS = "E_STORE_EXISTS";
+    /// The instance was closed.
+    INSTANCE_CLOSED = "E_INSTANCE_CLOSED";
+    /// The stored state of an extension cannot be read.
+    EXT_STATE = "E_EXT_STATE";
+    /// A name or a pattern of bus events breaks the grammar.
+    EVENT_NAME = "E_EVENT_NAME";
+    /// Handlers of bus events emit events without an end.
+    EVENT_LOOP = "E_EVENT_LOOP";
+    /// A value is nested too deeply.
+    VALUE_DEPTH = "E_VALUE_DEPTH";
+    /// Another agent did not answer in time.
+    AGENT_REQUEST_TIMEOUT = "AGENT_REQUEST_TIMEOUT";
+    /// No agent has that name.
+    // F-AGENTS
+    AGENT_NOT_FOUND = "AGENT_NOT_FOUND";
+    /// Agents called one another in a circle.
+    CIRCULAR_CALL_DETECTED = "CIRCULAR_CALL_DETECTED";
+    /// An input event cannot be handled.
+    INPUT = "E_INPUT";
+    /// The command line, or something that it depends on, is wrong.
+    USAGE = "E_USAGE";
+    /// A command could not read or write a file or directory.
+    IO = "E_IO";
+    // F-REF: all codes of bundles.
+    /// A bundle cannot be read, or is not YAML.
+    CONFIG_PARSE = "E_CONFIG_PARSE_ERROR";
+    /// A document has a missing or unknown `apiVersion`.
+    CONFIG_API_VERSION = "E_CONFIG_UNSUPPORTED_API_VERSION";
+    /// A document has an unknown `kind`.
+    CONFIG_KIND = "E_CONFIG_UNKNOWN_KIND";
+    /// A name of a resource, or of an instance, breaks the grammar.
+    CONFIG_NAME = "E_CONFIG_INVALID_NAME";
+    /// Two resources of one kind have the same name.
+    CONFIG_DUPLICATE_NAME = "E_CONFIG_DUPLICATE_NAME";
+    /// A reference is not of the form `Kind/name`.
+    CONFIG_INVALID_REF = "E_CONFIG_INVALID_REF";
+    /// A reference names a resource that is not in the bundle.
+    CONFIG_REF_NOT_FOUND = "E_CONFIG_REF_NOT_FOUND";
+    /// A document does not match the schema of its kind.
+    CONFIG_SCHEMA = "E_CONFIG_SCHEMA_INVALID";
+    /// A file that a document names does not exist.
+    CONFIG_ENTRY_NOT_FOUND = "E_CONFIG_ENTRY_NOT_FOUND";
+    /// A value that a document takes from another source does not exist.
+    CONFIG_VALUE_NOT_FOUND = "E_CONFIG_VALUE_NOT_FOUND";
+}
+
+impl ErrorCode {
+    /// Returns the code as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the address of the page that explains the code; `None` for codes that goondan does not define.
+    pub fn help_url(&self) -> Option<String> {
+        // The module `goondan::errors` of this version, whose page has a heading for each code.
+        const PAGE: &str = concat!("https://docs.rs/goondan/", env!("CARGO_PKG_VERSION"), "/goondan/errors/index.html");
+        Self::ALL.contains(self).then(|| format!("{PAGE}#{}", self.0.to_ascii_lowercase()))
+    }
+
+    /// Returns whether the cause is the configuration, not something that happened at run time.
+    pub fn is_configuration(&self) -> bool {
+        self.0.starts_with("E_CONFIG_")
+            || [Self::USAGE, Self::EXT_LOAD, Self::EXT_CONFIG, Self::EXT_COMPAT, Self::EXT_NAME, Self::EXT_ORDER]
+                .contains(self)
+    }
+}
+
+impl From<&'static str> for ErrorCode {
+    fn from(code: &'static str) -> Self {
+        Self(mask_cow(Cow::Borrowed(code)))
+    }
+}
+
+impl From<String> for ErrorCode {
+    fn from(code: String) -> Self {
+        Self(mask_cow(Cow::Owned(code)))
+    }
+}
+
+impl PartialEq<str> for ErrorCode {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
