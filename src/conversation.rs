@@ -7,7 +7,7 @@
 //! use goondan::prelude::*;
 //!
 //! async fn trim(ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-//!     if let Some(oldest) = ctx.conversation().iter().next().map(|message| message.id().to_owned()) {
+//!     if let Some(oldest) = ctx.conversation().iter().next().map(|message| message.to_id()) {
 //!         ctx.emit(MessageEvent::remove(oldest));
 //!     }
 //!     next.run(ctx).await

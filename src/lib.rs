@@ -29,7 +29,7 @@
 //!     async fn trim(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
 //!         let excess = ctx.conversation().len().saturating_sub(self.max);
 //!         let oldest = ctx.conversation().iter().take(excess);
-//!         let oldest: Vec<_> = oldest.map(|message| message.id().to_owned()).collect();
+//!         let oldest: Vec<_> = oldest.map(|message| message.to_id()).collect();
 //!         for id in oldest {
 //!             ctx.emit(MessageEvent::remove(id));
 //!         }

@@ -84,7 +84,7 @@ impl Bench {
         let result = next.run(ctx).await;
         if self.keep > 0 {
             let excess = ctx.conversation().len().saturating_sub(self.keep);
-            let ids: Vec<_> = ctx.conversation().iter().take(excess).map(|message| message.id().to_owned()).collect();
+            let ids: Vec<_> = ctx.conversation().iter().take(excess).map(|message| message.to_id()).collect();
             for id in ids {
                 ctx.emit(MessageEvent::remove(id));
             }

@@ -73,7 +73,7 @@ mod paths;
 ///     async fn trim(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
 ///         let excess = ctx.conversation().len().saturating_sub(self.max);
 ///         let messages = ctx.conversation().iter().take(excess);
-///         let oldest: Vec<_> = messages.map(|message| message.id().to_owned()).collect();
+///         let oldest: Vec<_> = messages.map(|message| message.to_id()).collect();
 ///         for id in oldest {
 ///             ctx.emit(MessageEvent::remove(id));
 ///         }

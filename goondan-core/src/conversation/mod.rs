@@ -121,12 +121,13 @@ impl Conversation {
             }
         };
         let applied = match target {
-            Some((id, successor)) => match self.position_of(id) {
-                Some(position) => {
+            // The successor may have another id.
+            Some((id, successor)) => match self.positions.remove(id) {
+                Some(position) if position >= self.truncated_end => {
                     self.put(position, successor);
                     Applied::Done
                 }
-                None => Applied::TargetNotFound,
+                _ => Applied::TargetNotFound,
             },
             None => Applied::Done,
         };
@@ -302,12 +303,9 @@ impl Conversation {
         true
     }
 
-    /// Replaces the message at `position`, or removes it when `successor` is `None`.
+    /// Replaces the message at `position`, or removes it when `successor` is `None`. Its id has no position any more.
     fn put(&mut self, position: usize, successor: Option<Arc<Message>>) {
         let old = self.message(position).cloned();
-        if let Some(old) = &old {
-            self.positions.remove(old.id());
-        }
         match (&old, &successor) {
             (Some(old), Some(new)) => self.pairs.replace(old, new),
             (Some(old), None) => self.pairs.remove(old),

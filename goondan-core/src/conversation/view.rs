@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::host::{ConversationHost, RemoteConversation, Snapshot};
 use super::{Content, Message, MessageData, MessageEvent, Role, Source, Timestamp};
+use crate::name::MessageId;
 
 /// The conversation as a middleware sees it: the messages at the start of the turn, the events since, and the current
 /// messages. [`emit`](crate::TurnContext::emit) is the only way to change it.
@@ -138,6 +139,15 @@ impl<'a> MessageRef<'a> {
         match self.repr {
             Repr::Local(message) => message.id().as_str(),
             Repr::Remote(message) => message.id,
+        }
+    }
+
+    /// Returns the id as a value that outlives the borrow of the conversation, for an event that is emitted later. In
+    /// the host it copies no text.
+    pub fn to_id(&self) -> MessageId {
+        match self.repr {
+            Repr::Local(message) => message.id().clone(),
+            Repr::Remote(message) => message.id.into(),
         }
     }
 

@@ -123,7 +123,7 @@ impl Middleware<Turn> for FollowInput {
     fn handle<'a>(&'a self, ctx: &'a mut TurnContext<'_>, next: Next<'a, Turn>) -> BoxFuture<'a, Result<TurnResult>> {
         Box::pin(async move {
             let input = ctx.input().input.clone().unwrap_or_default();
-            let oldest: Vec<_> = ctx.conversation().iter().take(2).map(|message| message.id().to_owned()).collect();
+            let oldest: Vec<_> = ctx.conversation().iter().take(2).map(|message| message.to_id()).collect();
             if input.contains("count") {
                 self.0.state().update(|count: &mut u32| *count += 1)?;
             }

@@ -41,7 +41,7 @@ impl MessageWindow {
             // A tool result is removed with its call, because it means nothing without it.
             let messages = ctx.conversation().iter().enumerate();
             let oldest = messages.take_while(|(index, message)| *index < excess || message.role() == Role::Tool);
-            let ids: Vec<_> = oldest.map(|(_, message)| message.id().to_owned()).collect();
+            let ids: Vec<_> = oldest.map(|(_, message)| message.to_id()).collect();
             for id in ids {
                 ctx.emit(MessageEvent::remove(id));
             }

@@ -116,8 +116,7 @@ impl Churn {
         let plan = Plan::of(turn);
         if plan.trims {
             let excess = ctx.conversation().len().saturating_sub(WINDOW);
-            let oldest: Vec<_> =
-                ctx.conversation().iter().take(excess).map(|message| message.id().to_owned()).collect();
+            let oldest: Vec<_> = ctx.conversation().iter().take(excess).map(|message| message.to_id()).collect();
             oldest.into_iter().for_each(|id| ctx.emit(MessageEvent::remove(id)));
         }
         if let Some(index) = plan.rewrites {

@@ -34,7 +34,7 @@ impl Compacting {
         if *error.code() != ErrorCode::MODEL_CONTEXT_OVERFLOW {
             return Err(error);
         }
-        let earlier: Vec<_> = ctx.conversation().base().map(|message| message.id().to_owned()).collect();
+        let earlier: Vec<_> = ctx.conversation().base().map(|message| message.to_id()).collect();
         earlier.into_iter().for_each(|id| ctx.emit(MessageEvent::remove(id)));
         Err(Error::retry_after(Duration::ZERO, "the conversation was shortened"))
     }

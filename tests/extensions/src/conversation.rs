@@ -110,7 +110,7 @@ impl Tearing {
     #[middleware(step)]
     async fn tear(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let torn = ctx.conversation().iter().filter(|message| message.role() == self.role);
-        let ids: Vec<_> = torn.map(|message| message.id().to_owned()).collect();
+        let ids: Vec<_> = torn.map(|message| message.to_id()).collect();
         ids.into_iter().for_each(|id| ctx.emit(MessageEvent::remove(id)));
         next.run(ctx).await
     }

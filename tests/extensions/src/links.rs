@@ -40,7 +40,7 @@ impl Planting {
     #[middleware(turn)]
     async fn rewrite(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         // So that the base and the state are written anew.
-        let oldest = ctx.conversation().iter().next().map(|message| message.id().to_owned());
+        let oldest = ctx.conversation().iter().next().map(|message| message.to_id());
         oldest.into_iter().for_each(|oldest| ctx.emit(MessageEvent::remove(oldest)));
         self.api.state().update(|turns: &mut u32| *turns += 1)?;
         next.run(ctx).await

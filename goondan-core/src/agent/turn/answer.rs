@@ -69,11 +69,12 @@ pub(super) fn classify(content: &[Part], finish: Option<ModelFinish>, after_tool
 
 /// Returns what is wrong with a part in which a value is nested too deeply.
 fn too_deep(part: &Part) -> Option<String> {
+    let error = part.check_depth(MAX_DEPTH).err()?;
     let error = match part {
         Part::ToolCall(call) if let Err(error) = depth::check(&call.input) => {
             error.refuse(format_args!("the argument of the tool call `{}`", call.tool_call_id))
         }
-        part => part.check_depth(MAX_DEPTH).err()?.refuse("a part of the answer"),
+        _ => error.refuse("a part of the answer"),
     };
     Some(error.message().into_owned())
 }

@@ -17,7 +17,9 @@ pub(super) fn answer_of_turn(
     start: usize,
     place: Option<usize>,
 ) -> Option<(usize, &Arc<Message>)> {
-    find(conversation, start, place, |message| is_of_assistant(message) && !message.text().trim().is_empty())
+    find(conversation, start, place, |message| {
+        is_of_assistant(message) && message.text().chars().any(|character| !character.is_whitespace())
+    })
 }
 
 fn is_of_assistant(message: &Message) -> bool {

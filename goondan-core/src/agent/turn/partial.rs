@@ -50,7 +50,7 @@ impl PartialAnswer {
     /// Returns what was said as a message of `turn`, if the answer was not completed.
     pub(super) fn take(&mut self, turn: &TurnId) -> Option<Message> {
         let Said { step, text, .. } = std::mem::take(self.said());
-        if text.trim().is_empty() {
+        if text.chars().all(char::is_whitespace) {
             return None;
         }
         let StepRef { step_id, .. } = StepRef::new(turn, step);
