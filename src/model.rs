@@ -1,6 +1,7 @@
 //! The port to models, their providers, and a model that plays a script.
 //!
-//! Implement [`Model`] to connect a model, and [`ModelProvider`] so that bundles can name it. [`ScriptedModel`] answers from a script, for tests and examples:
+//! Implement [`Model`] to connect a model, and [`ModelProvider`] so that bundles can name it. [`ScriptedModel`] answers
+//! from a script, for tests and examples:
 //!
 //! ```
 //! use goondan::json;

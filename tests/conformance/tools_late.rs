@@ -1,4 +1,4 @@
-//! LATE-01: tools that are registered after `#[init]`, and tools whose parameters nobody can check.
+//! LATE-01: tools that are registered after `#[init]`, and tools whose parameters cannot be checked.
 
 use conformance_extensions::tools::Toolbox;
 use conformance_extensions::tools_late::Learning;

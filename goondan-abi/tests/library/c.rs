@@ -104,7 +104,7 @@ async fn a_tool_and_a_middleware_in_c_run_in_a_turn() {
     instance.close().await.unwrap();
 }
 
-/// Compiles the plugin with another text in the place of each `from`.
+/// Compiles the plugin with its source changed: each pair is a text and what replaces it.
 pub(crate) fn built(name: &str, replaced: &[(&str, &str)]) -> PathBuf {
     let directory = tempfile::tempdir().unwrap();
     let mut plugin = fs::read_to_string(example().join("plugin.c")).unwrap();

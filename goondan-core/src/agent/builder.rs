@@ -109,7 +109,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds a model that a step middleware can choose by `name`: see [`StepContext::set_model`](crate::StepContext::set_model).
+    /// Adds a model that a step middleware can choose by `name`: see
+    /// [`StepContext::set_model`](crate::StepContext::set_model).
     // API-11
     pub fn named_model(mut self, name: impl Into<String>, model: impl Model) -> Self {
         self.models.insert(name.into(), Arc::new(model));

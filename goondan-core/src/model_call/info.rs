@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{Cost, TokenUsage};
 
-/// What is known of a model. What nobody said is `None` or empty.
+/// What is known of a model. What is unknown is `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use goondan::BoxFuture;
-use goondan::middleware::{Middleware, Options};
+use goondan::middleware::Options;
 use goondan::prelude::*;
 use tokio::sync::Barrier;
 
 use crate::log::Log;
+use crate::surface::NoopMiddleware;
 
 /// Where the cleanups of two extensions meet.
 static MEETING: LazyLock<Barrier> = LazyLock::new(|| Barrier::new(2));
@@ -27,21 +27,13 @@ struct EndingConfig {
     meets: bool,
 }
 
-struct Passing;
-
-impl Middleware<Turn> for Passing {
-    fn handle<'a>(&'a self, ctx: &'a mut TurnContext<'_>, next: Next<'a, Turn>) -> BoxFuture<'a, Result<TurnResult>> {
-        Box::pin(next.run(ctx))
-    }
-}
-
 #[goondan::extension(name = "ending")]
 impl Ending {
     #[init]
     fn new(api: ExtensionApi, config: EndingConfig) -> Result<Self> {
         let mut options = Options::default();
         options.after.extend(config.after.clone().map(Cow::Owned));
-        api.pipeline().register(Turn, Passing, options)?;
+        api.pipeline().register(Turn, NoopMiddleware, options)?;
         Ok(Self { config })
     }
 

@@ -4,6 +4,7 @@ use goondan::json;
 use goondan::prelude::*;
 
 use crate::LogConfig;
+use crate::surface::NoopMiddleware;
 use crate::tools::Answer;
 
 /// Registers slowly, and logs when it starts and ends.
@@ -87,20 +88,8 @@ impl Late {
 
     #[middleware(turn)]
     async fn register(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        self.api.pipeline().register(Turn, Passing, goondan::middleware::Options::default())?;
+        self.api.pipeline().register(Turn, NoopMiddleware, goondan::middleware::Options::default())?;
         next.run(ctx).await
-    }
-}
-
-struct Passing;
-
-impl goondan::middleware::Middleware<Turn> for Passing {
-    fn handle<'a>(
-        &'a self,
-        ctx: &'a mut TurnContext<'_>,
-        next: Next<'a, Turn>,
-    ) -> goondan::BoxFuture<'a, Result<TurnResult>> {
-        Box::pin(next.run(ctx))
     }
 }
 

@@ -12,7 +12,8 @@ pub struct Surfaces {
     api: ExtensionApi,
 }
 
-struct NoopMiddleware;
+/// A layer around the turn that does nothing.
+pub(crate) struct NoopMiddleware;
 
 impl Middleware<Turn> for NoopMiddleware {
     fn handle<'a>(&'a self, ctx: &'a mut TurnContext<'_>, next: Next<'a, Turn>) -> BoxFuture<'a, Result<TurnResult>> {

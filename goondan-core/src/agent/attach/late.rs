@@ -66,7 +66,7 @@ impl LateTools {
     }
 }
 
-/// A handler that is dropped inside of the border, whoever drops it last.
+/// A handler whose panics in `drop` are caught and logged.
 struct GuardedHandler {
     extension: ExtensionName,
     /// `None` once it is being dropped.
