@@ -9,6 +9,7 @@ mod answering;
 mod child;
 mod expected;
 mod kill;
+mod owner;
 mod plan;
 mod race;
 mod stuck;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         ["deleter", dir] => race::delete(Path::new(dir)),
         ["race", openings] => number(openings).and_then(race::run),
         ["answering", dir, input] => block_on(answering::run(Path::new(dir), input)),
+        ["owner", alive] => block_on(owner::run(Path::new(alive))),
         ["stuck", dir, input] => block_on(stuck::run(Path::new(dir), input)),
         [kills] => number(kills).and_then(|kills| block_on(kill::run(kills, fastrand::u64(..)))),
         [kills, seed] => number(kills)
@@ -50,5 +52,5 @@ fn number(text: &str) -> Result<u64> {
 }
 
 fn block_on(work: impl Future<Output = Result<()>>) -> Result<()> {
-    tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(work)
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
