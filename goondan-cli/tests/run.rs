@@ -390,6 +390,33 @@ fn a_stream_of_json_follows_its_schema() {
 }
 
 #[test]
+fn a_stream_says_how_long_the_model_waits_before_it_is_asked_again() {
+    // Nothing listens there any more.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let fixture = Fixture::new(SCRIPT, 100);
+    let manifest = fixture.bundle().join("goondan.yaml");
+    let bundle = fs::read_to_string(&manifest).unwrap();
+    let spec = format!(
+        "spec: {{ provider: openai-compatible, model: m, baseUrl: 'http://{address}', retries: {{ max: 2 }} }}"
+    );
+    let scripted = "spec: { provider: scripted, script: ./script.yaml, record: ./requests.jsonl }";
+    fs::write(&manifest, bundle.replace(scripted, &spec)).unwrap();
+    let output = fixture.run(&["--json", "--stream", "--input", "hello"]);
+    let schema = include_str!("../../docs/run-stream.schema.json");
+    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines.iter().for_each(|line| assert!(schema.is_valid(line), "{line}"));
+    let restart = lines.iter().find(|line| line["type"] == "restart").unwrap();
+    let event = lines.iter().find(|line| line["event"]["type"] == "model.retried").unwrap();
+    assert_eq!((&restart["wait"], &restart["reason"]), (&event["event"]["wait"], &event["event"]["reason"]));
+    assert!((250..=500).contains(&restart["wait"].as_u64().unwrap()), "{restart}");
+    assert_eq!(lines.last().unwrap()["error"]["code"], "E_MODEL_NETWORK");
+}
+
+#[test]
 fn files_go_with_the_input() {
     let fixture = Fixture::new(SCRIPT, 100);
     let path = |name: &str| fixture.bundle().join(name);

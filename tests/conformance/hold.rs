@@ -184,7 +184,7 @@ impl Model for Interrupted {
                 HalfWay::Hangs => std::future::pending().await,
                 HalfWay::Fails => Err(Error::msg("the connection was cut")),
                 HalfWay::StartsAnew => {
-                    deltas.send(ModelDelta::Restart { reason: "the connection was cut" });
+                    deltas.send(ModelDelta::Restart { reason: "the connection was cut", wait: None });
                     deltas.send(ModelDelta::Text { part: 0, text: "whole" });
                     Ok(ModelResponse::text("whole"))
                 }

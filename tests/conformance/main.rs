@@ -33,6 +33,7 @@ mod parts;
 mod random_events;
 mod reload;
 mod reply;
+mod retried;
 mod rough;
 mod state;
 mod state_change;

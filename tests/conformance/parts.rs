@@ -110,7 +110,7 @@ impl Model for Interrupted {
             Self::Hangs => Box::pin(std::future::pending()),
             Self::Fails => Box::pin(async { Err(Error::msg("the connection was cut")) }),
             Self::StartsAnew => {
-                deltas.send(ModelDelta::Restart { reason: "the connection was cut" });
+                deltas.send(ModelDelta::Restart { reason: "the connection was cut", wait: None });
                 Box::pin(std::future::pending())
             }
         }

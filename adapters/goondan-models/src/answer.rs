@@ -306,7 +306,7 @@ impl<'a> Answer<'a> {
     /// Discards what has arrived: the provider begins again within the same response.
     pub fn restart(&mut self, reason: &str) {
         if !self.parts.is_empty() {
-            self.deltas.send(ModelDelta::Restart { reason });
+            self.deltas.send(ModelDelta::Restart { reason, wait: None });
         }
         *self = Self { request: self.request, ..Self::detached(self.deltas) };
     }

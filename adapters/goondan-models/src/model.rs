@@ -1,6 +1,7 @@
 //! A model over HTTP.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use goondan_core::{
@@ -74,8 +75,9 @@ impl<W: Wire> HttpModel<W> {
                 let without = Bytes::from(self.wire.encode(&encoding)?);
                 if without != body {
                     // A conversation must never be stuck: what cannot be sent is left out.
-                    let (provider, reason) = (&*self.info.provider, failure.message());
+                    let (provider, reason) = (&*self.info.provider, &*failure.reason());
                     tracing::warn!(provider, model, reason, "the request is repeated without the reasoning in it");
+                    deltas.send(ModelDelta::Restart { reason, wait: Some(Duration::ZERO) });
                     body = without;
                     waits.changed();
                     continue;
@@ -84,9 +86,9 @@ impl<W: Wire> HttpModel<W> {
             let Some(wait) = waits.after(&failure) else {
                 return Err(failure.into_error(&self.info.provider, waits.attempts()));
             };
-            let (provider, attempt, reason) = (&*self.info.provider, waits.attempts(), failure.message());
+            let (provider, attempt, reason) = (&*self.info.provider, waits.attempts(), &*failure.reason());
             tracing::info!(provider, model, attempt, ?wait, reason, "the request is repeated");
-            deltas.send(ModelDelta::Restart { reason });
+            deltas.send(ModelDelta::Restart { reason, wait: Some(wait) });
             sleep(wait).await;
         }
     }

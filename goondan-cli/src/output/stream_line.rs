@@ -36,8 +36,12 @@ impl StreamLines {
             TurnUpdate::Arguments { step, part, json } => {
                 json!({ "type": "arguments", "turnId": turn, "stepIndex": step, "part": part, "json": json })
             }
-            TurnUpdate::Restart { step, reason } => {
-                json!({ "type": "restart", "turnId": turn, "stepIndex": step, "reason": reason })
+            TurnUpdate::Restart { step, reason, wait } => {
+                let mut line = json!({ "type": "restart", "turnId": turn, "stepIndex": step, "reason": reason });
+                if let Some(wait) = wait {
+                    line["wait"] = json!(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+                }
+                line
             }
             _ => return None,
         };

@@ -1,6 +1,7 @@
 //! Pieces of a model's answer, sent while it is being generated.
 
 use std::fmt;
+use std::time::Duration;
 
 /// Receives the pieces of a model's answer.
 ///
@@ -79,9 +80,12 @@ pub enum ModelDelta<'a> {
         /// A piece of their JSON text.
         json: &'a str,
     },
-    /// The model is asked again. Receivers discard the pieces of this answer that were sent so far.
+    /// The answer begins again. Receivers discard the pieces of it that were sent so far.
     Restart {
         /// Why.
         reason: &'a str,
+        /// How long the model waits before it is asked again, which the runtime reports as
+        /// [`ModelRetried`](crate::event::RuntimeEvent::ModelRetried). `None` if the provider begins again by itself.
+        wait: Option<Duration>,
     },
 }

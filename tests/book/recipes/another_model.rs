@@ -14,7 +14,7 @@ impl<A: Model, B: Model> Model for Fallback<A, B> {
         Box::pin(async move {
             match self.first.generate(request, deltas).await {
                 Err(error) if error.is_retryable() => {
-                    deltas.send(ModelDelta::Restart { reason: "the first model failed" });
+                    deltas.send(ModelDelta::Restart { reason: "the first model failed", wait: None });
                     self.second.generate(request, deltas).await
                 }
                 outcome => outcome,

@@ -195,9 +195,13 @@ impl Failure {
         self.kind
     }
 
-    /// Returns the message of the provider, or what else went wrong.
-    pub fn message(&self) -> &str {
-        &self.message
+    /// Returns the status, and the message of the provider or what else went wrong.
+    pub fn reason(&self) -> Cow<'_, str> {
+        match self.status.map(|status| status.as_u16()) {
+            None => Cow::Borrowed(&self.message),
+            Some(status) if self.message.is_empty() => format!("status {status}").into(),
+            Some(status) => format!("status {status}: {}", self.message).into(),
+        }
     }
 
     /// Returns the provider's code of the failure.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goondan_core::{Deltas, Error, ErrorCode, ModelDelta};
+use goondan_covers::covers;
 use goondan_models::wire::Anthropic;
 use goondan_models::{HttpModel, ModelConfig, providers};
 use serde_json::{Value, json};
@@ -125,7 +126,7 @@ async fn a_rate_limit_is_waited_for_and_hidden() {
         assert_eq!(answer.unwrap().to_text(), "Hello there.");
         let waited = start.elapsed();
         assert!((wait..wait + 10).contains(&(waited.as_millis() as u64)), "{waited:?} instead of {wait} ms");
-        assert_eq!(told[..1], ["restart slow down"], "{told:?}");
+        assert_eq!(told[..1], ["restart status 429: slow down"], "{told:?}");
         assert_eq!(sent.bodies().len(), 2);
     }
 }
@@ -165,6 +166,7 @@ async fn what_cannot_help_is_not_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
+#[covers("MODEL-02")]
 async fn an_answer_that_breaks_is_asked_for_again_and_told_once_more() {
     let cut = Played::events(&stream(3));
     let broken = Played::events(&stream(3)).then(Step::Break);

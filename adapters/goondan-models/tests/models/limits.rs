@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goondan_core::{Conversation, Deltas, ErrorCode, Message, Model, ModelRequest, ToolCatalog};
+use goondan_covers::covers;
 use goondan_models::http::{Failure, Incoming, Outgoing, Transport};
 use goondan_models::wire::Anthropic;
 use goondan_models::{HttpModel, providers};
@@ -36,6 +37,7 @@ fn played(response: Played) -> HttpModel<Anthropic> {
 }
 
 #[tokio::test(start_paused = true)]
+#[covers("MODEL-03")]
 async fn each_limit_has_its_time_and_its_name() {
     let mut late = Played::events(START);
     late.delay = Duration::from_secs(3600);
@@ -87,6 +89,7 @@ impl futures_core::Stream for Receiving {
 }
 
 #[tokio::test(start_paused = true)]
+#[covers("MODEL-03")]
 async fn a_watcher_that_does_not_look_does_not_make_the_provider_late() {
     let (write, read) = mpsc::unbounded_channel();
     let model = played(Played::events("")).with_transport(Written(Some(read).into()));
@@ -110,6 +113,7 @@ async fn a_watcher_that_does_not_look_does_not_make_the_provider_late() {
 }
 
 #[tokio::test]
+#[covers("MODEL-03")]
 async fn a_server_that_falls_silent_is_noticed() {
     for (reply, limit) in
         [(Reply::events(START).stalled(), "idleMs"), (Reply::events(": soon\n\n").stalled(), "firstMs")]

@@ -10,5 +10,6 @@ mod gemini;
 mod limits;
 mod recordings;
 mod responses;
+mod retried;
 mod secrets;
 mod support;

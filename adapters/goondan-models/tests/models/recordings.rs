@@ -1,6 +1,7 @@
 //! Every recorded stream gives the same answer however its bytes arrive, and the next request gives its blocks back.
 
 use goondan_core::{Deltas, ToolOutput};
+use goondan_covers::covers;
 use goondan_models::wire::{Anthropic, Chat, Dialect, Responses, Wire};
 use goondan_models::{HttpModel, Provider, providers};
 use proptest::prelude::*;
@@ -116,6 +117,7 @@ async fn anthropic_decodes_however_the_bytes_arrive() {
 }
 
 #[tokio::test]
+#[covers("MODEL-01")]
 async fn anthropic_gives_the_blocks_back() {
     ANTHROPIC.gives_the_blocks_back().await;
 }
@@ -126,6 +128,7 @@ async fn responses_decode_however_the_bytes_arrive() {
 }
 
 #[tokio::test]
+#[covers("MODEL-01")]
 async fn responses_give_the_items_back() {
     RESPONSES.gives_the_blocks_back().await;
 }

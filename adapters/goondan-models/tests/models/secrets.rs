@@ -41,7 +41,7 @@ async fn a_key_that_a_server_repeats_is_not_told_to_watchers() {
     config.retries.max = 2;
     let model = config.model(&providers::ANTHROPIC, Anthropic).unwrap().with_transport(sent);
     let (_, told) = told(&model, &Asked::default()).await;
-    assert_eq!(told, [format!("restart {filler} ***")], "the mask, and no part of the key");
+    assert_eq!(told, [format!("restart status 429: {filler} ***")], "the mask, and no part of the key");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::stream::{TurnUpdate, UpdateSender};
 use crate::error::{Error, Result};
-use crate::event::{Bus, Event, EventScope, RuntimeEvent, Span, TurnInfo};
+use crate::event::{Bus, Event, EventScope, RuntimeEvent, Span, StepRef, TurnInfo};
 
 /// Reports the runtime events of one turn. It is made with the turn and ends with it.
 pub(in crate::agent) struct Reporter<'a> {
@@ -51,6 +51,17 @@ impl<'a> Reporter<'a> {
             events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
         }
         self.update(|| TurnUpdate::Event(Box::new(event)));
+    }
+
+    /// Reports that the model of a step, whose span is `span`, sends its request again.
+    #[cold]
+    pub(super) fn report_retry(&self, step: u32, span: Span, reason: &str, wait: Duration) {
+        self.report("model.retried", span, |scope| RuntimeEvent::ModelRetried {
+            scope,
+            step: StepRef::new(&self.turn.turn, step),
+            reason: reason.to_owned(),
+            wait,
+        });
     }
 
     /// Returns whether the turn has a stream, which receives the pieces of the model's answer.

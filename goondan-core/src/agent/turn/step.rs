@@ -136,15 +136,20 @@ impl<'a, 't> StepRun<'a, 't> {
         let model = self.model()?;
         let limit = agent.policy.model_timeout;
         let (reporter, partial, index) = (&self.turn.reporter, &self.turn.journaled.partial, self.index);
+        let (span, held) = (self.span, self.held);
         let sent = AtomicBool::new(false);
         let send = |delta: ModelDelta<'_>| {
-            sent.store(true, Ordering::Relaxed);
-            partial.add(delta);
-            reporter.update(|| TurnUpdate::of_delta(index, delta));
+            // A held answer is not kept as partial either: no layer has approved it yet.
+            if !held {
+                sent.store(true, Ordering::Relaxed);
+                partial.add(delta);
+                reporter.update(|| TurnUpdate::of_delta(index, delta));
+            }
+            if let ModelDelta::Restart { reason, wait: Some(wait) } = delta {
+                reporter.report_retry(index, span, reason, wait);
+            }
         };
-        // A held answer is not kept as partial either: no layer has approved it yet.
-        let deltas = if self.held { Deltas::none() } else { Deltas::to(&send) };
-        let answer = model.generate(request, deltas);
+        let answer = model.generate(request, Deltas::to(&send));
         let mut response = match within(limit, answer).await {
             Some(response) => response?,
             None => {
@@ -153,7 +158,7 @@ impl<'a, 't> StepRun<'a, 't> {
             }
         };
         give_unique_ids(&mut response, &self.turn.journaled.conversation);
-        if reporter.streams() && !self.held && !sent.load(Ordering::Relaxed) {
+        if reporter.streams() && !held && !sent.load(Ordering::Relaxed) {
             // The model does not stream: each part is sent whole.
             whole(&response.content).for_each(|delta| reporter.update(|| TurnUpdate::of_delta(index, delta)));
         }

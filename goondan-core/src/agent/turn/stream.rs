@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::task::Poll;
+use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -59,14 +60,16 @@ pub enum TurnUpdate {
         /// A piece of their JSON text.
         json: String,
     },
-    /// The model is asked again in this step. Discard the pieces that were received of its answer.
+    /// The answer of this step begins again. Discard the pieces that were received of it.
     Restart {
         /// The index of the step.
         step: u32,
         /// Why.
         reason: String,
+        /// How long the model waits before it is asked again; `None` if the provider begins again by itself.
+        wait: Option<Duration>,
     },
-    /// A turn, step or tool call began or ended.
+    /// A turn, step or tool call began or ended, or a request to the model is repeated.
     Event(Box<RuntimeEvent>),
 }
 
@@ -79,7 +82,7 @@ impl TurnUpdate {
                 Self::ToolCall { step, part, id: id.to_owned().into(), name: name.to_owned() }
             }
             ModelDelta::Arguments { part, json } => Self::Arguments { step, part, json: json.to_owned() },
-            ModelDelta::Restart { reason } => Self::Restart { step, reason: reason.to_owned() },
+            ModelDelta::Restart { reason, wait } => Self::Restart { step, reason: reason.to_owned(), wait },
         }
     }
 }

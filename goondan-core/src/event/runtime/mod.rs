@@ -124,6 +124,21 @@ pub enum RuntimeEvent {
         /// What went wrong.
         error_message: String,
     },
+    /// A request to the model failed, and the model sends it again in the same step.
+    #[serde(rename = "model.retried")]
+    ModelRetried {
+        /// When and where it happened.
+        #[serde(flatten)]
+        scope: EventScope,
+        /// The step.
+        #[serde(flatten)]
+        step: StepRef,
+        /// What went wrong.
+        reason: String,
+        /// How long the model waits before it sends the request again.
+        #[serde(with = "millis")]
+        wait: Duration,
+    },
     /// The handler of a tool is about to run.
     #[serde(rename = "tool.called")]
     ToolCalled {
@@ -179,6 +194,7 @@ impl RuntimeEvent {
             Self::StepStarted { .. } => "step.started",
             Self::StepCompleted { .. } => "step.completed",
             Self::StepFailed { .. } => "step.failed",
+            Self::ModelRetried { .. } => "model.retried",
             Self::ToolCalled { .. } => "tool.called",
             Self::ToolCompleted { .. } => "tool.completed",
             Self::ToolFailed { .. } => "tool.failed",
@@ -194,6 +210,7 @@ impl RuntimeEvent {
             | Self::StepStarted { scope, .. }
             | Self::StepCompleted { scope, .. }
             | Self::StepFailed { scope, .. }
+            | Self::ModelRetried { scope, .. }
             | Self::ToolCalled { scope, .. }
             | Self::ToolCompleted { scope, .. }
             | Self::ToolFailed { scope, .. } => scope,

@@ -106,6 +106,11 @@ fn each_event_has_the_json_form_of_the_contract() {
             json!({ "stepId": "t1-step-2", "stepIndex": 2, "duration": 1500, "errorMessage": "no answer" }),
         ),
         (
+            RuntimeEvent::ModelRetried { scope: scope(), step: step(), reason: "busy".to_owned(), wait: duration },
+            "model.retried",
+            json!({ "stepId": "t1-step-2", "stepIndex": 2, "reason": "busy", "wait": 1500 }),
+        ),
+        (
             RuntimeEvent::ToolCalled { scope: scope(), call: call() },
             "tool.called",
             json!({ "stepId": "t1-step-2", "toolCallId": "c1", "toolName": "notes__add" }),

@@ -6,6 +6,7 @@ mod held;
 mod masked;
 mod refused;
 mod reply;
+mod retried;
 mod screen;
 mod signals;
 mod support;

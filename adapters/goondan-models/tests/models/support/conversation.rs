@@ -68,7 +68,8 @@ pub(crate) async fn told(model: &dyn Model, asked: &Asked) -> (Result<ModelRespo
             ModelDelta::Reasoning { part, text } => format!("{part} reasoning {text}"),
             ModelDelta::ToolCall { part, id, name } => format!("{part} call {id} {name}"),
             ModelDelta::Arguments { part, json } => format!("{part} arguments {json}"),
-            ModelDelta::Restart { reason } => format!("restart {reason}"),
+            ModelDelta::Restart { reason, wait: Some(_) } => format!("restart {reason}"),
+            ModelDelta::Restart { reason, wait: None } => format!("restart by itself: {reason}"),
             other => format!("{other:?}"),
         };
         told.lock().unwrap().push(line);

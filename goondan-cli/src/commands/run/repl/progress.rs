@@ -74,6 +74,10 @@ impl Progress {
                 // The calls of a held answer are told when they have ended.
                 self.calls.clear();
             }
+            RuntimeEvent::ModelRetried { reason, wait, .. } => {
+                self.note(&format!("asking again in {} ({reason})", seconds(*wait)));
+                self.waiting = Some(Instant::now());
+            }
             _ => self.waiting = None,
         }
         self.redraw();

@@ -69,11 +69,13 @@ impl<'a> TurnView<'a> {
                 self.progress.called(&id, &name);
                 Ok(())
             }
-            TurnUpdate::Restart { reason, .. } => {
+            TurnUpdate::Restart { reason, wait, .. } => {
                 self.end_reasoning()?;
                 self.end_line()?;
                 self.streamed.clear();
-                self.progress.note(&format!("asked again: {reason}"));
+                if wait.is_none() {
+                    self.progress.note(&format!("the answer begins again: {reason}"));
+                }
                 Ok(())
             }
             TurnUpdate::Event(event) => {
