@@ -16,7 +16,7 @@ use crate::conversation::{Conversation, MessageData, Part, TextPart, ToolCallPar
 use crate::error::Result;
 use crate::event::TokenUsage;
 use crate::model_call::{ModelInfo, ModelOptions};
-use crate::name::ToolCallId;
+use crate::name::{AgentName, InstanceKey, ToolCallId};
 use crate::pipeline::ToolRequest;
 use crate::tool::{ToolCatalog, ToolItem};
 
@@ -85,12 +85,13 @@ pub struct ModelRequest<'a> {
     conversation: &'a Conversation,
     tools: &'a ToolCatalog,
     options: Option<&'a ModelOptions>,
+    instance: Option<(&'a AgentName, &'a InstanceKey)>,
 }
 
 impl<'a> ModelRequest<'a> {
     /// Returns a request with the current messages of `conversation`.
     pub fn new(system: Option<&'a str>, conversation: &'a Conversation, tools: &'a ToolCatalog) -> Self {
-        Self { system, conversation, tools, options: None }
+        Self { system, conversation, tools, options: None, instance: None }
     }
 
     /// Sets the options of the call.
@@ -103,6 +104,18 @@ impl<'a> ModelRequest<'a> {
     /// with: see [`ModelOptions::or`].
     pub fn options(&self) -> Option<&'a ModelOptions> {
         self.options
+    }
+
+    /// Sets the instance whose conversation it is.
+    #[must_use]
+    pub fn with_instance(self, agent: &'a AgentName, key: &'a InstanceKey) -> Self {
+        Self { instance: Some((agent, key)), ..self }
+    }
+
+    /// Returns the agent and the key of the instance whose conversation it is, if there is one. They are the same for all
+    /// requests of a conversation. Keys may name people, so send no more than a digest of them.
+    pub fn instance(&self) -> Option<(&'a AgentName, &'a InstanceKey)> {
+        self.instance
     }
 
     /// Returns whether a message of the conversation has a call with this id. The ids of new calls must differ: the

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use goondan_core::{MessageData, ModelOptions, ModelRequest, Part, ProviderData, Role, ToolItem};
 use serde_json::{Map, Value};
 
+use super::legal::digits;
+
 /// A request to a model, and what of its parts may go back to the provider.
 #[derive(Debug)]
 pub struct Encoding<'a> {
@@ -56,6 +58,13 @@ impl<'a> Encoding<'a> {
     /// Returns the options.
     pub fn options(&self) -> &ModelOptions {
         &self.options
+    }
+
+    /// Returns a digest of the instance, the same for all requests of a conversation.
+    pub fn instance_digest(&self) -> Option<String> {
+        let (agent, key) = self.request.instance()?;
+        // The name of an agent has no line break, so different instances are different texts.
+        Some(digits(&format!("{agent}\n{key}")))
     }
 
     /// Returns whether the reasoning of earlier answers may go back at all.

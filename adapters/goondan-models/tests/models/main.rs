@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod bundle;
+mod cache_key;
 mod chat;
 mod config;
 mod failures;

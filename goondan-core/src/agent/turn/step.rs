@@ -124,7 +124,8 @@ impl<'a, 't> StepRun<'a, 't> {
         let conversation = &self.turn.journaled.conversation;
         self.answer_from = Some(conversation.end());
         let request = ModelRequest::new(agent.system.as_deref(), conversation, &self.catalog)
-            .with_options(self.options.as_deref());
+            .with_options(self.options.as_deref())
+            .with_instance(&self.turn.info.agent, &self.turn.info.instance);
         self.turn.reporter.report("step.started", self.span, |scope| RuntimeEvent::StepStarted {
             scope,
             step: StepRef::new(&self.turn.info.turn, self.index),

@@ -25,9 +25,7 @@ struct Body<'a> {
 
 /// Writes the body of a request.
 pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
-    let names = &mut request.tools().map(|tool| tool.name.as_str());
-    let (settings, provider_tools) =
-        options::settings(request.model(), request.options(), request.with_reasoning(), names)?;
+    let (settings, provider_tools) = options::settings(request)?;
     let mut tools: Vec<_> = provider_tools.iter().map(Tool::Provider).collect();
     tools.extend(request.tools().map(Tool::Step));
     let input = request.messages().iter().flat_map(|message| items(request, message)).collect();

@@ -4,7 +4,7 @@ use goondan_core::{CacheUse, ModelOptions, ReasoningEffort, ReasoningSummary, Re
 use serde_json::{Value, json};
 
 use super::Responses;
-use crate::wire::{Settings, Wire, refuse_option};
+use crate::wire::{Encoding, Settings, Wire, refuse_option};
 
 /// What a model knows of reasoning. OpenAI refuses words that a model does not know, so they are chosen by its name.
 /// Names of other makers count as new ones.
@@ -73,14 +73,9 @@ pub(super) fn check(model: &str, options: &ModelOptions) -> Result<()> {
     }
 }
 
-/// Returns the members of the request, and the tools that run at the provider. `tools` are the names of those of the
-/// step. `with_reasoning` is whether the provider is asked for reasoning that can be sent back.
-pub(super) fn settings(
-    model: &str,
-    options: &ModelOptions,
-    with_reasoning: bool,
-    tools: &mut dyn Iterator<Item = &str>,
-) -> Result<(Settings, Vec<Value>)> {
+/// Returns the members of the request, and the tools that run at the provider.
+pub(super) fn settings(request: &Encoding<'_>) -> Result<(Settings, Vec<Value>)> {
+    let (model, options) = (request.model(), request.options());
     let generation = Generation::of(model);
     let mut settings = Settings::default();
     settings.set("model", model);
@@ -113,16 +108,20 @@ pub(super) fn settings(
         let format = json!({ "type": "json_schema", "name": format.name, "schema": schema, "strict": format.strict });
         settings.set_in("text", "format", format);
     }
+    // Requests with the same key are sent to the same machine, which has the beginning of the conversation.
+    if let Some(digest) = request.instance_digest().filter(|_| options.cache != Some(CacheUse::Off)) {
+        settings.set("prompt_cache_key", digest);
+    }
     if options.cache == Some(CacheUse::Long) {
         settings.set("prompt_cache_retention", "24h");
     }
-    set_tool_choice(&mut settings, options, tools)?;
+    set_tool_choice(&mut settings, options, &mut request.tools().map(|tool| tool.name.as_str()))?;
     let own = ["conversation", "input", "instructions", "model", "previous_response_id", "store", "stream"];
     let provider_tools = settings.merge(Responses::API, options, &own)?;
     let mut include = options.provider.get("include").and_then(Value::as_array).cloned().unwrap_or_default();
     let encrypted = Value::from("reasoning.encrypted_content");
     // Models that do not reason refuse it.
-    if with_reasoning && generation != Generation::Unreasoning && !include.contains(&encrypted) {
+    if request.with_reasoning() && generation != Generation::Unreasoning && !include.contains(&encrypted) {
         include.push(encrypted);
     }
     if !include.is_empty() {
