@@ -12,7 +12,7 @@
 //! ```
 
 pub use goondan_core::{
-    BundlePath, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelFinish, ModelInfo, ModelOptions,
-    ModelProvider, ModelRequest, ModelResponse, Prices, ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem,
-    ScriptedModel, find_provider, linked_providers,
+    BundlePath, CassetteMode, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelFinish, ModelInfo,
+    ModelOptions, ModelProvider, ModelRequest, ModelResponse, Prices, ProviderContext, ProviderDescriptor,
+    RecordedModel, ScriptItem, ScriptedModel, find_provider, linked_providers,
 };

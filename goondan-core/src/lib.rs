@@ -121,8 +121,9 @@ pub use agent::LocalRouter;
 pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, Instance, Policy, Reloaded, TurnStream, TurnUpdate};
 #[cfg(feature = "runtime")]
 pub use model::{
-    BundlePath, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelProvider, ModelRequest, ModelResponse,
-    ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem, ScriptedModel, find_provider, linked_providers,
+    BundlePath, CassetteMode, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelProvider, ModelRequest,
+    ModelResponse, ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem, ScriptedModel, find_provider,
+    linked_providers,
 };
 #[cfg(feature = "runtime")]
 pub use peers::{AgentCall, Router};

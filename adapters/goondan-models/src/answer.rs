@@ -52,6 +52,8 @@ pub struct Answer<'a> {
     model: Option<String>,
     request_id: Option<String>,
     state: State,
+    /// Whether ids that the provider leaves out are the same in each run.
+    repeatable: bool,
 }
 
 /// Names a part while its answer arrives. Wires make it from a number, or from two, such as the index of an item and
@@ -111,7 +113,15 @@ impl<'a> Answer<'a> {
             model: None,
             request_id: None,
             state: State::Arriving,
+            repeatable: false,
         }
+    }
+
+    /// Sets whether ids that the provider leaves out follow from the place in the conversation, so that recorded
+    /// requests with them can be compared. Otherwise they are random, and occur in no other conversation.
+    #[must_use]
+    pub fn repeatable(self, repeatable: bool) -> Self {
+        Self { repeatable, ..self }
     }
 
     /// Opens a text, which grows.
@@ -134,7 +144,7 @@ impl<'a> Answer<'a> {
             if !id.is_empty() {
                 rest.insert("id".to_owned(), id.into());
             }
-            ToolCallId::random()
+            self.made_up_id()
         } else {
             own
         };
@@ -186,6 +196,17 @@ impl<'a> Answer<'a> {
 
     fn open(&mut self, key: impl Into<Key>, kind: Kind, rest: Map<String, Value>) {
         self.parts.push(Growing { key: key.into(), kind, rest });
+    }
+
+    /// Returns an id for a call that no other call has.
+    #[cold]
+    fn made_up_id(&self) -> ToolCallId {
+        if !self.repeatable {
+            return ToolCallId::random();
+        }
+        let before = self.request.map_or(0, |request| request.messages().count());
+        let mut ids = (self.parts.len()..).map(|part| ToolCallId::from(format!("call-{before}-{part}")));
+        ids.find(|id| !self.has_call(id)).unwrap_or_else(ToolCallId::random)
     }
 
     /// Whether a call of the conversation or of this answer has the id.
@@ -308,7 +329,7 @@ impl<'a> Answer<'a> {
         if !self.parts.is_empty() {
             self.deltas.send(ModelDelta::Restart { reason, wait: None });
         }
-        *self = Self { request: self.request, ..Self::detached(self.deltas) };
+        *self = Self { request: self.request, repeatable: self.repeatable, ..Self::detached(self.deltas) };
     }
 
     /// Notes that nothing of the answer is missing. More events may follow.

@@ -10,6 +10,7 @@ use http::Uri;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::cassette::CassetteConfig;
 use crate::http::{HttpClient, Limits, Retries};
 use crate::model::{HttpModel, header, headers};
 use crate::wire::Wire;
@@ -46,6 +47,10 @@ pub struct ModelConfig {
     /// What a million tokens cost.
     #[serde(default)]
     pub prices: Option<Prices>,
+    /// The file in which exchanges with the provider are recorded, or from which they are played. Models of bundles
+    /// have it; others get theirs by [`HttpModel::with_cassette`].
+    #[serde(default)]
+    pub cassette: CassetteConfig,
 }
 
 /// The limits of time of one request, in milliseconds.
@@ -124,6 +129,7 @@ impl ModelConfig {
             retries: RetryConfig::default(),
             context_window: None,
             prices: None,
+            cassette: CassetteConfig::default(),
         }
     }
 
@@ -188,6 +194,7 @@ impl ModelConfig {
         Ok(HttpModel {
             transport: Box::new(HttpClient::new(limits.connect, address(base).is_ok_and(|uri| is_loopback(&uri)))),
             headers: headers(&wire, self.api_key.as_ref(), &self.headers)?,
+            cassette: None,
             key_missing: provider.needs_key && self.api_key.is_none(),
             wire,
             url,

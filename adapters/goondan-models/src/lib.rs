@@ -8,6 +8,7 @@
 //! | `http` | requests and responses, limits of time and size, failures, when to ask again |
 //! | `answer` | an answer while it arrives: parts that grow |
 //! | `wire` | the interfaces of providers: a request becomes bytes, and events become parts |
+//! | `cassette` | recorded exchanges with providers |
 //! | `model` | [`HttpModel`]: a [`Model`](goondan_core::Model) over a wire |
 //! | `config` | [`ModelConfig`]: what a bundle says about a model |
 //! | `providers` | the providers that bundles can name |
@@ -31,6 +32,8 @@ pub mod http;
 mod answer;
 pub mod wire;
 
+pub mod cassette;
+
 mod model;
 
 mod config;
@@ -40,5 +43,6 @@ pub mod providers;
 mod registration;
 
 pub use answer::{Answer, Key};
+pub use cassette::Cassette;
 pub use config::{ModelConfig, Problem, Provider, RetryConfig, TimeoutConfig};
 pub use model::HttpModel;

@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::sleep;
 
 use crate::answer::Answer;
+use crate::cassette::{Cassette, Played};
 use crate::http::{
     Body, Clock, Events, Failure, FailureKind, Incoming, Limits, Outgoing, Retries, Transport, Waits, request_id,
 };
@@ -31,6 +32,7 @@ pub struct HttpModel<W> {
     /// Whether the provider needs a key and none is set. It is an error of requests, not of the config: a bundle is
     /// checked, and played from recordings, without keys.
     pub(crate) key_missing: bool,
+    pub(crate) cassette: Option<Cassette>,
     pub(crate) info: ModelInfo,
     pub(crate) options: ModelOptions,
     pub(crate) limits: Limits,
@@ -49,6 +51,12 @@ impl<W> HttpModel<W> {
     pub fn with_transport(self, transport: impl Transport + 'static) -> Self {
         Self { transport: Box::new(transport), ..self }
     }
+
+    /// Returns the model with a cassette, which records its exchanges with the provider, or plays them.
+    #[must_use]
+    pub fn with_cassette(self, cassette: Cassette) -> Self {
+        Self { cassette: Some(cassette), ..self }
+    }
 }
 
 /// How much of a response without an answer is read.
@@ -62,8 +70,10 @@ impl<W: Wire> HttpModel<W> {
         let mut body = Bytes::from(self.wire.encode(&encoding)?);
         let mut waits = Waits::new(self.retries);
         loop {
-            let mut answer = Answer::new(request, deltas);
-            let failure = match self.attempt(body.clone(), &mut answer).await {
+            let mut answer = Answer::new(request, deltas).repeatable(self.cassette.is_some());
+            let attempt = self.attempt(body.clone(), &mut answer).await;
+            let recorded = self.cassette.as_ref().map_or(Ok(()), Cassette::check);
+            let failure = match recorded.and(attempt) {
                 Ok(id) => match answer.into_response(W::API, model) {
                     Ok(response) => return Ok(self.completed(response, id)),
                     Err(failure) => failure.with_request_id(id),
@@ -89,18 +99,17 @@ impl<W: Wire> HttpModel<W> {
             let (provider, attempt, reason) = (&*self.info.provider, waits.attempts(), &*failure.reason());
             tracing::info!(provider, model, attempt, ?wait, reason, "the request is repeated");
             deltas.send(ModelDelta::Restart { reason, wait: Some(wait) });
-            sleep(wait).await;
+            if !self.cassette.as_ref().is_some_and(Cassette::only_plays) {
+                sleep(wait).await;
+            }
         }
     }
 
     /// Sends the request once and reads the answer. Returns the provider's id of the request.
     async fn attempt(&self, body: Bytes, answer: &mut Answer<'_>) -> Result<Option<String>, Failure> {
-        if self.key_missing {
-            return Err(Failure::new(FailureKind::Auth, "the model has no key"));
-        }
         let mut first = Clock::new("firstMs", self.limits.first);
         let outgoing = Outgoing { url: self.url.clone(), headers: self.headers.clone(), body };
-        let Incoming { status, headers, body } = first.wait(self.transport.send(outgoing)).await??;
+        let Incoming { status, headers, body } = first.wait(self.send(outgoing)).await??;
         let id = request_id(&headers);
         if !status.is_success() {
             return Err(self.wire.failure(status, &headers, &beginning(body, first).await));
@@ -119,6 +128,25 @@ impl<W: Wire> HttpModel<W> {
             events.drain().await;
         }
         Ok(id)
+    }
+
+    /// Sends a request to the provider, unless the cassette has the response.
+    async fn send(&self, request: Outgoing) -> Result<Incoming, Failure> {
+        let recording = match &self.cassette {
+            None => None,
+            Some(cassette) => match cassette.play(&request)? {
+                Played::Response(response) => return Ok(response),
+                Played::Nothing(recording) => recording,
+            },
+        };
+        if self.key_missing {
+            return Err(Failure::new(FailureKind::Auth, "the model has no key"));
+        }
+        let response = self.transport.send(request).await?;
+        Ok(match recording {
+            Some(recording) => recording.of(response),
+            None => response,
+        })
     }
 
     async fn read(&self, events: &mut Events, answer: &mut Answer<'_>) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! Registers the providers, so that bundles of every program that links this crate know them.
 
-use goondan_core::{Finding, Findings, Model, ModelProvider, ProviderContext, Result, model_provider};
+use goondan_core::{CassetteMode, Finding, Findings, Model, ModelProvider, ProviderContext, Result, model_provider};
 
 use crate::config::{ModelConfig, Problem, Provider};
 #[cfg(feature = "chat")]
@@ -17,12 +17,23 @@ macro_rules! register {
             const DESCRIPTION: &'static str = $description;
             type Config = ModelConfig;
 
-            fn check(config: &ModelConfig, _: &ProviderContext<'_>, found: &mut Findings) {
-                check(config, &$provider, &$wire, found);
+            fn check(config: &ModelConfig, at: &ProviderContext<'_>, found: &mut Findings) {
+                check(config, &$provider, &$wire, at, found);
             }
 
-            fn build(config: ModelConfig, _: &ProviderContext<'_>) -> Result<Box<dyn Model>> {
-                Ok(Box::new(config.model(&$provider, $wire)?))
+            fn can_miss(config: &ModelConfig, at: &ProviderContext<'_>, setting: &str) -> bool {
+                // What is played is not sent.
+                config.cassette.mode(at) == CassetteMode::Replay
+                    && (setting == "/apiKey" || setting.starts_with("/headers/"))
+            }
+
+            fn build(config: ModelConfig, at: &ProviderContext<'_>) -> Result<Box<dyn Model>> {
+                let cassette = config.cassette.cassette(at)?;
+                let model = config.model(&$provider, $wire)?;
+                Ok(match cassette {
+                    Some(cassette) => Box::new(model.with_cassette(cassette)),
+                    None => Box::new(model),
+                })
             }
         }
 
@@ -60,7 +71,14 @@ register_chat! {
     LmStudio: LMSTUDIO, "Models that LM Studio runs.";
 }
 
-fn check<W: Wire>(config: &ModelConfig, provider: &Provider, wire: &W, found: &mut Findings) {
+fn check<W: Wire>(config: &ModelConfig, provider: &Provider, wire: &W, at: &ProviderContext<'_>, found: &mut Findings) {
+    if let Err(error) = config.cassette.cassette(at) {
+        let (code, message) = (error.code().clone(), error.message());
+        found.add(Finding::error(code, "/cassette", message, error.suggestion().unwrap_or_default()));
+    }
+    if config.cassette.mode(at) == CassetteMode::Replay {
+        found.file(config.cassette.file(at));
+    }
     for Problem { setting, error, is_hint } in config.problems(provider, wire) {
         let (message, remedy) = (error.message(), error.suggestion().unwrap_or_default());
         match is_hint {

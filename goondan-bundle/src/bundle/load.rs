@@ -85,7 +85,7 @@ fn read(files: &[ParsedFile], root: &Path, mut complete: bool, reader: &Reader<'
     // A document without a name may declare anything, and one of an unknown kind whatever has its name.
     complete &= unread.iter().all(Option::is_some) && documents.iter().all(|document| document.name().is_some());
     let names = Names::new(&documents, unread.into_iter().flatten().collect(), complete);
-    let (resources, to_check) = Resources::read(&documents, &names, root, reader.allow_absolute);
+    let (resources, to_check) = Resources::read(&documents, &names, root, reader.allow_absolute, reader.cassettes);
     let extensions = Extensions::new(reader.linked, reader.libraries);
     let files: Vec<_> = files.iter().map(|file| file.sink.file()).collect();
     let warnings = check(&documents, &names, &resources, &to_check, extensions, root, &files);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use goondan_core::Result;
+use goondan_core::{CassetteMode, Result};
 
 use super::Bundle;
 use crate::diagnostic::Diagnostics;
@@ -15,6 +15,7 @@ pub struct Reader<'a> {
     pub(super) linked: Option<&'a [KnownExtension<'a>]>,
     pub(super) libraries: Option<&'a dyn Libraries>,
     pub(super) allow_absolute: bool,
+    pub(super) cassettes: Option<CassetteMode>,
 }
 
 impl Bundle {
@@ -48,6 +49,14 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn allow_absolute(mut self, allowed: bool) -> Self {
         self.allow_absolute = allowed;
+        self
+    }
+
+    /// Sets what all models do with their cassettes, whatever the bundle says. With
+    /// [`CassetteMode::Replay`], they play recorded exchanges with their providers, and need no keys.
+    #[must_use]
+    pub fn cassettes(mut self, mode: CassetteMode) -> Self {
+        self.cassettes = Some(mode);
         self
     }
 

@@ -69,6 +69,23 @@ impl SourcedValue {
         Some(Diagnostic::error(code, &self.file, self.place, message, suggestion).with_path(&self.path))
     }
 
+    /// Whether there is no value.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.source.fetch().is_err()
+    }
+
+    /// The JSON pointer of the setting.
+    pub(crate) fn pointer(&self) -> String {
+        pointer(&self.keys)
+    }
+
+    /// Removes the setting from `config`. Returns whether it was a member of an object.
+    pub(crate) fn remove(&self, config: &mut Json) -> bool {
+        let Some((last, around)) = self.keys.split_last() else { return false };
+        let Some(Json::Object(members)) = config.pointer_mut(&pointer(around)) else { return false };
+        members.shift_remove(last).is_some()
+    }
+
     /// Inserts a text into `config` that represents the value.
     pub(crate) fn insert_placeholder(&self, config: &mut Json) {
         let ValueSource::Env(name) = &self.source;

@@ -24,7 +24,7 @@ pub use swarm::SwarmResource;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goondan_core::ErrorCode;
+use goondan_core::{CassetteMode, ErrorCode};
 
 use crate::diagnostic::Diagnostic;
 use crate::read::{Cursor, Document, Names, Resource};
@@ -59,9 +59,10 @@ impl Resources {
         names: &Names<'_>,
         root: &Path,
         allow_absolute: bool,
+        cassettes: Option<CassetteMode>,
     ) -> (Self, ToCheck<'a>) {
         let mut to_check = ToCheck::default();
-        let models = read_all(documents, |document| ModelResource::read(document, root, &mut to_check));
+        let models = read_all(documents, |document| ModelResource::read(document, root, cassettes, &mut to_check));
         let extensions =
             read_all(documents, |document| ExtensionResource::read(document, root, allow_absolute, &mut to_check));
         let agents =

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goondan_core::{
-    BundlePath, Error, ErrorCode, Model, ProviderContext, ProviderDescriptor, RecordedModel, Result, find_provider,
-    linked_providers,
+    BundlePath, CassetteMode, Error, ErrorCode, Model, ProviderContext, ProviderDescriptor, RecordedModel, Result,
+    find_provider, linked_providers,
 };
 use serde_json::Value;
 
@@ -35,6 +35,8 @@ pub struct ModelResource {
     pub record: Option<PathBuf>,
     /// The files that the model reads, as its provider says.
     pub files: Vec<PathBuf>,
+    /// What the model does with its cassette, whatever its config says.
+    cassettes: Option<CassetteMode>,
     /// The places of the settings in [`config`](Self::config).
     places: ConfigPlaces,
 }
@@ -48,7 +50,12 @@ impl Resource for ModelResource {
 }
 
 impl ModelResource {
-    pub(crate) fn read<'a>(document: &Document<'a>, root: &Path, to_check: &mut ToCheck<'a>) -> Option<Self> {
+    pub(crate) fn read<'a>(
+        document: &Document<'a>,
+        root: &Path,
+        cassettes: Option<CassetteMode>,
+        to_check: &mut ToCheck<'a>,
+    ) -> Option<Self> {
         let cursor = document.spec.as_ref()?;
         let spec = MapReader::lenient(cursor, &MODEL)?;
         let provider = spec.require("provider");
@@ -70,7 +77,7 @@ impl ModelResource {
         let mut filled = written.clone();
         sources.iter().for_each(|value| value.insert_placeholder(&mut filled));
         let places = ConfigPlaces::of(cursor);
-        let at = ProviderContext::new(root, document.name().unwrap_or_default());
+        let at = ProviderContext::new(root, document.name().unwrap_or_default()).with_cassettes(cassettes);
         let settings = Settings { provider, spec: &filled, unknown: &sources, places: &places, at: &at };
         let checked = match settings.check() {
             Ok(checked) => checked,
@@ -84,8 +91,18 @@ impl ModelResource {
         let errors = checked.errors.into_iter().filter(|error| record.is_some() || error.path != "spec.record");
         errors.for_each(|error| cursor.sink().report(error));
         to_check.hints.extend(checked.hints);
-        let (name, provider, config) = (document.name()?.to_owned(), provider.name().to_owned(), config(&written));
-        complete.then_some(Self { name, provider, config, sources, record: record?, files: checked.files, places })
+        if !complete {
+            return None;
+        }
+        let mut own = config(&written);
+        sources.retain(|value| {
+            let missed = value.is_missing()
+                && provider.can_miss(config(&filled), &at, &value.pointer()).unwrap_or(false)
+                && value.remove(&mut own);
+            !missed
+        });
+        let (name, provider, files) = (document.name()?.to_owned(), provider.name().to_owned(), checked.files);
+        Some(Self { name, provider, config: own, sources, record: record?, files, cassettes, places })
     }
 
     /// Returns the config with the values from the environment, or an error for each missing value.
@@ -102,7 +119,7 @@ impl ModelResource {
     /// place of the model.
     pub(crate) fn build(&self, root: &Path) -> Result<Arc<dyn Model>> {
         let config = self.fetch_config().map_err(Diagnostics::into_error)?;
-        let at = ProviderContext::new(root, &self.name);
+        let at = ProviderContext::new(root, &self.name).with_cassettes(self.cassettes);
         let model = self.build_at(config, &at).map_err(|error| self.placed(&error))??;
         Ok(match &self.record {
             Some(record) => Arc::new(RecordedModel::new(model, record)),

@@ -24,7 +24,7 @@ pub(crate) use new::{NewArgs, NewCommand, NewExtensionArgs};
 pub(crate) use plugin::{
     DeadlineArgs, PluginArgs, PluginCommand, PluginDescribeArgs, PluginInspectArgs, PluginListArgs, PluginPackArgs,
 };
-pub(crate) use run::{FsyncArg, RunArgs};
+pub(crate) use run::{CassettesArg, FsyncArg, RunArgs};
 pub(crate) use shell::{CompletionsArgs, ManArgs};
 
 const LOG_HELP: &str = "\

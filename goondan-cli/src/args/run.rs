@@ -58,6 +58,11 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "input")]
     pub(crate) watch: bool,
 
+    /// What models do with their cassettes, the files with their recorded exchanges with providers [default: what the
+    /// bundle says, or off].
+    #[arg(long, value_name = "MODE", env = "GOONDAN_CASSETTES", hide_env = true)]
+    pub(crate) cassettes: Option<CassettesArg>,
+
     /// When the conversation is synced to disk [default: `fsync` of the swarm, or turn].
     #[arg(long, value_name = "WHEN")]
     pub(crate) fsync: Option<FsyncArg>,
@@ -75,6 +80,19 @@ impl RunArgs {
     pub(crate) fn grace(&self) -> Duration {
         Duration::from_secs(self.grace)
     }
+}
+
+/// What models do with their cassettes.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum CassettesArg {
+    /// Nothing: ask the provider.
+    Off,
+    /// Ask the provider and record the exchanges, which replace an earlier recording.
+    Record,
+    /// Play what was recorded: no key, no network.
+    Replay,
+    /// Play what was recorded, and record what was not.
+    Auto,
 }
 
 /// When a conversation is synced to disk.

@@ -101,6 +101,8 @@ codes! {
     MODEL_PROVIDER = "E_MODEL_PROVIDER";
     /// The file that a model's requests are recorded in cannot be written.
     MODEL_RECORD = "E_MODEL_RECORD";
+    /// A request is not in the cassette that a model plays, or an exchange cannot be recorded.
+    MODEL_CASSETTE = "E_MODEL_CASSETTE";
     /// A turn did not end in time.
     TURN_TIMEOUT = "E_TURN_TIMEOUT";
     /// No unused item of a scripted model matches the request.

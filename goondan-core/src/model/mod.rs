@@ -23,8 +23,8 @@ use crate::tool::{ToolCatalog, ToolItem};
 pub(crate) use crate::outcome::ModelFinish;
 pub use deltas::{Deltas, ModelDelta};
 pub use provider::{
-    BundlePath, Finding, FindingPlace, Findings, ModelProvider, ProviderContext, ProviderDescriptor, find_provider,
-    linked_providers,
+    BundlePath, CassetteMode, Finding, FindingPlace, Findings, ModelProvider, ProviderContext, ProviderDescriptor,
+    find_provider, linked_providers,
 };
 pub use recorded::RecordedModel;
 pub use scripted::{ScriptItem, ScriptedModel};

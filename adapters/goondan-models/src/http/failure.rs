@@ -52,6 +52,8 @@ pub enum FailureKind {
     Request,
     /// What arrived is not an answer of this interface.
     Answer,
+    /// The request is not in the cassette that is played, or the exchange cannot be recorded.
+    Cassette,
 }
 
 impl FailureKind {
@@ -68,6 +70,7 @@ impl FailureKind {
             Self::Refused => ErrorCode::MODEL_REFUSED,
             Self::Request => ErrorCode::MODEL_REQUEST,
             Self::Answer => ErrorCode::MODEL_ANSWER,
+            Self::Cassette => ErrorCode::MODEL_CASSETTE,
         }
     }
 
@@ -75,7 +78,7 @@ impl FailureKind {
     pub fn is_retryable(self) -> bool {
         match self {
             Self::RateLimit | Self::Overloaded | Self::Network | Self::Timeout | Self::Answer => true,
-            Self::Auth | Self::Quota | Self::ContextOverflow | Self::Refused | Self::Request => false,
+            Self::Auth | Self::Quota | Self::ContextOverflow | Self::Refused | Self::Request | Self::Cassette => false,
         }
     }
 
@@ -92,6 +95,9 @@ impl FailureKind {
             Self::Refused => "change the request, or use another model",
             Self::Request => "correct `model`, `baseUrl` or the options of the model",
             Self::Answer => "check that `baseUrl` of the model is the address of the provider's interface",
+            Self::Cassette => {
+                "record the conversation anew (`goondan run --cassettes record`), or undo what changed it"
+            }
         }
     }
 }

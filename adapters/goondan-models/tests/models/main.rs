@@ -4,6 +4,7 @@
 mod anthropic;
 mod bundle;
 mod cache_key;
+mod cassette;
 mod chat;
 mod config;
 mod failures;

@@ -31,7 +31,7 @@ pub(crate) struct OpenConversation {
 impl OpenConversation {
     pub(crate) async fn open(args: &RunArgs) -> Result<Self, LoadError> {
         let plugins = Plugins::new();
-        let bundle = bundle::read(&args.bundle, &plugins)?;
+        let bundle = bundle::read_to_run(args, &plugins)?;
         bundle.check_values()?;
         let agent = bundle::agent(&bundle, args.agent.as_deref())?.name.clone();
         let root = state_root(args.state_root.as_deref())?;
@@ -68,7 +68,7 @@ impl OpenConversation {
     /// # Errors
     /// The bundle has errors, and nothing was changed; or the agent of this conversation could not be reloaded.
     async fn reload(&mut self, page: &mut String) -> Result<Vec<String>, LoadError> {
-        let bundle = bundle::read(&self.args.bundle, &self.plugins)?;
+        let bundle = bundle::read_to_run(&self.args, &self.plugins)?;
         bundle.check_values()?;
         bundle.agent(self.agent.as_str())?;
         let outcomes = self.agents.reload(&bundle, Some(&self.plugins)).await?;

@@ -1,5 +1,6 @@
 //! Providers of models: what a bundle can name as `provider`, registered by the crates that are linked into a program.
 
+mod cassette;
 mod finding;
 mod path;
 
@@ -15,6 +16,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::panic::catch;
 use crate::schema::check_config;
 
+pub use cassette::CassetteMode;
 pub use finding::{Finding, FindingPlace, Findings};
 pub use path::BundlePath;
 
@@ -73,6 +75,16 @@ pub trait ModelProvider: 'static {
         _ = (config, at, found);
     }
 
+    /// Returns whether a model with this config can do without a setting, named by a JSON pointer, whose value is
+    /// missing in the environment. The setting is then left out of the config, and not an error. `config` has other
+    /// text there.
+    ///
+    /// By default, a model needs all of its settings.
+    fn can_miss(config: &Self::Config, at: &ProviderContext<'_>, setting: &str) -> bool {
+        _ = (config, at, setting);
+        false
+    }
+
     /// Returns a model with this config, in which `check` found no errors.
     ///
     /// # Errors
@@ -120,12 +132,19 @@ macro_rules! model_provider {
 pub struct ProviderContext<'a> {
     root: &'a Path,
     model: &'a str,
+    cassettes: Option<CassetteMode>,
 }
 
 impl<'a> ProviderContext<'a> {
     /// Returns the context of the model `model` of the bundle in the directory `root`.
     pub fn new(root: &'a Path, model: &'a str) -> Self {
-        Self { root, model }
+        Self { root, model, cassettes: None }
+    }
+
+    /// Returns the context of a program that decides what models do with their cassettes.
+    #[must_use]
+    pub fn with_cassettes(self, cassettes: Option<CassetteMode>) -> Self {
+        Self { cassettes, ..self }
     }
 
     /// Returns the directory of the bundle.
@@ -136,6 +155,12 @@ impl<'a> ProviderContext<'a> {
     /// Returns the name of the model in the bundle.
     pub fn model(&self) -> &'a str {
         self.model
+    }
+
+    /// Returns what the model does with its cassette, if the program decides that, and not the settings of the model.
+    /// Models without cassettes ignore it.
+    pub fn cassettes(&self) -> Option<CassetteMode> {
+        self.cassettes
     }
 
     /// Returns `path` joined to the directory of the bundle.
@@ -152,6 +177,7 @@ pub struct ProviderDescriptor {
     version: &'static str,
     config_schema: fn() -> Value,
     check: fn(Value, &ProviderContext<'_>) -> Result<Findings>,
+    can_miss: fn(Value, &ProviderContext<'_>, &str) -> Result<bool>,
     build: fn(Value, &ProviderContext<'_>) -> Result<Box<dyn Model>>,
 }
 
@@ -174,6 +200,7 @@ impl ProviderDescriptor {
             version,
             config_schema: config_schema::<P>,
             check: check::<P>,
+            can_miss: can_miss::<P>,
             build: build::<P>,
         }
     }
@@ -220,6 +247,14 @@ impl ProviderDescriptor {
     /// provider panics.
     pub fn check(&self, config: Value, at: &ProviderContext<'_>) -> Result<Findings> {
         self.guarded("a check", || (self.check)(config, at))?
+    }
+
+    /// Returns whether a model with this config can do without a setting: see [`ModelProvider::can_miss`].
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn can_miss(&self, config: Value, at: &ProviderContext<'_>, setting: &str) -> Result<bool> {
+        self.guarded("a check", || (self.can_miss)(config, at, setting))?
     }
 
     /// Returns a model with a config in which [`check`](Self::check) finds no errors.
@@ -313,6 +348,10 @@ fn check<P: ModelProvider>(config: Value, at: &ProviderContext<'_>) -> Result<Fi
     let mut found = Findings::default();
     P::check(&read::<P>(config)?, at, &mut found);
     Ok(found)
+}
+
+fn can_miss<P: ModelProvider>(config: Value, at: &ProviderContext<'_>, setting: &str) -> Result<bool> {
+    Ok(P::can_miss(&read::<P>(config)?, at, setting))
 }
 
 fn build<P: ModelProvider>(config: Value, at: &ProviderContext<'_>) -> Result<Box<dyn Model>> {

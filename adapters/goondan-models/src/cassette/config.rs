@@ -1,0 +1,85 @@
+//! What a bundle says about the cassette of a model.
+
+use std::path::PathBuf;
+
+use goondan_core::{BundlePath, CassetteMode, ProviderContext, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Cassette, format};
+
+/// The settings of a cassette.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct CassetteConfig {
+    /// What is done with the cassette. The option `--cassettes` of the command overrides it.
+    pub mode: CassetteMode,
+    /// The file. Defaults to `cassettes/<name of the model>.jsonl`.
+    #[schemars(example = "./cassettes/main.jsonl")]
+    pub file: Option<BundlePath>,
+    /// What makes requests equal.
+    #[serde(rename = "match")]
+    pub matching: Matching,
+    /// JSON pointers to members of requests that may differ.
+    pub ignore: Vec<String>,
+    /// Regular expressions for what is recorded as `***`, besides keys and other secrets that are known.
+    pub redact: Vec<String>,
+    /// How fast answers are played.
+    pub pace: Pace,
+}
+
+/// What makes a request equal to a recorded one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Matching {
+    /// The same address and the same body.
+    #[default]
+    Body,
+    /// Its turn: exchanges are played in their order, whatever is asked.
+    Order,
+}
+
+/// How fast answers are played.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Pace {
+    /// At once.
+    #[default]
+    None,
+    /// As slowly as they were recorded, for demonstrations.
+    Real,
+}
+
+impl CassetteConfig {
+    /// Returns what is done with the cassette of a model of a bundle.
+    pub(crate) fn mode(&self, at: &ProviderContext<'_>) -> CassetteMode {
+        at.cassettes().unwrap_or(self.mode)
+    }
+
+    /// Returns the file of the cassette of a model of a bundle.
+    pub(crate) fn file(&self, at: &ProviderContext<'_>) -> PathBuf {
+        match &self.file {
+            Some(file) => at.file(file),
+            None => at.root().join("cassettes").join(format!("{}.jsonl", at.model())),
+        }
+    }
+
+    /// Returns the cassette of a model of a bundle, unless it has none.
+    ///
+    /// # Errors
+    /// As [`Cassette::open`], and when the file is not in the bundle because of a link.
+    pub(crate) fn cassette(&self, at: &ProviderContext<'_>) -> Result<Option<Cassette>> {
+        let mode = self.mode(at);
+        if mode == CassetteMode::Off {
+            return Ok(None);
+        }
+        let file = self.file(at);
+        let around = file.ancestors().skip(1).find_map(|directory| directory.canonicalize().ok());
+        if !around.zip(at.root().canonicalize().ok()).is_some_and(|(around, root)| around.starts_with(root)) {
+            let message = format!("the cassette `{}` leads out of the bundle through a link", file.display());
+            return Err(format::refused(message, "name a file in the bundle"));
+        }
+        Cassette::open(file, mode, self).map(Some)
+    }
+}

@@ -1,0 +1,138 @@
+//! Recorded exchanges between a model and its provider: recorded once, and played without key and network.
+
+mod config;
+mod difference;
+mod format;
+mod play;
+mod record;
+mod redact;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use goondan_core::{CassetteMode, Result};
+
+use crate::http::{Failure, Incoming, Outgoing};
+use play::Player;
+use record::Recorder;
+use redact::Redaction;
+
+pub use config::{CassetteConfig, Matching, Pace};
+pub(crate) use record::Recording;
+
+/// A file with the exchanges between a model and its provider, which are recorded or played.
+/// [`HttpModel::with_cassette`](crate::HttpModel::with_cassette) gives a model one.
+///
+/// What is recorded are requests and responses as they go over the connection, so that a model that plays them does all
+/// that it does with its provider: it decodes events, sends pieces to watchers, and repeats failed requests, but does
+/// not wait. A request plays the first exchange with an equal request that was not played yet, so conversations can take
+/// turns. Keys and other secrets are not recorded: see [`CassetteConfig::redact`].
+///
+/// An exchange is written when its response has ended. When the process is killed, those before it are in the file.
+#[derive(Clone)]
+pub struct Cassette(Arc<Exchanges>);
+
+struct Exchanges {
+    path: PathBuf,
+    redaction: Redaction,
+    player: Option<Player>,
+    recorder: Option<Arc<Recorder>>,
+}
+
+impl Cassette {
+    /// Returns a cassette that plays the exchanges in a file.
+    ///
+    /// # Errors
+    /// `E_MODEL_CASSETTE` when the file cannot be read or is no cassette.
+    pub fn replay(path: impl Into<PathBuf>) -> Result<Self> {
+        Self::open(path, CassetteMode::Replay, &CassetteConfig::default())
+    }
+
+    /// Returns a cassette that records to a file. The first exchange creates it, with the directory that it is in, and
+    /// replaces an earlier recording.
+    ///
+    /// # Errors
+    /// `E_MODEL_CASSETTE` when there is such a file that is no cassette.
+    pub fn record(path: impl Into<PathBuf>) -> Result<Self> {
+        Self::open(path, CassetteMode::Record, &CassetteConfig::default())
+    }
+
+    /// Returns a cassette with other settings. `mode` and `path` count, not those in `config`. Nothing is written yet.
+    ///
+    /// # Errors
+    /// `E_MODEL_CASSETTE` when the file cannot be read or is no cassette, or when a pattern is no regular expression.
+    pub fn open(path: impl Into<PathBuf>, mode: CassetteMode, config: &CassetteConfig) -> Result<Self> {
+        let path = std::path::absolute(path.into())?;
+        let redaction = Redaction::new(&config.redact)?;
+        let (plays, records) = match mode {
+            CassetteMode::Off => (false, false),
+            CassetteMode::Record => (false, true),
+            CassetteMode::Replay => (true, false),
+            CassetteMode::Auto => (true, true),
+        };
+        // A file that is no cassette is not overwritten either.
+        let recorded = format::read(&path, plays && !records)?;
+        let player = plays.then(|| Player::new(recorded.exchanges, config));
+        let recorder = records.then(|| Recorder::of(&path, plays));
+        Ok(Self(Arc::new(Exchanges { path, redaction, player, recorder })))
+    }
+
+    /// Checks that all exchanges were played, for the end of a test.
+    ///
+    /// # Errors
+    /// `E_MODEL_CASSETTE` when some were not.
+    pub fn finish(&self) -> Result<()> {
+        match self.0.player.as_ref().map_or(0, Player::left) {
+            0 => Ok(()),
+            left => {
+                let message = format!("{left} exchanges of the cassette `{}` were not played", self.0.path.display());
+                Err(format::refused(message, "record the conversation anew, or ask all that was asked"))
+            }
+        }
+    }
+
+    /// Returns whether nothing but the cassette answers, so that waiting for the provider is of no use.
+    pub(crate) fn only_plays(&self) -> bool {
+        self.0.recorder.is_none() && self.0.player.is_some()
+    }
+
+    /// Returns the recorded response to a request, or a recording if the provider is to be asked.
+    pub(crate) fn play(&self, request: &Outgoing) -> Result<Played, Failure> {
+        let Exchanges { path, redaction, player, recorder } = &*self.0;
+        let request = redaction.request(request);
+        let difference = match player.as_ref().map(|player| player.play(&request)) {
+            Some(Ok(response)) => return Ok(Played::Response(response)),
+            Some(Err(difference)) => Some(difference),
+            None => None,
+        };
+        match (recorder, difference) {
+            (Some(recorder), _) => {
+                recorder.check()?;
+                let recording = Recording::new(Arc::clone(recorder), redaction.clone(), request);
+                Ok(Played::Nothing(Some(Box::new(recording))))
+            }
+            (None, Some(difference)) => Err(format::failure(path, difference)),
+            (None, None) => Ok(Played::Nothing(None)),
+        }
+    }
+
+    /// Returns why an exchange could not be recorded, if one could not.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.0.recorder.as_ref().map_or(Ok(()), |recorder| recorder.check())
+    }
+}
+
+/// What a cassette has for a request.
+pub(crate) enum Played {
+    /// The recorded response.
+    Response(Incoming),
+    /// Nothing. What the provider answers is to be recorded.
+    Nothing(Option<Box<Recording>>),
+}
+
+impl fmt::Debug for Cassette {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cassette({})", self.0.path.display())
+    }
+}

@@ -1,0 +1,158 @@
+//! Plays recorded exchanges.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde_json::Value;
+use tokio::time::{Sleep, sleep};
+
+use super::config::{CassetteConfig, Matching, Pace};
+use super::difference::{Difference, difference};
+use super::format::{Content, Exchange, Request, Response};
+use crate::http::Incoming;
+
+/// Members of requests that differ between instances, and change no answer.
+const IGNORED: [&str; 2] = ["/prompt_cache_key", "/metadata/user_id"];
+
+/// The exchanges of a cassette.
+pub(super) struct Player {
+    matching: Matching,
+    pace: Pace,
+    ignored: Vec<String>,
+    /// Those that were not played yet.
+    left: Mutex<Vec<Exchange>>,
+}
+
+impl Player {
+    pub(super) fn new(exchanges: Vec<Exchange>, config: &CassetteConfig) -> Self {
+        let ignored = IGNORED.iter().map(|pointer| (*pointer).to_owned()).chain(config.ignore.iter().cloned());
+        let mut player = Self {
+            matching: config.matching,
+            pace: config.pace,
+            ignored: ignored.collect(),
+            left: Mutex::new(exchanges),
+        };
+        let ignored = &player.ignored;
+        let left = player.left.get_mut().unwrap_or_else(PoisonError::into_inner);
+        left.iter_mut().for_each(|exchange| remove(&mut exchange.request.body, ignored));
+        player
+    }
+
+    /// Returns the response to a request: of the first exchange with an equal one that was not played yet.
+    ///
+    /// # Errors
+    /// What the request has that no recorded one has.
+    pub(super) fn play(&self, request: &Request) -> Result<Incoming, String> {
+        let mut asked = request.body.clone();
+        remove(&mut asked, &self.ignored);
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let equal = |exchange: &Exchange| {
+            self.matching == Matching::Order
+                || (exchange.request.path == request.path && exchange.request.body == asked)
+        };
+        match left.iter().position(equal) {
+            Some(index) => Ok(incoming(left.remove(index).response, self.pace)),
+            None => Err(why_not(&left, &request.path, &asked)),
+        }
+    }
+
+    /// Returns how many exchanges were not played.
+    pub(super) fn left(&self) -> usize {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+/// Says how a request differs from the recorded one that is most like it.
+fn why_not(left: &[Exchange], path: &str, asked: &Value) -> String {
+    let same_path = left.iter().filter(|exchange| exchange.request.path == path);
+    let differences = same_path.filter_map(|exchange| difference(&exchange.request.body, asked));
+    // The first one of several.
+    let nearest = differences.reduce(|best, other| if other.same > best.same { other } else { best });
+    match (nearest, left.first()) {
+        (Some(Difference { text, .. }), _) => format!("the request was not recorded: {text}"),
+        (None, Some(other)) => {
+            format!(
+                "the request was not recorded: it is for `{path}`, and the next one is for `{}`",
+                other.request.path
+            )
+        }
+        (None, None) => "the request was not recorded: all exchanges have been played".to_owned(),
+    }
+}
+
+/// Removes members of a body.
+fn remove(body: &mut Value, pointers: &[String]) {
+    for pointer in pointers {
+        let Some((around, name)) = pointer.rsplit_once('/') else { continue };
+        if let Some(Value::Object(members)) = body.pointer_mut(around) {
+            members.shift_remove(&name.replace("~1", "/").replace("~0", "~"));
+            // An object that has nothing else need not be there.
+            if members.is_empty() && !around.is_empty() {
+                remove(body, &[around.to_owned()]);
+            }
+        }
+    }
+}
+
+/// Returns a response that plays.
+fn incoming(response: Response, pace: Pace) -> Incoming {
+    let Response { status, headers, content, broken } = response;
+    let header =
+        |(name, value): (String, String)| Some((HeaderName::try_from(name).ok()?, HeaderValue::try_from(value).ok()?));
+    let mut pieces: VecDeque<Piece> = match content {
+        Content::Events(events) => events.into_iter().map(|(after, name, data)| event(after, &name, &data)).collect(),
+        Content::Body(text) => [Piece { after: 0, bytes: Ok(text.into()) }].into(),
+    };
+    pieces.extend(broken.map(|why| Piece { after: 0, bytes: Err(why) }));
+    Incoming {
+        // The file could have been changed by hand.
+        status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY),
+        headers: headers.into_iter().filter_map(header).collect::<HeaderMap>(),
+        body: Box::pin(Playing { pieces, pace, wait: None }),
+    }
+}
+
+/// Returns an event as it goes over the connection.
+fn event(after: u64, name: &str, data: &str) -> Piece {
+    let mut text = String::new();
+    if !name.is_empty() {
+        text += &format!("event: {name}\n");
+    }
+    data.split('\n').for_each(|line| text += &format!("data: {line}\n"));
+    text += "\n";
+    Piece { after, bytes: Ok(text.into()) }
+}
+
+struct Piece {
+    /// The milliseconds since the one before.
+    after: u64,
+    bytes: Result<Bytes, String>,
+}
+
+/// A body that is played.
+struct Playing {
+    pieces: VecDeque<Piece>,
+    pace: Pace,
+    wait: Option<Pin<Box<Sleep>>>,
+}
+
+impl Stream for Playing {
+    type Item = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let Some(next) = this.pieces.front() else { return Poll::Ready(None) };
+        if this.pace == Pace::Real {
+            let wait = this.wait.get_or_insert_with(|| Box::pin(sleep(Duration::from_millis(next.after))));
+            std::task::ready!(wait.as_mut().poll(cx));
+            this.wait = None;
+        }
+        Poll::Ready(this.pieces.pop_front().map(|piece| piece.bytes.map_err(Into::into)))
+    }
+}

@@ -1,0 +1,19 @@
+//! Whether models record their exchanges with providers, or play them.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// What a model does with its cassette, the file with recorded exchanges between it and its provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CassetteMode {
+    /// Nothing: the provider is asked.
+    #[default]
+    Off,
+    /// The provider is asked, and the exchanges are recorded. They replace those of an earlier recording.
+    Record,
+    /// Recorded exchanges are played. The provider is never asked, and the model needs no key.
+    Replay,
+    /// Recorded exchanges are played. For other requests the provider is asked, and the exchanges are added.
+    Auto,
+}
