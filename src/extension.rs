@@ -32,10 +32,11 @@
 //! | [`api.logger()`](ExtensionApi::logger) | the log |
 
 pub use goondan_core::{
-    API_VERSION, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor, LogLevel, Logger,
-    MiddlewareDescriptor, PipelineApi, StateApi, ToolDescriptor, ToolsApi, linked,
+    API_VERSION, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor, InitContext, LogLevel,
+    Logger, MiddlewareDescriptor, PipelineApi, StateApi, ToolDescriptor, ToolsApi, linked,
 };
 #[doc(hidden)]
 pub use goondan_core::{
-    AnyRegistration, Deliveries, ExtensionHost, LinkedExtension, LogHost, RegisterFn, SchemaFn, absent, params,
+    AnyRegistration, Deliveries, ExtensionHost, LinkedExtension, LogHost, RegisterFn, SchemaFn, Surroundings, absent,
+    params,
 };

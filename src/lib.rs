@@ -108,9 +108,8 @@ pub use {schemars, serde};
 
 pub use goondan_macros::{cleanup, extension, init, middleware, on, tool};
 
-// Without a path that names it, the crate would not be linked, and with it the symbol that libraries export.
-#[cfg(not(feature = "plugins"))]
-use goondan_abi as _;
+// This path also makes sure that the crate is linked, and with it the symbol that libraries export.
+pub use goondan_abi::{KeepRunning, keep_running};
 
 /// What expansions name, the standard library included: see `goondan-macros/src/paths.rs`. Not part of the API.
 #[doc(hidden)]

@@ -7,8 +7,8 @@
 //! with a config also depends on `serde` and `schemars`.
 
 pub use goondan_core::{
-    Error, Event, ExtensionApi, Message, MessageEvent, Next, Result, Role, Step, StepContext, StepResult, ToolCall,
-    ToolCallContext, ToolCallResult, ToolContext, ToolReply, Turn, TurnContext, TurnResult,
+    Error, Event, ExtensionApi, InitContext, Message, MessageEvent, Next, Result, Role, Step, StepContext, StepResult,
+    ToolCall, ToolCallContext, ToolCallResult, ToolContext, ToolReply, Turn, TurnContext, TurnResult,
 };
 pub use goondan_macros::{cleanup, init, middleware, on, tool};
 pub use schemars::JsonSchema;

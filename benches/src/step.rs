@@ -8,10 +8,10 @@ use goondan_core::host::{ConversationHost, MessageHost, RunHost, StepHost, Strea
 use goondan_core::linkage::{CoreRun, Crossing};
 use goondan_core::pipeline::{AnyMiddleware, Chain};
 use goondan_core::{
-    AgentEvent, AgentName, AgentsHost, AnyRegistration, BoxFuture, Conversation, Deliveries, Event, EventHandler,
-    EventPattern, ExtensionApi, ExtensionDescriptor, ExtensionHost, ExtensionName, InstanceKey, LayerInfo, LogHost,
-    LogLevel, Message, MessageEvent, MiddlewareKind, ModelInfo, ModelName, ModelOptions, Result, Step, StepResult,
-    ToolCatalog,
+    AgentEvent, AgentName, AgentsHost, AnyRegistration, BoxFuture, Conversation, Deliveries, Error, Event,
+    EventHandler, EventPattern, ExtensionApi, ExtensionDescriptor, ExtensionHost, ExtensionName, InstanceKey,
+    LayerInfo, LogHost, LogLevel, Message, MessageEvent, MiddlewareKind, ModelInfo, ModelName, ModelOptions, Result,
+    Step, StepResult, Surroundings, ToolCatalog,
 };
 use serde_json::{Map, Value, json};
 
@@ -142,6 +142,12 @@ impl ExtensionHost for Collector {
     }
     fn unsubscribe(&self, _: u64) {}
     fn emit(&self, _: Event) {}
+    fn surroundings(&self) -> Result<Surroundings> {
+        Err(Error::msg("a chain has none"))
+    }
+    fn state_dir(&self) -> Result<PathBuf> {
+        Err(Error::msg("a chain has none"))
+    }
 }
 
 /// Makes a chain of `depth` times the layers of an extension that registers step middlewares.

@@ -124,6 +124,9 @@ typedef struct {
     int32_t (*result_read)(uint32_t kind, const void *result, goondan_text field, goondan_buffer *output);
     int32_t (*result_write)(uint32_t kind, void *result, goondan_text field, goondan_text json, goondan_buffer *error);
     void (*result_release)(uint32_t kind, void *result);
+    /* Since 1.1. */
+    int32_t (*extension_surroundings)(const void *handle, goondan_buffer *output);
+    int32_t (*extension_state_dir)(const void *handle, goondan_buffer *output);
 } goondan_host_table;
 
 typedef struct {

@@ -217,6 +217,21 @@ static int32_t add(const void *handle, uint32_t kind, const char *what, goondan_
     return status;
 }
 
+/* Logs where the extension runs, and where it could keep files. */
+static void log_surroundings(const void *handle) {
+    goondan_buffer surroundings = fixed("");
+    if (host->extension_surroundings(handle, &surroundings) == GOONDAN_OK) {
+        host->extension_log(handle, 3, text("registered"), (goondan_text){surroundings.data, surroundings.len});
+    }
+    free_buffer(surroundings);
+    goondan_buffer dir = fixed("");
+    /* Fails if conversations are not stored in files. */
+    if (host->extension_state_dir(handle, &dir) == GOONDAN_OK) {
+        host->extension_log(handle, 3, (goondan_text){dir.data, dir.len}, text("{}"));
+    }
+    free_buffer(dir);
+}
+
 static goondan_future register_extension(size_t extension, const void *handle, goondan_text name, goondan_text config) {
     (void)extension;
     (void)name;
@@ -237,7 +252,7 @@ static goondan_future register_extension(size_t extension, const void *handle, g
     } else {
         free(calls);
     }
-    host->extension_log(handle, 4, text("registered"), text("{\"language\":\"C\"}"));
+    log_surroundings(handle);
     host->extension_release(handle);
     return ready(status, error);
 }

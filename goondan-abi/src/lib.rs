@@ -37,6 +37,7 @@ mod pool;
 pub mod table;
 mod waker;
 
+pub use guest::{KeepRunning, keep_running};
 #[cfg(feature = "host")]
 #[doc(hidden)]
 pub use host::host_table;

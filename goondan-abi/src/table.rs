@@ -334,6 +334,14 @@ pub struct HostTable {
         unsafe extern "C" fn(kind: u32, result: *mut c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
     /// Drops a result that is not returned as the outcome of a call.
     pub result_release: unsafe extern "C" fn(kind: u32, result: *mut c_void),
+
+    // Since version 1.1.
+    /// Writes what the extension may ask about its conversation as JSON: `extension`, `agent`, `instance`, `workspace`
+    /// (or null), `bundleRoot` (or null), `inspect`.
+    pub extension_surroundings: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
+    /// Makes, unless it exists, the directory for files of the extension, which its conversations share, and writes its
+    /// path as text.
+    pub extension_state_dir: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
 }
 
 /// Snapshot: the messages at the start of the turn.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use goondan_core::schema::{Schema, config_value};
 use goondan_core::{
-    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, Reloaded, Result, Store, linked,
+    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, MemoryStore, Reloaded, Result,
+    Store, linked,
 };
 
 use crate::bundle::Bundle;
@@ -20,6 +21,15 @@ pub struct Agents {
     agents: BTreeMap<AgentName, Agent>,
     router: LocalRouter,
     store: Arc<dyn Store>,
+    purpose: Purpose,
+}
+
+/// What agents are built for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Run,
+    /// To show what extensions register.
+    Inspect,
 }
 
 impl fmt::Debug for Agents {
@@ -53,7 +63,7 @@ impl Agents {
         bundle: &Bundle,
         libraries: Option<&dyn Libraries>,
     ) -> Result<BTreeMap<AgentName, Result<Reloaded>>> {
-        let built = bundle.build_agents(&self.store, &self.router, libraries).await?;
+        let built = bundle.build_agents(&self.store, &self.router, libraries, self.purpose).await?;
         let gone: Vec<_> = self.agents.keys().filter(|name| !built.contains_key(*name)).cloned().collect();
         let mut outcomes = BTreeMap::new();
         for (name, agent) in built {
@@ -90,7 +100,7 @@ impl Bundle {
     /// `E_CONFIG_VALUE_NOT_FOUND` for the first value that is missing in the environment, the errors of
     /// [`AgentBuilder::build`] and of the providers of models, and `E_EXT_LOAD` for an extension in a library.
     pub async fn build(&self, store: impl Store) -> Result<Agents> {
-        self.build_from(Arc::new(store), None).await
+        self.build_from(Arc::new(store), None, Purpose::Run).await
     }
 
     /// As [`Bundle::build`], also with extensions in libraries, which `libraries` loads. The code of a library runs
@@ -99,17 +109,32 @@ impl Bundle {
     /// # Errors
     /// As [`Bundle::build`], and the errors of [`Libraries::load`], each with the place of the library in the bundle.
     pub async fn build_with(&self, store: impl Store, libraries: &dyn Libraries) -> Result<Agents> {
-        self.build_from(Arc::new(store), Some(libraries)).await
+        self.build_from(Arc::new(store), Some(libraries), Purpose::Run).await
     }
 
-    async fn build_from(&self, store: Arc<dyn Store>, libraries: Option<&dyn Libraries>) -> Result<Agents> {
+    /// As [`Bundle::build_with`], for a program that runs no turn but shows what extensions register:
+    /// [`InitContext::inspect`](goondan_core::InitContext::inspect) is true. Conversations are in memory.
+    ///
+    /// # Errors
+    /// As [`Bundle::build_with`].
+    pub async fn build_to_inspect(&self, libraries: &dyn Libraries) -> Result<Agents> {
+        let store = Arc::new(MemoryStore::new().with_directories());
+        self.build_from(store, Some(libraries), Purpose::Inspect).await
+    }
+
+    async fn build_from(
+        &self,
+        store: Arc<dyn Store>,
+        libraries: Option<&dyn Libraries>,
+        purpose: Purpose,
+    ) -> Result<Agents> {
         self.check_values().map_err(Diagnostics::into_error)?;
         let router = LocalRouter::new();
-        let agents = self.build_agents(&store, &router, libraries).await?;
+        let agents = self.build_agents(&store, &router, libraries, purpose).await?;
         for agent in agents.values() {
             router.add(agent);
         }
-        Ok(Agents { agents, router, store })
+        Ok(Agents { agents, router, store, purpose })
     }
 
     /// The agents, before they are added to the router.
@@ -118,10 +143,12 @@ impl Bundle {
         store: &Arc<dyn Store>,
         router: &LocalRouter,
         libraries: Option<&dyn Libraries>,
+        purpose: Purpose,
     ) -> Result<BTreeMap<AgentName, Agent>> {
         let mut agents = BTreeMap::new();
         for resource in self.agents() {
             let builder = self.builder_of(resource, libraries)?.store(Arc::clone(store)).router(router.clone());
+            let builder = if purpose == Purpose::Inspect { builder.inspect() } else { builder };
             let agent = builder.build().map_err(|error| placed(error, resource, libraries))?;
             agents.insert(resource.name.clone(), agent);
         }
@@ -131,7 +158,7 @@ impl Bundle {
     fn builder_of(&self, agent: &AgentResource, libraries: Option<&dyn Libraries>) -> Result<AgentBuilder> {
         // Each agent gets models of its own, so that a script is played from its beginning.
         let own = agent.model.build(self.root())?;
-        let mut builder = Agent::builder(agent.name.as_str()).model(Arc::clone(&own));
+        let mut builder = Agent::builder(agent.name.as_str()).model(Arc::clone(&own)).bundle_root(self.root());
         // API-11: a step middleware can switch to other models by name, and back.
         builder = builder.named_model(agent.model.name.as_str(), own);
         for other in self.models_of(agent).skip(1) {

@@ -20,6 +20,7 @@ mod gated;
 mod hold;
 mod idle;
 mod idle_others;
+mod init_context;
 mod inputs;
 mod kept;
 mod linkage;

@@ -1,6 +1,6 @@
 //! Test hosts that replace the runtime.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -9,6 +9,7 @@ use goondan::conversation::{Message, ToolOutput};
 use goondan::event::{AgentEvent, Event, EventHandler, EventPattern};
 use goondan::extension::{
     AnyRegistration, CleanupHandler, Deliveries, Extension, ExtensionApi, ExtensionHost, LogHost, LogLevel, Logger,
+    Surroundings,
 };
 use goondan::middleware::{MiddlewareKind, Options};
 use goondan::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, ToolName};
@@ -54,6 +55,21 @@ impl ExtensionHost for Recorder {
 
     fn emit(&self, event: Event) {
         self.emitted.lock().unwrap().push(event);
+    }
+
+    fn surroundings(&self) -> Result<Surroundings> {
+        Ok(Surroundings {
+            extension: self.name.clone(),
+            agent: "assistant".parse()?,
+            instance: "one".parse()?,
+            workspace: None,
+            bundle_root: None,
+            inspect: false,
+        })
+    }
+
+    fn state_dir(&self) -> Result<PathBuf> {
+        panic!("attributes make no directories")
     }
 }
 

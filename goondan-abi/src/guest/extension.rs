@@ -3,20 +3,21 @@
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use goondan_core::linkage::{Layer, WireToolItem};
 use goondan_core::pipeline::AnyMiddleware;
 use goondan_core::{
     AnyRegistration, Deliveries, Error, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName, LayerInfo,
-    LogHost, LogLevel, MiddlewareKind, Options, Result,
+    LogHost, LogLevel, MiddlewareKind, Options, Result, Surroundings,
 };
 use serde_json::{Map, Value};
 
-use super::host;
 use super::log::{fields_json, level_number};
 use super::object::{Cleanup, Subscriber, Tool, object};
 use super::runtime::RuntimeRef;
+use super::{host, missing};
 use crate::bytes::{answer, ask};
 use crate::table::{Buffer, CLEANUP, Object, Registration, STEP, SUBSCRIPTION, TOOL, TOOL_CALL, TURN, Text};
 
@@ -166,6 +167,19 @@ impl ExtensionHost for GuestExtension {
         let name = Text::new(event.name().as_bytes());
         // SAFETY: `self` owns the handle; the texts are borrowed for the call.
         unsafe { (host().extension_emit)(self.handle.0, name, Text::new(&args)) };
+    }
+
+    fn surroundings(&self) -> Result<Surroundings> {
+        // SAFETY: `self` owns the handle.
+        let surroundings = ask(|output| unsafe { (host().extension_surroundings)(self.handle.0, output) })?;
+        surroundings.ok_or_else(|| missing("context of `#[init]`"))?.parse()
+    }
+
+    fn state_dir(&self) -> Result<PathBuf> {
+        // SAFETY: `self` owns the handle.
+        let dir = ask(|output| unsafe { (host().extension_state_dir)(self.handle.0, output) })?;
+        let dir = dir.ok_or_else(|| missing("directory"))?;
+        Ok(PathBuf::from(std::str::from_utf8(dir.bytes())?))
     }
 }
 

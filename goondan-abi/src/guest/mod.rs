@@ -7,7 +7,7 @@
 //! - `kind`, `run`, `conversation`, `result`: behind the context of a middleware
 //! - `tool`: behind the context of a tool
 //! - `call`, `agents`: the functions `run_…` of the host
-//! - `runtime`, `log`: one for the whole library
+//! - `runtime`, `keep_running`, `log`: one for the whole library
 
 mod agents;
 mod call;
@@ -15,6 +15,7 @@ mod conversation;
 mod entry;
 mod extension;
 mod fields;
+mod keep_running;
 mod kind;
 mod log;
 mod object;
@@ -22,6 +23,8 @@ mod result;
 mod run;
 mod runtime;
 mod tool;
+
+pub use keep_running::{KeepRunning, keep_running};
 
 use std::sync::OnceLock;
 

@@ -22,8 +22,9 @@ static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(ptr::null_mut());
 /// The number of [`RuntimeRef`]s. The runtime is started and taken out of [`RUNTIME`] while this lock is held.
 static REFERENCES: Mutex<usize> = Mutex::new(0);
 
-/// Keeps the runtime running. An extension, its handle and each of its registered parts own one. Dropping the last
-/// one stops the runtime, and with it the tasks that extensions have spawned and not awaited.
+/// Keeps the runtime running. An extension, its handle, each of its registered parts and each
+/// [`KeepRunning`](super::KeepRunning) own one. Dropping the last one stops the runtime, and with it the tasks that
+/// extensions have spawned and not awaited.
 pub(super) struct RuntimeRef(());
 
 impl RuntimeRef {

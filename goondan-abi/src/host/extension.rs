@@ -177,6 +177,26 @@ pub(super) unsafe extern "C" fn emit(handle: *const c_void, name: Text, args: Te
     });
 }
 
+pub(super) unsafe extern "C" fn surroundings(handle: *const c_void, output: *mut Buffer) -> i32 {
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
+    let surroundings = || Buffer::json(&extension.api.host().surroundings()?).map(Some);
+    // SAFETY: The contract requires a writable `output`.
+    unsafe { answer(output, surroundings) }
+}
+
+pub(super) unsafe extern "C" fn state_dir(handle: *const c_void, output: *mut Buffer) -> i32 {
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
+    let state_dir = || {
+        let dir = extension.api.host().state_dir()?.into_os_string();
+        let dir = dir.into_string().map_err(|dir| Error::msg(format!("the path {} is not UTF-8", dir.display())))?;
+        Ok(Some(Buffer::bytes(dir.into_bytes())))
+    };
+    // SAFETY: The contract requires a writable `output`.
+    unsafe { answer(output, state_dir) }
+}
+
 pub(super) unsafe extern "C" fn release(handle: *const c_void) {
     catch_or_log("releasing a handle", || {
         // SAFETY: The contract requires a handle of this host, whose ownership the library gives up.

@@ -50,6 +50,8 @@ pub(super) static HOST: HostTable = HostTable {
     result_read: result::read,
     result_write: result::write,
     result_release: result::release,
+    extension_surroundings: extension::surroundings,
+    extension_state_dir: extension::state_dir,
 };
 
 /// Returns the call that a library names.

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use goondan::bundle::Plugins;
 use goondan::middleware::{LayerInfo, MiddlewareKind};
-use goondan::store::MemoryStore;
 use goondan::{Error, Instance, Result};
 use serde::Serialize;
 
@@ -26,7 +25,7 @@ struct ExplainedLayer {
 }
 
 /// Prints the chains of an agent. They include layers that `#[init]` registers at run time: the extensions are
-/// initialized for an instance in an empty store in memory, so stored conversations are not touched.
+/// initialized for an instance in an empty store in memory, so stored conversations are not touched, and are told so.
 pub(crate) fn order(args: &OrderArgs) -> Result<Outcome> {
     match text(args) {
         Ok(text) if args.json => output::print_data(text).map(|()| Outcome::Done),
@@ -42,7 +41,7 @@ fn text(args: &OrderArgs) -> Result<String, LoadError> {
     let entry = bundle::agent(&bundle, args.agent.as_deref())?.name.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::from)?;
     let text = runtime.block_on(async {
-        let agents = bundle.build_with(MemoryStore::new(), &plugins).await?;
+        let agents = bundle.build_to_inspect(&plugins).await?;
         let agent = agents.get(entry.as_str()).ok_or_else(|| Error::msg("a built bundle has its agents"))?;
         let instance = agent.instance("order").await?;
         let text = if args.json { json(&chains(&instance).await?)? } else { page(&instance).await? };

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use super::instance::AgentInner;
-use super::spec::{AgentSpec, ExtensionSpec};
+use super::spec::{AgentSpec, ExtensionSpec, Opening};
 use super::{Agent, Policy};
 use crate::depth::{self, TooDeep, Unchecked};
 use crate::error::{Error, ErrorCode, Result};
@@ -69,6 +70,7 @@ pub struct AgentBuilder {
     router: Option<Arc<dyn Router>>,
     store: Arc<dyn Store>,
     idle_after: Option<Duration>,
+    opening: Opening,
 }
 
 /// An extension as it was passed to the builder.
@@ -100,6 +102,7 @@ impl AgentBuilder {
             router: None,
             store: Arc::new(MemoryStore::new()),
             idle_after: None,
+            opening: Opening::default(),
         }
     }
 
@@ -210,6 +213,21 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets the directory at which relative paths in the configs of extensions start. Bundles set it.
+    pub fn bundle_root(mut self, root: impl AsRef<Path>) -> Self {
+        let root = root.as_ref();
+        // Fails for an empty path and without a current directory; the path is then as good as it was given.
+        self.opening.bundle_root = Some(std::path::absolute(root).as_deref().unwrap_or(root).into());
+        self
+    }
+
+    /// Tells extensions that conversations are opened only to show what they register:
+    /// [`InitContext::inspect`](crate::InitContext::inspect).
+    pub fn inspect(mut self) -> Self {
+        self.opening.inspect = true;
+        self
+    }
+
     /// Sets the limits of turns.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
@@ -278,6 +296,7 @@ impl AgentBuilder {
             tools: Arc::default(),
             hints,
             router: self.router,
+            opening: self.opening,
         };
         Ok(Agent { inner: Arc::new(AgentInner::new(name, spec, self.store, self.idle_after)) })
     }

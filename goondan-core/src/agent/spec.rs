@@ -1,6 +1,7 @@
 //! The checked description of an agent: everything that a reload can replace.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -25,6 +26,17 @@ pub(super) struct AgentSpec {
     // CTX-10
     pub(super) hints: Map<String, Value>,
     pub(super) router: Option<Arc<dyn Router>>,
+    /// What `#[init]` is told of the program.
+    pub(super) opening: Opening,
+}
+
+/// What an agent's program says of the conversations that it opens.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Opening {
+    /// Absolute.
+    pub(super) bundle_root: Option<Arc<Path>>,
+    /// They are opened only to show what extensions register.
+    pub(super) inspect: bool,
 }
 
 /// An extension that was found, with a config that fits its schema.

@@ -1,11 +1,12 @@
 //! The handle through which an extension registers and acts: five surfaces.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{EventsApi, StateApi};
+use super::{EventsApi, StateApi, Surroundings};
 use crate::BoxFuture;
 use crate::error::Result;
 use crate::event::{Deliveries, Event, EventHandler, EventPattern};
@@ -73,6 +74,16 @@ pub trait ExtensionHost: LogHost {
     fn unsubscribe(&self, subscription: u64);
     /// Sends an event to all subscriptions that match it.
     fn emit(&self, event: Event);
+    /// Returns what an [`InitContext`](super::InitContext) holds.
+    ///
+    /// # Errors
+    /// In a library, when its host does not return it.
+    fn surroundings(&self) -> Result<Surroundings>;
+    /// Makes, unless it exists, and returns the directory for files of the extension.
+    ///
+    /// # Errors
+    /// See [`InitContext::state_dir`](super::InitContext::state_dir).
+    fn state_dir(&self) -> Result<PathBuf>;
 }
 
 /// Something that an extension registers. Clones share the handler.

@@ -4,6 +4,7 @@ mod api;
 mod descriptor;
 mod events;
 mod finite;
+mod init_context;
 mod record;
 mod state;
 
@@ -13,5 +14,6 @@ pub use descriptor::{
     ToolDescriptor, linked,
 };
 pub use events::{EventsApi, Subscription};
+pub use init_context::{InitContext, Surroundings};
 pub use record::{length_prefixed, record_len};
 pub use state::StateApi;

@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 
 use serde_json::Value;
 
-use super::{Commit, Durability, InstanceId, Journal, Opened, Store, TurnStart};
+use super::file::{RealDisk, directory_name, extension_dir};
+use super::{Commit, Durability, InstanceId, Journal, Opened, Store, TurnStart, no_directory};
 use crate::BoxFuture;
 use crate::conversation::{Conversation, Message, MessageEvent};
 use crate::error::{Error, ErrorCode, Result};
@@ -20,9 +21,11 @@ pub struct MemoryStore {
     instances: Arc<Mutex<HashMap<InstanceId, MemoryInstance>>>,
     /// The working directories of tools, created when a tool first needs one.
     workdirs: Arc<Workdirs>,
+    /// Whether extensions get directories.
+    with_directories: bool,
 }
 
-/// The parent of the working directories. Removed when the last clone of the store is dropped.
+/// The parent of the working directories, and of those of extensions. Removed when the last clone of the store is dropped.
 #[derive(Debug)]
 struct Workdirs(PathBuf);
 
@@ -81,6 +84,14 @@ impl MemoryStore {
         Self::default()
     }
 
+    /// Gives extensions directories for their files ([`InitContext::state_dir`](crate::InitContext::state_dir)). They
+    /// are temporary: removed with the store, as everything in it. Without this, asking for one is an error.
+    #[must_use]
+    pub fn with_directories(mut self) -> Self {
+        self.with_directories = true;
+        self
+    }
+
     fn with<T>(&self, instance: &InstanceId, change: impl FnOnce(&mut MemoryInstance) -> T) -> T {
         let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
         change(instances.entry(instance.clone()).or_default())
@@ -88,6 +99,13 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
+    fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
+        if !self.with_directories {
+            return Err(no_directory(extension));
+        }
+        extension_dir(&self.workdirs.0, extension, Arc::new(RealDisk))
+    }
+
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
         Box::pin(async move {
             self.with(instance, |stored| {
@@ -98,7 +116,7 @@ impl Store for MemoryStore {
                     )
                     .suggest("drop the other handle first"));
                 }
-                let workdir = self.workdirs.0.join(super::file::directory_name(&instance.to_string()));
+                let workdir = self.workdirs.0.join(directory_name(&instance.to_string()));
                 let journal = Box::new(MemoryJournal { store: self.clone(), instance: instance.clone() });
                 let base = stored.messages()?;
                 stored.open = true;

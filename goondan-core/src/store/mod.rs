@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::BoxFuture;
 use crate::conversation::{Conversation, Message, MessageEvent};
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
 use crate::event::{AgentEvent, RuntimeEvent};
 use crate::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, TurnId};
 
@@ -47,6 +47,27 @@ pub trait Store: Send + Sync + 'static {
     /// Opens an instance, and creates it if it does not exist. Until the returned journal is dropped, no other caller
     /// can open it.
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>>;
+
+    /// Returns the id of the workspace whose instances this store keeps, if it has workspaces.
+    fn workspace(&self) -> Option<&str> {
+        None
+    }
+
+    /// Makes, unless it exists, and returns the directory in which `extension` keeps files that its conversations
+    /// share. The default is a store without directories.
+    ///
+    /// # Errors
+    /// When it cannot be made, and in a store without directories.
+    fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
+        Err(no_directory(extension))
+    }
+}
+
+fn no_directory(extension: &ExtensionName) -> Error {
+    let message =
+        format!("the extension `{extension}` has no directory: conversations are not kept below a state root");
+    Error::new(ErrorCode::STORE_IO, message)
+        .suggest("give the agent a `FileStore`, or in tests `MemoryStore::with_directories`")
 }
 
 /// An instance as the store returns it when it is opened.
@@ -218,5 +239,13 @@ impl<'a> Commit<'a> {
 impl<S: Store + ?Sized> Store for Arc<S> {
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
         (**self).open(instance)
+    }
+
+    fn workspace(&self) -> Option<&str> {
+        (**self).workspace()
+    }
+
+    fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
+        (**self).extension_dir(extension)
     }
 }

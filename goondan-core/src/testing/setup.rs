@@ -12,10 +12,12 @@ use crate::agent::{Agent, AgentBuilder};
 use crate::error::Result;
 use crate::extension::Extension;
 use crate::model::{Model, ScriptItem, ScriptedModel};
+use crate::store::MemoryStore;
 
 /// Describes a [`Chat`]; returned by [`Chat::with`] and [`Chat::builder`].
 ///
-/// By default, the model answers `ok` to everything, and the conversation is stored in memory.
+/// By default, the model answers `ok` to everything, and the conversation is stored in memory, beside
+/// temporary directories for the files of extensions.
 #[must_use = "the conversation begins with `start`"]
 pub struct ChatBuilder {
     agent: AgentBuilder,
@@ -27,7 +29,8 @@ impl ChatBuilder {
     pub(super) fn new() -> Self {
         let probe = ProbeHandle::new();
         // Before all other extensions, so that it records what they emit in `#[init]`.
-        let agent = Agent::builder("assistant").extension::<Probe>(probe.config());
+        let agent = Agent::builder("assistant").store(MemoryStore::new().with_directories());
+        let agent = agent.extension::<Probe>(probe.config());
         let model = Box::new(ScriptedModel::new([ScriptItem::say("ok").repeat()]));
         Self { agent, model, probe }
     }

@@ -17,8 +17,8 @@ use crate::model::Function;
 /// fn __register(api: ExtensionApi, config: Value) -> BoxFuture<'static, Result<()>> {
 ///     Box::pin(async move {
 ///         let slots = InitSlots::all();
-///         let (p0, slots) = slots.take::<ExtensionApi, _, _>();
-///         let (p1, slots) = slots.take::<Config, _, _>();
+///         let (p0, slots) = slots.take::<ExtensionApi, _, _, _>();
+///         let (p1, slots) = slots.take::<Config, _, _, _>();
 ///         let mut inputs = InitInputs::new(Clone::clone(&api), config);
 ///         let this = IntoExtension::<Window>::into_result(
 ///             <Window>::new(p0(&mut inputs)?, p1(&mut inputs)?).await,
@@ -67,7 +67,7 @@ pub(super) fn register(plan: &Plan<'_>) -> TokenStream {
 fn init(plan: &Plan<'_>, init: &Function) -> TokenStream {
     let (this, sig, function) = (self_type(plan.block), &init.sig, &init.sig.ident);
     let parameters = parameters(plan, sig);
-    let (take_slots, values) = (take_slots(&parameters, 2), read_values(&parameters));
+    let (take_slots, values) = (take_slots(&parameters, 3), read_values(&parameters));
     let awaited = sig.asyncness.map(|_| quote!(.await));
     let span = return_span(sig);
     let call = match plan.block.is_module() {

@@ -17,6 +17,7 @@ pub mod event_loops;
 pub mod events;
 pub mod hold;
 pub mod idle;
+pub mod init_context;
 pub mod kept;
 pub mod links;
 mod log;

@@ -1,14 +1,16 @@
 //! What an extension's [`ExtensionApi`](crate::ExtensionApi) is backed by.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
 use super::Services;
 use super::late::LateTools;
+use crate::agent::spec::{AgentSpec, Opening};
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{Deliveries, Event, EventHandler, EventPattern, Owner};
-use crate::extension::{AnyRegistration, ExtensionHost};
+use crate::extension::{AnyRegistration, ExtensionHost, Surroundings};
 use crate::log::{LogHost, LogLevel};
 use crate::name::ExtensionName;
 use crate::panic::drop_guarded;
@@ -24,6 +26,7 @@ pub(in crate::agent) struct ExtensionHandle {
     state: Arc<StateCell>,
     /// Shared by the instances of the agent.
     tools: Arc<SharedTools>,
+    opening: Opening,
     stage: Mutex<Stage>,
 }
 
@@ -38,10 +41,12 @@ enum Stage {
 }
 
 impl ExtensionHandle {
-    pub(super) fn new(extension: ExtensionName, services: Arc<Services>, tools: Arc<SharedTools>) -> Arc<Self> {
+    pub(super) fn new(extension: ExtensionName, services: Arc<Services>, agent: &AgentSpec) -> Arc<Self> {
         let state = services.states.copy_of(&extension);
         let owner = services.bus.new_owner(extension.clone());
-        Arc::new(Self { extension, services, owner, state, tools, stage: Mutex::new(Stage::Registering(Vec::new())) })
+        let (tools, opening) = (Arc::clone(&agent.tools), agent.opening.clone());
+        let stage = Mutex::new(Stage::Registering(Vec::new()));
+        Arc::new(Self { extension, services, owner, state, tools, opening, stage })
     }
 
     /// Ends registration, and returns what was registered.
@@ -144,6 +149,22 @@ impl ExtensionHost for ExtensionHandle {
 
     fn emit(&self, event: Event) {
         self.services.bus.emit_from(&self.extension, event);
+    }
+
+    fn surroundings(&self) -> Result<Surroundings> {
+        let services = &self.services;
+        Ok(Surroundings {
+            extension: self.extension.clone(),
+            agent: services.id.agent.clone(),
+            instance: services.id.key.clone(),
+            workspace: services.store.workspace().map(str::to_owned),
+            bundle_root: self.opening.bundle_root.as_deref().map(Path::to_owned),
+            inspect: self.opening.inspect,
+        })
+    }
+
+    fn state_dir(&self) -> Result<PathBuf> {
+        self.services.store.extension_dir(&self.extension).map_err(|error| error.at(&self.extension, "state_dir"))
     }
 }
 

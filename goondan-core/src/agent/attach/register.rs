@@ -84,7 +84,7 @@ async fn make(
     let mut handles = Vec::new();
     let mut outcome = Ok(());
     for extension in extensions {
-        let handle = ExtensionHandle::new(extension.name.clone(), Arc::clone(services), Arc::clone(&agent.tools));
+        let handle = ExtensionHandle::new(extension.name.clone(), Arc::clone(services), agent);
         outcome = register(extension, &handle, agent.policy.init_timeout).await;
         if outcome.is_err() {
             let registrations = handle.end_registration().into();

@@ -6,7 +6,7 @@ use super::late::LateTools;
 use crate::event::Bus;
 use crate::peers::Inbox;
 use crate::state::States;
-use crate::store::InstanceId;
+use crate::store::{InstanceId, Store};
 
 /// What the extensions of one conversation share. It is made when the conversation is opened; handles that extensions
 /// keep hold it beyond the end of the conversation, where it does nothing any more.
@@ -16,7 +16,8 @@ pub(in crate::agent) struct Services {
     pub(in crate::agent) states: States,
     pub(in crate::agent) inbox: Arc<Inbox>,
     pub(in crate::agent) late: Arc<LateTools>,
-    store: Weak<dyn StoreLater>,
+    pub(super) store: Arc<dyn Store>,
+    store_later: Weak<dyn StoreLater>,
 }
 
 /// Stores state that changes outside of turns. The instance implements it.
@@ -26,8 +27,14 @@ pub(in crate::agent) trait StoreLater: Send + Sync {
 }
 
 impl Services {
-    pub(in crate::agent) fn new(id: InstanceId, bus: Bus, states: States, store: Weak<dyn StoreLater>) -> Self {
-        Self { id, bus, states, inbox: Arc::default(), late: Arc::default(), store }
+    pub(in crate::agent) fn new(
+        id: InstanceId,
+        bus: Bus,
+        states: States,
+        store: Arc<dyn Store>,
+        store_later: Weak<dyn StoreLater>,
+    ) -> Self {
+        Self { id, bus, states, inbox: Arc::default(), late: Arc::default(), store, store_later }
     }
 
     /// Whether event handlers run or other agents' answers are awaited.
@@ -37,7 +44,7 @@ impl Services {
 
     // D-18
     pub(super) fn state_changed(&self) {
-        if let Some(store) = self.store.upgrade() {
+        if let Some(store) = self.store_later.upgrade() {
             store.store_later();
         }
     }

@@ -38,8 +38,9 @@ impl OpenConversation {
     pub(super) async fn open(agent: Arc<AgentInner>, slot: &Arc<InstanceSlot>) -> Result<Self> {
         let stored = agent.store.open(&slot.id).await?;
         let mut journaled = JournaledConversation::new(&slot.id, stored.base, stored.interrupted, stored.journal)?;
-        let store = Arc::downgrade(slot) as Weak<dyn StoreLater>;
-        let services = Services::new(slot.id.clone(), Bus::new(Handle::current()), States::new(stored.state), store);
+        let store_later = Arc::downgrade(slot) as Weak<dyn StoreLater>;
+        let (bus, states) = (Bus::new(Handle::current()), States::new(stored.state));
+        let services = Services::new(slot.id.clone(), bus, states, Arc::clone(&agent.store), store_later);
         let services = Arc::new(services);
         journaled.close_turn(&services.states).await?;
         let spec = agent.spec();

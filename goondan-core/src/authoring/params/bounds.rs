@@ -13,7 +13,7 @@ use crate::error::Error;
     label = "must be an owned type that derives `Deserialize`",
     note = "take it by value, as in `input: Input` instead of `input: &Input`, and borrow nothing in it",
     note = "a tool reads its one input from JSON, and `#[init]` its one config: `#[derive(Deserialize, JsonSchema)]`",
-    note = "a tool can also take `ctx: &ToolContext<'_>` and `api: &ExtensionApi`, and `#[init]` can take `api: ExtensionApi`"
+    note = "a tool can also take `ctx: &ToolContext<'_>` and `api: &ExtensionApi`, and `#[init]` can take `api: ExtensionApi` and `ctx: InitContext`"
 )]
 pub trait FromJson: DeserializeOwned {}
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{FromJson, HasSchema, ReadParam, SecondJsonParam, Used};
 use crate::error::{Error, ErrorCode, Result};
-use crate::extension::ExtensionApi;
+use crate::extension::{ExtensionApi, InitContext};
 
 /// What the runtime passes to `#[init]`.
 #[derive(Debug)]
@@ -26,53 +26,61 @@ impl InitInputs {
 #[derive(Clone, Copy, Debug)]
 pub struct RawConfig;
 
-/// What `#[init]` can still take, as types: the handle and the config. The values come later, because reading the
-/// config can fail.
+/// What `#[init]` can still take, as types: the handle, the config and the context. The values come later, because
+/// reading the config can fail, and the context is made only if it is taken.
 #[derive(Debug)]
-pub struct InitSlots<A, C>(PhantomData<fn() -> (A, C)>);
+pub struct InitSlots<A, C, X>(PhantomData<fn() -> (A, C, X)>);
 
-impl InitSlots<ExtensionApi, RawConfig> {
-    /// Both slots available.
+impl InitSlots<ExtensionApi, RawConfig, InitContext> {
+    /// All slots available.
     pub fn all() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<A, C> InitSlots<A, C> {
+impl<A, C, X> InitSlots<A, C, X> {
     /// Takes a parameter of `#[init]`.
     #[doc(hidden)]
-    pub fn take<P, A2, C2>(self) -> (ReadParam<InitInputs, P>, InitSlots<A2, C2>)
+    pub fn take<P, A2, C2, X2>(self) -> (ReadParam<InitInputs, P>, InitSlots<A2, C2, X2>)
     where
-        Self: HasInitParam<P, InitSlots<A2, C2>>,
+        Self: HasInitParam<P, InitSlots<A2, C2, X2>>,
     {
         (Self::read, InitSlots(PhantomData))
     }
 }
 
 /// Implemented by slots that still hold the parameter `P` of `#[init]`. It may take, each at most once, the
-/// [`ExtensionApi`], and one config that derives `Deserialize` and `JsonSchema`.
+/// [`ExtensionApi`], one config that derives `Deserialize` and `JsonSchema`, and the [`InitContext`].
 #[diagnostic::on_unimplemented(
     message = "`{P}` is not something that `#[init]` can take",
     label = "not in `#[init]`, or taken before",
-    note = "it can take `api: ExtensionApi` and `config: Config`",
+    note = "it can take `api: ExtensionApi`, `config: Config` and `ctx: InitContext`",
     note = "a config is an owned type, and derives `serde::Deserialize` and `schemars::JsonSchema`"
 )]
 pub trait HasInitParam<P, Rest> {
     /// Reads the parameter from the inputs.
     ///
     /// # Errors
-    /// `E_EXT_CONFIG` when the config cannot be read as the type.
+    /// `E_EXT_CONFIG` when the config cannot be read as the type, and in a library the error of a host that returns no
+    /// context.
     fn read(inputs: &mut InitInputs) -> Result<P>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<C> HasInitParam<ExtensionApi, InitSlots<Used, C>> for InitSlots<ExtensionApi, C> {
+impl<C, X> HasInitParam<ExtensionApi, InitSlots<Used, C, X>> for InitSlots<ExtensionApi, C, X> {
     fn read(inputs: &mut InitInputs) -> Result<ExtensionApi> {
         Ok(inputs.api.clone())
     }
 }
 
-impl<P: FromJson + HasSchema, A> HasInitParam<P, InitSlots<A, Used>> for InitSlots<A, RawConfig> {
+#[diagnostic::do_not_recommend]
+impl<A, C> HasInitParam<InitContext, InitSlots<A, C, Used>> for InitSlots<A, C, InitContext> {
+    fn read(inputs: &mut InitInputs) -> Result<InitContext> {
+        InitContext::of(&inputs.api)
+    }
+}
+
+impl<P: FromJson + HasSchema, A, X> HasInitParam<P, InitSlots<A, Used, X>> for InitSlots<A, RawConfig, X> {
     fn read(inputs: &mut InitInputs) -> Result<P> {
         serde_json::from_value(inputs.config.take())
             .map_err(|error| Error::new(ErrorCode::EXT_CONFIG, format!("the config cannot be read: {error}")))
@@ -80,7 +88,7 @@ impl<P: FromJson + HasSchema, A> HasInitParam<P, InitSlots<A, Used>> for InitSlo
 }
 
 /// Selected for a second config, so that the compiler prints the message of [`SecondJsonParam`].
-impl<P: SecondJsonParam, A> HasInitParam<P, InitSlots<A, Used>> for InitSlots<A, Used> {
+impl<P: SecondJsonParam, A, X> HasInitParam<P, InitSlots<A, Used, X>> for InitSlots<A, Used, X> {
     fn read(_: &mut InitInputs) -> Result<P> {
         Err(Error::new(ErrorCode::EXT_CONFIG, "the config was taken before"))
     }

@@ -11,6 +11,8 @@
 //! - `extensions/<name>.json`: the state of each extension
 //! - `workspace/`: the working directory of tools
 //!
+//! `<state root>/workspaces/<workspaceId>/extensions/<name>/` holds what extensions put there themselves.
+//!
 //! All of it is made for its owner alone, and an instance directory that others could read is closed to them when it is
 //! opened.
 //!
@@ -118,6 +120,7 @@ pub use status::InstanceStatus;
 use super::{InstanceId, Opened, Store};
 use crate::BoxFuture;
 use crate::error::{Error, ErrorCode, Result};
+use crate::name::ExtensionName;
 use atomic::FileOps;
 use disk::UnsyncedDisk;
 use layout::InstanceDir;
@@ -208,9 +211,12 @@ impl FileStore {
     }
 
     fn dir_of(&self, instance: &InstanceId) -> InstanceDir {
+        InstanceDir::new(&self.workspace, instance, FileOps::new(self.disk()))
+    }
+
+    fn disk(&self) -> Arc<dyn Disk> {
         let disk = self.disk.clone();
-        let disk = if self.fsync == Fsync::Never { Arc::new(UnsyncedDisk(disk)) } else { disk };
-        InstanceDir::new(&self.workspace, instance, FileOps::new(disk))
+        if self.fsync == Fsync::Never { Arc::new(UnsyncedDisk(disk)) } else { disk }
     }
 
     /// Returns the path of an instance's directory, whether or not it exists.
@@ -220,8 +226,24 @@ impl FileStore {
     }
 }
 
+/// Makes, unless it exists, and returns the directory for the files of an extension below `workspace`.
+// LINKS-01
+pub(super) fn extension_dir(workspace: &Path, extension: &ExtensionName, disk: Arc<dyn Disk>) -> Result<PathBuf> {
+    let dir = StorePath::workspace(workspace).join("extensions").join(extension.as_str());
+    FileOps::new(disk).create_dirs(&dir)?;
+    Ok(dir.to_path_buf())
+}
+
 impl Store for FileStore {
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
         Box::pin(async move { journal::open(self.dir_of(instance), instance, self.fsync) })
+    }
+
+    fn workspace(&self) -> Option<&str> {
+        self.workspace.file_name()?.to_str()
+    }
+
+    fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
+        extension_dir(&self.workspace, extension, self.disk())
     }
 }

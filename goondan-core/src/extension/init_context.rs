@@ -1,0 +1,119 @@
+//! What `#[init]` can ask about the conversation that it creates an extension for.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::ExtensionApi;
+use crate::error::Result;
+use crate::name::{AgentName, ExtensionName, InstanceKey};
+
+/// The conversation, agent and bundle that an extension is created for: a parameter of `#[init]`, which may keep it.
+///
+/// ```
+/// use std::path::PathBuf;
+///
+/// use goondan::prelude::*;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Config {
+///     /// Relative to the bundle.
+///     words: PathBuf,
+/// }
+///
+/// struct Glossary {
+///     words: String,
+/// }
+///
+/// #[goondan::extension(name = "glossary")]
+/// impl Glossary {
+///     #[init]
+///     fn new(ctx: InitContext, config: Config) -> Result<Self> {
+///         let path = ctx.bundle_root().map(|root| root.join(&config.words)).unwrap_or(config.words);
+///         Ok(Self { words: std::fs::read_to_string(path)? })
+///     }
+/// }
+/// ```
+#[derive(Clone)]
+pub struct InitContext {
+    api: ExtensionApi,
+    surroundings: Surroundings,
+}
+
+/// What an [`InitContext`] holds. This is also its JSON form in the ABI.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Surroundings {
+    /// See [`InitContext::extension`].
+    pub extension: ExtensionName,
+    /// See [`InitContext::agent`].
+    pub agent: AgentName,
+    /// See [`InitContext::instance`].
+    pub instance: InstanceKey,
+    /// See [`InitContext::workspace`].
+    pub workspace: Option<String>,
+    /// See [`InitContext::bundle_root`].
+    pub bundle_root: Option<PathBuf>,
+    /// See [`InitContext::inspect`].
+    pub inspect: bool,
+}
+
+impl InitContext {
+    /// Asks the host of `api`.
+    pub(crate) fn of(api: &ExtensionApi) -> Result<Self> {
+        Ok(Self { api: api.clone(), surroundings: api.host().surroundings()? })
+    }
+
+    /// Returns the name by which the agent refers to the extension: the one in the bundle, or that of the attribute.
+    pub fn extension(&self) -> &ExtensionName {
+        &self.surroundings.extension
+    }
+
+    /// Returns the name of the agent.
+    pub fn agent(&self) -> &AgentName {
+        &self.surroundings.agent
+    }
+
+    /// Returns the key of the conversation.
+    pub fn instance(&self) -> &InstanceKey {
+        &self.surroundings.instance
+    }
+
+    /// Returns the id of the workspace in which the conversation is stored, if the store has workspaces.
+    pub fn workspace(&self) -> Option<&str> {
+        self.surroundings.workspace.as_deref()
+    }
+
+    /// Returns the directory at which relative paths in configs start. It is absolute. An agent that is not described
+    /// by a bundle has one if its program says so.
+    pub fn bundle_root(&self) -> Option<&Path> {
+        self.surroundings.bundle_root.as_deref()
+    }
+
+    /// Returns whether this conversation is opened only to show what the extension registers, as `goondan order` does.
+    /// Then it runs no turn, and `#[init]` should register as ever, but start and connect to nothing.
+    pub fn inspect(&self) -> bool {
+        self.surroundings.inspect
+    }
+
+    /// Makes, unless it exists, and returns a directory for files of this extension: `extensions/<name>` in the
+    /// workspace, below the state root. The conversations of all agents of the workspace share it, also in several
+    /// processes at once. It is not part of what a conversation exports, and stays when conversations are deleted.
+    ///
+    /// What belongs to one conversation is better kept in the [state](ExtensionApi::state).
+    ///
+    /// # Errors
+    /// `E_STORE_IO` when the directory cannot be made, when a link or a file has its name, and when conversations are
+    /// not stored below a state root, as in a `MemoryStore`.
+    // LINKS-01
+    pub fn state_dir(&self) -> Result<PathBuf> {
+        self.api.host().state_dir()
+    }
+}
+
+impl fmt::Debug for InitContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.surroundings.fmt(f)
+    }
+}

@@ -1,0 +1,116 @@
+//! What `#[init]` can ask about its conversation, and the directory for the files of an extension.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use conformance_extensions::init_context::{Placed, placed_module};
+use goondan::agent::AgentBuilder;
+use goondan::model::ScriptItem;
+use goondan::store::{FileStore, MemoryStore, Store};
+use goondan::{ErrorCode, Result, json};
+use goondan_covers::{both_linkages, covers};
+use tempfile::tempdir;
+
+use crate::linkage::Extended;
+use crate::support::{Log, agent};
+
+/// Describes an agent whose extension writes files.
+fn with_files(log: &Log, store: impl Store) -> AgentBuilder {
+    agent([ScriptItem::say("hi").repeat()]).with::<Placed>(json!({ "log": log, "files": true })).store(store)
+}
+
+fn store(state_root: &Path) -> FileStore {
+    FileStore::in_workspace(state_root, "My Swarm").unwrap()
+}
+
+async fn open(agent: AgentBuilder, instance: &str) -> Result<()> {
+    agent.build()?.instance(instance).await?.close().await
+}
+
+#[both_linkages]
+async fn init_learns_its_extension_agent_conversation_workspace_and_bundle() {
+    let (log, root) = (Log::new(), tempdir().unwrap());
+    let stored = agent([]).with_named("quarters", "placed", log.config()).bundle_root(root.path());
+    open(stored.store(store(root.path())), "user:1").await.unwrap();
+    let path = root.path().display();
+    assert_eq!(log.take(), [format!("quarters assistant user:1 my-swarm {path} inspect=false")]);
+
+    open(agent([]).with::<Placed>(log.config()), "one").await.unwrap();
+    open(agent([]).with::<Placed>(log.config()).inspect(), "one").await.unwrap();
+    let without = "placed assistant one - - inspect=";
+    assert_eq!(log.take(), [format!("{without}false"), format!("{without}true")]);
+}
+
+#[both_linkages]
+async fn a_relative_bundle_root_is_made_absolute() {
+    let log = Log::new();
+    open(agent([]).with::<Placed>(log.config()).bundle_root("bundles"), "one").await.unwrap();
+    let root = std::env::current_dir().unwrap().join("bundles");
+    assert_eq!(log.take(), [format!("placed assistant one - {} inspect=false", root.display())]);
+}
+
+#[both_linkages]
+async fn init_takes_its_parameters_in_any_order() {
+    let log = Log::new();
+    let instance = agent([]).with::<placed_module::Extension>(log.config()).build().unwrap();
+    let instance = instance.instance("one").await.unwrap();
+    assert_eq!(log.take(), ["placed-module"]);
+    assert_eq!(instance.states().await.unwrap()["placed-module"], "one");
+}
+
+#[both_linkages]
+async fn the_conversations_of_an_extension_share_a_directory_that_other_extensions_do_not_have() {
+    let (log, root) = (Log::new(), tempdir().unwrap());
+    let agent = with_files(&log, store(root.path())).build().unwrap();
+    let one = agent.instance("one").await.unwrap();
+    open(with_files(&log, store(root.path())), "two").await.unwrap();
+    log.take();
+    one.run("hello").await.unwrap();
+    assert_eq!(log.take(), ["assistant:one\nassistant:two\n"]);
+
+    let other =
+        with_files(&log, store(root.path())).with_named("other", "placed", json!({ "log": log, "files": true }));
+    open(other, "three").await.unwrap();
+    let extensions = root.path().join("workspaces/my-swarm/extensions");
+    assert_eq!(fs::read_to_string(extensions.join("other/visitors")).unwrap(), "assistant:three\n");
+    for dir in [extensions.clone(), extensions.join("placed")] {
+        assert_eq!(dir.metadata().unwrap().permissions().mode() & 0o777, 0o700, "for its owner alone");
+    }
+}
+
+#[both_linkages]
+async fn there_is_no_directory_without_a_state_root() {
+    let log = Log::new();
+    let error = open(with_files(&log, MemoryStore::new()), "one").await.unwrap_err();
+    assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_INIT, "placed"));
+    assert!(error.suggestion().unwrap().contains("`FileStore`"), "{error:?}");
+    let report = error.report().to_string();
+    assert!(report.contains("E_STORE_IO") && report.contains("`placed` has no directory"), "{report}");
+}
+
+#[both_linkages]
+async fn a_store_in_memory_can_have_directories_which_are_removed_with_it() {
+    let (log, store) = (Log::new(), MemoryStore::new().with_directories());
+    let dir = store.extension_dir(&"placed".parse().unwrap()).unwrap();
+    open(with_files(&log, store.clone()), "one").await.unwrap();
+    assert_eq!(fs::read_to_string(dir.join("visitors")).unwrap(), "assistant:one\n");
+    drop(store);
+    assert!(!dir.exists());
+}
+
+#[both_linkages]
+#[covers("LINKS-01")]
+async fn no_directory_is_made_or_used_through_a_link() {
+    let log = Log::new();
+    for link in ["extensions", "extensions/placed"] {
+        let (root, outside) = (tempdir().unwrap(), tempdir().unwrap());
+        let link = root.path().join("workspaces/my-swarm").join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        symlink(outside.path(), &link).unwrap();
+        let error = open(with_files(&log, store(root.path())), "one").await.unwrap_err();
+        let report = error.report().to_string();
+        assert!(report.contains(&format!("{} is a symbolic link", link.display())), "{report}");
+        assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    }
+}
