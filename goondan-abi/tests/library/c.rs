@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use goondan_abi::{Library, table};
-use goondan_core::{MiddlewareKind, Part, ScriptItem, ToolOutput};
+use goondan_core::{FileStore, MiddlewareKind, Part, ScriptItem, ToolOutput};
 use serde_json::{Value, json};
 
 use crate::support::agent;
@@ -103,6 +103,23 @@ async fn a_tool_and_a_middleware_in_c_run_in_a_turn() {
     assert_eq!(answers[1], json!({ "call": 2, "was": bytes }));
     assert!(answers[2]["was"]["error"]["code"].is_string(), "{}", answers[2]);
     instance.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_extension_in_c_learns_where_it_runs() {
+    let lines = crate::runtime::listen();
+    let root = tempfile::tempdir().unwrap();
+    let loaded = Library::inspect(built("placed", &[])).unwrap().load().unwrap();
+    let agent = agent([]).described("placed-in-c", loaded.extension(None).unwrap(), json!({}));
+    let agent = agent.store(FileStore::in_workspace(root.path(), "main").unwrap()).bundle_root(root.path());
+    agent.build().unwrap().instance("one").await.unwrap();
+    let text = lines.text();
+    let fields: Vec<_> = text.lines().filter(|line| line.contains("extension=placed-in-c")).collect();
+    let (root, dir) = (root.path().display(), root.path().join("workspaces/main/extensions/placed-in-c"));
+    for expected in [r#""agent":"assistant""#, r#""instance":"one""#, &format!(r#""bundleRoot":"{root}""#)] {
+        assert!(fields[0].contains("registered") && fields[0].contains(expected), "{fields:?}");
+    }
+    assert!(fields[1].contains(dir.to_str().unwrap()) && dir.is_dir(), "{fields:?}");
 }
 
 /// Compiles the plugin with its source changed: each pair is a text and what replaces it.

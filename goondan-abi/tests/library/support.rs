@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use abi_fixture::{Blocking, Everything, Modes, Panicking};
+use abi_fixture::{Blocking, Everything, Modes, Panicking, Pooled};
 use goondan_abi::{Library, Loaded};
 use goondan_core::{Agent, AgentBuilder, Extension, ExtensionDescriptor, ScriptItem, ScriptedModel};
 use goondan_libraries::Build;
@@ -25,6 +25,7 @@ impl Linkage {
             (Self::Linked, "everything") => Everything::DESCRIPTOR,
             (Self::Linked, "modes") => Modes::DESCRIPTOR,
             (Self::Linked, "panicking") => Panicking::DESCRIPTOR,
+            (Self::Linked, "pooled") => Pooled::DESCRIPTOR,
             (Self::Linked, _) => panic!("the tests do not link `{name}`"),
             (Self::Library, name) => loaded().extension(Some(name)).unwrap(),
         }
