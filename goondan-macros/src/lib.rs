@@ -34,7 +34,7 @@ mod paths;
 /// # Functions
 /// | function | number | can take | returns |
 /// | --- | --- | --- | --- |
-/// | [`#[init]`](macro@init) | 1 | `ExtensionApi`, one config | `Self` or `Result<Self>` |
+/// | [`#[init]`](macro@init) | 1 | `ExtensionApi`, one config, `InitContext` | `Self` or `Result<Self>` |
 /// | [`#[middleware]`](macro@middleware) | any | context, `Next`, `&ExtensionApi` | the `Result` of its kind |
 /// | [`#[tool]`](macro@tool) | any | `&ToolContext<'_>`, one input, `&ExtensionApi` | `Result<T>`, where `T` derives `Serialize` |
 /// | [`#[on]`](macro@on) | any | `&Event`, `&ExtensionApi` | `Result<()>` |
@@ -129,6 +129,7 @@ pub fn extension(args: TokenStream, item: TokenStream) -> TokenStream {
 /// | --- | --- |
 /// | `ExtensionApi` | the handle of the extension, which it may store |
 /// | an owned type that derives `Deserialize` and `JsonSchema` | the config |
+/// | `InitContext` | the names of extension, agent and conversation, the root of the bundle, a directory for files |
 ///
 /// A config that does not fit its schema is refused with `E_EXT_CONFIG` before the function is called. Without a config
 /// parameter, only an empty config is accepted.
@@ -191,8 +192,9 @@ pub fn init(_: TokenStream, item: TokenStream) -> TokenStream {
 /// | `after` | the same, but further in | `[]` |
 ///
 /// `before` and `after` count more than priorities. An agent without the named extension is refused with `E_EXT_ORDER`,
-/// unless the name ends in a question mark: `after = "skills?"`. Among equal priorities, the layer registered first is
-/// further out.
+/// unless the name ends in a question mark: `after = "skills?"`. Extensions that name one another in a circle are refused
+/// too. `goondan order` shows the chains of an agent, with the reason for each place. Among equal priorities, the layer
+/// registered first is further out.
 ///
 /// | parameter | use |
 /// | --- | --- |

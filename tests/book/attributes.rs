@@ -21,7 +21,8 @@ pub struct Shown {
 #[goondan::extension(name = "shown", requires = ["workspace"])]
 impl Shown {
     #[init]
-    async fn new(api: ExtensionApi, _config: Config) -> Result<Self> {
+    async fn new(api: ExtensionApi, _config: Config, ctx: InitContext) -> Result<Self> {
+        api.logger().info(format!("{} in {}", ctx.extension(), ctx.instance()));
         Ok(Self { api })
     }
 

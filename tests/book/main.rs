@@ -9,6 +9,7 @@ mod call_limit;
 mod drawing;
 mod first;
 mod helpful;
+mod order;
 mod provider;
 mod recipes;
 

@@ -13,7 +13,7 @@ type Layer = (LayerInfo, usize);
 /// an agent.
 pub(super) fn check(uses: &[ExtensionUse<'_>], extensions: &Extensions<'_>) {
     let names: Vec<_> = uses.iter().map(|each| each.used.target.name.clone()).collect();
-    for kind in [MiddlewareKind::Turn, MiddlewareKind::Step, MiddlewareKind::ToolCall] {
+    for kind in MiddlewareKind::ALL {
         let layers = uses.iter().enumerate().flat_map(|(index, each)| {
             let declared = extensions.layers(&each.used.target).into_iter().filter(move |layer| layer.kind == kind);
             declared.map(move |layer| (layer, index))

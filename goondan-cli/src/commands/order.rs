@@ -14,8 +14,6 @@ use crate::outcome::Outcome;
 use crate::output;
 use crate::output::diagnostics::LoadError;
 
-const KINDS: [MiddlewareKind; 3] = [MiddlewareKind::Turn, MiddlewareKind::Step, MiddlewareKind::ToolCall];
-
 /// A layer, and the reason for its position.
 #[derive(Serialize)]
 struct ExplainedLayer {
@@ -57,7 +55,7 @@ pub(crate) async fn page(instance: &Instance) -> Result<String> {
 }
 
 async fn chains(instance: &Instance) -> Result<[(MiddlewareKind, Vec<ExplainedLayer>); 3]> {
-    let mut chains = KINDS.map(|kind| (kind, Vec::new()));
+    let mut chains = MiddlewareKind::ALL.map(|kind| (kind, Vec::new()));
     for (kind, layers) in &mut chains {
         *layers = explain(&instance.layers(*kind).await?);
     }

@@ -30,6 +30,9 @@ pub enum MiddlewareKind {
 }
 
 impl MiddlewareKind {
+    /// All kinds, from the outermost to the innermost.
+    pub const ALL: [Self; 3] = [Self::Turn, Self::Step, Self::ToolCall];
+
     /// Returns the kind as it is written in `#[middleware(…)]`.
     pub fn as_str(self) -> &'static str {
         match self {

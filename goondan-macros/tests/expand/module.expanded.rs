@@ -75,7 +75,7 @@ pub mod hello {
         ) -> __goondan::BoxFuture<'static, __goondan::Result<()>> {
             __goondan::Box::pin(async move {
                 let slots = __goondan::params::InitSlots::all();
-                let (p0, slots) = slots.take::<Config, _, _>();
+                let (p0, slots) = slots.take::<Config, _, _, _>();
                 let mut inputs = __goondan::params::InitInputs::new(
                     __goondan::Clone::clone(&api),
                     config,

@@ -96,6 +96,19 @@ mod pencil {
     }
 }
 
+/// Logs where it runs.
+#[goondan::extension(name = "placed")]
+mod placed {
+    use goondan::prelude::*;
+
+    #[init]
+    fn open(api: ExtensionApi, ctx: InitContext) -> Result<()> {
+        let (dir, root) = (ctx.state_dir()?, ctx.bundle_root().map(std::path::Path::to_owned));
+        api.logger().warn(format!("root={root:?} dir={dir:?} inspect={}", ctx.inspect()));
+        Ok(())
+    }
+}
+
 /// Whether the stream is held.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Withholding {

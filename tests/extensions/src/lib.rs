@@ -25,6 +25,7 @@ pub mod model;
 pub mod next;
 pub mod order;
 pub mod parts;
+pub mod points;
 pub mod random_events;
 pub mod reload;
 pub mod reply;

@@ -11,6 +11,7 @@ use crate::check::words::source_text;
 use crate::errors::Errors;
 
 pub(super) const HANDLE: &str = "ExtensionApi";
+pub(super) const INIT_CONTEXT: &str = "InitContext";
 const CONTEXT: &str = "ToolContext";
 
 /// `#[init]` may store its parameters in the extension. No turn runs yet, so there is no context to borrow.
@@ -22,7 +23,7 @@ pub(super) fn owns_everything(candidate: &Candidate<'_>, errors: &mut Errors) {
             continue;
         }
         match known(ty) {
-            Some((name, _)) if name != HANDLE => cannot_take(candidate, ty, &name, errors),
+            Some((name, _)) if name != HANDLE && name != INIT_CONTEXT => cannot_take(candidate, ty, &name, errors),
             _ => {
                 let (owned, borrowed) = (source_text(&reference.elem), source_text(ty));
                 candidate.error(errors, ty, &format!("must own what it takes; take `{owned}` instead of `{borrowed}`"));
@@ -39,6 +40,10 @@ pub(super) fn borrows_from_the_call(candidate: &Candidate<'_>, errors: &mut Erro
         match (&*name, borrowed) {
             (HANDLE, false) => candidate.error(errors, ty, "must borrow the handle; take `&ExtensionApi`"),
             (CONTEXT, false) => candidate.error(errors, ty, "must borrow its context; take `&ToolContext<'_>`"),
+            (INIT_CONTEXT, _) => {
+                let message = "cannot take `InitContext`: only `#[init]` can; keep it in the extension";
+                candidate.error(errors, ty, message);
+            }
             (HANDLE | CONTEXT, true) | (_, false) => {}
             (_, true) => cannot_take(candidate, ty, &name, errors),
         }
@@ -56,7 +61,7 @@ fn cannot_take(candidate: &Candidate<'_>, ty: &Type, name: &str, errors: &mut Er
 /// If the type has the name of a context, of the event or of the handle: that name, and whether it is behind a shared
 /// reference.
 pub(super) fn known(ty: &Type) -> Option<(String, bool)> {
-    const ALL: [&str; 6] = ["TurnContext", "StepContext", "ToolCallContext", "Event", CONTEXT, HANDLE];
+    const ALL: [&str; 7] = ["TurnContext", "StepContext", "ToolCallContext", "Event", CONTEXT, HANDLE, INIT_CONTEXT];
     let (target, borrowed) = match ty {
         Type::Reference(reference) => (&*reference.elem, reference.mutability.is_none()),
         ty => (ty, false),

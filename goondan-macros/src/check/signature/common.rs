@@ -2,7 +2,7 @@
 
 use syn::{ReturnType, Safety, Type};
 
-use super::borrowing::HANDLE;
+use super::borrowing::{HANDLE, INIT_CONTEXT};
 use super::object::as_field;
 use super::{Candidate, types};
 use crate::check::words::source_text;
@@ -72,7 +72,8 @@ pub(super) fn takes_nothing_twice(candidate: &Candidate<'_>, errors: &mut Errors
         let text = source_text(ty);
         if earlier.contains(&text) {
             let takes_json = candidate.legal.contains("Config") || candidate.legal.contains("Input");
-            let remedy = match takes_json && !matches!(ty, Type::Reference(_)) && !text.ends_with(HANDLE) {
+            let is_given = matches!(ty, Type::Reference(_)) || text.ends_with(HANDLE) || text.ends_with(INIT_CONTEXT);
+            let remedy = match takes_json && !is_given {
                 true => "write one type that holds both, and derives `Deserialize` and `JsonSchema`",
                 false => "remove the second",
             };

@@ -54,7 +54,7 @@ pub(super) fn check_init(block: &Block, function: &Function, errors: &mut Errors
         false => ("Self", &[has_no_receiver, is_unconditional, owns_everything, takes_an_object_as_config, returns]),
     };
     let subject = format!("initializer `{name}`");
-    let legal = format!("async fn {name}(api: ExtensionApi, config: Config) -> Result<{output}>");
+    let legal = format!("async fn {name}(api: ExtensionApi, config: Config, ctx: InitContext) -> Result<{output}>");
     Candidate { function, subject, legal }.check(rules, errors);
 }
 

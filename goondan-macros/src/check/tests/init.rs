@@ -64,6 +64,10 @@ fn init_under_a_condition() {
 fn parameters_that_init_cannot_take() {
     let error = |ty: proc_macro2::TokenStream| error_of_init(quote!(#[init] fn new(it: #ty) -> Self {}));
     assert_eq!(
+        error(quote!(&InitContext)),
+        "initializer `new` must own what it takes; take `InitContext` instead of `&InitContext`"
+    );
+    assert_eq!(
         error(quote!(&ExtensionApi)),
         "initializer `new` must own what it takes; take `ExtensionApi` instead of `&ExtensionApi`"
     );

@@ -238,6 +238,10 @@ fn parameters_that_a_tool_cannot_take() {
     );
     assert_eq!(error(quote!(&Event)), "tool `search` cannot take `Event`; remove this parameter");
     assert_eq!(error(quote!(ExtensionApi)), "tool `search` must borrow the handle; take `&ExtensionApi`");
+    for ty in [quote!(InitContext), quote!(&InitContext)] {
+        let refused = "tool `search` cannot take `InitContext`: only `#[init]` can; keep it in the extension";
+        assert_eq!(error(ty), refused);
+    }
     assert_eq!(error(quote!(ToolContext<'_>)), "tool `search` must borrow its context; take `&ToolContext<'_>`");
 }
 
