@@ -22,7 +22,7 @@ use crate::http::Failure;
 /// | the start of a tool call | [`open_call`](Self::open_call) |
 /// | the name of a call that was opened without one | [`name_call`](Self::name_call) |
 /// | a file that the model made | [`open_file`](Self::open_file) |
-/// | a block that goondan has no word for | [`open_block`](Self::open_block) |
+/// | a block of a type that goondan does not know | [`open_block`](Self::open_block) |
 /// | a piece of text, reasoning or arguments | [`grow`](Self::grow) |
 /// | a member of a block, such as a signature | [`rest`](Self::rest), [`grow_member`](Self::grow_member) |
 /// | counts of tokens | [`usage`](Self::usage) |
@@ -189,7 +189,7 @@ impl<'a> Answer<'a> {
         self.open(key, Kind::File { media_type: media_type.into(), url: url.into() }, rest);
     }
 
-    /// Opens a block that goondan has no word for. All of it is in `block`, its type included.
+    /// Opens a block of a type that goondan does not know. All of it is in `block`, its type included.
     pub fn open_block(&mut self, key: impl Into<Key>, block: Map<String, Value>) {
         self.open(key, Kind::Block, block);
     }
@@ -237,7 +237,7 @@ impl<'a> Answer<'a> {
         self.parts.iter().rev().any(|part| part.key == key)
     }
 
-    /// Returns whether the part is a block without a word for it.
+    /// Returns whether the part is a block that [`open_block`](Self::open_block) opened.
     pub fn is_block(&self, key: impl Into<Key>) -> bool {
         let key = key.into();
         self.parts.iter().rev().find(|part| part.key == key).is_some_and(|part| matches!(part.kind, Kind::Block))

@@ -13,7 +13,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::failure::{Failure, FailureKind};
 
-/// Sends requests: [`HttpClient`], or what stands between it and a model.
+/// Sends requests: [`HttpClient`], or a layer between it and a model.
 pub trait Transport: Send + Sync {
     /// Sends a request, and returns the head of the response. The body arrives while it is read. Dropping either one
     /// closes the connection.

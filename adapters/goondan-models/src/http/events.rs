@@ -49,7 +49,7 @@ impl Events {
         })
     }
 
-    /// Returns the next event after the answer is complete: what is late or broken is not missed.
+    /// Returns the next event after the answer is complete, if it arrives soon and whole: the answer needs no more.
     pub async fn next_of_rest(&mut self) -> Option<Sse> {
         timeout(MORE, self.next()).await.ok()?.ok()?
     }

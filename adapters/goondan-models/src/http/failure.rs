@@ -222,11 +222,12 @@ impl Failure {
 
     /// Returns whether the provider refused the request because of reasoning in it.
     pub fn is_about_reasoning(&self) -> bool {
+        // OpenAI says "not persisted" of reasoning that came without its encrypted content.
+        const WORDS: [&str; 5] = ["signature", "thinking", "reasoning", "encrypted", "not persisted"];
         let message = self.message.to_lowercase();
         self.kind == FailureKind::Request
             && matches!(self.status, Some(StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND))
-            // OpenAI has not stored reasoning that came without its encrypted content.
-            && ["signature", "thinking", "reasoning", "encrypted", "not persisted"].iter().any(|word| message.contains(word))
+            && WORDS.iter().any(|word| message.contains(word))
     }
 
     /// Returns the error that ends the call of a model of `provider` after `attempts` requests.

@@ -72,8 +72,8 @@ impl<'a> Encoding<'a> {
         self.with_reasoning
     }
 
-    /// Returns whether the same interface and the same model made a part: only then may its reasoning, or a block that
-    /// goondan has no word for, go back. Signatures belong to a model.
+    /// Returns whether the same interface and the same model made a part: only then may its reasoning, or a block of a
+    /// type that goondan does not know, go back. Signatures belong to a model.
     pub fn replays(&self, data: &ProviderData) -> bool {
         data.api() == self.api && data.model() == self.model
     }

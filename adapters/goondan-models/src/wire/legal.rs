@@ -22,7 +22,7 @@ pub(super) fn is_word(text: &str, longest: usize) -> bool {
     !text.is_empty() && text.len() <= longest && text.chars().all(is_of_word)
 }
 
-/// Returns the name of a tool as a word. Models sometimes invent names that are none.
+/// Returns the name of a tool as a word. Models sometimes invent names with other characters.
 pub(super) fn word(name: &str, longest: usize) -> Cow<'_, str> {
     if is_word(name, longest) {
         return name.into();

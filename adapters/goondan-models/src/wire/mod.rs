@@ -13,6 +13,9 @@ mod legal;
 mod responses;
 mod settings;
 mod text;
+#[cfg(any(feature = "anthropic", feature = "gemini", feature = "openai"))]
+#[cfg_attr(not(feature = "openai"), allow(dead_code, reason = "others use a part of it"))]
+mod tool;
 
 use std::borrow::Cow;
 
@@ -43,7 +46,7 @@ pub use text::Text;
 /// already merged, and answers what of a part may go back to this provider. The members of the body beside the messages
 /// and the tools are few, and are collected in [`Settings`], into which `options.provider` is merged last.
 ///
-/// An option that the interface has no word for is `E_MODEL_OPTION`, never silently dropped. [`check`](Self::check)
+/// An option that the interface cannot express is `E_MODEL_OPTION`, and never dropped silently. [`check`](Self::check)
 /// does that, and runs when a bundle is checked as well as before each request.
 ///
 /// Rules for what goes back, for each message:

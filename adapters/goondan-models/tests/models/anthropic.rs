@@ -1,11 +1,11 @@
 //! What requests to Anthropic carry.
 
-use goondan_core::{Deltas, ErrorCode, ToolItem};
+use goondan_core::ErrorCode;
 use goondan_models::wire::Anthropic;
 use goondan_models::{HttpModel, ModelConfig, providers};
 use serde_json::{Value, json};
 
-use crate::support::{Asked, Played, Sent, config};
+use crate::support::{self, Asked, Played, Sent, config, data, result, sent_body, text, weather};
 
 const ANSWER: &str = "data: {\"type\":\"message_start\",\"message\":{}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
 
@@ -15,11 +15,7 @@ fn model(config: ModelConfig, sent: &Sent) -> HttpModel<Anthropic> {
 
 /// Returns the body of a request to the model `name`.
 async fn body_of(name: &str, asked: Asked) -> goondan_core::Result<Value> {
-    let sent = Sent::to([Played::events(ANSWER)]);
-    let mut config = config("http://127.0.0.1:9");
-    config.model = name.to_owned();
-    asked.of(&model(config, &sent), Deltas::none()).await?;
-    Ok(sent.bodies().remove(0))
+    sent_body(&providers::ANTHROPIC, Anthropic, name, ANSWER, asked).await
 }
 
 async fn body(asked: Asked) -> Value {
@@ -30,29 +26,8 @@ async fn messages(messages: Value) -> Value {
     body(Asked::messages(messages).options(json!({ "cache": "off" }))).await["messages"].take()
 }
 
-fn weather() -> ToolItem {
-    ToolItem::new("weather__today").unwrap().describe("Tells the weather.").parameters(json!({ "properties": {} }))
-}
-
 fn call(id: &str, provider: Option<Value>) -> Value {
-    let mut part = json!({ "type": "tool-call", "toolCallId": id, "toolName": "weather__today", "input": {} });
-    if let Some(provider) = provider {
-        part["provider"] = provider;
-    }
-    part
-}
-
-fn result(id: &str, output: Value) -> Value {
-    let part = json!({ "type": "tool-result", "toolCallId": id, "toolName": "weather__today", "output": output });
-    json!({ "role": "tool", "content": [part] })
-}
-
-fn text(text: &str) -> Value {
-    json!({ "type": "text", "value": text })
-}
-
-fn data(api: &str, model: &str, rest: Value) -> Value {
-    json!({ "api": api, "model": model, "rest": rest })
+    support::call(id, json!({}), provider)
 }
 
 fn thought(model: &str, rest: Value) -> Value {

@@ -16,7 +16,7 @@ async fn sent(server: &Server, config: ModelConfig, conversations: &[(&'static s
     for (agent, key) in conversations {
         let model = config.clone().model(&providers::OPENAI, Responses).unwrap();
         let agent = Agent::builder(*agent).model(model).build().unwrap();
-        agent.instance(*key).await.unwrap().run("hi").await.unwrap();
+        agent.instance(key).await.unwrap().run("hi").await.unwrap();
     }
     let requests = server.requests().split_off(before);
     requests.into_iter().map(|request| request.body["prompt_cache_key"].clone()).collect()

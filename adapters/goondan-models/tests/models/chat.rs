@@ -1,15 +1,13 @@
 //! Chat completions: what requests carry in each dialect, and what becomes of answers and failures.
 
 use std::collections::HashSet;
-use std::fs;
-use std::path::Path;
 
 use goondan_core::{Deltas, ErrorCode, ModelFinish, ToolItem, ToolName};
 use goondan_models::wire::{Chat, Dialect};
 use goondan_models::{HttpModel, ModelConfig, providers};
 use serde_json::{Value, json};
 
-use crate::support::{Asked, Played, Reply, Sent, Server, ask, config, told};
+use crate::support::{Asked, Played, Reply, Sent, Server, ask, config, requests_are_as_written_down, sent_body, told};
 
 const ANSWER: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello.\"},\"finish_reason\":\"stop\"}]}\n\n";
 
@@ -27,11 +25,7 @@ fn dialect(name: &str) -> Dialect {
 }
 
 async fn body_of(name: &str, dialect: Dialect, asked: Asked) -> goondan_core::Result<Value> {
-    let sent = Sent::to([Played::events(ANSWER)]);
-    let mut config = config("http://127.0.0.1:9");
-    config.model = name.to_owned();
-    asked.of(&model(config, dialect)?.with_transport(sent.clone()), Deltas::none()).await?;
-    Ok(sent.bodies().remove(0))
+    sent_body(&providers::chat(&dialect), Chat::new(dialect), name, ANSWER, asked).await
 }
 
 async fn messages(dialect: Dialect, messages: Value) -> Vec<Value> {
@@ -46,27 +40,10 @@ fn stream(deltas: impl IntoIterator<Item = Value>, finish: &str) -> String {
     deltas.into_iter().map(chunk).collect::<String>() + &format!("data: {end}\n\ndata: [DONE]\n\n")
 }
 
-fn tool(item: &Value) -> ToolItem {
-    let mut tool = ToolItem::new(item["name"].as_str().unwrap()).unwrap();
-    tool.description = item["description"].as_str().map(str::to_owned);
-    tool.parameters = item.get("parameters").cloned();
-    tool
-}
-
 #[tokio::test]
-async fn requests_are_as_written_down() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/requests/chat");
-    let files: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
-    assert!(!files.is_empty());
-    for file in files {
-        let case: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-        let mut asked = Asked::messages(case["asked"]["messages"].clone());
-        asked.system = case["asked"]["system"].as_str().map(|system| &*system.to_owned().leak());
-        asked.tools = case["asked"]["tools"].as_array().into_iter().flatten().map(tool).collect();
-        asked.options = case["asked"].get("options").map(|options| serde_json::from_value(options.clone()).unwrap());
-        let body = body_of("m", dialect(case["dialect"].as_str().unwrap()), asked).await.unwrap();
-        assert_eq!(body, case["body"], "{}: {body:#}", file.display());
-    }
+async fn bodies_are_as_written_down() {
+    let body = async |case: &Value, asked| body_of("m", dialect(case["dialect"].as_str().unwrap()), asked).await;
+    requests_are_as_written_down("chat", body).await;
 }
 
 #[tokio::test]
@@ -291,7 +268,8 @@ async fn failures_inside_of_a_stream_have_their_codes() {
     for (report, expected) in [
         (json!({ "error": { "message": "The server had an error", "type": "server_error" } }), "E_MODEL_OVERLOADED"),
         (
-            json!({ "error": { "code": 502, "message": "Upstream" }, "choices": [{ "delta": {}, "finish_reason": "error" }] }),
+            json!({ "error": { "code": 502, "message": "Upstream" },
+                "choices": [{ "delta": {}, "finish_reason": "error" }] }),
             "E_MODEL_OVERLOADED",
         ),
         (json!({ "error": { "code": 429, "message": "Rate limit exceeded" } }), "E_MODEL_RATE_LIMIT"),
@@ -301,7 +279,8 @@ async fn failures_inside_of_a_stream_have_their_codes() {
         (json!({ "choices": [{ "delta": {}, "finish_reason": "error" }] }), "E_MODEL_OVERLOADED"),
         (json!({ "choices": [{ "finish_reason": "insufficient_system_resource" }] }), "E_MODEL_OVERLOADED"),
         (
-            json!({ "error": { "message": "cannot parse the call", "type": "invalid_request_error", "code": "tool_use_failed" } }),
+            json!({ "error": { "message": "cannot parse the call", "type": "invalid_request_error",
+                "code": "tool_use_failed" } }),
             "E_MODEL_ANSWER",
         ),
         (json!("no chunk"), "E_MODEL_ANSWER"),
@@ -334,7 +313,8 @@ async fn failures_of_each_provider_have_their_codes() {
         ),
         (
             403,
-            json!({ "error": { "code": 403, "message": "Flagged", "metadata": { "reasons": ["x"], "flagged_input": "y" } } }),
+            json!({ "error": { "code": 403, "message": "Flagged",
+                "metadata": { "reasons": ["x"], "flagged_input": "y" } } }),
             "E_MODEL_REFUSED",
             "Flagged",
         ),
@@ -348,7 +328,8 @@ async fn failures_of_each_provider_have_their_codes() {
         (
             400,
             json!({ "error": { "code": 400, "message": "Provider returned error",
-                "metadata": { "provider_name": "Example", "raw": { "error": "the request exceeds the available context size" } } } }),
+                "metadata": { "provider_name": "Example",
+                    "raw": { "error": "the request exceeds the available context size" } } } }),
             "E_MODEL_CONTEXT_OVERFLOW",
             "Example",
         ),
@@ -361,7 +342,8 @@ async fn failures_of_each_provider_have_their_codes() {
         ),
         (
             404,
-            json!({ "object": "error", "message": "The model `x` does not exist.", "type": "NotFoundError", "code": 404 }),
+            json!({ "object": "error", "message": "The model `x` does not exist.", "type": "NotFoundError",
+                "code": 404 }),
             "E_MODEL_REQUEST",
             "does not exist",
         ),

@@ -1,8 +1,6 @@
 //! What requests to Gemini carry, and what its failures and its ends of answers mean.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use goondan_core::{Deltas, ErrorCode, ModelResponse, ToolItem};
@@ -11,7 +9,7 @@ use goondan_models::{HttpModel, ModelConfig, providers};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::support::{Asked, Played, Reply, Sent, Server, ask, config, told};
+use crate::support::{Asked, Played, Reply, Sent, Server, ask, config, requests_are_as_written_down, sent_body, told};
 
 const ANSWER: &str =
     "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hello.\"}]},\"finishReason\":\"STOP\"}]}\n\n";
@@ -28,11 +26,7 @@ fn played(responses: impl IntoIterator<Item = Played>) -> (HttpModel<Gemini>, Se
 
 /// Returns the body of a request to the model `name`.
 async fn body_of(name: &str, asked: Asked) -> goondan_core::Result<Value> {
-    let sent = Sent::to([Played::events(ANSWER)]);
-    let mut config = config("http://127.0.0.1:9");
-    config.model = name.to_owned();
-    asked.of(&model(config, &sent), Deltas::none()).await?;
-    Ok(sent.bodies().remove(0))
+    sent_body(&providers::GEMINI, Gemini, name, ANSWER, asked).await
 }
 
 /// Returns a stream of one event for each candidate.
@@ -42,13 +36,6 @@ fn stream(candidates: impl IntoIterator<Item = Value>) -> String {
 
 async fn answer_of(candidates: impl IntoIterator<Item = Value>) -> goondan_core::Result<ModelResponse> {
     ask(&played([Played::events(&stream(candidates))]).0).await
-}
-
-fn tool(item: &Value) -> ToolItem {
-    let mut tool = ToolItem::new(item["name"].as_str().unwrap()).unwrap();
-    tool.description = item["description"].as_str().map(str::to_owned);
-    tool.parameters = item.get("parameters").cloned();
-    tool
 }
 
 fn call(id: &str) -> Value {
@@ -62,19 +49,9 @@ fn result(id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn requests_are_as_written_down() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/requests/gemini");
-    let files: Vec<_> = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
-    assert!(!files.is_empty());
-    for file in files {
-        let case: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-        let mut asked = Asked::messages(case["asked"]["messages"].clone());
-        asked.system = case["asked"]["system"].as_str().map(|system| &*system.to_owned().leak());
-        asked.tools = case["asked"]["tools"].as_array().into_iter().flatten().map(tool).collect();
-        asked.options = case["asked"].get("options").map(|options| serde_json::from_value(options.clone()).unwrap());
-        let body = body_of(case["model"].as_str().unwrap(), asked).await.unwrap();
-        assert_eq!(body, case["body"], "{}: {body:#}", file.display());
-    }
+async fn bodies_are_as_written_down() {
+    let body = async |case: &Value, asked| body_of(case["model"].as_str().unwrap(), asked).await;
+    requests_are_as_written_down("gemini", body).await;
 }
 
 #[tokio::test]
@@ -281,7 +258,8 @@ fn report(code: u16, status: &str, message: &str, details: Value) -> Value {
 #[tokio::test(start_paused = true)]
 async fn each_failure_has_its_code() {
     let key = json!([
-        { "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com" },
+        { "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID",
+            "domain": "googleapis.com" },
         { "@type": "type.googleapis.com/google.rpc.LocalizedMessage", "locale": "en-US", "message": "…" },
     ]);
     let none = json!([]);

@@ -7,7 +7,9 @@ use goondan_models::wire::Responses;
 use goondan_models::{HttpModel, providers};
 use serde_json::{Value, json};
 
-use crate::support::{Asked, Played, Reply, Sent, Server, ask, config, told};
+use crate::support::{
+    self, Asked, Played, Reply, Sent, Server, ask, config, data, result, sent_body, text, told, weather,
+};
 
 const ANSWER: &str = "data: {\"type\":\"response.created\",\"response\":{}}\n\n\
                       data: {\"type\":\"response.completed\",\"response\":{}}\n\n";
@@ -21,9 +23,7 @@ fn model(name: &str, sent: &Sent) -> HttpModel<Responses> {
 
 /// Returns the body of a request to the model `name`.
 async fn body_of(name: &str, asked: Asked) -> goondan_core::Result<Value> {
-    let sent = Sent::to([Played::events(ANSWER)]);
-    asked.of(&model(name, &sent), Deltas::none()).await?;
-    Ok(sent.bodies().remove(0))
+    sent_body(&providers::OPENAI, Responses, name, ANSWER, asked).await
 }
 
 async fn body(asked: Asked) -> Value {
@@ -37,14 +37,6 @@ async fn input(messages: Value) -> Value {
 /// Returns the events as a stream.
 fn stream(events: &[Value]) -> String {
     events.iter().map(|event| format!("data: {event}\n\n")).collect()
-}
-
-fn weather() -> ToolItem {
-    ToolItem::new("weather__today").unwrap().describe("Tells the weather.").parameters(json!({ "properties": {} }))
-}
-
-fn data(api: &str, model: &str, rest: Value) -> Value {
-    json!({ "api": api, "model": model, "rest": rest })
 }
 
 fn thought(model: &str, rest: Value) -> Value {
@@ -61,20 +53,7 @@ fn said(model: &str, id: &str) -> Value {
 }
 
 fn call(id: &str, provider: Option<Value>) -> Value {
-    let mut part = json!({ "type": "tool-call", "toolCallId": id, "toolName": "weather__today", "input": { "a": 1 } });
-    if let Some(provider) = provider {
-        part["provider"] = provider;
-    }
-    part
-}
-
-fn result(id: &str, output: Value) -> Value {
-    let part = json!({ "type": "tool-result", "toolCallId": id, "toolName": "weather__today", "output": output });
-    json!({ "role": "tool", "content": [part] })
-}
-
-fn text(text: &str) -> Value {
-    json!({ "type": "text", "value": text })
+    support::call(id, json!({ "a": 1 }), provider)
 }
 
 /// Returns the items of an answer with these parts.
@@ -261,7 +240,10 @@ async fn files_are_sent_if_the_provider_can_read_them() {
         ] },
         { "role": "assistant", "content": [png(), call("1", None)] },
         result("1", json!({ "type": "content", "value": [
-            { "type": "text", "text": "see" }, png(), file("application/pdf", "data:application/pdf;base64,JVBERg==", None), video(),
+            { "type": "text", "text": "see" },
+            png(),
+            file("application/pdf", "data:application/pdf;base64,JVBERg==", None),
+            video(),
         ] })),
     ]);
     let text = |text: &str| json!({ "type": "input_text", "text": text });
@@ -355,7 +337,9 @@ async fn choices_of_tools_have_their_words() {
 
 #[tokio::test]
 async fn schemas_are_enforced_where_the_provider_can() {
-    let closed = |properties: Value, required: Value| json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
+    fn closed(properties: Value, required: Value) -> Value {
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    }
     let name = || json!({ "type": "string", "description": "A name." });
     let nested = closed(
         json!({ "a": { "type": "array", "items": closed(json!({ "b": name() }), json!(["b"])) } }),
@@ -528,8 +512,12 @@ async fn streams_of_other_servers_are_read() {
 
 #[tokio::test]
 async fn a_call_id_that_is_taken_or_empty_is_replaced_before_watchers_see_it() {
-    let item = |id: &str| json!({ "type": "function_call", "id": "fc", "call_id": id, "name": "weather__today", "arguments": "{}" });
-    let added = |(index, id): (usize, &&str)| json!({ "type": "response.output_item.added", "output_index": index, "item": item(id) });
+    fn item(id: &str) -> Value {
+        json!({ "type": "function_call", "id": "fc", "call_id": id, "name": "weather__today", "arguments": "{}" })
+    }
+    fn added((index, id): (usize, &&str)) -> Value {
+        json!({ "type": "response.output_item.added", "output_index": index, "item": item(id) })
+    }
     let ids = ["1", "2", "2", ""];
     let mut events: Vec<_> = ids.iter().enumerate().map(added).collect();
     let output: Vec<_> = ids.iter().map(|id| item(id)).collect();

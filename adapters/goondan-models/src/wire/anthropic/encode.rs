@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use goondan_core::{Content, MessageData, Part, Result, Role, ToolItem};
-use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::blocks::{Block, Kind};
 use super::options::{self, Thinking};
 use crate::wire::legal::{is_word, replaced_id, substitute, word};
+use crate::wire::tool::{Schema, Tool};
 use crate::wire::{Encoding, Settings};
 
 #[derive(Serialize)]
@@ -18,7 +18,7 @@ struct Body<'a> {
     #[serde(flatten)]
     settings: Settings,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<Tool<'a, Function<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Block<'a>>,
     messages: &'a Messages<'a>,
@@ -38,12 +38,12 @@ pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
     let names = &mut request.tools().map(|tool| tool.name.as_str());
     let (settings, provider_tools) = options::settings(request.model(), request.options(), thinking, names)?;
     let mut tools: Vec<_> = provider_tools.iter().map(Tool::Provider).collect();
-    tools.extend(request.tools().map(|item| Tool::Step { item, cache: None }));
+    tools.extend(request.tools().map(|item| Tool::Step(Function::new(item))));
     let mark = options::cache_mark(request.options());
     if let Some(mark) = &mark {
         // Three of the four places that a request may have.
-        if let Some(Tool::Step { cache, .. }) = tools.last_mut() {
-            *cache = Some(mark);
+        if let Some(Tool::Step(function)) = tools.last_mut() {
+            function.cache_control = Some(mark);
         }
         let newest = messages.blocks.last_mut().filter(|block| !block.is_thinking());
         let ends = [system.last_mut(), newest];
@@ -200,43 +200,20 @@ fn legal_id(id: &str) -> Cow<'_, str> {
     if is_word(id, LONGEST) { id.into() } else { replaced_id(id).into() }
 }
 
-/// A tool of the step, or one that runs at the provider.
-enum Tool<'a> {
-    Step { item: &'a ToolItem, cache: Option<&'a Value> },
-    Provider(&'a Value),
+/// A tool of the step.
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    input_schema: Schema<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<&'a Value>,
 }
 
-impl Serialize for Tool<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (item, cache) = match self {
-            Self::Step { item, cache } => (item, cache),
-            Self::Provider(tool) => return tool.serialize(serializer),
-        };
-        let mut tool = serializer.serialize_map(None)?;
-        tool.serialize_entry("name", &item.name)?;
-        if let Some(description) = &item.description {
-            tool.serialize_entry("description", description)?;
-        }
-        tool.serialize_entry("input_schema", &Schema(item.parameters.as_ref().and_then(Value::as_object)))?;
-        if let Some(cache) = cache {
-            tool.serialize_entry("cache_control", cache)?;
-        }
-        tool.end()
-    }
-}
-
-/// The schema of a tool, which must say that it is of an object.
-struct Schema<'a>(Option<&'a Map<String, Value>>);
-
-impl Serialize for Schema<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut schema = serializer.serialize_map(None)?;
-        if self.0.is_none_or(|schema| !schema.contains_key("type")) {
-            schema.serialize_entry("type", "object")?;
-        }
-        for (name, value) in self.0.into_iter().flatten() {
-            schema.serialize_entry(name, value)?;
-        }
-        schema.end()
+impl<'a> Function<'a> {
+    fn new(item: &'a ToolItem) -> Self {
+        let (name, description) = (item.name.as_str(), item.description.as_deref());
+        Self { name, description, input_schema: Schema::of(item), cache_control: None }
     }
 }

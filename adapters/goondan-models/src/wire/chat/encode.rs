@@ -117,8 +117,8 @@ impl<'a> Conversation<'a, '_> {
         }
     }
 
-    /// Returns what goes back of a part beside its own members. Many providers share the interface, so it must have been
-    /// made by the same model.
+    /// Returns what goes back of a part beside its own members. Many providers share the interface, so it must have
+    /// been made by the same model.
     fn rest(&self, part: &'a Part) -> Option<&'a Map<String, Value>> {
         part.provider().filter(|data| self.request.replays(data)).map(|data| data.rest())
     }
@@ -213,8 +213,8 @@ fn add_text<'a>(said: &mut Message<'a>, text: &'a str) {
     }
 }
 
-/// Pushes an element. Most messages have one block and one call, and conversations are long: the first one takes no more
-/// memory than it needs.
+/// Pushes an element. Most messages have one block and one call, and conversations are long, so the first element takes
+/// no more memory than it needs.
 fn push<T>(list: &mut Vec<T>, element: T) {
     if list.is_empty() {
         list.reserve_exact(1);

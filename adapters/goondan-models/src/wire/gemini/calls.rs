@@ -1,5 +1,5 @@
-//! Calls of an answer. Most arrive whole; the arguments of some arrive in pieces, and then the call ends with an event of
-//! its own, or with the next part.
+//! Calls of an answer. Most arrive whole; the arguments of some arrive in pieces, and then the call ends with an event
+//! of its own, or with the next part.
 
 use serde_json::{Map, Value};
 
@@ -73,8 +73,8 @@ pub(super) fn end(key: Key, answer: &mut Answer<'_>) {
     }
 }
 
-/// Ends the call in the part `key`, if more of it was expected but does not come. Its arguments are then no JSON: half a
-/// call must not run.
+/// Ends the call in the part `key`, if more of it was expected but does not come. Its arguments are then not valid
+/// JSON, because half a call must not run.
 pub(super) fn cut_off(key: Key, answer: &mut Answer<'_>) {
     if let Some(arguments) = take_arguments(key, answer) {
         let mut json = arguments.unwrap_or_else(|| Value::Object(Map::new())).to_string();

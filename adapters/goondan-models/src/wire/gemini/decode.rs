@@ -209,7 +209,7 @@ fn open(mut rest: Map<String, Value>, answer: &mut Answer<'_>) -> Result<(), Fai
 
 /// Keeps what the provider says about the answer with the newest part.
 fn note(mut metadata: Map<String, Value>, answer: &mut Answer<'_>) {
-    // Events repeat these, and nobody asks for them later.
+    // Every event repeats these, and nothing reads them.
     let repeated = ["safetyRatings", "tokenCount", "avgLogprobs"];
     metadata.retain(|name, value| !value.is_null() && !repeated.contains(&name.as_str()));
     if metadata.is_empty() {
@@ -221,7 +221,7 @@ fn note(mut metadata: Map<String, Value>, answer: &mut Answer<'_>) {
     }
 }
 
-/// Adds what is new: some events have the new items of a list, and some the whole list.
+/// Merges new metadata into what is known: some events have the new items of a list, and some the whole list.
 fn add(known: &mut Value, new: Value) {
     match (known, new) {
         (Value::Object(known), Value::Object(new)) => {

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use goondan_core::{MessageData, Part, Result, Role, ToolCallPart, ToolItem, ToolOutput};
-use serde::ser::{SerializeMap, SerializeSeq};
+use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::parts::{Kind, Piece, Signature, files};
 use super::{OWN_ID, is_earlier, options};
+use crate::wire::tool::Schema;
 use crate::wire::{Encoding, Settings};
 
 #[derive(Serialize)]
@@ -261,25 +262,11 @@ struct Function<'a> {
 
 impl<'a> Function<'a> {
     fn new(item: &'a ToolItem) -> Self {
-        let schema = item.parameters.as_ref().and_then(Value::as_object);
+        let has_schema = item.parameters.as_ref().is_some_and(Value::is_object);
         Self {
             name: item.name.as_str(),
             description: item.description.as_deref(),
-            parameters_json_schema: schema.map(Schema),
+            parameters_json_schema: has_schema.then(|| Schema::of(item)),
         }
-    }
-}
-
-/// The schema of a function, which must say that it is of an object.
-struct Schema<'a>(&'a Map<String, Value>);
-
-impl Serialize for Schema<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut schema = serializer.serialize_map(None)?;
-        if !self.0.contains_key("type") {
-            schema.serialize_entry("type", "object")?;
-        }
-        self.0.iter().try_for_each(|(name, value)| schema.serialize_entry(name, value))?;
-        schema.end()
     }
 }

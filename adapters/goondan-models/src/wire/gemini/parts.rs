@@ -258,7 +258,7 @@ struct Output<T> {
     output: T,
 }
 
-/// Returns the texts of an output, and what stands for the files that Gemini cannot read.
+/// Returns the texts of an output, with a text in place of each file that Gemini cannot read.
 fn lines(parts: &[Part]) -> String {
     let mut lines: Vec<Cow<'_, str>> = Vec::new();
     for part in parts {

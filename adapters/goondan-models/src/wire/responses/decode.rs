@@ -318,8 +318,8 @@ fn end(response: Response<'_>, answer: &mut Answer<'_>) {
         answer.model(&*model);
     }
     let items = response.output.unwrap_or_default();
-    // OpenAI keeps items to itself that have a place in the stream, and some gateways rename or leave out items here. Each
-    // item was read when it was done, so the list counts if it is all there is, or if its items are the known ones.
+    // OpenAI leaves out items that had an index in the stream, and some gateways rename or leave out items here. Each
+    // item was read when it was done, so the list is read only if nothing else was, or if its items are the known ones.
     let is_known = answer.is_empty()
         || (0..).zip(&items).all(|(index, item)| {
             let id = answer.rest(index).and_then(|rest| rest.get("id"));

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use goondan_core::{Content, MessageData, Part, Result, Role, ToolItem};
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::items::{Entry, Input, Item, Kind};
 use super::{Listed, MESSAGE, REASONING, options};
 use crate::wire::legal::{replaced_id, substitute, word};
+use crate::wire::tool::{Schema, Tool};
 use crate::wire::{Encoding, Settings};
 
 #[derive(Serialize)]
@@ -17,7 +17,7 @@ struct Body<'a> {
     #[serde(flatten)]
     settings: Settings,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<Tool<'a, Function<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'a str>,
     input: Vec<Item<'a>>,
@@ -27,7 +27,7 @@ struct Body<'a> {
 pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
     let (settings, provider_tools) = options::settings(request)?;
     let mut tools: Vec<_> = provider_tools.iter().map(Tool::Provider).collect();
-    tools.extend(request.tools().map(Tool::Step));
+    tools.extend(request.tools().map(|item| Tool::Step(Function::new(item))));
     let input = request.messages().iter().flat_map(|message| items(request, message)).collect();
     Ok(serde_json::to_vec(&Body { settings, tools, instructions: request.system(), input })?)
 }
@@ -89,7 +89,7 @@ fn push_answer<'a>(items: &mut Vec<Item<'a>>, request: &'a Encoding<'_>, part: &
         Part::Reasoning(part) if replays && request.with_reasoning() => {
             push(items, &REASONING, Entry::of(&REASONING, part.text(), rest), rest);
         }
-        // An entry of a type without a word here.
+        // An entry, or an item, of a type that is not known here.
         Part::Provider(_) if replays && request.with_reasoning() => {
             let kind = rest.and_then(|rest| rest.get("type")).and_then(Value::as_str);
             let listed = [&MESSAGE, &REASONING].into_iter().find(|listed| Some(listed.kind) == kind);
@@ -133,8 +133,8 @@ fn push<'a>(
     }
 }
 
-/// Removes what OpenAI refuses in an answer: calls of tools such as its shell that wait for an output of ours, reasoning
-/// that it would have had to store, and reasoning after which nothing comes.
+/// Removes what OpenAI refuses in an answer: calls of its own tools, such as the shell, that have no output; reasoning
+/// that was not stored there; and reasoning that nothing follows.
 fn settle(items: &mut Vec<Item<'_>>) {
     let ends = |item: &Item<'_>, end| {
         matches!(item.kind, Kind::Whole) && item.text("type").is_some_and(|kind| kind.ends_with(end))
@@ -163,48 +163,28 @@ fn legal_id(id: &str) -> Cow<'_, str> {
     if !id.is_empty() && id.len() <= LONGEST { id.into() } else { replaced_id(id).into() }
 }
 
-/// A tool of the step, or one that runs at the provider.
-enum Tool<'a> {
-    Step(&'a ToolItem),
-    Provider(&'a Value),
+/// A tool of the step.
+#[derive(Serialize)]
+struct Function<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    parameters: Schema<'a>,
+    /// If it is missing, OpenAI would change the schema to one that it can enforce.
+    strict: bool,
 }
 
-impl Serialize for Tool<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let item = match self {
-            Self::Step(item) => item,
-            Self::Provider(tool) => return tool.serialize(serializer),
-        };
-        let schema = item.parameters.as_ref().and_then(Value::as_object);
-        let mut tool = serializer.serialize_map(None)?;
-        tool.serialize_entry("type", "function")?;
-        tool.serialize_entry("name", &item.name)?;
-        if let Some(description) = &item.description {
-            tool.serialize_entry("description", description)?;
+impl<'a> Function<'a> {
+    fn new(item: &'a ToolItem) -> Self {
+        Self {
+            kind: "function",
+            name: item.name.as_str(),
+            description: item.description.as_deref(),
+            parameters: Schema::of(item).with_properties(),
+            strict: item.parameters.as_ref().and_then(Value::as_object).is_some_and(can_be_enforced),
         }
-        tool.serialize_entry("parameters", &Schema(schema))?;
-        // Unsaid, OpenAI would change the schema to one that it can enforce.
-        tool.serialize_entry("strict", &schema.is_some_and(can_be_enforced))?;
-        tool.end()
-    }
-}
-
-/// The schema of a tool, which must say that it is of an object, and what is in it.
-struct Schema<'a>(Option<&'a Map<String, Value>>);
-
-impl Serialize for Schema<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut schema = serializer.serialize_map(None)?;
-        if self.0.is_none_or(|schema| !schema.contains_key("type")) {
-            schema.serialize_entry("type", "object")?;
-        }
-        if self.0.is_none_or(|schema| !schema.contains_key("properties")) {
-            schema.serialize_entry("properties", &Map::new())?;
-        }
-        for (name, value) in self.0.into_iter().flatten() {
-            schema.serialize_entry(name, value)?;
-        }
-        schema.end()
     }
 }
 

@@ -153,8 +153,8 @@ impl Serialize for Item<'_> {
                 for list in listed.lists {
                     let entries: Vec<_> = entries.iter().filter(|entry| entry.list == *list).collect();
                     // OpenAI requires the first list of reasoning, even if it is empty.
-                    let unsaid = *list == "summary" && self.rest.is_none_or(|rest| !rest.contains_key(*list));
-                    if !entries.is_empty() || unsaid {
+                    let is_missing = *list == "summary" && self.rest.is_none_or(|rest| !rest.contains_key(*list));
+                    if !entries.is_empty() || is_missing {
                         item.serialize_entry(list, &entries)?;
                     }
                 }

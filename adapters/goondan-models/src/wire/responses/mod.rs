@@ -17,15 +17,15 @@ use crate::http::Failure;
 ///
 /// # Items and parts
 /// A response is a list of items, and some items are lists themselves: a message has texts and refusals, reasoning has
-/// summaries. Each entry of such a list is a part of its own, in whose rest the list's name has the entry, and the first
-/// part has the members of the item:
+/// summaries. Each entry of such a list is a part of its own. The rest of the part has the entry, under the name of the
+/// list, and the rest of the first part also has the other members of the item:
 ///
 /// ```json
 /// { "id": "msg_1", "status": "completed", "content": { "type": "output_text", "annotations": [] } }
 /// ```
 ///
 /// In the next request, neighbours with the same `id` become one item again. A call is one part, and so is an item
-/// without a word here, such as a search that ran at the provider.
+/// of any other type, such as a search that ran at the provider.
 ///
 /// Nothing is stored at the provider: its reasoning comes encrypted, and goes back so.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,7 +62,7 @@ struct Listed {
 const MESSAGE: Listed = Listed { kind: "message", lists: &["content"] };
 const REASONING: Listed = Listed { kind: "reasoning", lists: &["summary", "content"] };
 
-/// Returns the member with the text of an entry. An entry of another type has no word here, and is kept as it is.
+/// Returns the member with the text of an entry. An entry of another type is kept as it is.
 fn text_member(entry: &str) -> Option<&'static str> {
     match entry {
         "output_text" | "summary_text" | "reasoning_text" => Some("text"),

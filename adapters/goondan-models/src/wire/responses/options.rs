@@ -97,7 +97,7 @@ pub(super) fn settings(request: &Encoding<'_>) -> Result<(Settings, Vec<Value>)>
         ReasoningSummary::Auto => Some("auto"),
         ReasoningSummary::Concise => Some("concise"),
         ReasoningSummary::Detailed => Some("detailed"),
-        // Without a word there is none.
+        // Without this member, OpenAI returns none.
         _ => None,
     });
     if let Some(summary) = summary.filter(|_| generation != Generation::Unreasoning) {

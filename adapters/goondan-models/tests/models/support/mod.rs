@@ -1,12 +1,16 @@
-//! What the tests of all interfaces share: a server, a transport in memory, recordings and conversations.
+//! What the tests of all interfaces share: a server, a transport in memory, recordings, conversations and requests.
 
 mod conversation;
+mod part;
 mod recording;
+mod request;
 mod server;
 mod transport;
 
 pub(crate) use conversation::{Asked, ask, told};
+pub(crate) use part::{call, data, result, text, weather};
 pub(crate) use recording::{Framing, Recording};
+pub(crate) use request::{requests_are_as_written_down, sent_body};
 pub(crate) use server::{Reply, Server};
 pub(crate) use transport::{Played, Sent, Step};
 
