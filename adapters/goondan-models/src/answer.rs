@@ -21,7 +21,7 @@ use crate::http::Failure;
 /// | the start of reasoning | [`open_reasoning`](Self::open_reasoning) |
 /// | the start of a tool call | [`open_call`](Self::open_call) |
 /// | the name of a call that was opened without one | [`name_call`](Self::name_call) |
-/// | a file that the model made | [`open_file`](Self::open_file) |
+/// | a file that the model made | [`open_file`](Self::open_file), [`become_file`](Self::become_file) |
 /// | a block of a type that goondan does not know | [`open_block`](Self::open_block) |
 /// | a piece of text, reasoning or arguments | [`grow`](Self::grow) |
 /// | a member of a block, such as a signature | [`rest`](Self::rest), [`grow_member`](Self::grow_member) |
@@ -187,6 +187,13 @@ impl<'a> Answer<'a> {
         rest: Map<String, Value>,
     ) {
         self.open(key, Kind::File { media_type: media_type.into(), url: url.into() }, rest);
+    }
+
+    /// Makes a block, which was opened before its content arrived, a file.
+    pub fn become_file(&mut self, key: impl Into<Key>, media_type: impl Into<String>, url: impl Into<String>) {
+        if let Some((_, growing)) = self.at(key.into()) {
+            growing.kind = Kind::File { media_type: media_type.into(), url: url.into() };
+        }
     }
 
     /// Opens a block of a type that goondan does not know. All of it is in `block`, its type included.

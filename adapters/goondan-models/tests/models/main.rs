@@ -9,6 +9,7 @@ mod chat;
 mod config;
 mod failures;
 mod gemini;
+mod images;
 mod limits;
 mod recordings;
 mod responses;

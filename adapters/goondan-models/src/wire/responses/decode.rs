@@ -4,10 +4,11 @@ use goondan_core::ModelFinish;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Listed, MESSAGE, REASONING, text_member};
+use super::{IMAGE, Listed, MESSAGE, REASONING, text_member};
 use crate::answer::{Answer, Key};
 use crate::http::Failure;
 use crate::wire::Text;
+use crate::wire::legal::is_word;
 
 /// What an event is.
 #[derive(Deserialize)]
@@ -234,6 +235,7 @@ fn whole(index: u64, mut item: Map<String, Value>, answer: &mut Answer<'_>) {
         }
         Some("reasoning") => entries(index, item, &REASONING, answer),
         Some("function_call") => call(index, item, answer),
+        Some(IMAGE) => image(index, item, answer),
         _ => part(index, "", item, answer, Answer::open_block),
     }
 }
@@ -290,6 +292,23 @@ fn call(index: u64, mut item: Map<String, Value>, answer: &mut Answer<'_>) {
     }
     answer.finish(ModelFinish::ToolCalls);
     part(index, &arguments, item, answer, |answer, key, rest| answer.open_call(key, &id, name, rest));
+}
+
+/// Takes over an image, which is a block until it is made.
+fn image(index: u64, mut item: Map<String, Value>, answer: &mut Answer<'_>) {
+    let image = item.get("result").and_then(Value::as_str).filter(|image| !image.is_empty()).map(|image| {
+        let format = item.get("output_format").and_then(Value::as_str).filter(|format| is_word(format, 16));
+        let media_type = format!("image/{}", format.unwrap_or("png"));
+        let url = format!("data:{media_type};base64,{image}");
+        (media_type, url)
+    });
+    if image.is_some() {
+        item.shift_remove("result");
+    }
+    part(index, "", item, answer, Answer::open_block);
+    if let Some((media_type, url)) = image {
+        answer.become_file(index, media_type, url);
+    }
 }
 
 /// Opens a part with a text, or replaces what is known of it.

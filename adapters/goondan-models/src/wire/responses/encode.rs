@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use goondan_core::{Content, MessageData, Part, Result, Role, ToolItem};
+use goondan_core::{Content, FilePart, MessageData, Part, Result, Role, ToolItem};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::items::{Entry, Input, Item, Kind};
-use super::{Listed, MESSAGE, REASONING, options};
+use super::{IMAGE, Listed, MESSAGE, REASONING, options};
 use crate::wire::legal::{replaced_id, substitute, word};
 use crate::wire::tool::{Schema, Tool};
 use crate::wire::{Encoding, Settings};
@@ -81,7 +81,10 @@ fn push_answer<'a>(items: &mut Vec<Item<'a>>, request: &'a Encoding<'_>, part: &
             let Some(entry) = Entry::of(&MESSAGE, &part.text, rest) else { return push_text(items, &*part.text) };
             push(items, &MESSAGE, Some(entry), rest);
         }
-        Part::File(file) => return push_text(items, substitute(file)),
+        Part::File(file) => match image(file, rest).filter(|_| replays && request.with_reasoning()) {
+            Some(result) => items.push(Item::new(Kind::Image { result }, rest)),
+            None => return push_text(items, substitute(file)),
+        },
         Part::ToolCall(call) => {
             let (id, name) = (legal_id(call.tool_call_id.as_str()), word(&call.tool_name, LONGEST));
             items.push(Item::new(Kind::Call { id, name, input: &call.input }, rest));
@@ -104,6 +107,12 @@ fn push_answer<'a>(items: &mut Vec<Item<'a>>, request: &'a Encoding<'_>, part: &
         // Texts and calls are bound to the reasoning before them by their ids.
         item.with_id &= replays && request.with_reasoning();
     }
+}
+
+/// Returns the content of an image that OpenAI made.
+fn image<'a>(file: &'a FilePart, rest: Option<&Map<String, Value>>) -> Option<&'a str> {
+    rest?.get("type").filter(|kind| *kind == IMAGE)?;
+    file.url.split_once(";base64,").map(|(_, content)| content)
 }
 
 /// Adds a text that OpenAI did not make.

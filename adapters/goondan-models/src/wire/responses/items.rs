@@ -7,7 +7,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Listed, MESSAGE, REASONING, text_member};
+use super::{IMAGE, Listed, MESSAGE, REASONING, text_member};
 
 use crate::wire::legal::substitute;
 
@@ -39,6 +39,10 @@ pub(super) enum Kind<'a> {
     Output {
         id: Cow<'a, str>,
         output: &'a ToolOutput,
+    },
+    /// An image that the model made, as base64.
+    Image {
+        result: &'a str,
     },
     /// All of it is in the rest.
     Whole,
@@ -172,6 +176,17 @@ impl Serialize for Item<'_> {
                 item.serialize_entry("call_id", id)?;
                 item.serialize_entry("output", &Output(output))?;
                 (&[], &[])
+            }
+            Kind::Image { result } => {
+                item.serialize_entry("type", IMAGE)?;
+                // OpenAI refuses the other members that it sends.
+                for member in ["id", "status"] {
+                    if let Some(value) = self.text(member) {
+                        item.serialize_entry(member, value)?;
+                    }
+                }
+                item.serialize_entry("result", result)?;
+                return item.end();
             }
             Kind::Whole => (&[], &[]),
         };

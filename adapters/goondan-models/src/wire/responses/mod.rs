@@ -24,8 +24,8 @@ use crate::http::Failure;
 /// { "id": "msg_1", "status": "completed", "content": { "type": "output_text", "annotations": [] } }
 /// ```
 ///
-/// In the next request, neighbours with the same `id` become one item again. A call is one part, and so is an item
-/// of any other type, such as a search that ran at the provider.
+/// In the next request, neighbours with the same `id` become one item again. A call is one part, and so is an image
+/// that the model made, and an item of any other type, such as a search that ran at the provider.
 ///
 /// Nothing is stored at the provider: its reasoning comes encrypted, and goes back so.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +61,9 @@ struct Listed {
 
 const MESSAGE: Listed = Listed { kind: "message", lists: &["content"] };
 const REASONING: Listed = Listed { kind: "reasoning", lists: &["summary", "content"] };
+
+/// The type of an item with an image that the model made.
+const IMAGE: &str = "image_generation_call";
 
 /// Returns the member with the text of an entry. An entry of another type is kept as it is.
 fn text_member(entry: &str) -> Option<&'static str> {
