@@ -58,9 +58,9 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "input")]
     pub(crate) watch: bool,
 
-    /// What models do with their cassettes, the files with their recorded exchanges with providers [default: what the
-    /// bundle says, or off].
-    #[arg(long, value_name = "MODE", env = "GOONDAN_CASSETTES", hide_env = true)]
+    /// What models do with their cassettes, the files with their recorded exchanges with providers [default:
+    /// $GOONDAN_CASSETTES, or what the bundle says].
+    #[arg(long, value_name = "MODE")]
     pub(crate) cassettes: Option<CassettesArg>,
 
     /// When the conversation is synced to disk [default: `fsync` of the swarm, or turn].

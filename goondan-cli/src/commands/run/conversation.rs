@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use goondan::agent::{Change, ExtensionChange, Reloaded};
 use goondan::bundle::{Agents, Entry, Plugins};
+use goondan::model::CassetteMode;
 use goondan::name::{AgentName, ExtensionName, InstanceKey};
 use goondan::store::{FileStore, InstanceId};
 use goondan::store::{Fsync, state_root};
-use goondan::{Bundle, Error, Instance, Result};
+use goondan::{Bundle, Error, ErrorCode, Instance, Result};
 
-use crate::args::{FsyncArg, RunArgs};
+use crate::args::{CassettesArg, FsyncArg, RunArgs};
 use crate::commands::bundle;
 use crate::output::diagnostics::LoadError;
 use crate::output::{self, Style, Styled};
@@ -31,7 +33,7 @@ pub(crate) struct OpenConversation {
 impl OpenConversation {
     pub(crate) async fn open(args: &RunArgs) -> Result<Self, LoadError> {
         let plugins = Plugins::new();
-        let bundle = bundle::read_to_run(args, &plugins)?;
+        let bundle = bundle::read_with(&args.bundle, &plugins, cassettes(args)?)?;
         bundle.check_values()?;
         let agent = bundle::agent(&bundle, args.agent.as_deref())?.name.clone();
         let root = state_root(args.state_root.as_deref())?;
@@ -68,7 +70,7 @@ impl OpenConversation {
     /// # Errors
     /// The bundle has errors, and nothing was changed; or the agent of this conversation could not be reloaded.
     async fn reload(&mut self, page: &mut String) -> Result<Vec<String>, LoadError> {
-        let bundle = bundle::read_to_run(&self.args, &self.plugins)?;
+        let bundle = bundle::read_with(&self.args.bundle, &self.plugins, cassettes(&self.args)?)?;
         bundle.check_values()?;
         bundle.agent(self.agent.as_str())?;
         let outcomes = self.agents.reload(&bundle, Some(&self.plugins)).await?;
@@ -141,6 +143,26 @@ fn files(bundle: &Bundle) -> Vec<PathBuf> {
 async fn instance(agents: &Agents, agent: &AgentName, key: &str) -> Result<Instance> {
     let agent = agents.get(agent.as_str()).ok_or_else(|| Error::msg("a built bundle has its agents"))?;
     agent.instance(key).await
+}
+
+/// What models do with their cassettes, if the command line or the environment says it. An empty variable counts as
+/// not set.
+fn cassettes(args: &RunArgs) -> Result<Option<CassetteMode>> {
+    let variable = || std::env::var("GOONDAN_CASSETTES").ok().filter(|mode| !mode.is_empty());
+    let mode = match (args.cassettes, variable()) {
+        (None, None) => return Ok(None),
+        (Some(mode), _) => mode,
+        (None, Some(mode)) => CassettesArg::from_str(&mode, false).map_err(|_| {
+            Error::new(ErrorCode::USAGE, format!("the variable `GOONDAN_CASSETTES` is `{mode}`"))
+                .suggest("set it to off, record, replay or auto, or unset it")
+        })?,
+    };
+    Ok(Some(match mode {
+        CassettesArg::Off => CassetteMode::Off,
+        CassettesArg::Record => CassetteMode::Record,
+        CassettesArg::Replay => CassetteMode::Replay,
+        CassettesArg::Auto => CassetteMode::Auto,
+    }))
 }
 
 impl From<FsyncArg> for Fsync {

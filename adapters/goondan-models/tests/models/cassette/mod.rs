@@ -1,5 +1,7 @@
 //! Cassettes: what is recorded with a provider is played without one.
 
+mod answers;
+mod bundles;
 mod file;
 mod matching;
 mod secrets;
