@@ -7,6 +7,7 @@ mod answered;
 mod answers;
 mod bits;
 mod call_ids;
+mod cassettes;
 mod cleanup;
 mod context;
 mod conversation;

@@ -86,7 +86,8 @@ impl Cassette {
         match self.0.player.as_ref().map_or(0, Player::left) {
             0 => Ok(()),
             left => {
-                let message = format!("{left} exchanges of the cassette `{}` were not played", self.0.path.display());
+                let message =
+                    format!("the cassette `{}` has exchanges that were not played: {left}", self.0.path.display());
                 Err(format::refused(message, "record the conversation anew, or ask all that was asked"))
             }
         }

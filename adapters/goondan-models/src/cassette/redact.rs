@@ -110,7 +110,7 @@ impl Redaction {
 fn looks_like_a_key(text: &str) -> Option<&str> {
     let found = KEY.as_ref()?.captures_iter(text).filter_map(|found| found.get(1)).map(|key| key.as_str());
     // Words joined by hyphens have no digits.
-    found.filter(|key| key.bytes().any(|byte| byte.is_ascii_digit())).find_map(|key| key.get(..6))
+    found.filter(|key| key.bytes().any(|byte| byte.is_ascii_digit())).find_map(|key| key.get(..4))
 }
 
 /// Joins the texts at the same place in all events.
