@@ -29,7 +29,7 @@
 
 #[cfg(feature = "runtime")]
 pub use goondan_core::{
-    Agent, AgentBuilder, AgentCall, Change, ExtensionChange, Instance, LocalRouter, Policy, Reloaded, Router,
-    TurnStream, TurnUpdate,
+    Agent, AgentBuilder, AgentCall, Change, EventStream, ExtensionChange, Instance, InstanceEvents, LocalRouter,
+    Policy, Reloaded, Router, TurnStream, TurnUpdate,
 };
 pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, Ticket};

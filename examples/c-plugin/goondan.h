@@ -127,6 +127,11 @@ typedef struct {
     /* Since 1.1. */
     int32_t (*extension_surroundings)(const void *handle, goondan_buffer *output);
     int32_t (*extension_state_dir)(const void *handle, goondan_buffer *output);
+    /* `total` may be null; `call` is that of a tool. */
+    void (*run_progress)(const void *call, double done, const double *total, goondan_text text);
+    /* The result of the first is the argument of the second. */
+    void *(*secret_remember)(goondan_text text);
+    void (*secret_forget)(void *secret);
 } goondan_host_table;
 
 typedef struct {

@@ -1,5 +1,5 @@
-/* An extension in C: a tool that returns the length of its arguments, one that answers with a picture, and a middleware
- * that numbers the other answers. */
+/* An extension in C: a tool that returns the length of its arguments and says how far it is, one that answers with a
+ * picture, and a middleware that numbers the other answers. */
 #include "goondan.h"
 
 #include <stdatomic.h>
@@ -97,11 +97,12 @@ static void nothing(void *data) {
 
 static goondan_future length_call(void *data, const void *call, goondan_text input) {
     (void)data;
-    (void)call;
     char *json = malloc(32);
     if (json == NULL) {
         return ready(GOONDAN_FAILED, fixed(NO_MEMORY));
     }
+    const double total = (double)input.len;
+    host->run_progress(call, total, &total, text("counted"));
     int written = snprintf(json, 32, "{\"bytes\":%zu}", input.len);
     return ready(GOONDAN_OK, (goondan_buffer){json, (size_t)written, 0, free_bytes});
 }

@@ -14,6 +14,7 @@ use crate::bundle::Bundle;
 use crate::check::describe;
 use crate::diagnostic::Diagnostics;
 use crate::libraries::{Libraries, LibraryEntry};
+use crate::read::FetchedConfig;
 use crate::resource::{AgentResource, Entry, ExtensionRef};
 
 /// The agents of a bundle, made by [`Bundle::build`]. They share a store, and can send requests to one another.
@@ -157,19 +158,23 @@ impl Bundle {
 
     fn builder_of(&self, agent: &AgentResource, libraries: Option<&dyn Libraries>) -> Result<AgentBuilder> {
         // Each agent gets models of its own, so that a script is played from its beginning.
-        let own = agent.model.build(self.root())?;
-        let mut builder = Agent::builder(agent.name.as_str()).model(Arc::clone(&own)).bundle_root(self.root());
+        let (own, secrets) = agent.model.build(self.root())?;
+        let mut builder = Agent::builder(agent.name.as_str()).model(Arc::clone(&own)).keep_secrets(secrets);
+        builder = builder.bundle_root(self.root());
         // API-11: a step middleware can switch to other models by name, and back.
         builder = builder.named_model(agent.model.name.as_str(), own);
         for other in self.models_of(agent).skip(1) {
-            builder = builder.named_model(other.name.as_str(), other.build(self.root())?);
+            let (model, secrets) = other.build(self.root())?;
+            builder = builder.named_model(other.name.as_str(), model).keep_secrets(secrets);
         }
         if let Some(system) = &agent.system {
             builder = builder.system(system.as_str());
         }
         builder = builder.policy(self.policy_of(agent).complete());
         for used in &agent.extensions {
-            let (name, config) = (used.target.name.as_str(), used.fetch_config().map_err(Diagnostics::into_error)?);
+            let name = used.target.name.as_str();
+            let FetchedConfig { config, secrets } = used.fetch_config().map_err(Diagnostics::into_error)?;
+            builder = builder.keep_secrets(secrets);
             builder = match &used.target.entry {
                 Entry::Linked(entry) => builder.linked(name, entry.as_str(), config),
                 Entry::Library(library) => builder.described(name, load(library, libraries)?, config),
@@ -202,21 +207,23 @@ fn load(library: &LibraryEntry, libraries: Option<&dyn Libraries>) -> Result<&'s
 fn placed(error: Error, agent: &AgentResource, libraries: Option<&dyn Libraries>) -> Error {
     let named = |used: &&ExtensionRef| error.extension() == Some(&used.target.name);
     let used = agent.extensions.iter().find(named).filter(|_| *error.code() == ErrorCode::EXT_CONFIG);
-    used.and_then(|used| config_errors(used, libraries)).map_or(error, Diagnostics::into_error)
+    used.and_then(|used| config_error(used, libraries)).unwrap_or(error)
 }
 
-/// The violations of the schema of an extension by the config of its use.
-fn config_errors(used: &ExtensionRef, libraries: Option<&dyn Libraries>) -> Option<Diagnostics> {
+/// The error for the violations of the schema of an extension by the config of its use.
+fn config_error(used: &ExtensionRef, libraries: Option<&dyn Libraries>) -> Option<Error> {
     let descriptor = match &used.target.entry {
         Entry::Linked(entry) => linked().into_iter().find(|descriptor| descriptor.name == entry)?,
         Entry::Library(library) => load(library, libraries).ok()?,
     };
     let written = (descriptor.config_schema)();
-    let config = config_value(&written, used.fetch_config().ok()?);
+    // The error quotes values, which are masked as long as these are.
+    let FetchedConfig { config, secrets: _secrets } = used.fetch_config().ok()?;
+    let config = config_value(&written, config);
     let errors = Schema::derived(&written).ok()?.violations(&config).into_iter().map(|violation| {
         let (message, remedy) = describe(&violation, &used.target);
         let keys = violation.keys();
         used.places_of(&keys).error(ErrorCode::EXT_CONFIG, &keys, message, remedy)
     });
-    Diagnostics::new(errors.collect())
+    Diagnostics::new(errors.collect()).map(Diagnostics::into_error)
 }

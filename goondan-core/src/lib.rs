@@ -85,7 +85,8 @@ pub use conversation::{
 pub use event::{
     AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Cost, Deliveries, Event,
     EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal,
-    ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, TurnInfo, WorktreeMounted,
+    ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo,
+    WorktreeMounted,
 };
 
 pub use model_call::{
@@ -118,7 +119,11 @@ pub use authoring::{absent, params};
 #[cfg(feature = "runtime")]
 pub use agent::LocalRouter;
 #[cfg(feature = "runtime")]
-pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, Instance, Policy, Reloaded, TurnStream, TurnUpdate};
+pub use agent::{
+    Agent, AgentBuilder, Change, ExtensionChange, Instance, InstanceEvents, Policy, Reloaded, TurnStream, TurnUpdate,
+};
+#[cfg(feature = "runtime")]
+pub use event::EventStream;
 #[cfg(feature = "runtime")]
 pub use model::{
     BundlePath, CassetteMode, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelProvider, ModelRequest,

@@ -1,10 +1,13 @@
 //! Generated layers in a chain.
 
+use std::path::Path;
+
 use goondan::extension::{Extension, ExtensionHost};
 use goondan::middleware::MiddlewareKind;
 use goondan::name::{ExtensionName, ToolCallId};
 use goondan::prelude::*;
-use goondan_core::host::{RunHost, ToolCallHost, TurnInfo};
+use goondan::tool::ToolItem;
+use goondan_core::host::{CallHost, RunHost, ToolCallHost, TurnInfo};
 use goondan_core::linkage::CoreRun;
 use goondan_core::pipeline::{AnyMiddleware, Chain, LayerInfo};
 use serde_json::{Map, Value, json};
@@ -64,6 +67,16 @@ impl RunHost for Call {
 
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.metadata
+    }
+}
+
+impl CallHost for Call {
+    fn tool(&self) -> Option<&ToolItem> {
+        None
+    }
+
+    fn workdir(&self) -> Result<&Path> {
+        panic!("these layers use no workdir")
     }
 }
 

@@ -207,6 +207,10 @@ impl ToolHost for FakeToolCall {
     fn agents(&self) -> &dyn AgentsHost {
         panic!("these tools do not call other agents")
     }
+
+    fn progress(&self, _: f64, _: Option<f64>, _: &str) {
+        panic!("these tools do not say how far they are")
+    }
 }
 
 /// Polls the future until it is ready. Only for futures that are ready soon: it spins.

@@ -196,6 +196,7 @@ impl ModelConfig {
             headers: headers(&wire, self.api_key.as_ref(), &self.headers)?,
             cassette: None,
             key_missing: provider.needs_key && self.api_key.is_none(),
+            _key: self.api_key,
             wire,
             url,
             info,

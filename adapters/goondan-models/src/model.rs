@@ -29,6 +29,8 @@ pub struct HttpModel<W> {
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) url: String,
     pub(crate) headers: HeaderMap,
+    /// The key in the headers, which is masked as long as this exists.
+    pub(crate) _key: Option<Secret>,
     /// Whether the provider needs a key and none is set. It is an error of requests, not of the config: a bundle is
     /// checked, and played from recordings, without keys.
     pub(crate) key_missing: bool,

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::extension::ExtensionHandle;
 use super::runtime::{OwningScope, RuntimeRef};
-use super::{HOST, log};
+use super::{HOST, log, secret};
 use crate::bytes::answer;
 use crate::future::export;
 use crate::table::{ABI_MAJOR, ABI_MINOR, Buffer, Declaration, Future, HostTable, MAGIC, NONE, OK, PluginTable, Text};
@@ -70,6 +70,7 @@ fn accept(host: &'static HostTable) -> Result<Option<Buffer>> {
     }
     HOST.get_or_init(|| host);
     log::install();
+    secret::install();
     Ok(None)
 }
 

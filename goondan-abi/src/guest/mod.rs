@@ -7,7 +7,7 @@
 //! - `kind`, `run`, `conversation`, `result`: behind the context of a middleware
 //! - `tool`: behind the context of a tool
 //! - `call`, `agents`: the functions `run_…` of the host
-//! - `runtime`, `keep_running`, `log`: one for the whole library
+//! - `runtime`, `keep_running`, `log`, `secret`: one for the whole library
 
 mod agents;
 mod call;
@@ -22,6 +22,7 @@ mod object;
 mod result;
 mod run;
 mod runtime;
+mod secret;
 mod tool;
 
 pub use keep_running::{KeepRunning, keep_running};

@@ -2,12 +2,13 @@
 //! they were changed.
 
 use std::cell::Cell;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use goondan_core::host::{ConversationHost, MessageHost, RunHost, StreamHost};
-use goondan_core::linkage::WireScope;
+use goondan_core::host::{CallHost, ConversationHost, MessageHost, RunHost, StreamHost};
 use goondan_core::linkage::depth::Unchecked;
-use goondan_core::{AgentsHost, Error, MessageEvent, Result, TurnInfo};
+use goondan_core::linkage::{WireScope, WireToolItem};
+use goondan_core::{AgentsHost, Error, MessageEvent, Result, ToolItem, TurnInfo};
 use serde_json::de::StrRead;
 use serde_json::{Map, Value};
 
@@ -34,6 +35,9 @@ struct Fields {
     scope: OnceLock<Box<TurnInfo>>,
     metadata: Cached<Unchecked>,
     events: OnceLock<Vec<MessageEvent>>,
+    /// Boxed, because few layers read it.
+    tool: OnceLock<Option<Box<ToolItem>>>,
+    workdir: OnceLock<PathBuf>,
     of_kind: KindFields,
 }
 
@@ -156,6 +160,23 @@ impl MessageHost for MiddlewareRun {
 
     fn refuse(&mut self, error: Error) {
         self.fault.get_or_insert(error);
+    }
+}
+
+impl CallHost for MiddlewareRun {
+    fn tool(&self) -> Option<&ToolItem> {
+        let read = || read_with(self.call, "tool", |json| json.parse::<Option<WireToolItem<'_>>>());
+        self.fields().tool.get_or_init(|| read().map(|tool| Box::new(tool.into()))).as_deref()
+    }
+
+    fn workdir(&self) -> Result<&Path> {
+        match self.fields().workdir.get() {
+            Some(workdir) => Ok(workdir),
+            None => {
+                let workdir = self.call.read("workdir")?.parse()?;
+                Ok(self.fields().workdir.get_or_init(|| workdir))
+            }
+        }
     }
 }
 

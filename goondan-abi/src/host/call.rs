@@ -3,8 +3,8 @@
 use std::ptr::NonNull;
 
 use goondan_core::host::{ConversationHost, Snapshot, TurnInfo};
-use goondan_core::linkage::WireScope;
 use goondan_core::linkage::depth::check_map;
+use goondan_core::linkage::{WireScope, WireToolItem};
 use goondan_core::{AgentsApi, Kind, MessageEvent, Result, Step, ToolCall, ToolContext, Turn};
 use serde_json::de::SliceRead;
 use serde_json::{Map, Value};
@@ -123,6 +123,8 @@ impl Call<'_> {
             ("scope", _) => json(&WireScope::from(self.scope())),
             ("events", CallContext::Turn(_) | CallContext::Step(_)) => json(self.conversation()?.message_events()),
             (_, CallContext::Step(run)) => run.ctx().read_field(field),
+            ("tool", CallContext::ToolCall(run)) => json(&run.ctx().tool().map(WireToolItem::from)),
+            ("workdir", CallContext::ToolCall(run)) => json(run.ctx().workdir()?),
             (_, CallContext::ToolCall(run)) => run.ctx().read_field(field),
             (_, CallContext::Tool(ctx)) => read_tool(Self::tool(ctx), field),
             (_, CallContext::Turn(_)) => Err(unknown(field)),
@@ -227,6 +229,12 @@ impl Call<'_> {
             CallContext::Tool(ctx) => Ok(Self::tool(ctx).runtime()),
             // AGENTS-02: a tool-call middleware reaches no other agents.
             CallContext::ToolCall(_) => Err(unknown("agents")),
+        }
+    }
+
+    pub(super) fn progress(&self, done: f64, total: Option<f64>, text: &str) {
+        if let CallContext::Tool(ctx) = &self.context {
+            Self::tool(ctx).progress(done, total, text);
         }
     }
 

@@ -4,7 +4,7 @@
 //! - `inspect` over `elf`, `declaration`, `record`, `schemas`, `digest`: reads a file without running it
 //! - `load` over `copy`, `descriptor`: loads a library
 //! - `object` over `call`, `next`, `result`, `kind`: calls objects of the library
-//! - `table` over `extension`, `log`: the functions that libraries call
+//! - `table` over `extension`, `log`, `secret`: the functions that libraries call
 //! - `runtime`: the tokio runtime of the program around all of it
 
 mod call;
@@ -26,6 +26,7 @@ mod record;
 mod result;
 mod runtime;
 mod schemas;
+mod secret;
 mod table;
 
 pub use inspect::{Inspected, Library};

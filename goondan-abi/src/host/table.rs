@@ -13,6 +13,7 @@ use super::extension;
 use super::log;
 use super::result;
 use super::runtime::HostScope;
+use super::secret;
 use crate::bytes::answer;
 use crate::future::export;
 use crate::panic::catch_or_log;
@@ -52,6 +53,9 @@ pub(super) static HOST: HostTable = HostTable {
     result_release: result::release,
     extension_surroundings: extension::surroundings,
     extension_state_dir: extension::state_dir,
+    run_progress,
+    secret_remember: secret::remember,
+    secret_forget: secret::forget,
 };
 
 /// Returns the call that a library names.
@@ -244,4 +248,14 @@ unsafe extern "C" fn run_log(call: *const c_void, level: u32, text: Text, fields
             extension::write(logger, level, text, fields);
         }
     });
+}
+
+unsafe extern "C" fn run_progress(call: *const c_void, done: f64, total: *const f64, text: Text) {
+    // SAFETY: The contract requires a call of this host that is not over.
+    let call = unsafe { from_handle(call) };
+    // SAFETY: The contract makes `total` null, or valid for this call.
+    let total = unsafe { total.as_ref() }.copied();
+    // SAFETY: The contract makes the text valid for this call.
+    let text = unsafe { text.str() };
+    catch_or_log("progress of a tool call", || call.progress(done, total, text));
 }

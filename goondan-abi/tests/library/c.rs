@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use goondan_abi::{Library, table};
-use goondan_core::{FileStore, MiddlewareKind, Part, ScriptItem, ToolOutput};
+use goondan_core::{FileStore, MiddlewareKind, Part, ScriptItem, ToolOutput, TurnUpdate};
 use serde_json::{Value, json};
 
 use crate::support::agent;
@@ -54,6 +54,7 @@ fn the_header_has_the_layout_of_the_tables() {
             run_write run_message_count run_message_from run_message_before run_message_read run_emit run_next
             run_request run_request_later run_send run_agents run_log result_read result_write result_release
             extension_surroundings extension_state_dir
+            run_progress secret_remember secret_forget
         }
         Message = "message" { cursor next id role plain text }
         LogPlace = "log_place" { size name target file line level fields field_count }
@@ -120,6 +121,21 @@ async fn an_extension_in_c_learns_where_it_runs() {
         assert!(fields[0].contains("registered") && fields[0].contains(expected), "{fields:?}");
     }
     assert!(fields[1].contains(dir.to_str().unwrap()) && dir.is_dir(), "{fields:?}");
+}
+
+#[tokio::test]
+async fn a_tool_in_c_says_how_far_it_is() {
+    let loaded = Library::inspect(built("progress", &[])).unwrap().load().unwrap();
+    let script = [ScriptItem::call("c__length", json!({ "say": "it" })), ScriptItem::say("done")];
+    let agent = agent(script).described("c-plugin", loaded.extension(None).unwrap(), json!({})).build().unwrap();
+    let mut turn = agent.instance("one").await.unwrap().run_stream("hello");
+    let mut told = Vec::new();
+    while let Some(update) = turn.next().await {
+        if let TurnUpdate::Progress { call, done, total, text } = update {
+            told.push((call.to_string(), done, total, text));
+        }
+    }
+    assert_eq!(told, [("c0".to_owned(), 12.0, Some(12.0), "counted".to_owned())]);
 }
 
 /// Compiles the plugin with its source changed: each pair is a text and what replaces it.

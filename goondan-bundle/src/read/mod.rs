@@ -16,5 +16,5 @@ mod places;
 pub(crate) use places::ConfigPlaces;
 
 mod value;
-pub(crate) use value::read_sources;
+pub(crate) use value::{FetchedConfig, read_sources};
 pub use value::{SourcedValue, ValueSource};

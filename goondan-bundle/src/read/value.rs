@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::cursor::Cursor;
 use super::map::MapReader;
-use crate::diagnostic::{Diagnostic, Place};
+use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::schema::{VALUE, VALUE_FROM};
 use crate::yaml::Value;
 
@@ -53,20 +53,19 @@ impl ValueSource {
 }
 
 impl SourcedValue {
-    /// Fetches the value and inserts it into `config`, the config that the setting was read from. Returns an error if
-    /// there is no value.
-    pub(crate) fn insert_into(&self, config: &mut Json) -> Option<Diagnostic> {
+    /// Fetches the value and inserts it into `config`, the config that the setting was read from. Returns the value as
+    /// a secret, which masks it in logs, errors and records, or an error if there is none.
+    fn insert_into(&self, config: &mut Json) -> Result<Secret, Diagnostic> {
         let (problem, suggestion) = match self.source.fetch() {
             Ok(value) => {
-                // Creating the secret registers the value, so that it is masked in logs, errors and records.
-                self.replace(config, Secret::new(value).expose());
-                return None;
+                self.replace(config, &value);
+                return Ok(Secret::new(value));
             }
             Err(problem) => problem,
         };
         let message = format!("`{}` takes its value from {problem}", self.path);
         let code = ErrorCode::CONFIG_VALUE_NOT_FOUND;
-        Some(Diagnostic::error(code, &self.file, self.place, message, suggestion).with_path(&self.path))
+        Err(Diagnostic::error(code, &self.file, self.place, message, suggestion).with_path(&self.path))
     }
 
     /// Whether there is no value.
@@ -124,6 +123,30 @@ impl SourcedValue {
         let (problem, suggestion) = self.source.fetch().err()?;
         let message = format!("`{}` takes its value from {problem}: a run needs it", self.path);
         Some(Diagnostic::warning(&self.file, self.place, message, suggestion).with_path(&self.path))
+    }
+}
+
+/// A config with its values from the environment.
+pub(crate) struct FetchedConfig {
+    pub(crate) config: Json,
+    /// The values. They are masked as long as these exist.
+    pub(crate) secrets: Vec<Secret>,
+}
+
+impl FetchedConfig {
+    /// Inserts the values of `sources` into `config`, or returns an error for each missing value.
+    pub(crate) fn fetch<'a>(
+        mut config: Json,
+        sources: impl Iterator<Item = &'a SourcedValue>,
+    ) -> Result<Self, Diagnostics> {
+        let (mut secrets, mut errors) = (Vec::new(), Vec::new());
+        for source in sources {
+            match source.insert_into(&mut config) {
+                Ok(secret) => secrets.push(secret),
+                Err(error) => errors.push(error),
+            }
+        }
+        Diagnostics::new(errors).map_or(Ok(Self { config, secrets }), Err)
     }
 }
 

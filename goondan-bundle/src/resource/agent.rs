@@ -8,7 +8,9 @@ use serde_json::{Map, Value};
 use super::{ExtensionResource, ModelResource, Policy, ToCheck};
 use crate::diagnostic::Diagnostics;
 use crate::kind::Kind;
-use crate::read::{ConfigPlaces, Cursor, Document, MapReader, Names, Resource, SourcedValue, read_sources};
+use crate::read::{
+    ConfigPlaces, Cursor, Document, FetchedConfig, MapReader, Names, Resource, SourcedValue, read_sources,
+};
 use crate::schema::{AGENT, USE};
 use crate::yaml;
 
@@ -77,10 +79,8 @@ impl ExtensionRef {
 
     /// Returns the [`merged_config`](Self::merged_config) with the values from the environment, or an error for each
     /// missing value.
-    pub(crate) fn fetch_config(&self) -> Result<Value, Diagnostics> {
-        let mut config = self.merged_config();
-        let errors = self.merged_sources().filter_map(|value| value.insert_into(&mut config)).collect();
-        Diagnostics::new(errors).map_or(Ok(config), Err)
+    pub(crate) fn fetch_config(&self) -> Result<FetchedConfig, Diagnostics> {
+        FetchedConfig::fetch(self.merged_config(), self.merged_sources())
     }
 }
 

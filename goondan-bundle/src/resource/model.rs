@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use goondan_core::{
     BundlePath, CassetteMode, Error, ErrorCode, Model, ProviderContext, ProviderDescriptor, RecordedModel, Result,
-    find_provider, linked_providers,
+    Secret, find_provider, linked_providers,
 };
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use super::settings::{Settings, config};
 use crate::diagnostic::Diagnostics;
 use crate::kind::Kind;
 use crate::nearest::{did_you_mean, nearest, one_of};
-use crate::read::{ConfigPlaces, Cursor, Document, MapReader, Resource, SourcedValue, read_sources};
+use crate::read::{ConfigPlaces, Cursor, Document, FetchedConfig, MapReader, Resource, SourcedValue, read_sources};
 use crate::schema::MODEL;
 
 /// A model that agents call.
@@ -106,25 +106,24 @@ impl ModelResource {
     }
 
     /// Returns the config with the values from the environment, or an error for each missing value.
-    pub(crate) fn fetch_config(&self) -> Result<Value, Diagnostics> {
-        let mut config = self.config.clone();
-        let errors = self.sources.iter().filter_map(|value| value.insert_into(&mut config)).collect();
-        Diagnostics::new(errors).map_or(Ok(config), Err)
+    pub(crate) fn fetch_config(&self) -> Result<FetchedConfig, Diagnostics> {
+        FetchedConfig::fetch(self.config.clone(), self.sources.iter())
     }
 
-    /// Returns a model of a bundle in the directory `root`.
+    /// Returns a model of a bundle in the directory `root`, and the secrets in its config.
     ///
     /// # Errors
     /// `E_CONFIG_VALUE_NOT_FOUND` for a value that is missing in the environment, and those of the provider, with the
     /// place of the model.
-    pub(crate) fn build(&self, root: &Path) -> Result<Arc<dyn Model>> {
-        let config = self.fetch_config().map_err(Diagnostics::into_error)?;
+    pub(crate) fn build(&self, root: &Path) -> Result<(Arc<dyn Model>, Vec<Secret>)> {
+        let FetchedConfig { config, secrets } = self.fetch_config().map_err(Diagnostics::into_error)?;
         let at = ProviderContext::new(root, &self.name).with_cassettes(self.cassettes);
         let model = self.build_at(config, &at).map_err(|error| self.placed(&error))??;
-        Ok(match &self.record {
+        let model: Arc<dyn Model> = match &self.record {
             Some(record) => Arc::new(RecordedModel::new(model, record)),
             None => Arc::from(model),
-        })
+        };
+        Ok((model, secrets))
     }
 
     /// The outer error has no place yet.

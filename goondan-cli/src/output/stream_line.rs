@@ -43,6 +43,9 @@ impl StreamLines {
                 }
                 line
             }
+            TurnUpdate::Progress { call, done, total, text } => json!({
+                "type": "progress", "turnId": turn, "toolCallId": call, "done": done, "total": total, "text": text,
+            }),
             _ => return None,
         };
         Some(line)

@@ -18,6 +18,7 @@ use crate::model::Model;
 use crate::name::{AgentName, ExtensionName};
 use crate::peers::Router;
 use crate::schema::{Schema, config_value, summary};
+use crate::secret::Secret;
 use crate::store::{MemoryStore, Store};
 
 /// The capabilities that every host offers.
@@ -71,6 +72,7 @@ pub struct AgentBuilder {
     store: Arc<dyn Store>,
     idle_after: Option<Duration>,
     opening: Opening,
+    secrets: Vec<Secret>,
 }
 
 /// An extension as it was passed to the builder.
@@ -103,6 +105,7 @@ impl AgentBuilder {
             store: Arc::new(MemoryStore::new()),
             idle_after: None,
             opening: Opening::default(),
+            secrets: Vec::new(),
         }
     }
 
@@ -255,6 +258,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Keeps `secrets` masked as long as the agent exists: those in the configs of its extensions and models.
+    pub fn keep_secrets(mut self, secrets: impl IntoIterator<Item = Secret>) -> Self {
+        self.secrets.extend(secrets);
+        self
+    }
+
     /// Adds a capability that this program offers to extensions that require it by name. Every program offers
     /// `pipeline`, `tools`, `state`, `events`, `logger` and `agents`.
     // COMPAT-03
@@ -297,6 +306,7 @@ impl AgentBuilder {
             hints,
             router: self.router,
             opening: self.opening,
+            _secrets: self.secrets,
         };
         Ok(Agent { inner: Arc::new(AgentInner::new(name, spec, self.store, self.idle_after)) })
     }

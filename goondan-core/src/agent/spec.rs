@@ -11,6 +11,7 @@ use crate::extension::ExtensionDescriptor;
 use crate::model::Model;
 use crate::name::ExtensionName;
 use crate::peers::Router;
+use crate::secret::Secret;
 use crate::tool::SharedTools;
 
 /// The checked description of an agent. [`AgentBuilder::build`](super::AgentBuilder::build) makes it.
@@ -28,6 +29,8 @@ pub(super) struct AgentSpec {
     pub(super) router: Option<Arc<dyn Router>>,
     /// What `#[init]` is told of the program.
     pub(super) opening: Opening,
+    /// Masked as long as this exists. The last field: what has them is dropped before.
+    pub(super) _secrets: Vec<Secret>,
 }
 
 /// What an agent's program says of the conversations that it opens.

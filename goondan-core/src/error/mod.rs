@@ -15,7 +15,7 @@ pub use wire::WireError;
 use crate::name::ExtensionName;
 use crate::outcome::FailedTurn;
 use crate::panic::{catch, drop_guarded};
-use crate::secret::{mask, mask_cow, mask_text};
+use crate::secret::{self, Masked, mask, mask_cow, mask_text};
 
 /// The result of every operation of goondan that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -57,6 +57,8 @@ pub(crate) struct Parts {
     /// Empty in most errors, and then without an allocation.
     pub(crate) details: Map<String, Value>,
     pub(crate) source: Option<Box<dyn StdError + Send + Sync>>,
+    /// The secrets in the texts of the source, which are masked when they are read: the error may outlive them.
+    pub(crate) secrets: Masked,
 }
 
 impl Parts {
@@ -112,6 +114,11 @@ fn causes(mut cause: Option<&(dyn StdError + 'static)>) -> Vec<String> {
     texts
 }
 
+/// Returns the secrets in the texts of a cause.
+fn secrets_in(source: &(dyn StdError + 'static)) -> Masked {
+    if secret::any() { Masked::within(&causes(Some(source))) } else { Masked::default() }
+}
+
 impl Error {
     /// Returns an error with any code, of goondan or of an extension.
     pub fn new(code: impl Into<ErrorCode>, message: impl Into<Cow<'static, str>>) -> Self {
@@ -153,6 +160,7 @@ impl Error {
             retry_after: None,
             retryable: false,
             details: Map::new(),
+            secrets: source.as_deref().map(|source| secrets_in(source)).unwrap_or_default(),
             source,
         }))
     }
@@ -177,7 +185,9 @@ impl Error {
     /// Adds the cause.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.0.source = Some(source.into());
+        let source = source.into();
+        self.0.secrets = secrets_in(&*source);
+        self.0.source = Some(source);
         self
     }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{Error, Parts, causes, detail};
 use crate::name::{ExtensionName, TurnId};
 use crate::outcome::{FailedTurn, ToolCallSummary};
-use crate::secret::{mask_cow, mask_text};
+use crate::secret::{Masked, mask_cow, mask_text};
 
 /// An [`Error`] that is serialized in full: everything but the types of its causes, which arrive as text.
 #[derive(Debug)]
@@ -102,6 +102,7 @@ impl<'de> Deserialize<'de> for WireError {
             retryable: repr.retryable,
             details: repr.details.into_owned().into_iter().filter_map(|(name, value)| detail(name, value)).collect(),
             source: source.map(|cause| cause as Box<dyn StdError + Send + Sync>),
+            secrets: Masked::default(),
         })))
     }
 }

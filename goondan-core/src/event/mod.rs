@@ -12,13 +12,15 @@ mod standard;
 mod turn_info;
 
 #[cfg(feature = "runtime")]
-pub(crate) use bus::{Bus, Owner};
+pub use bus::EventStream;
+#[cfg(feature = "runtime")]
+pub(crate) use bus::{Bus, Listeners, Owner};
 pub use bus_event::{Event, EventArgs, EventHandler};
 pub use input::{AgentEvent, Auth, EventSource, Principal, ReplyTo};
 pub use pattern::{Deliveries, EventPattern};
 pub use runtime::{ContentSource, Cost, EventScope, LlmInputMessage, RuntimeEvent, StepRef, TokenUsage, ToolCallRef};
 pub use span::{Span, SpanId};
 pub use standard::{
-    AgentDelegate, AgentDelegationResult, AuthGranted, ExtensionCleanup, RepoAvailable, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AuthGranted, ExtensionCleanup, RepoAvailable, ToolProgress, WorktreeMounted,
 };
 pub use turn_info::TurnInfo;

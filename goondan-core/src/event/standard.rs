@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::name::{AgentName, ExtensionName};
+use crate::name::{AgentName, ExtensionName, ToolCallId, ToolName};
 
 /// Declares a payload and the name of its event.
 macro_rules! payload {
@@ -87,6 +87,23 @@ payload! {
         subject: String,
         /// The scopes of the access.
         scopes: Vec<String>,
+    }
+}
+
+payload! {
+    /// How far a tool call is: what its handler said last. At most 20 a second are told, and none is stored.
+    ToolProgress = "tool.progress" {
+        /// The id of the call.
+        tool_call_id: ToolCallId,
+        /// The name of the tool.
+        tool_name: ToolName,
+        /// How much is done.
+        done: f64,
+        /// How much there is to do, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        total: Option<f64>,
+        /// What the call is at, for people.
+        text: String,
     }
 }
 

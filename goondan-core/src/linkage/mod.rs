@@ -13,7 +13,7 @@ pub mod depth {
 pub mod host {
     pub use crate::conversation::host::{ConversationHost, RemoteConversation, Snapshot};
     pub use crate::event::TurnInfo;
-    pub use crate::pipeline::host::{MessageHost, RunHost, StepHost, StreamHost, ToolCallHost, TurnHost};
+    pub use crate::pipeline::host::{CallHost, MessageHost, RunHost, StepHost, StreamHost, ToolCallHost, TurnHost};
     pub use crate::tool::ToolHost;
 }
 
@@ -22,5 +22,6 @@ pub use crate::crossing::{CoreRun, Crossing, RemoteCore, RemoteHost, RemoteResul
 pub use crate::error::WireError;
 pub use crate::panic::{catch, drop_guarded};
 pub use crate::pipeline::Layer;
+pub use crate::secret::{SecretHost, set_secret_host};
 pub use crate::tool::WireReply;
 pub use wire::{WireAgentRequest, WireAgentResponse, WireField, WireScope, WireToolItem};

@@ -91,6 +91,38 @@ impl<'a> ToolContext<'a> {
         self.host.logger()
     }
 
+    /// Tells those who watch the turn how far the call is: how much of `total` is `done`, and in a few words what it is at.
+    ///
+    /// The stream of the turn has it as `TurnUpdate::Progress`, the bus as the event `tool.progress`. Nothing is stored, and
+    /// at most 20 updates of a call are told in a second; the others are dropped. Without a receiver, this does nothing.
+    /// The deadline of the call does not move.
+    ///
+    /// ```
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Files;
+    /// # #[goondan::extension(name = "files")]
+    /// # impl Files {
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// /// Copies three files.
+    /// #[tool]
+    /// async fn copy(&self, ctx: &ToolContext<'_>) -> Result<()> {
+    ///     for (done, file) in ["a.txt", "b.txt", "c.txt"].into_iter().enumerate() {
+    ///         ctx.progress(done as f64, Some(3.0), file);
+    ///         // …
+    ///     }
+    ///     Ok(())
+    /// }
+    /// # }
+    /// ```
+    pub fn progress(&self, done: f64, total: Option<f64>, text: &str) {
+        self.host.progress(done, total, text);
+    }
+
     /// Returns the API to other agents.
     // D-17
     pub fn runtime(&self) -> AgentsApi<'a> {

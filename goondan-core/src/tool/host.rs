@@ -26,6 +26,8 @@ pub trait ToolHost: Send + Sync {
     fn workdir(&self) -> Result<&Path>;
     /// Returns a logger for the extension that registered the tool.
     fn logger(&self) -> Logger<'_>;
+    /// Tells how far the call is.
+    fn progress(&self, done: f64, total: Option<f64>, text: &str);
     /// Returns the host that reaches other agents.
     fn agents(&self) -> &dyn AgentsHost;
 }

@@ -6,6 +6,7 @@
 
 pub mod agents;
 pub mod answers;
+pub mod call_context;
 pub mod cleanup;
 pub mod context;
 pub mod conversation;
@@ -26,6 +27,8 @@ pub mod next;
 pub mod order;
 pub mod parts;
 pub mod points;
+pub mod program_events;
+pub mod progress;
 pub mod random_events;
 pub mod reload;
 pub mod reply;
@@ -34,6 +37,7 @@ pub mod state;
 pub mod state_change;
 pub mod state_late;
 pub mod surface;
+pub mod tokens;
 pub mod tools;
 pub mod tools_late;
 pub mod turn;

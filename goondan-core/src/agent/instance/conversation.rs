@@ -13,7 +13,7 @@ use crate::agent::spec::AgentSpec;
 use crate::agent::turn::{JournaledConversation, Reporter, TurnRun, UpdateSender, Workdir};
 use crate::conversation::Message;
 use crate::error::Result;
-use crate::event::{AgentEvent, Bus, TurnInfo};
+use crate::event::{AgentEvent, Bus, Listeners, TurnInfo};
 use crate::panic::drop_guarded;
 use crate::pipeline::TurnResult;
 use crate::state::States;
@@ -35,13 +35,14 @@ pub(in crate::agent) struct OpenConversation {
 impl OpenConversation {
     /// Reads the conversation, commits a turn that was interrupted in it, and registers the extensions.
     // ENTRY-08
-    pub(super) async fn open(agent: Arc<AgentInner>, slot: &Arc<InstanceSlot>) -> Result<Self> {
+    pub(super) async fn open(agent: Arc<AgentInner>, slot: &Arc<InstanceSlot>, listeners: &Listeners) -> Result<Self> {
         let stored = agent.store.open(&slot.id).await?;
         let mut journaled = JournaledConversation::new(&slot.id, stored.base, stored.interrupted, stored.journal)?;
         let store_later = Arc::downgrade(slot) as Weak<dyn StoreLater>;
         let (bus, states) = (Bus::new(Handle::current()), States::new(stored.state));
         let services = Services::new(slot.id.clone(), bus, states, Arc::clone(&agent.store), store_later);
         let services = Arc::new(services);
+        listeners.attach(&services.bus);
         journaled.close_turn(&services.states).await?;
         let spec = agent.spec();
         let registered = match Staged::register_all(&spec, &services, &[]).await {

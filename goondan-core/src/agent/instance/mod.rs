@@ -1,6 +1,7 @@
 //! The handle of an instance: what callers do with one conversation, whether it is open or not.
 
 mod conversation;
+mod events;
 mod idle;
 mod shared;
 mod slot;
@@ -16,10 +17,11 @@ use serde_json::Value;
 use super::turn::{TurnStream, UpdateSender};
 use crate::conversation::Message;
 use crate::error::Result;
-use crate::event::AgentEvent;
+use crate::event::{AgentEvent, Listeners};
 use crate::name::{ExtensionName, InstanceKey};
 use crate::pipeline::{LayerInfo, MiddlewareKind, TurnResult};
 use crate::tool::ToolCatalog;
+pub use events::InstanceEvents;
 pub(super) use shared::AgentInner;
 use slot::{ConversationLock, OpenLock, View};
 pub(super) use slot::{InstanceSlot, task_failed};
@@ -61,13 +63,16 @@ pub(super) struct HandleInner {
     slot: Arc<InstanceSlot>,
     /// Set by [`Instance::close`], and never reset.
     closed: AtomicBool,
+    /// The program's subscriptions.
+    listeners: Arc<Listeners>,
     runtime: tokio::runtime::Handle,
 }
 
 impl Instance {
     fn new(agent: Arc<AgentInner>, slot: Arc<InstanceSlot>) -> Self {
         let runtime = tokio::runtime::Handle::current();
-        Self { inner: Arc::new(HandleInner { agent, slot, closed: AtomicBool::new(false), runtime }) }
+        let (closed, listeners) = (AtomicBool::new(false), Arc::default());
+        Self { inner: Arc::new(HandleInner { agent, slot, closed, listeners, runtime }) }
     }
 
     fn downgrade(&self) -> Weak<HandleInner> {
@@ -204,7 +209,9 @@ impl Instance {
     pub async fn close(&self) -> Result<()> {
         let lock = self.inner.slot.lock().await;
         self.inner.closed.store(true, Ordering::Release);
-        self.inner.slot.close(lock).await
+        let closed = self.inner.slot.close(lock).await;
+        self.inner.listeners.end();
+        closed
     }
 
     /// Returns the bus of the conversation, for tests of extensions.

@@ -168,8 +168,7 @@ impl InstanceSlot {
         if lock.is_none() {
             let (slot, agent) = (Arc::clone(self), Arc::clone(agent));
             lock = run_to_end(async move {
-                let _keep_alive = keep_alive;
-                let opened = OpenConversation::open(Arc::clone(&agent), &slot).await?;
+                let opened = OpenConversation::open(Arc::clone(&agent), &slot, &keep_alive.inner.listeners).await?;
                 let (view, runtime) = (opened.view(), Handle::current());
                 let services = Arc::clone(&view.services);
                 slot.status().phase = Phase::Open { view, saving: Saving::Idle, runtime };

@@ -11,6 +11,7 @@ mod journaled;
 mod limit;
 mod machine;
 mod partial;
+mod progress;
 mod report;
 mod step;
 mod stream;

@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use super::stream::{TurnUpdate, UpdateSender};
 use crate::error::{Error, Result};
 use crate::event::{Bus, Event, EventScope, RuntimeEvent, Span, StepRef, TurnInfo};
@@ -41,11 +43,7 @@ impl<'a> Reporter<'a> {
         }
         let event = event(EventScope::now(self.turn, span));
         if on_bus {
-            // Not checked: it may hold values that an earlier version stored.
-            match serde_json::to_value(&event) {
-                Ok(payload) => self.bus.emit(Event::from_values(name, vec![payload])),
-                Err(error) => tracing::error!(event = name, "a runtime event was not emitted: {error}"),
-            }
+            self.emit(name, &event);
         }
         if let Some(events) = &self.for_store {
             events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
@@ -62,6 +60,20 @@ impl<'a> Reporter<'a> {
             reason: reason.to_owned(),
             wait,
         });
+    }
+
+    /// Emits an event on the bus.
+    pub(super) fn emit(&self, name: &str, payload: &impl Serialize) {
+        // Not checked: it may hold values that an earlier version stored.
+        match serde_json::to_value(payload) {
+            Ok(payload) => self.bus.emit(Event::from_values(name, vec![payload])),
+            Err(error) => tracing::error!(event = name, "a runtime event was not emitted: {error}"),
+        }
+    }
+
+    /// Returns whether a subscription on the bus matches `name`.
+    pub(super) fn has_subscription(&self, name: &str) -> bool {
+        self.bus.wants(name)
     }
 
     /// Returns whether the turn has a stream, which receives the pieces of the model's answer.

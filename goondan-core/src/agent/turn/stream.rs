@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::BoxFuture;
 use crate::error::{Error, ErrorCode, Result};
-use crate::event::RuntimeEvent;
+use crate::event::{Event, EventStream, RuntimeEvent};
 use crate::model::ModelDelta;
 use crate::name::ToolCallId;
 use crate::pipeline::TurnResult;
@@ -69,6 +69,20 @@ pub enum TurnUpdate {
         /// How long the model waits before it is asked again; `None` if the provider begins again by itself.
         wait: Option<Duration>,
     },
+    /// How far a tool call is, as its handler said with [`ToolContext::progress`](crate::ToolContext::progress). At most
+    /// 20 a second are told of each call.
+    Progress {
+        /// The id of the call.
+        call: ToolCallId,
+        /// How much is done.
+        done: f64,
+        /// How much there is to do, if it is known.
+        total: Option<f64>,
+        /// What the call is at.
+        text: String,
+    },
+    /// An event of the conversation's bus: see [`TurnStream::with_events`].
+    Emitted(Event),
     /// A turn, step or tool call began or ended, or a request to the model is repeated.
     Event(Box<RuntimeEvent>),
 }
@@ -99,13 +113,24 @@ pub(in crate::agent) type UpdateSender = UnboundedSender<TurnUpdate>;
 pub struct TurnStream {
     turn: Option<BoxFuture<'static, Result<TurnResult>>>,
     updates: UnboundedReceiver<TurnUpdate>,
+    /// The events of the bus that the caller asked for.
+    events: Vec<EventStream>,
+    /// Whether the newest update was one of them.
+    told_event: bool,
     result: Option<Result<TurnResult>>,
 }
 
 impl TurnStream {
     pub(in crate::agent) fn new(start: impl FnOnce(UpdateSender) -> BoxFuture<'static, Result<TurnResult>>) -> Self {
         let (sender, updates) = unbounded_channel();
-        Self { turn: Some(start(sender)), updates, result: None }
+        Self { turn: Some(start(sender)), updates, events: Vec::new(), told_event: false, result: None }
+    }
+
+    /// Adds events of the conversation's bus to the updates, as [`TurnUpdate::Emitted`]: those of `events` that are emitted
+    /// until the turn ends. [`InstanceEvents`](crate::InstanceEvents) has an example.
+    pub fn with_events(mut self, events: EventStream) -> Self {
+        self.events.push(events);
+        self
     }
 
     /// Returns the next update, or `None` once the turn has ended.
@@ -115,19 +140,42 @@ impl TurnStream {
             if let Ok(update) = self.updates.try_recv() {
                 return Poll::Ready(Some(update));
             }
+            // Not twice in a row, so that many events do not hold the turn back.
+            if !std::mem::take(&mut self.told_event)
+                && let Some(event) = self.poll_events(cx)
+            {
+                return Poll::Ready(Some(event));
+            }
             if let Some(turn) = &mut self.turn
                 && let Poll::Ready(result) = turn.as_mut().poll(cx)
             {
                 self.result = Some(result);
                 self.turn = None;
             }
-            match self.updates.poll_recv(cx) {
-                // The turn has dropped its sender, but is not committed yet; it wakes this task when it is.
-                Poll::Ready(None) if self.turn.is_some() => Poll::Pending,
-                update => update,
+            if let Poll::Ready(Some(update)) = self.updates.poll_recv(cx) {
+                return Poll::Ready(Some(update));
+            }
+            match self.poll_events(cx) {
+                Some(event) => Poll::Ready(Some(event)),
+                // If the turn has dropped its sender but is not committed yet, it wakes this task when it is.
+                None if self.turn.is_some() => Poll::Pending,
+                None => {
+                    // Later events belong to other turns.
+                    self.events.clear();
+                    Poll::Ready(None)
+                }
             }
         })
         .await
+    }
+
+    fn poll_events(&mut self, cx: &mut Context<'_>) -> Option<TurnUpdate> {
+        let event = self.events.iter_mut().find_map(|events| match events.poll_next(cx) {
+            Poll::Ready(event) => event,
+            Poll::Pending => None,
+        });
+        self.told_event = event.is_some();
+        event.map(TurnUpdate::Emitted)
     }
 
     /// Waits for the end of the turn, and returns its result. Remaining updates are dropped.

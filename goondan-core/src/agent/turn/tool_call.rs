@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use super::journaled::JournaledConversation;
 use super::limit::within;
+use super::progress::ProgressLimit;
 use super::report::Reporter;
 use super::watchdog::watched;
 use super::workdir::Workdir;
@@ -24,11 +25,11 @@ use crate::log::Logger;
 use crate::name::{ToolCallId, ToolName};
 use crate::panic::catch_panics;
 use crate::peers::{AgentsHost, Caller};
-use crate::pipeline::host::{RunHost, ToolCallHost};
+use crate::pipeline::host::{CallHost, RunHost, ToolCallHost};
 use crate::pipeline::{ToolCallResult, ToolError, ToolRequest};
 use crate::schema::summary;
 use crate::store::Durability;
-use crate::tool::{Effect, Tool, ToolCatalog, ToolContext, ToolHost, ToolReply};
+use crate::tool::{Effect, Tool, ToolCatalog, ToolContext, ToolHost, ToolItem, ToolReply};
 
 /// Runs the tool calls of one step.
 #[derive(Clone, Copy)]
@@ -166,12 +167,13 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             call: self.step.reference(self.request),
         });
         self.step.reporter.deliver().await;
-        let host = CallHost {
+        let host = HandlerHost {
             step: self.step,
             id: &self.request.id,
             name,
             tool,
             caller: self.step.caller.within(self.span.id),
+            progress: ProgressLimit::default(),
         };
         let ctx = ToolContext::new(&host);
         let limit = tool.timeout.unwrap_or(self.step.generation.spec.policy.tool_timeout);
@@ -241,6 +243,16 @@ impl RunHost for ToolCallRun<'_, '_> {
     }
 }
 
+impl CallHost for ToolCallRun<'_, '_> {
+    fn tool(&self) -> Option<&ToolItem> {
+        self.step.catalog.get(&self.request.name)
+    }
+
+    fn workdir(&self) -> Result<&Path> {
+        self.step.workdir.path()
+    }
+}
+
 impl ToolCallHost for ToolCallRun<'_, '_> {
     fn step_index(&self) -> u32 {
         self.step.step_index
@@ -272,15 +284,16 @@ impl ToolCallHost for ToolCallRun<'_, '_> {
 }
 
 /// Behind the [`ToolContext`] of one call.
-struct CallHost<'a> {
+struct HandlerHost<'a> {
     step: Dispatch<'a>,
     id: &'a ToolCallId,
     name: &'a ToolName,
     tool: &'a Tool,
     caller: Caller<'a>,
+    progress: ProgressLimit,
 }
 
-impl ToolHost for CallHost<'_> {
+impl ToolHost for HandlerHost<'_> {
     fn scope(&self) -> &TurnInfo {
         self.step.turn
     }
@@ -307,5 +320,9 @@ impl ToolHost for CallHost<'_> {
 
     fn agents(&self) -> &dyn AgentsHost {
         &self.caller
+    }
+
+    fn progress(&self, done: f64, total: Option<f64>, text: &str) {
+        self.progress.tell(self.step.reporter, self.id, self.name, done, total, text);
     }
 }

@@ -7,12 +7,15 @@
 // EVENT-01..08
 
 mod chain;
+mod program;
 mod table;
 #[cfg(test)]
 #[cfg(feature = "testing")]
 mod tests;
 mod worker;
 
+pub use program::EventStream;
+pub(crate) use program::Listeners;
 pub(crate) use table::Owner;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

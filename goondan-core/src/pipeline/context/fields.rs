@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::host::{RunHost, StreamHost};
+use super::host::{CallHost, StreamHost};
 use super::{StepContext, ToolCallContext};
 use crate::crossing::CoreRun;
 use crate::model_call::{ModelInfo, ModelOptions};
@@ -78,7 +78,7 @@ macro_rules! context_fields {
                     /// Returns the arguments, to change them before `next`: the handler is called with these.
                     // CTX-08
                 };
-            } host ToolCallHost: RunHost, core ToolCallResult, copies tool_call: ToolCallFields;
+            } host ToolCallHost: CallHost, core ToolCallResult, copies tool_call: ToolCallFields;
         }
     };
 }

@@ -1,15 +1,18 @@
 //! The traits behind contexts, which each linkage implements: the runtime on the state of its turn, and a library on
 //! the C table of its host. Extensions do not see them.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
 use crate::conversation::MessageEvent;
 use crate::conversation::host::ConversationHost;
 use crate::crossing::CoreRun;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::event::TurnInfo;
 use crate::peers::AgentsHost;
 use crate::pipeline::TurnResult;
+use crate::tool::ToolItem;
 
 /// Behind every context.
 pub trait RunHost: Send + Sync {
@@ -50,6 +53,17 @@ pub trait TurnHost: MessageHost {
 pub trait StreamHost: MessageHost {
     /// Holds the pieces of the step's answer until the outermost layer has returned.
     fn hold_stream(&mut self);
+}
+
+/// Behind a [`ToolCallContext`](super::ToolCallContext), besides its fields.
+pub trait CallHost: RunHost {
+    /// Returns the tool that is called, if the step offers it.
+    fn tool(&self) -> Option<&ToolItem>;
+    /// Returns the working directory of the instance, which is created on first use.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    fn workdir(&self) -> Result<&Path>;
 }
 
 pub use super::fields::{StepHost, ToolCallHost};

@@ -1,11 +1,15 @@
 //! The context of tool-call middlewares.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 
 use super::fields::ToolCallHost;
 use super::shared_members;
+use crate::error::Result;
 use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::pipeline::Frame;
+use crate::tool::ToolItem;
 
 /// The context of a tool-call middleware: one call that the model asked for.
 ///
@@ -42,4 +46,19 @@ pub struct ToolCallContext<'a> {
 
 impl ToolCallContext<'_> {
     shared_members!();
+
+    /// Returns the tool that is called, as this step offers it: with its effect, and with the extension or server that
+    /// it comes from. `None` if the step does not offer it; such a call fails in the core.
+    pub fn tool(&self) -> Option<&ToolItem> {
+        self.host.tool()
+    }
+
+    /// Returns the working directory of the instance, the default for tools that read and write files. It is created on
+    /// first use.
+    ///
+    /// # Errors
+    /// `E_STORE_IO` when it cannot be created.
+    pub fn workdir(&self) -> Result<&Path> {
+        self.host.workdir()
+    }
 }

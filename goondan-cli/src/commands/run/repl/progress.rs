@@ -35,10 +35,21 @@ pub(crate) struct Progress {
 struct Call {
     id: ToolCallId,
     name: String,
+    /// How far it is, as its handler said last.
+    progress: Option<String>,
     /// Whether the handler runs. Before that, the extensions around the call may wait, for example for a person.
     started: bool,
     /// Since when it is in this state.
     since: Instant,
+}
+
+impl Call {
+    fn label(&self) -> String {
+        match &self.progress {
+            Some(progress) => first_line(&format!("{} {progress}", self.name), MAX_NAME),
+            None => self.name.clone(),
+        }
+    }
 }
 
 impl Progress {
@@ -90,9 +101,16 @@ impl Progress {
         self.add(id, name, false);
     }
 
+    /// Takes note of how far a tool call is. It is drawn with the next [`Progress::redraw`].
+    pub(crate) fn progressed(&mut self, id: &ToolCallId, done: f64, total: Option<f64>, text: &str) {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.id == *id) {
+            call.progress = Some(amount(done, total) + text);
+        }
+    }
+
     fn add(&mut self, id: &ToolCallId, name: &str, started: bool) {
         let name = first_line(name, MAX_NAME);
-        self.calls.push(Call { id: id.clone(), name, started, since: Instant::now() });
+        self.calls.push(Call { id: id.clone(), name, progress: None, started, since: Instant::now() });
     }
 
     /// Takes note that the model thinks.
@@ -151,7 +169,7 @@ impl Progress {
         }
         let started: Vec<_> = self.calls.iter().filter(|call| call.started).collect();
         let (what, since) = match (started.as_slice(), self.calls.first(), self.waiting) {
-            ([call], _, _) => (call.name.clone(), call.since),
+            ([call], _, _) => (call.label(), call.since),
             ([call, others @ ..], _, _) => (format!("{} and {} more", call.name, others.len()), call.since),
             ([], Some(call), _) => (format!("calling {}", call.name), call.since),
             ([], None, Some(since)) if self.thinking => ("the model thinks".to_owned(), since),
@@ -178,6 +196,14 @@ fn first_line(text: &str, limit: usize) -> String {
     clean(text.lines().next().unwrap_or_default()).chars().take(limit).collect()
 }
 
+/// Returns how much is done, as it is shown in front of a text.
+fn amount(done: f64, total: Option<f64>) -> String {
+    match total {
+        Some(total) if total > 0.0 => format!("{:.0}% ", (done / total * 100.0).clamp(0.0, 100.0)),
+        _ => format!("{done} "),
+    }
+}
+
 fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
 }
@@ -190,6 +216,14 @@ mod tests {
     fn times_are_short() {
         assert_eq!(seconds(Duration::from_millis(1234)), "1.2 s");
         assert_eq!(seconds(Duration::from_secs(75)), "75.0 s");
+    }
+
+    #[test]
+    fn amounts_are_shares_of_a_known_total() {
+        assert_eq!(amount(1.0, Some(3.0)), "33% ");
+        assert_eq!(amount(5.0, Some(3.0)), "100% ");
+        assert_eq!(amount(5.0, None), "5 ");
+        assert_eq!(amount(0.0, Some(0.0)), "0 ");
     }
 
     #[test]

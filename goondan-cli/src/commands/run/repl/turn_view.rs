@@ -78,6 +78,10 @@ impl<'a> TurnView<'a> {
                 }
                 Ok(())
             }
+            TurnUpdate::Progress { call, done, total, text } => {
+                self.progress.progressed(&call, done, total, &text);
+                Ok(())
+            }
             TurnUpdate::Event(event) => {
                 self.end_reasoning()?;
                 self.event(&event)

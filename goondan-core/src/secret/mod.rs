@@ -1,17 +1,26 @@
 //! Secret values and their redaction in logs, errors, events and recorded requests.
 //!
-//! Creating a [`Secret`] registers its text for the whole process. All output of goondan passes through [`mask`], so an
-//! error or a panic of code that was given the text does not reveal it either. While no secret is registered, masking
-//! costs one atomic load.
+//! The text of a [`Secret`] is masked in the whole process as long as a clone of the secret exists. All output of
+//! goondan passes through [`mask`], so an error or a panic of code that was given the text does not reveal it either.
+//! While there is no secret, masking costs one atomic load.
+//!
+//! - `known`: the texts that are masked
+//! - `host`: in a library, the program that masks them too
+
+mod host;
+mod known;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+
+use host::InHost;
+pub use host::{SecretHost, set_secret_host};
+pub(crate) use known::{Masked, any};
 
 /// The text that replaces a secret.
 const MASK: &str = "***";
@@ -19,14 +28,12 @@ const MASK: &str = "***";
 /// The least number of characters of a secret that is masked: shorter ones occur in ordinary words and numbers.
 const SHORTEST: usize = 8;
 
-/// The texts to mask, longest first: one secret may be a part of another.
-static KNOWN: RwLock<Vec<Box<str>>> = RwLock::new(Vec::new());
-
-/// Whether [`KNOWN`] has any entry, readable without the lock.
-static ANY: AtomicBool = AtomicBool::new(false);
-
 /// A text that must not be revealed: it prints as `***`, cannot be serialized, and if it has at least 8 characters,
-/// it is masked in all output of goondan until the process ends. [`expose`](Self::expose) returns it.
+/// it is masked in all output of goondan. [`expose`](Self::expose) returns it.
+///
+/// It is masked until the last clone is dropped, so keep a clone for as long as the text is used: a token that was
+/// replaced is forgotten. Longer than that it is masked in the causes of errors that have it, and after a panic that
+/// dropped it. A secret that an extension in a library makes is masked in the program too.
 ///
 /// The config of an extension can contain one:
 ///
@@ -45,19 +52,27 @@ static ANY: AtomicBool = AtomicBool::new(false);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Secret(Arc<str>);
+pub struct Secret(Arc<Inner>);
+
+struct Inner {
+    text: Arc<str>,
+    /// Dropped with the last clone.
+    _masked: Masked,
+    /// As above, in the program that loaded this library.
+    _in_host: Option<InHost>,
+}
 
 impl Secret {
-    /// Makes a secret of `text` and registers it: from now on it is masked.
+    /// Makes a secret of `text`: from now on it is masked.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
-        register(&text);
-        Self(text)
+        let (masked, in_host) = (Masked::new(masked_forms(&text)), InHost::remember(&text));
+        Self(Arc::new(Inner { text, _masked: masked, _in_host: in_host }))
     }
 
     /// Returns the text, for the code that needs it.
     pub fn expose(&self) -> &str {
-        &self.0
+        &self.0.text
     }
 }
 
@@ -93,18 +108,15 @@ impl JsonSchema for Secret {
     }
 }
 
-/// Adds `text` to the texts that are masked, unless it is too short.
-fn register(text: &str) {
+/// Returns the forms of `text` that are masked: none if it is too short.
+fn masked_forms(text: &str) -> Vec<Box<str>> {
     // What reads a file or a header often removes the blanks around a value.
-    let texts = [text, text.trim()].into_iter().filter(|text| text.chars().count() >= SHORTEST);
-    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    for form in texts.flat_map(forms) {
-        if !known.contains(&form) {
-            known.push(form);
-        }
-    }
-    known.sort_by_key(|form| std::cmp::Reverse(form.len()));
-    ANY.store(!known.is_empty(), Ordering::Release);
+    let trimmed = Some(text.trim()).filter(|trimmed| *trimmed != text);
+    let texts = [Some(text), trimmed].into_iter().flatten().filter(|text| text.chars().count() >= SHORTEST);
+    let mut forms: Vec<_> = texts.flat_map(forms).collect();
+    forms.sort();
+    forms.dedup();
+    forms
 }
 
 /// Returns `text` as it is and with its characters escaped: by `{:?}`, by JSON, and by one inside the other.
@@ -116,14 +128,7 @@ fn forms(text: &str) -> Vec<Box<str>> {
         let more: Vec<_> = forms.iter().flat_map(|form| escaped(form)).flatten().collect();
         forms.extend(more);
     }
-    forms.sort();
-    forms.dedup();
     forms
-}
-
-/// Returns whether any secret is registered.
-pub(crate) fn any() -> bool {
-    ANY.load(Ordering::Acquire)
 }
 
 /// Returns `text` with `***` instead of every secret of at least 8 characters. Programs that write their own logs pass
@@ -132,11 +137,13 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     if !any() {
         return Cow::Borrowed(text);
     }
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-    known
-        .iter()
-        .filter(|secret| text.contains(&***secret))
-        .fold(Cow::Borrowed(text), |masked, secret| Cow::Owned(masked.replace(&**secret, MASK)))
+    let mut masked = Cow::Borrowed(text);
+    known::for_each(|secret| {
+        if masked.contains(secret) {
+            masked = Cow::Owned(masked.replace(secret, MASK));
+        }
+    });
+    masked
 }
 
 /// Masks `text` in place; see [`mask`].
@@ -206,21 +213,21 @@ mod tests {
 
     #[test]
     fn a_secret_within_another_secret_is_masked_too() {
-        Secret::new("tail-of-the-long-one");
-        Secret::new("the whole tail-of-the-long-one!");
+        let _part = Secret::new("tail-of-the-long-one");
+        let _whole = Secret::new("the whole tail-of-the-long-one!");
         assert_eq!(mask("<the whole tail-of-the-long-one!> <tail-of-the-long-one>"), "<***> <***>");
     }
 
     #[test]
     fn short_secrets_are_left_alone() {
-        Secret::new("qzx");
+        let _short = Secret::new("qzx");
         assert_eq!(mask("qzx"), "qzx");
         assert_eq!(format!("{}", Secret::new("qzx")), "***");
     }
 
     #[test]
     fn json_keeps_its_form() {
-        Secret::new("plum-jam-4711");
+        let _secret = Secret::new("plum-jam-4711");
         let mut value = json!({ "a": ["plum-jam-4711", 4711], "plum-jam-4711": { "b": "my plum-jam-4711" } });
         mask_json(&mut value);
         assert_eq!(value, json!({ "a": ["***", 4711], "***": { "b": "my ***" } }));

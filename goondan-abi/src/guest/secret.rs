@@ -1,0 +1,26 @@
+//! Has the secrets of this library masked by the host.
+
+use goondan_core::linkage::{SecretHost, set_secret_host};
+
+use super::host;
+use crate::table::Text;
+
+/// The functions `secret_…` of the host. The number of a secret is the address that the host returned.
+struct HostSecrets;
+
+/// From now on, what the library makes a secret is masked by the host too.
+pub(super) fn install() {
+    set_secret_host(&HostSecrets);
+}
+
+impl SecretHost for HostSecrets {
+    fn remember(&self, text: &str) -> usize {
+        // SAFETY: The text is borrowed for the call.
+        unsafe { (host().secret_remember)(Text::new(text.as_bytes())) }.expose_provenance()
+    }
+
+    fn forget(&self, secret: usize) {
+        // SAFETY: The number is that of a secret that `remember` returned and nothing has forgotten.
+        unsafe { (host().secret_forget)(std::ptr::with_exposed_provenance_mut(secret)) };
+    }
+}

@@ -1,0 +1,72 @@
+//! The progress of tool calls: told to the stream of the turn and on the bus, and never stored.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use conformance_extensions::progress::{Watching, Working};
+use goondan::agent::{EventStream, Instance, TurnUpdate};
+use goondan::model::ScriptItem;
+use goondan::store::FileStore;
+use goondan::{Value, json};
+use goondan_covers::both_linkages;
+
+use crate::linkage::Extended;
+use crate::support::{Log, agent};
+
+fn script() -> [ScriptItem; 2] {
+    [ScriptItem::call("working__work", json!({})), ScriptItem::say("done")]
+}
+
+/// Lets the tool go on a second after it began to wait.
+async fn let_it_go(instance: &Instance, mut waits: EventStream) {
+    waits.next().await.unwrap();
+    tokio::time::advance(Duration::from_secs(1)).await;
+    instance.events().emit("work.go", ()).await.unwrap();
+}
+
+fn holds(directory: &Path, text: &str) -> bool {
+    fs::read_dir(directory).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() { holds(&path, text) } else { fs::read_to_string(path).unwrap().contains(text) }
+    })
+}
+
+#[both_linkages(start_paused = true)]
+async fn one_update_of_each_moment_is_told_to_stream_and_bus_and_none_is_stored() {
+    let (dir, log) = (tempfile::tempdir().unwrap(), Log::new());
+    let agent = agent(script()).with::<Working>(json!({})).with::<Watching>(log.config());
+    let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
+    let instance = agent.instance("test").await.unwrap();
+    let waits = instance.events().subscribe("work.waits").unwrap();
+    let mut turn = instance.run_stream("hello");
+    let told = async {
+        let mut told = Vec::new();
+        while let Some(update) = turn.next().await {
+            if let TurnUpdate::Progress { call, done, total, text } = update {
+                told.push((call.to_string(), done, total, text));
+            }
+        }
+        turn.finish().await.unwrap();
+        told
+    };
+    let (told, ()) = tokio::join!(told, let_it_go(&instance, waits));
+    let update = |done, total, text: &str| ("c0".to_owned(), done, total, text.to_owned());
+    assert_eq!(told, [update(0.0, Some(20.0), "first half-4711"), update(10.0, None, "second half-4711")]);
+    let heard: Vec<Value> = log.take().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let event =
+        |done: f64, text| json!({ "toolCallId": "c0", "toolName": "working__work", "done": done, "text": text });
+    let mut first = event(0.0, "first half-4711");
+    first["total"] = json!(20.0);
+    assert_eq!(heard, [first, event(10.0, "second half-4711")]);
+    instance.close().await.unwrap();
+    assert!(holds(dir.path(), "working__work") && !holds(dir.path(), "half-4711"));
+}
+
+#[both_linkages(start_paused = true)]
+async fn progress_that_nothing_watches_is_nothing() {
+    let instance = agent(script()).with::<Working>(json!({})).build().unwrap().instance("test").await.unwrap();
+    let waits = instance.events().subscribe("work.waits").unwrap();
+    let (turn, ()) = tokio::join!(instance.run("hello"), let_it_go(&instance, waits));
+    assert_eq!(turn.unwrap().text(), "done");
+}
