@@ -468,6 +468,21 @@ async fn values_from_the_environment_are_filled_in_checked_and_masked() {
 }
 
 #[tokio::test]
+async fn values_from_the_environment_are_masked_as_long_as_the_agents_exist() {
+    const VALUE: &str = env!("CARGO_PKG_DESCRIPTION");
+    let is_masked = || goondan::secret::mask(VALUE) == "***";
+    let spec = "{ provider: echo, prefix: { valueFrom: { env: CARGO_PKG_DESCRIPTION } } }";
+    let directory = bundle_of(&(model("main", spec) + AGENT));
+    let bundle = Bundle::load(directory.path()).unwrap();
+    let mut agents = bundle.build(MemoryStore::new()).await.unwrap();
+    assert!(is_masked());
+    agents.reload(&bundle, None).await.unwrap();
+    assert!(is_masked(), "the agents that were reloaded have it too");
+    drop(agents);
+    assert!(!is_masked());
+}
+
+#[tokio::test]
 async fn requests_to_any_provider_are_recorded() {
     let directory = bundle_of(&(model("main", "{ provider: plain, record: ./requests.jsonl }") + AGENT));
     let agents = Bundle::load(directory.path()).unwrap().build(MemoryStore::new()).await.unwrap();

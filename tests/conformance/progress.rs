@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use conformance_extensions::progress::{Watching, Working};
+use conformance_extensions::progress::{HearingProgress, Working};
 use goondan::agent::{EventStream, Instance, TurnUpdate};
 use goondan::model::ScriptItem;
 use goondan::store::FileStore;
@@ -35,7 +35,7 @@ fn holds(directory: &Path, text: &str) -> bool {
 #[both_linkages(start_paused = true)]
 async fn one_update_of_each_moment_is_told_to_stream_and_bus_and_none_is_stored() {
     let (dir, log) = (tempfile::tempdir().unwrap(), Log::new());
-    let agent = agent(script()).with::<Working>(json!({})).with::<Watching>(log.config());
+    let agent = agent(script()).with::<Working>(json!({})).with::<HearingProgress>(log.config());
     let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     let waits = instance.events().subscribe("work.waits").unwrap();
@@ -51,11 +51,12 @@ async fn one_update_of_each_moment_is_told_to_stream_and_bus_and_none_is_stored(
         told
     };
     let (told, ()) = tokio::join!(told, let_it_go(&instance, waits));
-    let update = |done, total, text: &str| ("c0".to_owned(), done, total, text.to_owned());
+    let call = told[0].0.clone();
+    let update = |done, total, text: &str| (call.clone(), done, total, text.to_owned());
     assert_eq!(told, [update(0.0, Some(20.0), "first half-4711"), update(10.0, None, "second half-4711")]);
     let heard: Vec<Value> = log.take().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let event =
-        |done: f64, text| json!({ "toolCallId": "c0", "toolName": "working__work", "done": done, "text": text });
+        |done: f64, text| json!({ "toolCallId": call, "toolName": "working__work", "done": done, "text": text });
     let mut first = event(0.0, "first half-4711");
     first["total"] = json!(20.0);
     assert_eq!(heard, [first, event(10.0, "second half-4711")]);

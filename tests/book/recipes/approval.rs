@@ -1,6 +1,6 @@
 //! Approval of a call by an outside answer.
 
-/// Runs calls of `shell__run` only if another extension allows them.
+/// Runs calls of `shell__run` only if the program allows them.
 #[goondan::extension(name = "approval")]
 pub mod ask_first {
     use goondan::prelude::*;
@@ -40,13 +40,35 @@ pub mod ask_first {
     }
 }
 
+mod program {
+    use goondan::agent::TurnUpdate;
+    use goondan::event::Event;
+    use goondan::middleware::TurnResult;
+    use goondan::{Instance, Result};
+
+    use super::ask_first::Answer;
+
+    /// Runs one turn, and asks a person about each call that needs to be allowed.
+    pub async fn run(instance: &Instance, input: &str, ask: impl Fn(&Event) -> bool) -> Result<TurnResult> {
+        let questions = instance.events().subscribe("approval.question")?;
+        let mut turn = instance.run_stream(input).with_events(questions);
+        while let Some(update) = turn.next().await {
+            if let TurnUpdate::Emitted(question) = update {
+                let answer = Answer { call_id: question.payload()?, allowed: ask(&question) };
+                instance.events().emit("approval.answer", (answer,)).await?;
+            }
+        }
+        turn.finish().await
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use goondan::json;
     use goondan::model::ScriptItem;
     use goondan::testing::Chat;
 
-    use super::ask_first;
+    use super::{ask_first, program};
 
     /// What must not run unasked.
     #[goondan::extension(name = "shell")]
@@ -64,18 +86,7 @@ mod tests {
         let script = [ScriptItem::call("shell__run", json!({})), ScriptItem::say("done")];
         let chat = Chat::with::<ask_first::Extension>(json!({})).with::<shell::Extension>(json!({}));
         let chat = chat.script(script).start().await?;
-        let user = async {
-            while chat.events("approval.question").is_empty() {
-                tokio::task::yield_now().await;
-            }
-            let question = &chat.events("approval.question")[0];
-            let other = ask_first::Answer { call_id: "another".to_owned(), allowed: !allowed };
-            chat.emit("approval.answer", (other,)).await?;
-            let answer = ask_first::Answer { call_id: question.payload()?, allowed };
-            chat.emit("approval.answer", (answer,)).await
-        };
-        let (turn, answered) = tokio::join!(chat.say("clean up"), user);
-        answered.and(turn)?;
+        program::run(chat.instance(), "clean up", |question| question.args()[1] == "shell__run" && allowed).await?;
         Ok(chat.last_request().transcript()[2].clone())
     }
 

@@ -16,6 +16,10 @@ pub(crate) struct Config {
     key: String,
     /// The same key as a [`Secret`].
     typed: Option<Secret>,
+    /// Whether the key is written backwards: the extension makes a secret of it while it runs, like a token that a
+    /// server sends.
+    #[serde(default)]
+    reversed: bool,
     /// Which leak a run tries out.
     leak: Leak,
 }
@@ -37,13 +41,18 @@ enum Leak {
 pub(crate) struct Leaky {
     config: Config,
     api: ExtensionApi,
+    _token: Option<Secret>,
 }
 
 /// Reveals its key.
 #[goondan::extension(name = "leaky")]
 impl Leaky {
     #[init]
-    fn new(api: ExtensionApi, config: Config) -> Result<Self> {
+    fn new(api: ExtensionApi, mut config: Config) -> Result<Self> {
+        let token = config.reversed.then(|| Secret::new(config.key.chars().rev().collect::<String>()));
+        if let Some(token) = &token {
+            config.key = token.expose().to_owned();
+        }
         let key = &config.key;
         match config.leak {
             Leak::InitError => return Err(Error::msg(format!("no service for {config:?}")).suggest(key.clone())),
@@ -51,7 +60,7 @@ impl Leaky {
             Leak::InitPanic => panic!("no service for {config:?}"),
             _ => {}
         }
-        Ok(Self { config, api })
+        Ok(Self { config, api, _token: token })
     }
 
     #[middleware(turn)]

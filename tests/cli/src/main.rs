@@ -39,6 +39,26 @@ mod gate {
     }
 }
 
+/// A tool that says how far it is, and waits like those of `gate`.
+#[goondan::extension(name = "porter")]
+mod porter {
+    use goondan::prelude::*;
+
+    /// Which gate to go through.
+    #[derive(Debug, Deserialize, JsonSchema)]
+    struct Way {
+        /// A named pipe.
+        path: String,
+    }
+
+    /// Carries boxes through the gate.
+    #[tool]
+    async fn carry(ctx: &ToolContext<'_>, way: Way) -> Result<String> {
+        ctx.progress(1.0, Some(3.0), "boxes\u{1b}[31m\nof wood");
+        Ok(tokio::task::spawn_blocking(move || std::fs::read_to_string(way.path)).await??)
+    }
+}
+
 /// Where the answer comes from.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Asking {

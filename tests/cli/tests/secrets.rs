@@ -163,6 +163,32 @@ fn failures_tell_no_key() {
     }
 }
 
+/// A token that no config has: the extension makes it while it runs.
+#[test]
+fn failures_tell_no_token() {
+    let reversed = serde_json::Value::from(KEY.chars().rev().collect::<String>());
+    for (leak, code, message) in [
+        ("nowhere", 0, "401 for ***"),
+        ("initError", 1, "E_EXT_INIT"),
+        ("initPanic", 1, "no service for Config { key: \"***\""),
+        ("turn", 1, "turned away: ***"),
+        ("step", 1, "refused: ***"),
+        ("stepPanic", 1, "refused: \"***\""),
+        ("cleanup", 0, "cannot sign off ***"),
+        ("recovery", 0, "error no: ***: no: ***\\nsuggestion: no: ***"),
+    ] {
+        for linkage in BOTH {
+            let config = format!("{{ key: {reversed}, reversed: true, leak: {leak} }}");
+            let fixture = Fixture::of(linkage, &config, SCRIPT);
+            let output = fixture.run(&[]);
+            assert_eq!(output.status.code(), Some(code), "{linkage:?} {leak}: {output:?}");
+            let record = fs::read_to_string(fixture.path("requests.jsonl")).unwrap_or_default();
+            let shown = stderr(&output).replace("\\\"", "\"") + &record;
+            assert!(shown.contains(message), "{linkage:?} {leak}: {shown}");
+        }
+    }
+}
+
 #[test]
 fn log_lines_and_events_are_masked_in_both_forms() {
     let forms: [&[&str]; 2] = [&[], &["--log-format", "json"]];

@@ -40,12 +40,12 @@ impl Working {
 }
 
 /// Logs the progress of tool calls.
-pub struct Watching {
+pub struct HearingProgress {
     config: LogConfig,
 }
 
-#[goondan::extension(name = "watching")]
-impl Watching {
+#[goondan::extension(name = "hearing-progress")]
+impl HearingProgress {
     #[init]
     fn new(config: LogConfig) -> Self {
         Self { config }

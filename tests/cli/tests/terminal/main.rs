@@ -4,6 +4,7 @@
 
 mod held;
 mod masked;
+mod progress;
 mod refused;
 mod reply;
 mod retried;
