@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use goondan_core::host::{ConversationHost, MessageHost, RunHost, StepHost, StreamHost, TurnInfo};
+use goondan_core::host::{AnswerHost, ConversationHost, MessageHost, RunHost, StepHost, StreamHost, TurnInfo};
 use goondan_core::linkage::{CoreRun, Crossing};
 use goondan_core::pipeline::{AnyMiddleware, Chain};
 use goondan_core::{
-    AgentEvent, AgentName, AgentsHost, AnyRegistration, BoxFuture, Conversation, Deliveries, Error, Event,
+    AgentEvent, AgentName, AgentsHost, AnyRegistration, BoxFuture, Content, Conversation, Deliveries, Error, Event,
     EventHandler, EventPattern, ExtensionApi, ExtensionDescriptor, ExtensionHost, ExtensionName, InstanceKey,
     LayerInfo, LogHost, LogLevel, Message, MessageEvent, MiddlewareKind, ModelInfo, ModelName, ModelOptions, Result,
     Step, StepResult, Surroundings, ToolCatalog,
@@ -50,6 +50,7 @@ impl RunHost for IdleStep {
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.metadata
     }
+    fn refuse(&mut self, _: goondan::Error) {}
 }
 
 impl MessageHost for IdleStep {
@@ -60,8 +61,6 @@ impl MessageHost for IdleStep {
         unreachable!("none of these layers uses agents")
     }
     fn emit(&mut self, _: MessageEvent) {}
-
-    fn refuse(&mut self, _: goondan::Error) {}
 }
 
 fn result() -> StepResult {
@@ -72,6 +71,12 @@ fn result() -> StepResult {
 
 impl StreamHost for IdleStep {
     fn hold_stream(&mut self) {}
+}
+
+impl AnswerHost for IdleStep {
+    fn project(&mut self, _: MessageEvent, _: &ExtensionName) {}
+
+    fn answer_with(&mut self, _: Content, _: &ExtensionName) {}
 }
 
 impl StepHost for IdleStep {

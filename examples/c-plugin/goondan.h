@@ -107,7 +107,8 @@ typedef struct {
     void (*extension_emit)(const void *handle, goondan_text name, goondan_text args);
     void (*extension_release)(const void *handle);
     int32_t (*run_read)(const void *call, goondan_text field, goondan_buffer *output);
-    /* `metadata`, `toolCatalog`, `args`; since 1.1 `holdStream` of a step: `true`, before `run_next`. */
+    /* `metadata`, `toolCatalog`, `args`; since 1.1 before `run_next`: `holdStream` of a step, `true`; `answer` of a step
+     * or a tool call; `project` of a step. */
     int32_t (*run_write)(const void *call, goondan_text field, goondan_text json, goondan_buffer *error);
     size_t (*run_message_count)(const void *call, uint32_t snapshot);
     int32_t (*run_message_from)(const void *call, uint32_t snapshot, size_t cursor, goondan_message *message);

@@ -285,7 +285,10 @@ pub struct HostTable {
     pub run_read: unsafe extern "C" fn(call: *const c_void, field: Text, output: *mut Buffer) -> i32,
     /// Replaces a field by JSON: `metadata`, `toolCatalog`, `model`, `modelOptions` or `args`. Since version 1.1,
     /// `holdStream` of a step, which is `true` and cannot be read, holds the pieces of the answer until the outermost
-    /// layer has returned; an older host fails.
+    /// layer has returned; an older host fails. So do `answer` and `project`, which cannot be read either: `answer` of a
+    /// step, the content of a message, is taken instead of asking the model; `answer` of a tool call, a reply as in a
+    /// buffer with [`REPLY`], instead of running the handler; `project` of a step, a message event, edits what the model
+    /// is sent in this step alone. All are written before `run_next`.
     pub run_write: unsafe extern "C" fn(call: *const c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
     /// Returns the number of messages in the conversation; `snapshot` is [`BASE`] or [`NOW`].
     pub run_message_count: unsafe extern "C" fn(call: *const c_void, snapshot: u32) -> usize,
@@ -327,7 +330,8 @@ pub struct HostTable {
     /// `turnId`, `finishReason`, `response`, `error`, `steps`, `toolCalls`; steps `status`, `hasToolCalls`,
     /// `toolCalls`, `toolResults`, `metadata`; tool calls `toolCallId`, `toolName`, `outcome`, `reply`: `null`, or if
     /// the tool answered with files or said that it failed, its reply as in a buffer with [`REPLY`]. The outcome then
-    /// has a text that stands for it.
+    /// has a text that stands for it. Since version 1.1 steps and tool calls have `preparedBy`: `null`, or the extension
+    /// whose `answer` was taken.
     pub result_read: unsafe extern "C" fn(kind: u32, result: *const c_void, field: Text, output: *mut Buffer) -> i32,
     /// Replaces a field of a result by JSON. Writing the `outcome` of a tool call removes its `reply`; writing a `reply`
     /// that is not `null` replaces the outcome.

@@ -68,6 +68,8 @@ impl RunHost for Call {
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.metadata
     }
+
+    fn refuse(&mut self, _: Error) {}
 }
 
 impl CallHost for Call {
@@ -78,6 +80,8 @@ impl CallHost for Call {
     fn workdir(&self) -> Result<&Path> {
         panic!("these layers use no workdir")
     }
+
+    fn reply_with(&mut self, _: ToolReply, _: &ExtensionName) {}
 }
 
 impl ToolCallHost for Call {

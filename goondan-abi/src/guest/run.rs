@@ -5,10 +5,11 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use goondan_core::host::{CallHost, ConversationHost, MessageHost, RunHost, StreamHost};
+use goondan_core::host::{AnswerHost, CallHost, ConversationHost, MessageHost, RunHost, StreamHost};
 use goondan_core::linkage::depth::Unchecked;
-use goondan_core::linkage::{WireScope, WireToolItem};
-use goondan_core::{AgentsHost, Error, MessageEvent, Result, ToolItem, TurnInfo};
+use goondan_core::linkage::{WireReply, WireScope, WireToolItem};
+use goondan_core::{AgentsHost, Content, Error, ExtensionName, MessageEvent, Result, ToolItem, ToolReply, TurnInfo};
+use serde::Serialize;
 use serde_json::de::StrRead;
 use serde_json::{Map, Value};
 
@@ -22,7 +23,7 @@ pub(super) struct MiddlewareRun {
     pub(super) call: CallRef,
     /// The rest of the chain, while it runs.
     pub(super) next: Option<Imported<NoScope>>,
-    /// The first message event that was refused; it fails the step before the model is called, or the layer.
+    /// The first error of something that the layer brought; it fails `next`, or the layer.
     fault: Option<Error>,
     /// Created by the first read, because many layers read no field.
     fields: OnceLock<Box<Fields>>,
@@ -103,6 +104,15 @@ impl MiddlewareRun {
         &mut self.fields_mut().of_kind
     }
 
+    /// Writes a field that cannot be read. A host that refuses it, or does not know it, fails the step or the call before
+    /// the core runs.
+    fn write_only(&mut self, field: &str, value: &impl Serialize) {
+        let written = serde_json::to_vec(value).map_err(Error::from).and_then(|json| self.call.write(field, &json));
+        if let Err(error) = written {
+            self.refuse(error);
+        }
+    }
+
     fn fields(&self) -> &Fields {
         self.fields.get_or_init(Box::default)
     }
@@ -138,6 +148,10 @@ impl RunHost for MiddlewareRun {
         let call = self.call;
         self.fields_mut().metadata.get_mut(|| read_metadata(call))
     }
+
+    fn refuse(&mut self, error: Error) {
+        self.fault.get_or_insert(error);
+    }
 }
 
 impl MessageHost for MiddlewareRun {
@@ -157,10 +171,6 @@ impl MessageHost for MiddlewareRun {
             self.refuse(error);
         }
     }
-
-    fn refuse(&mut self, error: Error) {
-        self.fault.get_or_insert(error);
-    }
 }
 
 impl CallHost for MiddlewareRun {
@@ -178,13 +188,27 @@ impl CallHost for MiddlewareRun {
             }
         }
     }
+
+    fn reply_with(&mut self, reply: ToolReply, _: &ExtensionName) {
+        self.write_only("answer", &WireReply(reply));
+    }
 }
 
 impl StreamHost for MiddlewareRun {
     fn hold_stream(&mut self) {
-        // A host that cannot hold it fails the step before the model is called.
-        if let Err(error) = self.call.write("holdStream", b"true") {
-            self.refuse(error);
+        self.write_only("holdStream", &true);
+    }
+}
+
+impl AnswerHost for MiddlewareRun {
+    fn project(&mut self, event: MessageEvent, _: &ExtensionName) {
+        if let Some(fields) = self.fields.get_mut() {
+            fields.of_kind.step.token_estimate = Cached::default();
         }
+        self.write_only("project", &event);
+    }
+
+    fn answer_with(&mut self, content: Content, _: &ExtensionName) {
+        self.write_only("answer", &content);
     }
 }

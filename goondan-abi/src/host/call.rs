@@ -3,9 +3,9 @@
 use std::ptr::NonNull;
 
 use goondan_core::host::{ConversationHost, Snapshot, TurnInfo};
-use goondan_core::linkage::depth::check_map;
+use goondan_core::linkage::depth::{check_map, from_json};
 use goondan_core::linkage::{WireScope, WireToolItem};
-use goondan_core::{AgentsApi, Kind, MessageEvent, Result, Step, ToolCall, ToolContext, Turn};
+use goondan_core::{AgentsApi, Content, Kind, MessageEvent, Result, Step, ToolCall, ToolContext, ToolReply, Turn};
 use serde_json::de::SliceRead;
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
@@ -155,6 +155,21 @@ impl Call<'_> {
             ("holdStream", CallContext::Step(run)) if json == b"true" => {
                 // SAFETY: As above.
                 unsafe { run.ctx_mut() }.hold_stream();
+            }
+            ("project", CallContext::Step(run)) => {
+                let event: MessageEvent = from_json(json)?;
+                // SAFETY: As above.
+                unsafe { run.ctx_mut() }.project(event);
+            }
+            ("answer", CallContext::Step(run)) => {
+                let content: Content = from_json(json)?;
+                // SAFETY: As above.
+                unsafe { run.ctx_mut() }.answer_with(content);
+            }
+            ("answer", CallContext::ToolCall(run)) => {
+                let reply = ToolReply::from_json(json)?;
+                // SAFETY: As above.
+                unsafe { run.ctx_mut() }.answer_with(reply);
             }
             // SAFETY: As above.
             (_, CallContext::Step(run)) => unsafe { run.ctx_mut() }.write_field(field, json)?,

@@ -127,6 +127,24 @@ impl Content {
         Cow::Owned(masked)
     }
 
+    /// Checks that no value in the content has more than `levels` levels.
+    ///
+    /// # Errors
+    /// The place of the first that is too deep.
+    pub(crate) fn check_depth(&self, levels: usize) -> Result<(), TooDeep> {
+        let mut parts = self.parts().iter().enumerate();
+        parts.try_for_each(|(index, part)| {
+            part.check_depth(levels).map_err(|error| error.within(format_args!("/content/{index}")))
+        })
+    }
+
+    /// Drops the content without recursion.
+    pub(crate) fn discard(self) {
+        if let Self::Parts(parts) = self {
+            parts.into_iter().for_each(Part::discard);
+        }
+    }
+
     /// Returns the parts; plain text has none.
     pub fn parts(&self) -> &[Part] {
         match self {
@@ -198,10 +216,7 @@ impl Message {
         self.unknown.check_depth(levels).map_err(within(""))?;
         self.data.unknown.check_depth(levels).map_err(within("/data"))?;
         self.source.check_depth(levels).map_err(within("/source"))?;
-        let mut parts = self.content().parts().iter().enumerate();
-        parts.try_for_each(|(index, part)| {
-            part.check_depth(levels).map_err(|error| error.within(format_args!("/data/content/{index}")))
-        })
+        self.content().check_depth(levels).map_err(within("/data"))
     }
 
     /// Drops the message without recursion.
@@ -210,9 +225,7 @@ impl Message {
         self.unknown.discard();
         self.data.unknown.discard();
         self.source.discard();
-        if let Content::Parts(parts) = self.data.content {
-            parts.into_iter().for_each(Part::discard);
-        }
+        self.data.content.discard();
     }
 
     pub(crate) fn set_source(&mut self, source: Source) {

@@ -6,6 +6,8 @@ pub(crate) mod host;
 mod message;
 mod pairs;
 mod part;
+#[cfg(feature = "runtime")]
+mod projection;
 mod provider;
 mod source;
 mod timestamp;
@@ -33,6 +35,8 @@ use pairs::{Orphans, Pairs};
 use part::parts_of_models;
 #[cfg(feature = "runtime")]
 pub(crate) use part::text_of;
+#[cfg(feature = "runtime")]
+pub(crate) use projection::Projection;
 
 /// A map with ids as keys. Every message passes several, so the hash is a fast one; it is seeded randomly nevertheless,
 /// because the ids of tool calls come from models.
@@ -187,12 +191,18 @@ impl Conversation {
         })
     }
 
-    /// Returns whether an extension may emit `event`: a part that only models can make must equal one that is in the
-    /// conversation, or was in this turn.
+    /// Returns whether an extension may emit `event`: see [`Conversation::may_hold`].
     #[cfg(feature = "runtime")]
     pub(crate) fn may_emit(&self, event: &MessageEvent) -> bool {
         let (MessageEvent::Append { message } | MessageEvent::Replace { message, .. }) = event else { return true };
-        let mut of_models = parts_of_models(message.content()).peekable();
+        self.may_hold(message.content())
+    }
+
+    /// Returns whether an extension may bring `content`: a part that only models can make must equal one that is in
+    /// the conversation, or was in this turn.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn may_hold(&self, content: &Content) -> bool {
+        let mut of_models = parts_of_models(content).peekable();
         if of_models.peek().is_none() {
             return true;
         }
@@ -248,6 +258,27 @@ impl Conversation {
     pub fn model_input(&self) -> impl Iterator<Item = Cow<'_, MessageData>> {
         let orphans = self.orphans();
         self.messages().filter_map(move |message| orphans.visible(message))
+    }
+
+    /// Returns what is sent to a model with the edits of a projection.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn projected_input<'a>(
+        &'a self,
+        projection: Option<&'a Projection>,
+    ) -> impl Iterator<Item = Cow<'a, MessageData>> + use<'a> {
+        let orphans = projection.map_or_else(|| self.orphans(), |projection| projection.orphans(self));
+        self.projected(projection).filter_map(move |message| orphans.visible(message))
+    }
+
+    /// Returns the current messages with the edits of a projection.
+    #[cfg(feature = "runtime")]
+    fn projected<'a>(&'a self, projection: Option<&'a Projection>) -> impl Iterator<Item = &'a Arc<Message>> + use<'a> {
+        let start = self.truncated_end.max(self.empty_end).max(projection.map_or(0, Projection::start));
+        let messages = (start..self.entries.len()).filter_map(move |position| match projection {
+            None => self.message(position),
+            Some(projection) => projection.message(self, position),
+        });
+        messages.chain(projection.into_iter().flat_map(Projection::appended))
     }
 
     /// Returns the tool calls that the events of this turn added and did not answer.

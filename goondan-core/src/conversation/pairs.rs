@@ -127,7 +127,11 @@ impl Pairs {
         &self,
         messages: impl FnOnce() -> M,
     ) -> Cow<'_, IdSet<ToolCallId>> {
-        if self.needs_matching() { Cow::Owned(match_in_order(messages()).ids()) } else { Cow::Borrowed(&self.unpaired) }
+        if self.needs_matching() {
+            Cow::Owned(match_in_order(messages(), |_| true).ids())
+        } else {
+            Cow::Borrowed(&self.unpaired)
+        }
     }
 
     /// Returns whether counts do not determine which calls and results belong together.
@@ -143,7 +147,7 @@ impl Pairs {
         messages: impl FnOnce() -> M,
     ) -> Orphans<'a> {
         if self.needs_matching() {
-            return match_in_order(messages());
+            return match_in_order(messages(), |_| true);
         }
         let mut orphans = Orphans::default();
         for id in &self.unpaired {
@@ -162,16 +166,20 @@ impl Pairs {
     }
 }
 
-/// Matches calls and results one by one, and returns those that are left. Of calls with the same id, a result answers
-/// the one in the newest message, as models assume.
-fn match_in_order<'a>(messages: impl Iterator<Item = &'a Message>) -> Orphans<'a> {
+/// Matches calls and results with the ids that are `wanted` one by one, and returns those that are left. Of calls with
+/// the same id, a result answers the one in the newest message, as models assume.
+pub(super) fn match_in_order<'a>(
+    messages: impl Iterator<Item = &'a Message>,
+    wanted: impl Fn(&ToolCallId) -> bool,
+) -> Orphans<'a> {
     let mut orphans = Orphans::default();
     // The unanswered calls of each id, by message.
     let mut open: IdMap<&ToolCallId, Vec<Vec<PartRef<'_>>>> = IdMap::default();
     for message in messages {
         let mut calls: IdMap<&ToolCallId, Vec<PartRef<'_>>> = IdMap::default();
         let parts = message.content().parts().iter().enumerate();
-        for (index, (id, half)) in parts.filter_map(|(index, part)| Some((index, half(part)?))) {
+        let halves = parts.filter_map(|(index, part)| Some((index, half(part)?)));
+        for (index, (id, half)) in halves.filter(|(_, (id, _))| wanted(id)) {
             let part = PartRef { message: message.id(), index };
             match half {
                 Half::Call => calls.entry(id).or_default().push(part),
@@ -202,7 +210,7 @@ fn take_call(open: &mut IdMap<&ToolCallId, Vec<Vec<PartRef<'_>>>>, id: &ToolCall
 
 /// One half of a pair.
 #[derive(Clone, Copy, PartialEq)]
-enum Half {
+pub(super) enum Half {
     Call,
     Result,
 }
@@ -215,7 +223,7 @@ fn half(part: &Part) -> Option<(&ToolCallId, Half)> {
     }
 }
 
-fn halves(message: &Message) -> impl Iterator<Item = (&ToolCallId, Half)> {
+pub(super) fn halves(message: &Message) -> impl Iterator<Item = (&ToolCallId, Half)> {
     message.content().parts().iter().filter_map(half)
 }
 
@@ -235,6 +243,12 @@ pub(crate) struct Orphans<'a> {
 impl<'a> Orphans<'a> {
     fn insert(&mut self, id: &'a ToolCallId, part: PartRef<'a>) {
         self.parts.insert(part, id);
+    }
+
+    /// Replaces the calls and results with the ids that are `changed` by those of `new`.
+    pub(super) fn replace(&mut self, new: Self, changed: impl Fn(&ToolCallId) -> bool) {
+        self.parts.retain(|_, id| !changed(id));
+        self.parts.extend(new.parts);
     }
 
     /// Returns the ids of the calls and results.

@@ -44,6 +44,9 @@ codes! {
     /// A middleware returned a result without running `next` exactly once.
     // NEXT-01, NEXT-03
     EXT_NEXT = "E_EXT_NEXT";
+    /// The answer that a middleware has prepared for a step cannot be used.
+    // PREP-01
+    EXT_ANSWER = "E_EXT_ANSWER";
     /// The middlewares of an agent cannot be ordered: constraints contradict one another, or name an extension that the
     /// agent does not have.
     EXT_ORDER = "E_EXT_ORDER";

@@ -13,7 +13,9 @@ pub mod depth {
 pub mod host {
     pub use crate::conversation::host::{ConversationHost, RemoteConversation, Snapshot};
     pub use crate::event::TurnInfo;
-    pub use crate::pipeline::host::{CallHost, MessageHost, RunHost, StepHost, StreamHost, ToolCallHost, TurnHost};
+    pub use crate::pipeline::host::{
+        AnswerHost, CallHost, MessageHost, RunHost, StepHost, StreamHost, ToolCallHost, TurnHost,
+    };
     pub use crate::tool::ToolHost;
 }
 

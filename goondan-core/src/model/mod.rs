@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::BoxFuture;
-use crate::conversation::{Conversation, MessageData, Part, TextPart, ToolCallPart, text_of};
+use crate::conversation::{Conversation, MessageData, Part, Projection, TextPart, ToolCallPart, text_of};
 use crate::error::Result;
 use crate::event::TokenUsage;
 use crate::model_call::{ModelInfo, ModelOptions};
@@ -86,18 +86,25 @@ pub struct ModelRequest<'a> {
     tools: &'a ToolCatalog,
     options: Option<&'a ModelOptions>,
     instance: Option<(&'a AgentName, &'a InstanceKey)>,
+    projection: Option<&'a Projection>,
 }
 
 impl<'a> ModelRequest<'a> {
     /// Returns a request with the current messages of `conversation`.
     pub fn new(system: Option<&'a str>, conversation: &'a Conversation, tools: &'a ToolCatalog) -> Self {
-        Self { system, conversation, tools, options: None, instance: None }
+        Self { system, conversation, tools, options: None, instance: None, projection: None }
     }
 
     /// Sets the options of the call.
     #[must_use]
     pub fn with_options(self, options: Option<&'a ModelOptions>) -> Self {
         Self { options, ..self }
+    }
+
+    /// Sets the edits of the messages for this request alone.
+    #[must_use]
+    pub(crate) fn with_projection(self, projection: Option<&'a Projection>) -> Self {
+        Self { projection, ..self }
     }
 
     /// Returns the options that step middlewares have set for this call. They go before those that the model was made
@@ -133,7 +140,7 @@ impl<'a> ModelRequest<'a> {
 
     /// Iterates over the messages, oldest first. Every tool call has its result among them, and every result its call.
     pub fn messages(&self) -> impl Iterator<Item = Cow<'a, MessageData>> + use<'a> {
-        self.conversation.model_input()
+        self.conversation.projected_input(self.projection)
     }
 
     /// Iterates over the tools that the model may call.

@@ -47,6 +47,15 @@ impl<'a> Frame<'a> {
         Some(&self.layer(self.running)?.extension)
     }
 
+    /// Returns the error with the name of the layer that runs.
+    #[cold]
+    pub(crate) fn blame(&self, error: Error) -> Error {
+        match self.layer(self.running) {
+            Some(layer) => at_layer(error, layer),
+            None => error,
+        }
+    }
+
     /// Returns the layer whose code panicked, or `None` if it was the core.
     pub(super) fn panicking(&self) -> Option<&'a LayerInfo> {
         self.layer(self.panicked?)

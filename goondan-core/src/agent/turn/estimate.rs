@@ -1,6 +1,8 @@
 //! How many tokens a model request has, by estimate: without a tokenizer, which differs from model to model.
 
-use crate::conversation::{Content, Conversation, Message, Part, ToolOutput};
+use std::sync::Arc;
+
+use crate::conversation::{Content, Conversation, Message, Part, Projection, ToolOutput};
 use crate::event::TokenUsage;
 use crate::name::MessageId;
 use crate::tool::ToolCatalog;
@@ -33,6 +35,19 @@ impl TokenEstimate {
     /// Forgets what was counted: a message that was counted has changed or is gone.
     pub(super) fn forget(&mut self) {
         self.measured = None;
+    }
+
+    /// Returns the tokens of a request with the edits of `projection`.
+    pub(super) fn projected_tokens(
+        &self,
+        system: Option<&str>,
+        conversation: &Conversation,
+        tools: &ToolCatalog,
+        projection: &Projection,
+    ) -> u64 {
+        let sum = |tokens: u64, message: &Arc<Message>| tokens + message_tokens(message);
+        let left_out = projection.left_out(conversation).fold(0, sum);
+        projection.added().fold(self.tokens(system, conversation, tools).saturating_sub(left_out), sum)
     }
 
     /// Returns the tokens of a request.

@@ -11,7 +11,9 @@ mod journaled;
 mod limit;
 mod machine;
 mod partial;
+mod prepared;
 mod progress;
+mod projected;
 mod report;
 mod step;
 mod stream;
@@ -38,6 +40,7 @@ use crate::depth::Unchecked;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{AgentEvent, RuntimeEvent, StepRef, TokenUsage, TurnInfo};
 use crate::model::{ModelDelta, whole};
+use crate::name::ExtensionName;
 use crate::outcome::{FailedTurn, ToolCallSummary};
 use crate::peers::{AgentsHost, Caller, Inbox};
 use crate::pipeline::host::{MessageHost, RunHost, TurnHost};
@@ -62,7 +65,7 @@ pub(in crate::agent) struct TurnRun<'a> {
     caller: Caller<'a>,
     /// Shared by the middlewares of the turn and of its steps (D-15).
     metadata: Unchecked,
-    /// The first error of [`MessageHost::emit`]; it fails the turn before the next model or tool call (D-24).
+    /// The first error of [`MessageHost::emit`] or [`RunHost::refuse`]; it fails the turn before the next model or tool call (D-24).
     fault: Option<Error>,
     machine: TurnMachine,
     tool_calls: Vec<ToolCallSummary>,
@@ -202,7 +205,7 @@ impl<'a> TurnRun<'a> {
         if let Some(error) = outcome.as_ref().ok().and_then(|result| result.check_metadata().err()) {
             outcome = Err(error);
         }
-        let ModelCall { usage: token_usage, model, finish_reason } = step.model_call;
+        let ModelCall { usage: token_usage, model, finish_reason, prepared_by } = step.model_call;
         let held_from = step.held.then_some(step.answer_from).flatten();
         if let (Ok(result), Some(start)) = (&outcome, held_from)
             // If a layer recovered or could not replace the answer, the layer that holds it may not have approved it.
@@ -221,6 +224,7 @@ impl<'a> TurnRun<'a> {
                 token_usage,
                 model,
                 finish_reason,
+                prepared_by,
             }),
             Err(_) => self.reporter.report("step.failed", span, |scope| RuntimeEvent::StepFailed {
                 scope,
@@ -299,11 +303,18 @@ impl<'a> TurnRun<'a> {
     }
 }
 
+/// The error for content that [`Conversation::may_hold`](crate::conversation::Conversation) refuses.
 fn made_by_no_model() -> Error {
     let message =
         "a message holds reasoning, or data of a model's provider, that no model has put into the conversation";
     Error::new(ErrorCode::MESSAGE_PART, message)
         .suggest("copy such a part unchanged from a message of the conversation, or leave it out")
+}
+
+/// Logs that an extension called a method of its context after `next` has reached the core, where it has no effect.
+#[cold]
+fn warn_too_late(method: &str, by: &ExtensionName) {
+    tracing::warn!(extension = %by, "`{method}` changed nothing: it was called after `next`");
 }
 
 fn step_end(result: &StepResult) -> StepEnd {
@@ -326,6 +337,10 @@ impl RunHost for TurnRun<'_> {
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.metadata
     }
+
+    fn refuse(&mut self, error: Error) {
+        self.fault.get_or_insert(error);
+    }
 }
 
 impl MessageHost for TurnRun<'_> {
@@ -343,10 +358,6 @@ impl MessageHost for TurnRun<'_> {
         } else {
             self.refuse(made_by_no_model());
         }
-    }
-
-    fn refuse(&mut self, error: Error) {
-        self.fault.get_or_insert(error);
     }
 }
 

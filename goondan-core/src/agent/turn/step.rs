@@ -11,6 +11,8 @@ use super::TurnRun;
 use super::answer::{Answer, classify, correction};
 use super::journaled::{JournaledConversation, tool_message};
 use super::limit::within;
+use super::prepared::{Prepared, unusable};
+use super::projected::Edit;
 use super::stream::TurnUpdate;
 use super::tool_call::{CallOutcome, Dispatch};
 use crate::agent::join::join;
@@ -21,10 +23,10 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TurnInfo};
 use crate::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
 use crate::model_call::{ModelInfo, ModelOptions};
-use crate::name::{ModelName, ToolCallId};
+use crate::name::{ExtensionName, ModelName, ToolCallId};
 use crate::outcome::ToolCallSummary;
 use crate::peers::{AgentsHost, Caller};
-use crate::pipeline::host::{MessageHost, RunHost, StepHost, StreamHost};
+use crate::pipeline::host::{AnswerHost, MessageHost, RunHost, StepHost, StreamHost};
 use crate::pipeline::{ModelCall, StepResult, ToolCallResult, ToolRequest};
 use crate::store::Durability;
 use crate::tool::{Effect, ToolCatalog};
@@ -32,12 +34,14 @@ use crate::tool::{Effect, ToolCatalog};
 /// The metadata keys with which a library built before [`ModelOptions`] chooses a model and its options.
 const MODEL_KEY: &str = "goondan.model";
 const MODEL_OPTIONS_KEY: &str = "goondan.modelOptions";
+/// The metadata key of a message whose content an extension has prepared.
+const PREPARED_BY: &str = "preparedBy";
 
 /// One step while it runs.
 pub(super) struct StepRun<'a, 't> {
-    turn: &'a mut TurnRun<'t>,
-    index: u32,
-    span: Span,
+    pub(super) turn: &'a mut TurnRun<'t>,
+    pub(super) index: u32,
+    pub(super) span: Span,
     catalog: ToolCatalog,
     /// The model that a middleware chose.
     model: Option<ModelName>,
@@ -50,6 +54,10 @@ pub(super) struct StepRun<'a, 't> {
     pub(super) held: bool,
     /// Where the conversation ended when the model was asked, and so where its answer is.
     pub(super) answer_from: Option<usize>,
+    /// The answer that a middleware has prepared.
+    pub(super) prepared: Option<Box<Prepared<Vec<Part>>>>,
+    /// The edits of what the model is sent.
+    pub(super) edits: Vec<Edit>,
 }
 
 impl<'a, 't> StepRun<'a, 't> {
@@ -58,8 +66,20 @@ impl<'a, 't> StepRun<'a, 't> {
         let catalog = turn.generation.registered.tools().catalog();
         let caller = turn.caller.within(span.id);
         let model_call = ModelCall::default();
-        let (model, options, answer_from) = (None, None, None);
-        Self { turn, index, span, catalog, model, options, caller, model_call, held: false, answer_from }
+        Self {
+            turn,
+            index,
+            span,
+            catalog,
+            model: None,
+            options: None,
+            caller,
+            model_call,
+            held: false,
+            answer_from: None,
+            prepared: None,
+            edits: Vec::new(),
+        }
     }
 
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
@@ -76,6 +96,9 @@ impl<'a, 't> StepRun<'a, 't> {
             Answer::Malformed(problem) => {
                 content.into_iter().for_each(Part::discard);
                 let problem = &*problem;
+                if let Some(by) = &self.model_call.prepared_by {
+                    return Err(unusable(problem, by));
+                }
                 tracing::warn!(turn = %self.turn.info.turn, step = self.index, problem, "malformed answer of the model");
                 self.turn.append(Message::new(Role::User, correction(problem), Source::System));
                 return Ok(StepResult::repair(problem, &self.model_call));
@@ -84,7 +107,11 @@ impl<'a, 't> StepRun<'a, 't> {
         };
         let requests: Vec<_> = calls_in(&content).map(ToolRequest::from).collect();
         let step_id = StepRef::new(&self.turn.info.turn, self.index).step_id;
-        let message = Arc::new(assistant_message(content, step_id));
+        let mut message = assistant_message(content, step_id);
+        if let Some(by) = &self.model_call.prepared_by {
+            message = message.with_metadata(PREPARED_BY, by.as_str());
+        }
+        let message = Arc::new(message);
         self.turn.append(Arc::clone(&message));
         let results = self.call_tools(&requests, &message).await?;
         let mut result = StepResult::from_parts(requests, results, &self.model_call);
@@ -115,7 +142,8 @@ impl<'a, 't> StepRun<'a, 't> {
         Ok(())
     }
 
-    /// Calls the model, and returns the content of its answer. What else it reported is in `model_call`.
+    /// Calls the model, unless an answer was prepared, and returns the content of the answer. What else is known of it is
+    /// in `model_call`.
     async fn call_model(&mut self) -> Result<Vec<Part>> {
         self.turn.settle(Durability::Flushed).await?;
         self.turn.journaled.partial.start(self.index);
@@ -123,9 +151,14 @@ impl<'a, 't> StepRun<'a, 't> {
         self.turn.journaled.report_orphans(&self.turn.info.turn);
         let conversation = &self.turn.journaled.conversation;
         self.answer_from = Some(conversation.end());
+        if let Some(prepared) = self.prepared.take() {
+            return self.take_prepared(*prepared);
+        }
+        let projection = self.projection()?;
         let request = ModelRequest::new(agent.system.as_deref(), conversation, &self.catalog)
             .with_options(self.options.as_deref())
-            .with_instance(&self.turn.info.agent, &self.turn.info.instance);
+            .with_instance(&self.turn.info.agent, &self.turn.info.instance)
+            .with_projection(projection.as_deref());
         self.turn.reporter.report("step.started", self.span, |scope| RuntimeEvent::StepStarted {
             scope,
             step: StepRef::new(&self.turn.info.turn, self.index),
@@ -158,18 +191,21 @@ impl<'a, 't> StepRun<'a, 't> {
                 return Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true));
             }
         };
-        give_unique_ids(&mut response, &self.turn.journaled.conversation);
+        give_unique_ids(&mut response.content, &self.turn.journaled.conversation);
         if reporter.streams() && !held && !sent.load(Ordering::Relaxed) {
             // The model does not stream: each part is sent whole.
             whole(&response.content).for_each(|delta| reporter.update(|| TurnUpdate::of_delta(index, delta)));
         }
         self.turn.journaled.partial.clear();
         if let Some(usage) = response.usage {
-            self.turn.journaled.estimate.measured(usage, &self.turn.journaled.conversation);
+            // The next request has no edits of this one.
+            if projection.is_none() {
+                self.turn.journaled.estimate.measured(usage, &self.turn.journaled.conversation);
+            }
             *self.turn.usage.get_or_insert_default() += usage;
         }
         let ModelResponse { content, usage, finish_reason, model, .. } = response;
-        self.model_call = ModelCall { usage, finish_reason, model };
+        self.model_call = ModelCall { usage, finish_reason, model, prepared_by: None };
         Ok(content)
     }
 
@@ -240,6 +276,9 @@ impl<'a, 't> StepRun<'a, 't> {
             // D-14: the message with the request keeps the arguments of the model.
             answer = answer.with_metadata("rewrittenArgs", rewritten);
         }
+        if let Some(by) = result.prepared_by() {
+            answer = answer.with_metadata(PREPARED_BY, by.as_str());
+        }
         self.turn.append(answer);
         let summary = ToolCallSummary { id: request.id.clone(), name: request.name.clone(), status: result.status() };
         self.turn.tool_calls.push(summary);
@@ -250,10 +289,10 @@ impl<'a, 't> StepRun<'a, 't> {
 /// Replaces ids of calls that are empty, or that another call of the answer or of the conversation has: results refer
 /// to their calls by id.
 // D-12
-fn give_unique_ids(response: &mut ModelResponse, conversation: &Conversation) {
+pub(super) fn give_unique_ids(content: &mut [Part], conversation: &Conversation) {
     // Most answers have one call, for which a set would cost more than the rest.
-    let mut ids = (response.calls().nth(1).is_some()).then(IdSet::default);
-    let calls = response.content.iter_mut().filter_map(|part| match part {
+    let mut ids = (calls_in(content).nth(1).is_some()).then(IdSet::default);
+    let calls = content.iter_mut().filter_map(|part| match part {
         Part::ToolCall(call) => Some(&mut call.tool_call_id),
         _ => None,
     });
@@ -288,6 +327,10 @@ impl RunHost for StepRun<'_, '_> {
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
         self.turn.metadata_mut()
     }
+
+    fn refuse(&mut self, error: Error) {
+        self.turn.refuse(error);
+    }
 }
 
 impl MessageHost for StepRun<'_, '_> {
@@ -302,10 +345,6 @@ impl MessageHost for StepRun<'_, '_> {
     fn emit(&mut self, event: MessageEvent) {
         self.turn.emit(event);
     }
-
-    fn refuse(&mut self, error: Error) {
-        self.turn.refuse(error);
-    }
 }
 
 impl StreamHost for StepRun<'_, '_> {
@@ -316,6 +355,16 @@ impl StreamHost for StepRun<'_, '_> {
             let turn = &self.turn.info.turn;
             tracing::warn!(%turn, step = self.index, "the stream was not held: `hold_stream` was called after `next`");
         }
+    }
+}
+
+impl AnswerHost for StepRun<'_, '_> {
+    fn project(&mut self, event: MessageEvent, by: &ExtensionName) {
+        self.edit(event, by);
+    }
+
+    fn answer_with(&mut self, content: Content, by: &ExtensionName) {
+        self.prepare(content, by);
     }
 }
 
@@ -355,7 +404,12 @@ impl StepHost for StepRun<'_, '_> {
 
     fn token_estimate(&self) -> u64 {
         let system = self.turn.generation.spec.system.as_deref();
-        self.turn.journaled.estimate.tokens(system, &self.turn.journaled.conversation, &self.catalog)
+        let JournaledConversation { estimate, conversation, .. } = &*self.turn.journaled;
+        match self.projection() {
+            Ok(Some(projection)) => estimate.projected_tokens(system, conversation, &self.catalog, &projection),
+            // An edit that cannot be applied fails the step before the model is called.
+            _ => estimate.tokens(system, conversation, &self.catalog),
+        }
     }
 
     fn run_core(&mut self) -> CoreRun<'_, StepResult> {

@@ -11,8 +11,10 @@ use tokio::sync::Mutex;
 
 use super::journaled::JournaledConversation;
 use super::limit::within;
+use super::prepared::Prepared;
 use super::progress::ProgressLimit;
 use super::report::Reporter;
+use super::warn_too_late;
 use super::watchdog::watched;
 use super::workdir::Workdir;
 use crate::agent::attach::Generation;
@@ -22,7 +24,7 @@ use crate::depth::Unchecked;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{RuntimeEvent, Span, StepRef, ToolCallRef, TurnInfo};
 use crate::log::Logger;
-use crate::name::{ToolCallId, ToolName};
+use crate::name::{ExtensionName, ToolCallId, ToolName};
 use crate::panic::catch_panics;
 use crate::peers::{AgentsHost, Caller};
 use crate::pipeline::host::{CallHost, RunHost, ToolCallHost};
@@ -82,6 +84,7 @@ impl Dispatch<'_> {
                         status: result.status(),
                         duration: watch.elapsed(),
                         error_message: result.error().map(|error| error.message.clone()),
+                        prepared_by: result.prepared_by().cloned(),
                     });
                     return call.into_outcome(result);
                 }
@@ -125,8 +128,16 @@ struct ToolCallRun<'a, 'l> {
     args: Unchecked,
     /// The call's own map (D-15).
     metadata: Unchecked,
+    /// The first error of [`RunHost::refuse`].
+    fault: Option<Error>,
     /// Whether a handler that must not run twice has started (EFFECT-01).
     once_started: bool,
+    /// The reply that a middleware has prepared.
+    prepared: Option<Box<Prepared<ToolReply>>>,
+    /// The extension whose reply was taken.
+    prepared_by: Option<ExtensionName>,
+    /// Whether the layers have reached the core, after which nothing is prepared any more.
+    reached: bool,
 }
 
 impl<'a, 'l> ToolCallRun<'a, 'l> {
@@ -137,10 +148,23 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         journaled: &'a Mutex<&'l mut JournaledConversation>,
     ) -> Self {
         let args = request.args.as_object().cloned().unwrap_or_default().into();
-        Self { step, journaled, request, span, args, metadata: Unchecked::default(), once_started: false }
+        Self {
+            step,
+            journaled,
+            request,
+            span,
+            args,
+            metadata: Unchecked::default(),
+            fault: None,
+            once_started: false,
+            prepared: None,
+            prepared_by: None,
+            reached: false,
+        }
     }
 
-    /// Runs the handler, after all checks, and returns its reply. The model reads an error.
+    /// Runs the handler, after all checks, and returns its reply, or the one that a middleware has prepared. The model
+    /// reads an error.
     async fn call_handler(&mut self) -> Result<ToolReply> {
         let name = &self.request.name;
         if self.step.catalog.get(name).is_none() {
@@ -160,6 +184,12 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             let message = format!("the arguments of `{name}` do not fit: {}", summary(&violations));
             return Err(Error::new(ErrorCode::TOOL_INVALID_ARGS, message)
                 .suggest("call the tool again with arguments that fit its parameters"));
+        }
+        if let Some(prepared) = self.prepared.take() {
+            // PREP-01: the call does not start.
+            let Prepared { answer, by } = *prepared;
+            self.prepared_by = Some(by);
+            return Ok(answer);
         }
         self.record_start(tool.effect).await?;
         self.step.reporter.report("tool.called", self.span, |scope| RuntimeEvent::ToolCalled {
@@ -223,7 +253,8 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     }
 
     /// Checks what middlewares have changed.
-    fn check_changes(&self) -> Result<()> {
+    fn check_changes(&mut self) -> Result<()> {
+        self.fault.take().map_or(Ok(()), Err)?;
         self.args.check("an argument")?;
         self.metadata.check("a value in the metadata")
     }
@@ -241,6 +272,10 @@ impl RunHost for ToolCallRun<'_, '_> {
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
         &mut self.metadata
     }
+
+    fn refuse(&mut self, error: Error) {
+        self.fault.get_or_insert(error);
+    }
 }
 
 impl CallHost for ToolCallRun<'_, '_> {
@@ -250,6 +285,13 @@ impl CallHost for ToolCallRun<'_, '_> {
 
     fn workdir(&self) -> Result<&Path> {
         self.step.workdir.path()
+    }
+
+    fn reply_with(&mut self, reply: ToolReply, by: &ExtensionName) {
+        if self.reached {
+            return warn_too_late("answer_with", by);
+        }
+        self.prepared = Some(Box::new(Prepared { answer: reply, by: by.clone() }));
     }
 }
 
@@ -277,8 +319,13 @@ impl ToolCallHost for ToolCallRun<'_, '_> {
     fn run_core(&mut self) -> CoreRun<'_, ToolCallResult> {
         CoreRun::local(async move {
             self.check_changes()?;
+            self.reached = true;
             let outcome = self.call_handler().await;
-            Ok(self.result(outcome))
+            let mut result = self.result(outcome);
+            if let Some(by) = self.prepared_by.take() {
+                result.set_prepared_by(by);
+            }
+            Ok(result)
         })
     }
 }

@@ -15,6 +15,7 @@ pub use payload::{ContentSource, LlmInputMessage, StepRef, ToolCallRef};
 pub use scope::EventScope;
 pub use usage::{Cost, TokenUsage};
 
+use crate::name::ExtensionName;
 use crate::outcome::ModelFinish;
 use crate::outcome::ToolCallStatus;
 use payload::millis;
@@ -71,7 +72,7 @@ pub enum RuntimeEvent {
         /// What went wrong.
         error_message: String,
     },
-    /// A step is about to call the model.
+    /// A step is about to call the model, or to take the answer that a middleware has prepared.
     #[serde(rename = "step.started")]
     StepStarted {
         /// When and where it happened.
@@ -81,11 +82,11 @@ pub enum RuntimeEvent {
         #[serde(flatten)]
         step: StepRef,
         /// The messages that are sent to the model. `None` unless the agent's policy sets `report_model_input`,
-        /// because every subscription could read the conversation.
+        /// because every subscription could read the conversation, and if the answer was prepared.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         llm_input_messages: Option<Vec<LlmInputMessage>>,
     },
-    /// The model has answered, and the tool calls that it requested have run.
+    /// The model has answered, or an answer was prepared, and the tool calls that it requested have run.
     #[serde(rename = "step.completed")]
     StepCompleted {
         /// When and where it happened.
@@ -108,6 +109,9 @@ pub enum RuntimeEvent {
         /// Why the model stopped, if it reports that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         finish_reason: Option<ModelFinish>,
+        /// The extension that has prepared the answer, if the model was not asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prepared_by: Option<ExtensionName>,
     },
     /// A step ended with an error; it may be run again.
     #[serde(rename = "step.failed")]
@@ -166,6 +170,9 @@ pub enum RuntimeEvent {
         /// The text that the model reads instead of an output, when the result is an error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
+        /// The extension that has prepared the reply, if no handler ran.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prepared_by: Option<ExtensionName>,
     },
     /// A tool call has no result of its handler, because something around the handler failed, such as a middleware.
     #[serde(rename = "tool.failed")]

@@ -88,6 +88,7 @@ fn each_event_has_the_json_form_of_the_contract() {
                 token_usage: Some(usage),
                 model: Some("m1".to_owned()),
                 finish_reason: Some(ModelFinish::Stop),
+                prepared_by: None,
             },
             "step.completed",
             json!({
@@ -122,6 +123,7 @@ fn each_event_has_the_json_form_of_the_contract() {
                 status: ToolCallStatus::Error,
                 duration,
                 error_message: Some("no".to_owned()),
+                prepared_by: Some(ExtensionName::new("cache").unwrap()),
             },
             "tool.completed",
             json!({
@@ -131,6 +133,7 @@ fn each_event_has_the_json_form_of_the_contract() {
                 "status": "error",
                 "duration": 1500,
                 "errorMessage": "no",
+                "preparedBy": "cache",
             }),
         ),
         (
@@ -165,9 +168,11 @@ fn missing_values_are_not_written_and_not_required() {
         token_usage: None,
         model: Some("m1".to_owned()),
         finish_reason: Some(ModelFinish::Stop),
+        prepared_by: None,
     };
     let written: Map<String, Value> = serde_json::from_str(&serde_json::to_string(&event).unwrap()).unwrap();
     assert!(!written.contains_key("parentSpanId") && !written.contains_key("tokenUsage"));
+    assert!(!written.contains_key("preparedBy"));
     assert_eq!(serde_json::from_value::<RuntimeEvent>(written.into()).unwrap(), event);
 }
 

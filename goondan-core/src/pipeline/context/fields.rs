@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::host::{CallHost, StreamHost};
+use super::host::{AnswerHost, CallHost};
 use super::{StepContext, ToolCallContext};
 use crate::crossing::CoreRun;
 use crate::model_call::{ModelInfo, ModelOptions};
@@ -59,7 +59,7 @@ macro_rules! context_fields {
                     /// Returns how many tokens the request of this step has, by estimate: what the provider counted
                     /// last, and a token for every four bytes since then. An image counts as 1,500.
                 };
-            } host StepHost: StreamHost, core StepResult, copies step: StepFields;
+            } host StepHost: AnswerHost, core StepResult, copies step: StepFields;
             ToolCall(ToolCallContext) {
                 value step_index: u32 = "stepIndex" {
                     /// Returns the index of the step that the call belongs to, from 0.

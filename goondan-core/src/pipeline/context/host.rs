@@ -5,14 +5,15 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::conversation::MessageEvent;
 use crate::conversation::host::ConversationHost;
+use crate::conversation::{Content, MessageEvent};
 use crate::crossing::CoreRun;
 use crate::error::{Error, Result};
 use crate::event::TurnInfo;
+use crate::name::ExtensionName;
 use crate::peers::AgentsHost;
 use crate::pipeline::TurnResult;
-use crate::tool::ToolItem;
+use crate::tool::{ToolItem, ToolReply};
 
 /// Behind every context.
 pub trait RunHost: Send + Sync {
@@ -23,6 +24,9 @@ pub trait RunHost: Send + Sync {
     fn metadata(&self) -> &Map<String, Value>;
     /// Returns the same map, to change it.
     fn metadata_mut(&mut self) -> &mut Map<String, Value>;
+    /// Fails the step before the model is called, or the tool call before the handler runs, because something that a
+    /// middleware brought was refused.
+    fn refuse(&mut self, error: Error);
 }
 
 /// Behind the contexts of turns and steps.
@@ -36,8 +40,6 @@ pub trait MessageHost: RunHost {
     /// model is called.
     // D-24
     fn emit(&mut self, event: MessageEvent);
-    /// Fails the step before the model is called, because a message event was refused.
-    fn refuse(&mut self, error: Error);
 }
 
 /// Behind a [`TurnContext`](super::TurnContext).
@@ -55,6 +57,16 @@ pub trait StreamHost: MessageHost {
     fn hold_stream(&mut self);
 }
 
+/// Behind a [`StepContext`](super::StepContext): what the model is sent in this step, and what it is not asked for.
+pub trait AnswerHost: StreamHost {
+    /// Applies an edit of the extension `by` to what the model is sent in this step.
+    // PROJ-01
+    fn project(&mut self, event: MessageEvent, by: &ExtensionName);
+    /// Takes the answer that the extension `by` has prepared, instead of asking the model.
+    // PREP-01
+    fn answer_with(&mut self, content: Content, by: &ExtensionName);
+}
+
 /// Behind a [`ToolCallContext`](super::ToolCallContext), besides its fields.
 pub trait CallHost: RunHost {
     /// Returns the tool that is called, if the step offers it.
@@ -64,6 +76,9 @@ pub trait CallHost: RunHost {
     /// # Errors
     /// When it cannot be created.
     fn workdir(&self) -> Result<&Path>;
+    /// Takes the reply that the extension `by` has prepared, instead of running the handler.
+    // PREP-01
+    fn reply_with(&mut self, reply: ToolReply, by: &ExtensionName);
 }
 
 pub use super::fields::{StepHost, ToolCallHost};

@@ -4,6 +4,8 @@
 
 mod fields;
 pub mod host;
+mod prepared;
+mod projection;
 mod step;
 mod tool_call;
 mod turn;
@@ -83,13 +85,7 @@ macro_rules! message_members {
         /// disk is full, fails the step before the model is called.
         // CONV-16, D-24
         pub fn emit(&mut self, mut event: MessageEvent) {
-            let find = |id: &MessageId| {
-                self.conversation()
-                    .iter()
-                    .find(|message| message.id() == id.as_str())
-                    .map(|message| message.to_message())
-            };
-            if let Err(error) = event.check_depth(find) {
+            if let Err(error) = event.check_depth(|id| self.conversation().find(id)) {
                 return self.host.refuse(event.refuse(error));
             }
             if let (MessageEvent::Append { message }, Some(extension)) = (&mut event, self.frame.extension()) {

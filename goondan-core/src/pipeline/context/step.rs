@@ -8,7 +8,7 @@ use super::fields::StepHost;
 use super::{message_members, shared_members};
 use crate::conversation::{ConversationView, MessageEvent, Source};
 use crate::event::{AgentEvent, TurnInfo};
-use crate::name::{AgentName, ExtensionName, InstanceKey, MessageId, ModelName, TraceId, TurnId};
+use crate::name::{AgentName, ExtensionName, InstanceKey, ModelName, TraceId, TurnId};
 use crate::peers::AgentsApi;
 use crate::pipeline::Frame;
 

@@ -8,7 +8,7 @@ use super::host::TurnHost;
 use super::{message_members, shared_members};
 use crate::conversation::{ConversationView, MessageEvent, Source};
 use crate::event::AgentEvent;
-use crate::name::{AgentName, ExtensionName, InstanceKey, MessageId, TraceId, TurnId};
+use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::peers::AgentsApi;
 use crate::pipeline::Frame;
 

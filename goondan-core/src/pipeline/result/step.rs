@@ -10,7 +10,7 @@ use crate::crossing::{Crossing, MaybeRemote, result_fields};
 use crate::depth::Unchecked;
 use crate::error::Error;
 use crate::event::TokenUsage;
-use crate::name::ToolCallId;
+use crate::name::{ExtensionName, ToolCallId};
 use crate::outcome::ModelFinish;
 use crate::pipeline::{StepContext, StepDraft};
 
@@ -58,6 +58,7 @@ result_fields! {
         usage: Option<TokenUsage> = "usage",
         model: Option<String> = "model",
         finish_reason: Option<ModelFinish> = "finishReason",
+        prepared_by: Option<ExtensionName> = "preparedBy",
     }
     local {
         /// Whether the model's answer was malformed, and another step asks it again (F-TURN).
@@ -121,6 +122,7 @@ impl StepResult {
                 usage: model_call.usage.into(),
                 model: model_call.model.clone().into(),
                 finish_reason: model_call.finish_reason.into(),
+                prepared_by: model_call.prepared_by.clone().into(),
                 repair: false,
             }),
         }
@@ -163,6 +165,7 @@ impl StepResult {
                 usage: None.into(),
                 model: None.into(),
                 finish_reason: None.into(),
+                prepared_by: None.into(),
                 #[cfg(feature = "runtime")]
                 repair: false,
             }),
@@ -211,6 +214,12 @@ impl StepResult {
         *self.data.field(|data| &data.finish_reason)
     }
 
+    /// Returns the extension that has prepared the answer, if the model was not asked.
+    // PREP-01
+    pub fn prepared_by(&self) -> Option<&ExtensionName> {
+        self.data.field(|data| &data.prepared_by).as_ref()
+    }
+
     /// Returns the values that inner layers left for outer ones.
     pub fn metadata(&self) -> &Map<String, Value> {
         self.data.field(|data| &data.metadata)
@@ -248,4 +257,6 @@ pub(crate) struct ModelCall {
     pub(crate) usage: Option<TokenUsage>,
     pub(crate) model: Option<String>,
     pub(crate) finish_reason: Option<ModelFinish>,
+    /// The extension that has prepared the answer instead.
+    pub(crate) prepared_by: Option<ExtensionName>,
 }

@@ -9,7 +9,7 @@ use crate::conversation::ToolOutput;
 use crate::crossing::{Crossing, MaybeRemote, result_fields};
 use crate::depth::from_json;
 use crate::error::{Error, ErrorCode, Result};
-use crate::name::ToolCallId;
+use crate::name::{ExtensionName, ToolCallId};
 use crate::outcome::ToolCallStatus;
 use crate::pipeline::{ToolCallContext, ToolCallDraft};
 use crate::secret::mask_text;
@@ -56,6 +56,7 @@ result_fields! {
         tool_name: String = "toolName",
         outcome: Outcome = "outcome",
         reply: Option<Box<WireReply>> = "reply",
+        prepared_by: Option<ExtensionName> = "preparedBy",
     }
     local {}
 }
@@ -89,7 +90,13 @@ fn fields(outcome: Result<ToolReply, ToolError>) -> (Outcome, Option<Box<WireRep
 impl ToolCallData {
     fn new(call_id: ToolCallId, tool_name: String, outcome: Result<ToolReply, ToolError>) -> Self {
         let (outcome, reply) = fields(outcome);
-        Self { call_id: call_id.into(), tool_name: tool_name.into(), outcome: outcome.into(), reply: reply.into() }
+        Self {
+            call_id: call_id.into(),
+            tool_name: tool_name.into(),
+            outcome: outcome.into(),
+            reply: reply.into(),
+            prepared_by: None.into(),
+        }
     }
 
     fn set(&mut self, outcome: Result<ToolReply, ToolError>) {
@@ -122,6 +129,12 @@ impl ToolCallResult {
     #[cfg(feature = "runtime")]
     pub(crate) fn from_parts(call_id: ToolCallId, tool_name: String, outcome: Result<ToolReply, ToolError>) -> Self {
         Self { data: MaybeRemote::local(ToolCallData::new(call_id, tool_name, outcome)) }
+    }
+
+    /// Says that the extension `by` has prepared what the call ended with.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn set_prepared_by(&mut self, by: ExtensionName) {
+        self.data.get_mut().prepared_by.set(Some(by));
     }
 
     /// Cuts the message of the error, if there is one, to `limit` characters.
@@ -177,6 +190,12 @@ impl ToolCallResult {
     /// Returns what the tool answered, unless the call ended with an error of another kind.
     pub fn to_reply(&self) -> Option<ToolReply> {
         self.to_outcome().ok()
+    }
+
+    /// Returns the extension that has prepared the reply, if no handler ran.
+    // PREP-01
+    pub fn prepared_by(&self) -> Option<&ExtensionName> {
+        self.data.field(|data| &data.prepared_by).as_ref()
     }
 
     /// Replaces the output or error by `output`, a JSON value or a [`ToolReply`]; an output that is nested too deeply
