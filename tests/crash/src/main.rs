@@ -11,6 +11,7 @@ mod expected;
 mod kill;
 mod owner;
 mod plan;
+mod projecting;
 mod race;
 mod stuck;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         ["race", openings] => number(openings).and_then(race::run),
         ["answering", dir, input] => block_on(answering::run(Path::new(dir), input)),
         ["owner", alive] => block_on(owner::run(Path::new(alive))),
+        ["projecting", dir, input] => block_on(projecting::run(Path::new(dir), input)),
         ["stuck", dir, input] => block_on(stuck::run(Path::new(dir), input)),
         [kills] => number(kills).and_then(|kills| block_on(kill::run(kills, fastrand::u64(..)))),
         [kills, seed] => number(kills)
