@@ -1,5 +1,6 @@
 //! The third extension of `docs/writing-extensions.md`.
 
+use goondan::conversation::Timestamp;
 use goondan::middleware::{StepDraft, ToolCallStatus};
 use goondan::prelude::*;
 
@@ -55,6 +56,16 @@ impl Helpful {
         Ok(result)
     }
 
+    /// Tells the model the time, and answers the shortest question itself.
+    #[middleware(step)]
+    async fn help(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        ctx.project(MessageEvent::append(Message::system(format!("It is {}.", Timestamp::now()))));
+        if ctx.input().input.as_deref() == Some("?") {
+            ctx.answer_with("Ask me about tea.");
+        }
+        next.run(ctx).await
+    }
+
     /// Counts the turns that completed.
     #[on("turn.completed")]
     async fn count(&self, _event: &Event) -> Result<()> {
@@ -85,6 +96,11 @@ mod tests {
         let transcript = chat.transcript().await;
         assert!(transcript.contains(&"system: Answer in one sentence.".to_owned()), "{transcript:?}");
         assert!(transcript.contains(&"tool: nothing found".to_owned()), "{transcript:?}");
+        assert!(chat.last_request().transcript().last().unwrap().starts_with("system: It is 2"));
+        assert!(!transcript.iter().any(|line| line.starts_with("system: It is")), "{transcript:?}");
+        let requests = chat.requests().len();
+        assert_eq!(chat.say("?").await?.text(), "Ask me about tea. (an assistant)");
+        assert_eq!(chat.requests().len(), requests);
         Ok(())
     }
 }

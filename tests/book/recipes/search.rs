@@ -13,9 +13,6 @@ pub struct Search {
     documents: Vec<String>,
 }
 
-/// The message with the findings: one, which each turn puts anew at the end of the conversation.
-const FOUND: &str = "search-found";
-
 #[goondan::extension(name = "search")]
 impl Search {
     #[init]
@@ -23,14 +20,11 @@ impl Search {
         Self { documents: config.documents }
     }
 
-    #[middleware(turn)]
-    async fn show(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        if ctx.conversation().iter().any(|message| message.id() == FOUND) {
-            ctx.emit(MessageEvent::remove(FOUND));
-        }
+    #[middleware(step)]
+    async fn show(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let input = ctx.input().input.as_deref().unwrap_or_default();
         if let Some(found) = self.find(input) {
-            ctx.emit(MessageEvent::append(Message::user(format!("Found: {found}")).with_id(FOUND)));
+            ctx.project(MessageEvent::append(Message::user(format!("Found: {found}"))));
         }
         next.run(ctx).await
     }
@@ -58,6 +52,7 @@ mod tests {
         let transcript = chat.last_request().transcript();
         assert_eq!(transcript.last().unwrap(), "user: Found: rice grows in Bali");
         assert_eq!(transcript.iter().filter(|line| line.contains("Found")).count(), 1, "{transcript:?}");
+        assert!(!chat.transcript().await.iter().any(|line| line.contains("Found")));
         Ok(())
     }
 }
