@@ -1,5 +1,5 @@
 /* An extension in C: a tool that returns the length of its arguments and says how far it is, one that answers with a
- * picture, and a middleware that numbers the other answers. */
+ * picture, a middleware that numbers the other answers, and one that explains the numbers to the model. */
 #include "goondan.h"
 
 #include <stdatomic.h>
@@ -14,7 +14,8 @@
 #define RECORD                                                                                                        \
     "{\"apiVersion\":\"goondan.ai/v1\",\"package\":\"c-plugin\",\"version\":\"1.0.0\",\"name\":\"c-plugin\","         \
     "\"description\":\"An extension in C.\","                                                                         \
-    "\"middlewares\":[{\"kind\":\"toolCall\",\"function\":\"number\",\"priority\":0}],"                               \
+    "\"middlewares\":[{\"kind\":\"toolCall\",\"function\":\"number\",\"priority\":0},"                               \
+    "{\"kind\":\"step\",\"function\":\"explain\",\"priority\":0}],"                                                 \
     "\"tools\":[" TOOL "}," DOT "}],\"subscriptions\":[],\"requires\":[]}"
 #define LENGTH (sizeof RECORD - 1)
 
@@ -125,7 +126,7 @@ static goondan_future dot_call(void *data, const void *call, goondan_text input)
 
 static const goondan_object_table DOT_TOOL = {sizeof DOT_TOOL, dot_call, nothing};
 
-/* ---- The middleware -------------------------------------------------------------------------------------------- */
+/* ---- The middlewares ------------------------------------------------------------------------------------------- */
 
 /* The future of one run: it awaits the rest of the chain, then changes its result. */
 typedef struct {
@@ -206,6 +207,26 @@ static goondan_future number_call(void *data, const void *call, goondan_text inp
 
 static const goondan_object_table NUMBER = {sizeof NUMBER, number_call, free};
 
+/* A message event. The conversation does not keep the message: the model is sent it in this step alone. */
+static const char EXPLANATION[] =
+    "{\"type\":\"append\",\"message\":{\"id\":\"c-explanation\",\"createdAt\":\"2026-01-01T00:00:00Z\","
+    "\"source\":{\"type\":\"system\"},"
+    "\"data\":{\"role\":\"system\",\"content\":\"The answers of tools are numbered.\"}}}";
+
+static goondan_future explain_call(void *data, const void *call, goondan_text input) {
+    (void)data;
+    (void)input;
+    goondan_buffer error = fixed("");
+    int32_t status = host->run_write(call, text("project"), text(EXPLANATION), &error);
+    if (status != GOONDAN_OK) {
+        return ready(status, error); /* A host of ABI 1.0 has no such field. */
+    }
+    free_buffer(error);
+    return host->run_next(call);
+}
+
+static const goondan_object_table EXPLAIN = {sizeof EXPLAIN, explain_call, nothing};
+
 /* ---- The extension --------------------------------------------------------------------------------------------- */
 
 static int32_t add(const void *handle, uint32_t kind, const char *what, goondan_object object, goondan_buffer *error) {
@@ -252,6 +273,9 @@ static goondan_future register_extension(size_t extension, const void *handle, g
         status = add(handle, GOONDAN_TOOL_CALL, "{\"name\":\"number\"}", (goondan_object){calls, &NUMBER}, &error);
     } else {
         free(calls);
+    }
+    if (status == GOONDAN_OK) {
+        status = add(handle, GOONDAN_STEP, "{\"name\":\"explain\"}", (goondan_object){NULL, &EXPLAIN}, &error);
     }
     log_surroundings(handle);
     host->extension_release(handle);

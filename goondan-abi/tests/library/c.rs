@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use goondan_abi::{Library, table};
-use goondan_core::{FileStore, MiddlewareKind, Part, ScriptItem, ToolOutput, TurnUpdate};
+use goondan_core::{Agent, FileStore, MiddlewareKind, Part, Result, ScriptItem, ScriptedModel, ToolOutput, TurnUpdate};
 use serde_json::{Value, json};
 
 use crate::support::agent;
@@ -200,4 +200,71 @@ async fn the_mark_of_a_reply_means_nothing_in_a_library_of_version_1_0() {
     let ToolOutput::Json(output) = dot(&library).await else { panic!() };
     let parts = &output["was"]["output"]["output"]["value"];
     assert_eq!(parts[0], json!({ "type": "text", "text": "A dot:" }), "{output}");
+}
+
+/// Runs a turn with the library, whose model answers `asked`. Returns the outcome, what the model was sent, and the
+/// number of messages that the conversation has then.
+async fn step(library: &Path) -> (Result<String>, Vec<String>, usize) {
+    let loaded = Library::inspect(library).unwrap().load().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let requests = directory.path().join("requests.jsonl");
+    let model = ScriptedModel::new([ScriptItem::say("asked")]).record(&requests);
+    let agent = Agent::builder("one").model(model).described("c-plugin", loaded.extension(None).unwrap(), json!({}));
+    let instance = agent.build().unwrap().instance("one").await.unwrap();
+    let outcome = instance.run("hello").await.map(|turn| turn.text().into_owned());
+    let sent: Value = serde_json::from_str(&fs::read_to_string(&requests).unwrap_or_default()).unwrap_or_default();
+    let sent = sent["messages"].as_array().cloned().unwrap_or_default();
+    let sent = sent.iter().map(|message| message["content"].to_string()).collect();
+    (outcome, sent, instance.messages().await.unwrap().len())
+}
+
+#[tokio::test]
+async fn a_middleware_in_c_edits_what_the_model_is_sent() {
+    let (outcome, sent, messages) = step(&built("project", &[])).await;
+    assert_eq!((outcome.unwrap().as_str(), messages), ("asked", 2));
+    assert_eq!(sent, ["\"hello\"", "\"The answers of tools are numbered.\""]);
+    let content = r#"\"The answers of tools are numbered.\""#;
+    for (number, (content_instead, code)) in [
+        (r#"[{\"type\":\"reasoning\",\"text\":\"hm\"}]"#, "E_MESSAGE_PART"),
+        (r#"[{\"no\":\"part\"}]"#, "E_EXT_RUNTIME"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (outcome, sent, _) = step(&built(&format!("project_{number}"), &[(content, content_instead)])).await;
+        assert_eq!((outcome.unwrap_err().code().as_str(), sent.len()), (code, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_middleware_in_c_prepares_answers() {
+    let answer = |number: &str, json: &str| {
+        let write = (r#"text("project"), text(EXPLANATION)"#, &*format!(r#"text("answer"), text("{json}")"#));
+        // The text is still used.
+        let used = (
+            "(void)data;\n    (void)input;\n    goondan_buffer error",
+            "(void)data;\n    (void)input;\n    (void)EXPLANATION;\n    goondan_buffer error",
+        );
+        built(&format!("answer_{number}"), &[write, used])
+    };
+    let (outcome, sent, messages) = step(&answer("text", r#"\"from C\""#)).await;
+    assert_eq!((outcome.unwrap().as_str(), sent.len(), messages), ("from C", 0, 2));
+    for (number, json, code) in [
+        ("part", r#"[{\"type\":\"reasoning\",\"text\":\"hm\"}]"#, "E_MESSAGE_PART"),
+        ("empty", r#"\"\""#, "E_EXT_ANSWER"),
+        ("number", "7", "E_EXT_RUNTIME"),
+    ] {
+        let (outcome, sent, _) = step(&answer(number, json)).await;
+        assert_eq!((outcome.unwrap_err().code().as_str(), sent.len()), (code, 0), "{json}");
+    }
+    // For a tool call.
+    let reply = r#"{\"output\":{\"type\":\"content\",\"value\":[{\"type\":\"text\",\"text\":\"prepared\"}]}}"#;
+    let write = format!(
+        "goondan_buffer error = fixed(\"\");\n    \
+         if (host->run_write(call, text(\"answer\"), text(\"{reply}\"), &error) != GOONDAN_OK) {{\n        \
+         return ready(GOONDAN_FAILED, error);\n    }}\n    /* The future of the rest does"
+    );
+    let output = dot(&built("answer_call", &[("/* The future of the rest does", &write)])).await;
+    let ToolOutput::Content(parts) = output else { panic!("{output:?}") };
+    assert!(matches!(&parts[..], [Part::Text(text)] if text.text == "prepared"), "{parts:?}");
 }
