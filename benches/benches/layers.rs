@@ -20,15 +20,22 @@ type LayersOfKind = fn(usize) -> Layers;
 
 fn main() {
     head("One more layer (slope between 16 and 64)", "by hand");
-    let kinds: [(&str, LayersOfKind); 3] = [
+    let kinds: [(&str, LayersOfKind); 6] = [
         ("turn", |depth| Layers { turn: depth, ..Layers::default() }),
         ("step", |depth| Layers { step: depth, ..Layers::default() }),
         ("tool call", |depth| Layers { tool_call: depth, ..Layers::default() }),
+        ("step that projects a message", |depth| Layers { projecting: depth, ..Layers::default() }),
+        ("step that prepares the answer", |depth| Layers { preparing: depth, ..Layers::default() }),
+        ("tool call that prepares the reply", |depth| Layers { replying: depth, ..Layers::default() }),
     ];
     for (kind, layers) in kinds {
         for (how, observed) in [("plain", false), ("observed", true)] {
             let at = |depth| {
-                Depth::new(Layers { keep: 20, observed, ..layers(depth) }, depth, usize::from(kind == "tool call"))
+                Depth::new(
+                    Layers { keep: 20, observed, ..layers(depth) },
+                    depth,
+                    usize::from(kind.starts_with("tool call")),
+                )
             };
             row(&format!("{kind}, {how}"), TURNS, slope(&mut at(16), &mut at(64)));
         }

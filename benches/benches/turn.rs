@@ -24,7 +24,7 @@ fn main() {
 /// Measures turns with a history of `messages` messages, beside those of a loop by hand.
 fn measure(messages: usize, layered: bool) -> goondan_benches::Pair {
     let runtime = runtime();
-    let layers = Layers { turn: 10, step: 10, tool_call: 10, keep: messages, observed: false };
+    let layers = Layers { turn: 10, step: 10, tool_call: 10, keep: messages, ..Layers::default() };
     let instance = runtime.block_on(agents::instance(layers, 2));
     let mut by_hand = Conversation::new(agents::by_hand(layers, 2));
     let ours = || {

@@ -35,6 +35,39 @@ noop_middleware!(Turn, TurnContext, TurnResult);
 noop_middleware!(Step, StepContext, StepResult);
 noop_middleware!(ToolCall, ToolCallContext, ToolCallResult);
 
+/// A step middleware that adds a message to what the model is sent.
+#[derive(Debug)]
+struct Projecting;
+
+impl goondan::middleware::Middleware<Step> for Projecting {
+    fn handle<'a>(&'a self, ctx: &'a mut StepContext<'_>, next: Next<'a, Step>) -> BoxFuture<'a, Result<StepResult>> {
+        ctx.project(MessageEvent::append(Message::user("found")));
+        Box::pin(next.run(ctx))
+    }
+}
+
+/// A middleware that prepares the answer of a step, or the reply of a tool call.
+#[derive(Debug)]
+struct Preparing;
+
+impl goondan::middleware::Middleware<Step> for Preparing {
+    fn handle<'a>(&'a self, ctx: &'a mut StepContext<'_>, next: Next<'a, Step>) -> BoxFuture<'a, Result<StepResult>> {
+        ctx.answer_with("prepared");
+        Box::pin(next.run(ctx))
+    }
+}
+
+impl goondan::middleware::Middleware<ToolCall> for Preparing {
+    fn handle<'a>(
+        &'a self,
+        ctx: &'a mut ToolCallContext<'_>,
+        next: Next<'a, ToolCall>,
+    ) -> BoxFuture<'a, Result<ToolCallResult>> {
+        ctx.answer_with("prepared");
+        Box::pin(next.run(ctx))
+    }
+}
+
 /// The layers of an agent, and how it is measured. It is the config of the extension that registers them.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub struct Layers {
@@ -44,6 +77,12 @@ pub struct Layers {
     pub step: usize,
     /// The number of layers around each tool call.
     pub tool_call: usize,
+    /// The number of layers around each step that project a message.
+    pub projecting: usize,
+    /// The number of layers around each step that prepare its answer.
+    pub preparing: usize,
+    /// The number of layers around each tool call that prepare its reply.
+    pub replying: usize,
     /// The number of messages that are kept after a turn; 0 keeps all.
     pub keep: usize,
     /// Whether an extension listens to all events.
@@ -70,6 +109,15 @@ impl Bench {
         }
         for _ in 0..layers.tool_call {
             api.pipeline().register(ToolCall, NoopMiddleware, Options::default())?;
+        }
+        for _ in 0..layers.projecting {
+            api.pipeline().register(Step, Projecting, Options::default())?;
+        }
+        for _ in 0..layers.preparing {
+            api.pipeline().register(Step, Preparing, Options::default())?;
+        }
+        for _ in 0..layers.replying {
+            api.pipeline().register(ToolCall, Preparing, Options::default())?;
         }
         if layers.observed {
             api.events().on("*", |_| std::future::ready(Ok(())))?.detach();

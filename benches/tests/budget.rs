@@ -45,13 +45,25 @@ fn allocations_by_hand(layers: Layers, calls: usize) -> u64 {
 
 #[test]
 fn a_turn_allocates_rarely_and_the_same_over_a_long_history() {
-    let layers = |keep| Layers { turn: 10, step: 10, tool_call: 10, keep, observed: false };
+    let layers = |keep| Layers { turn: 10, step: 10, tool_call: 10, keep, ..Layers::default() };
     let short = allocations(layers(100), 2, 40);
     let long = allocations(layers(10_000), 2, 1_700);
     let by_hand = allocations_by_hand(layers(0), 2);
     println!("a turn: {short} allocations over 100 messages, {long} over 10,000; by hand {by_hand}");
     assert!(short <= TURN, "{short}");
     assert!(long.abs_diff(short) <= 2, "{short} over 100 messages, {long} over 10,000");
+}
+
+#[test]
+fn a_projection_allocates_the_same_over_a_long_history() {
+    let layers = |projecting, keep| Layers { projecting, keep, ..Layers::default() };
+    let turns = |projecting| {
+        [(100, 120), (10_000, 5_100)].map(|(keep, warm_up)| allocations(layers(projecting, keep), 0, warm_up))
+    };
+    let [plain, projected] = [turns(0), turns(1)];
+    println!("allocations of a turn over 100 and 10,000 messages: {plain:?}, with a projected message {projected:?}");
+    assert!(projected[0].abs_diff(projected[1]) <= 2, "{projected:?}");
+    assert!(projected[0] - plain[0] <= 12, "{plain:?}, {projected:?}");
 }
 
 #[test]

@@ -23,8 +23,13 @@ fn main() {
         "layers of the turn" => turns(Layers { turn: number, ..one }, 0, 100),
         "layers of the step" => turns(Layers { step: number, ..one }, 0, 100),
         "layers of the tool call" => turns(Layers { tool_call: number, ..one }, 1, 100),
+        "layers that project" => turns(Layers { projecting: number, ..one }, 0, 100),
+        "layers that prepare an answer" => turns(Layers { preparing: number, ..one }, 0, 100),
+        "layers that prepare a reply" => turns(Layers { replying: number, ..one }, 1, 100),
         "turns" => turns(Layers { turn: 10, step: 10, tool_call: 10, keep: 100, ..one }, 2, number),
-        "observed turns" => turns(Layers { turn: 10, step: 10, tool_call: 10, keep: 100, observed: true }, 2, number),
+        "observed turns" => {
+            turns(Layers { turn: 10, step: 10, tool_call: 10, keep: 100, observed: true, ..one }, 2, number)
+        }
         "message events" => events(number),
         _ => panic!("{what} is not known"),
     }
