@@ -159,7 +159,8 @@ async fn one_bundle_is_switched_between_four_providers_and_a_script_by_its_model
         expected.push(answer);
         servers.push(server);
         if turn == 1 {
-            (asked.push(scripted.clone()), played.push(scripted.clone()));
+            asked.push(scripted.clone());
+            played.push(scripted.clone());
             expected.push("I am scripted.".to_owned());
         }
     }
