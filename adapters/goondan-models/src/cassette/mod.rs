@@ -26,8 +26,8 @@ pub(crate) use record::Recording;
 ///
 /// What is recorded are requests and responses as they go over the connection, so that a model that plays them does all
 /// that it does with its provider: it decodes events, sends pieces to watchers, and repeats failed requests, but does
-/// not wait. A request plays the first exchange with an equal request that was not played yet, so conversations can take
-/// turns. Keys and other secrets are not recorded: see [`CassetteConfig::redact`].
+/// not wait. A request plays the first exchange with an equal request that was not played yet, so conversations can
+/// take turns. Keys and other secrets are not recorded: see [`CassetteConfig::redact`].
 ///
 /// An exchange is written when its response has ended. When the process is killed, those before it are in the file.
 #[derive(Clone)]
@@ -71,8 +71,11 @@ impl Cassette {
             CassetteMode::Replay => (true, false),
             CassetteMode::Auto => (true, true),
         };
-        // A file that is no cassette is not overwritten either.
-        let recorded = format::read(&path, plays && !records)?;
+        let recorded = match mode {
+            CassetteMode::Off => format::Recorded::default(),
+            // A file that is no cassette is not overwritten either.
+            _ => format::read(&path, plays && !records)?,
+        };
         let player = plays.then(|| Player::new(recorded.exchanges, config));
         let recorder = records.then(|| Recorder::of(&path, plays));
         Ok(Self(Arc::new(Exchanges { path, redaction, player, recorder })))

@@ -98,7 +98,10 @@ fn responses(thought: &str, text: [&str; 2]) -> Vec<Value> {
 }
 
 fn gemini(thought: &str, text: [&str; 2]) -> Vec<Value> {
-    let event = |candidate: Value| json!({ "candidates": [candidate], "modelVersion": "gemini-example-1", "responseId": "resp-example" });
+    let event = |candidate: Value| {
+        let (model, id) = ("gemini-example-1", "resp-example");
+        json!({ "candidates": [candidate], "modelVersion": model, "responseId": id })
+    };
     let content = |part: Value| json!({ "content": { "parts": [part], "role": "model" }, "index": 0 });
     let mut last = content(json!({ "text": "", "thoughtSignature": "ZXhhbXBsZQ==" }));
     last["finishReason"] = "STOP".into();

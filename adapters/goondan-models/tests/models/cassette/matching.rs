@@ -39,7 +39,8 @@ async fn a_request_that_differs_is_an_error_that_names_the_difference_and_what_t
     let message = error.message();
     let path = tape.path();
     assert!(message.starts_with(&format!("anthropic: the cassette `{}`: ", path.display())), "{message}");
-    let text = "`/messages/0/content/0/text` is …ther in the city of Busan.\", and …ther in the city of Seoul.\" in the recording";
+    let text = "`/messages/0/content/0/text` is …ther in the city of Busan.\", \
+                and …ther in the city of Seoul.\" in the recording";
     assert!(message.contains(text), "{message}");
     assert!(error.suggestion().unwrap().contains("--cassettes record"), "{error:?}");
     assert_eq!(error.details()["attempts"], 1);

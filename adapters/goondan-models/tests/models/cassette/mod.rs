@@ -80,7 +80,7 @@ fn player(cassette: &Cassette) -> HttpModel<Anthropic> {
 fn says(text: &str) -> String {
     let delta = json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": text } });
     [
-        json!({ "type": "message_start", "message": { "id": "msg_1", "model": "m-1", "usage": { "input_tokens": 3 } } }),
+        json!({ "type": "message_start", "message": { "id": "msg", "model": "m-1", "usage": { "input_tokens": 3 } } }),
         json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
         delta,
         json!({ "type": "message_delta", "delta": { "stop_reason": "end_turn" }, "usage": { "output_tokens": 2 } }),
