@@ -16,7 +16,7 @@
 //! | `tool` | tools, the catalog of a step, handlers |
 //! | `crossing` | values that may be in another binary |
 //! | `pipeline` | the kinds of middleware, contexts, `Next`, chains, results |
-//! | `extension` | descriptors, and the handle through which an extension registers and acts |
+//! | `extension` | descriptors, the handle through which an extension registers and acts, what `#[init]` can ask |
 //! | `authoring` | the traits and functions that macro expansions call |
 //! | `model`, `state`, `store` | the ports to models and to persistence, with built-in implementations |
 //! | `agent` | the builder, instances, turns |

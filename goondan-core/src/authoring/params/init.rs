@@ -29,7 +29,7 @@ pub struct RawConfig;
 /// What `#[init]` can still take, as types: the handle, the config and the context. The values come later, because
 /// reading the config can fail, and the context is made only if it is taken.
 #[derive(Debug)]
-pub struct InitSlots<A, C, X>(PhantomData<fn() -> (A, C, X)>);
+pub struct InitSlots<A, C, X>(PhantomData<(A, C, X)>);
 
 impl InitSlots<ExtensionApi, RawConfig, InitContext> {
     /// All slots available.
