@@ -19,6 +19,28 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[test]
+fn the_list_has_every_provider_of_models_of_the_command() {
+    let output = goondan(&["plugin", "list", "--json"]).output().unwrap();
+    let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let providers: Vec<_> = list.iter().take_while(|listed| listed["kind"] == "modelProvider").collect();
+    let anthropic = json!({
+        "kind": "modelProvider",
+        "name": "anthropic",
+        "version": env!("CARGO_PKG_VERSION"),
+        "package": "goondan-models",
+        "description": "Claude models of Anthropic.",
+    });
+    assert_eq!(*providers[0], anthropic);
+    let names: Vec<_> = providers.iter().map(|provider| provider["name"].as_str().unwrap()).collect();
+    assert!(names.is_sorted() && ["gemini", "ollama", "openai", "scripted"].iter().all(|name| names.contains(name)));
+    let page = goondan(&["plugin", "list"]).output().unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let first =
+        format!("anthropic {version} (crate goondan-models): Claude models of Anthropic.\n  provides    models\n\n");
+    assert!(text(&page.stdout).starts_with(&first), "{}", text(&page.stdout));
+}
+
+#[test]
 fn the_list_has_every_extension_of_the_command_with_what_it_declares() {
     let output = goondan(&["plugin", "list", "--json"]).output().unwrap();
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
@@ -39,7 +61,8 @@ fn the_list_has_every_extension_of_the_command_with_what_it_declares() {
     );
     assert_eq!(find("logging")["middlewares"].as_array().unwrap().len(), 3);
     assert_eq!(find("validate")["middlewares"][0]["kind"], "toolCall");
-    let names: Vec<_> = list.iter().map(|extension| extension["name"].as_str().unwrap()).collect();
+    let extensions = list.iter().filter(|listed| listed.get("kind").is_none());
+    let names: Vec<_> = extensions.map(|extension| extension["name"].as_str().unwrap()).collect();
     assert!(names.is_sorted(), "{names:?}");
 }
 

@@ -23,7 +23,7 @@ pub(crate) enum PluginCommand {
     Describe(PluginDescribeArgs),
 }
 
-/// List the extensions that are linked into this program, and those in the libraries of a bundle.
+/// List the providers and extensions of this program, and the extensions in the libraries of a bundle.
 ///
 /// For each extension: its middlewares with kind, priority and function, its tools, the events
 /// that it subscribes to, and the capabilities that it requires. For an extension in a library,

@@ -1,12 +1,60 @@
-//! An extension in the output of `list` and `inspect`: linked or in a library, for people and for programs.
+//! What `list` and `inspect` print, for people and for programs: extensions, linked or in a library, and the providers
+//! of models.
 
 use std::fmt::{self, Display, Write as _};
 
 use goondan::extension::ExtensionDescriptor;
 use goondan::middleware::MiddlewareKind;
+use goondan::model::ProviderDescriptor;
 use goondan::plugin::ExtensionRecord;
 use goondan::tool::Effect;
 use serde::Serialize;
+
+/// A row of `list`.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Listed<'a> {
+    Provider(ListedProvider),
+    Extension(ListedExtension<'a>),
+}
+
+impl Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Provider(provider) => provider.fmt(f),
+            Self::Extension(extension) => extension.fmt(f),
+        }
+    }
+}
+
+/// A provider of models, which bundles name as `provider`. Only providers have a `kind` in JSON.
+#[derive(Serialize)]
+pub(super) struct ListedProvider {
+    kind: &'static str,
+    name: &'static str,
+    version: &'static str,
+    package: &'static str,
+    description: &'static str,
+}
+
+impl From<&'static ProviderDescriptor> for ListedProvider {
+    fn from(descriptor: &'static ProviderDescriptor) -> Self {
+        Self {
+            kind: "modelProvider",
+            name: descriptor.name(),
+            version: descriptor.version(),
+            package: descriptor.package(),
+            description: first_line(descriptor.description()),
+        }
+    }
+}
+
+impl Display for ListedProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        headline(f, self.name, self.version, self.package, self.description)?;
+        row(f, "provides", "models")
+    }
+}
 
 /// A linked extension or one in a library. `Serialize` is the output of `--json`, `Display` the one for people.
 #[derive(Serialize)]
@@ -120,15 +168,7 @@ fn texts(texts: &[String]) -> Vec<&str> {
 /// Writes one paragraph: a first line with name, version and description, then a row for each part.
 impl Display for ListedExtension<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.name, self.version)?;
-        // Most crates have the name of their extension.
-        if self.package != self.name {
-            write!(f, " (crate {})", self.package)?;
-        }
-        if !self.description.is_empty() {
-            write!(f, ": {}", self.description)?;
-        }
-        f.write_char('\n')?;
+        headline(f, self.name, self.version, self.package, self.description)?;
         for ListedMiddleware { kind, function, priority, before, after } in &self.middlewares {
             let neighbours = [("before", before), ("after", after)].into_iter().filter(|(_, names)| !names.is_empty());
             let neighbours: String = neighbours.map(|(word, names)| format!("  {word} {}", names.join(", "))).collect();
@@ -146,6 +186,19 @@ impl Display for ListedExtension<'_> {
         row(f, "entry", format_args!("{entry}{called}"))?;
         row(f, "size", format_args!("{size} bytes"))
     }
+}
+
+/// Writes the first line of a paragraph.
+fn headline(f: &mut fmt::Formatter<'_>, name: &str, version: &str, package: &str, description: &str) -> fmt::Result {
+    write!(f, "{name} {version}")?;
+    // Most crates have the name of their extension.
+    if package != name {
+        write!(f, " (crate {package})")?;
+    }
+    if !description.is_empty() {
+        write!(f, ": {description}")?;
+    }
+    f.write_char('\n')
 }
 
 pub(super) fn row(f: &mut impl fmt::Write, label: &str, value: impl Display) -> fmt::Result {
