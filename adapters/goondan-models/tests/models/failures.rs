@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
 
-use crate::support::{Asked, Played, Reply, Sent, Server, Step, ask, config, told};
+use crate::support::{Asked, Played, Reply, Sent, Server, Step, ask, call, config, result, text, told};
 
 /// The events of an answer with the text `Hello there.`, of which the last one is the end.
 const EVENTS: [&str; 6] = [
@@ -224,6 +224,27 @@ async fn a_refused_signature_is_asked_again_once_without_reasoning() {
     let (model, sent) = played(patient(), [refused()]);
     ask(&model).await.unwrap_err();
     assert_eq!(sent.bodies().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reasoning_that_is_refused_because_other_models_called_tools_is_turned_off() {
+    let message =
+        "when `thinking` is enabled, a tool-loop continuation assistant turn must begin with a `thinking` block";
+    let refused = Played::json(400, &report("invalid_request_error", message));
+    let asked = Asked::messages(json!([
+        { "role": "user", "content": "a" },
+        { "role": "assistant", "content": [call("1", json!({}), None)] },
+        result("1", text("done")),
+        { "role": "assistant", "content": "b" },
+        { "role": "user", "content": "c" },
+    ]));
+    let asked = asked.options(json!({ "reasoning": { "budgetTokens": 2048 } }));
+    let (model, sent) = played(patient(), [refused, Played::events(&stream(6))]);
+    let (answer, told) = told(&model, &asked).await;
+    assert_eq!(answer.unwrap().to_text(), "Hello there.");
+    assert_eq!(told[0], format!("restart status 400: {message}"));
+    let thinking: Vec<_> = sent.bodies().iter().map(|body| body["thinking"]["type"].clone()).collect();
+    assert_eq!(thinking, ["enabled", "disabled"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -31,7 +31,8 @@ const ASSISTANT: &str = "assistant";
 pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
     let (mut system, mut messages) = conversation(request);
     let mut thinking = options::thinking(request.model(), request.options());
-    if matches!(thinking, Thinking::Budget(_)) && !messages.turn_began_with_thinking() {
+    let may_think = request.with_reasoning() && messages.turn_began_with_thinking();
+    if matches!(thinking, Thinking::Budget(_)) && !may_think {
         // Another model began the turn. Anthropic refuses to reason in the middle of it.
         thinking = Thinking::Off;
     }
