@@ -53,19 +53,20 @@ impl ValueSource {
 }
 
 impl SourcedValue {
-    /// Fetches the value and inserts it into `config`, the config that the setting was read from. Returns the value as
-    /// a secret, which masks it in logs, errors and records, or an error if there is none.
-    fn insert_into(&self, config: &mut Json) -> Result<Secret, Diagnostic> {
+    /// Fetches the value and inserts it into the config that the setting was read from. Returns an error if there is no
+    /// value.
+    fn insert_into(&self, fetched: &mut FetchedConfig) -> Option<Diagnostic> {
         let (problem, suggestion) = match self.source.fetch() {
             Ok(value) => {
-                self.replace(config, &value);
-                return Ok(Secret::new(value));
+                self.replace(&mut fetched.config, &value);
+                fetched.secrets.push(Secret::new(value));
+                return None;
             }
             Err(problem) => problem,
         };
         let message = format!("`{}` takes its value from {problem}", self.path);
         let code = ErrorCode::CONFIG_VALUE_NOT_FOUND;
-        Err(Diagnostic::error(code, &self.file, self.place, message, suggestion).with_path(&self.path))
+        Some(Diagnostic::error(code, &self.file, self.place, message, suggestion).with_path(&self.path))
     }
 
     /// Whether there is no value.
@@ -129,24 +130,19 @@ impl SourcedValue {
 /// A config with its values from the environment.
 pub(crate) struct FetchedConfig {
     pub(crate) config: Json,
-    /// The values. They are masked as long as these exist.
+    /// The values, which are masked in logs, errors and records as long as these exist.
     pub(crate) secrets: Vec<Secret>,
 }
 
 impl FetchedConfig {
     /// Inserts the values of `sources` into `config`, or returns an error for each missing value.
     pub(crate) fn fetch<'a>(
-        mut config: Json,
+        config: Json,
         sources: impl Iterator<Item = &'a SourcedValue>,
     ) -> Result<Self, Diagnostics> {
-        let (mut secrets, mut errors) = (Vec::new(), Vec::new());
-        for source in sources {
-            match source.insert_into(&mut config) {
-                Ok(secret) => secrets.push(secret),
-                Err(error) => errors.push(error),
-            }
-        }
-        Diagnostics::new(errors).map_or(Ok(Self { config, secrets }), Err)
+        let mut fetched = Self { config, secrets: Vec::new() };
+        let errors = sources.filter_map(|source| source.insert_into(&mut fetched)).collect();
+        Diagnostics::new(errors).map_or(Ok(fetched), Err)
     }
 }
 
