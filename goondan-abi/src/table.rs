@@ -280,8 +280,8 @@ pub struct HostTable {
     /// Writes a field of a run or call as JSON. All kinds have `scope` (`agentName`, `instanceKey`, `turnId`,
     /// `traceId`, `inputEvent`); middlewares `metadata`; turns and steps `events`; steps `stepIndex`, `toolCatalog`, and
     /// from minor 1 on `model`, `modelOptions`, `modelInfo`, `tokenEstimate`;
-    /// tool calls `stepIndex`, `callId`, `toolName`, `args`, and from minor 1 on `tool` (as in a registration, or `null`)
-    /// and `workdir`; tools `callId`, `toolName`, `message`, `workdir`.
+    /// tool calls `stepIndex`, `callId`, `toolName`, `args`, and from minor 1 on `workdir` and `tool` (as in a
+    /// registration, or `null`); tools `callId`, `toolName`, `message`, `workdir`.
     pub run_read: unsafe extern "C" fn(call: *const c_void, field: Text, output: *mut Buffer) -> i32,
     /// Replaces a field by JSON: `metadata`, `toolCatalog`, `model`, `modelOptions` or `args`. Since version 1.1,
     /// `holdStream` of a step, which is `true` and cannot be read, holds the pieces of the answer until the outermost
@@ -347,8 +347,8 @@ pub struct HostTable {
     /// Makes, unless it exists, the directory for files of the extension, which its conversations share, and writes its
     /// path as text.
     pub extension_state_dir: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
-    /// Tells those who watch the turn how far a tool call is: how much of `total`, which may be null, is `done`. At most
-    /// 20 a second are told. Tools only.
+    /// Tells those who watch the turn how far a tool call is: how much of `total`, which may be null, is `done`. At
+    /// most 20 a second are told. Tools only.
     pub run_progress: unsafe extern "C" fn(call: *const c_void, done: f64, total: *const f64, text: Text),
 
     /// Masks a text in all output of the program, until the secret that this returns is forgotten.

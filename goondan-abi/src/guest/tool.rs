@@ -85,7 +85,8 @@ impl ToolHost for ToolRun {
 
     fn progress(&self, done: f64, total: Option<f64>, text: &str) {
         let total = total.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: By the contract of `CallRef::new`, the call is valid; `total` and the text are borrowed for this function.
+        // SAFETY: By the contract of `CallRef::new`, the call is valid; `total` and the text are borrowed for this
+        // function.
         unsafe { (host().run_progress)(self.call.raw(), done, total, Text::new(text.as_bytes())) };
     }
 }

@@ -91,11 +91,12 @@ impl<'a> ToolContext<'a> {
         self.host.logger()
     }
 
-    /// Tells those who watch the turn how far the call is: how much of `total` is `done`, and in a few words what it is at.
+    /// Tells those who watch the turn how far the call is: how much of `total` is `done`, and in a few words what it is
+    /// at.
     ///
-    /// The stream of the turn has it as `TurnUpdate::Progress`, the bus as the event `tool.progress`. Nothing is stored, and
-    /// at most 20 updates of a call are told in a second; the others are dropped. Without a receiver, this does nothing.
-    /// The deadline of the call does not move.
+    /// The stream of the turn has it as `TurnUpdate::Progress`, the bus as the event `tool.progress`. Nothing is
+    /// stored, and at most 20 updates of a call are told in a second; the others are dropped. Without a receiver, this
+    /// does nothing. The deadline of the call does not move.
     ///
     /// ```
     /// use goondan::prelude::*;

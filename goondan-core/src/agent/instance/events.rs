@@ -31,7 +31,12 @@ use crate::event::{Event, EventArgs, EventStream};
 ///     }
 ///
 ///     #[middleware(turn)]
-///     async fn wait(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>, api: &ExtensionApi) -> Result<TurnResult> {
+///     async fn wait(
+///         &self,
+///         ctx: &mut TurnContext<'_>,
+///         next: Next<'_, Turn>,
+///         api: &ExtensionApi,
+///     ) -> Result<TurnResult> {
 ///         api.events().emit("barrier.closed", ());
 ///         self.raised.notified().await;
 ///         next.run(ctx).await
@@ -71,9 +76,9 @@ impl Instance {
 }
 
 impl InstanceEvents<'_> {
-    /// Sends an event with the arguments `args`, a tuple, to every subscription that matches `name`: those of extensions
-    /// and of the program. It waits neither for a turn that runs nor for the handlers. A conversation that is idle is
-    /// opened.
+    /// Sends an event with the arguments `args`, a tuple, to every subscription that matches `name`: those of
+    /// extensions and of the program. It waits neither for a turn that runs nor for the handlers. A conversation that
+    /// is idle is opened.
     ///
     /// # Errors
     /// `E_EVENT_NAME`, `E_EXT_RUNTIME` and `E_VALUE_DEPTH` when the event is not legal, as [`Event::new`]; otherwise as
@@ -84,9 +89,9 @@ impl InstanceEvents<'_> {
         Ok(())
     }
 
-    /// Returns the events that match `pattern`, a name or a glob such as `workspace.*`, from now on: those of extensions,
-    /// of the runtime and of the program. The subscription lasts until the stream is dropped or the instance is closed,
-    /// also while the conversation is idle.
+    /// Returns the events that match `pattern`, a name or a glob such as `workspace.*`, from now on: those of
+    /// extensions, of the runtime and of the program. The subscription lasts until the stream is dropped or the
+    /// instance is closed, also while the conversation is idle.
     ///
     /// # Errors
     /// `E_EVENT_NAME` when `pattern` is not a legal name or glob.

@@ -69,8 +69,8 @@ pub enum TurnUpdate {
         /// How long the model waits before it is asked again; `None` if the provider begins again by itself.
         wait: Option<Duration>,
     },
-    /// How far a tool call is, as its handler said with [`ToolContext::progress`](crate::ToolContext::progress). At most
-    /// 20 a second are told of each call.
+    /// How far a tool call is, as its handler said with [`ToolContext::progress`](crate::ToolContext::progress). At
+    /// most 20 a second are told of each call.
     Progress {
         /// The id of the call.
         call: ToolCallId,
@@ -126,8 +126,8 @@ impl TurnStream {
         Self { turn: Some(start(sender)), updates, events: Vec::new(), told_event: false, result: None }
     }
 
-    /// Adds events of the conversation's bus to the updates, as [`TurnUpdate::Emitted`]: those of `events` that are emitted
-    /// until the turn ends. [`InstanceEvents`](crate::InstanceEvents) has an example.
+    /// Adds events of the conversation's bus to the updates, as [`TurnUpdate::Emitted`]: those of `events` that are
+    /// emitted until the turn ends. [`InstanceEvents`](crate::InstanceEvents) has an example.
     pub fn with_events(mut self, events: EventStream) -> Self {
         self.events.push(events);
         self

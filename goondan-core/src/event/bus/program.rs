@@ -16,8 +16,8 @@ use crate::event::{Deliveries, Event, EventHandler, EventPattern};
 /// How many events wait for a program that does not read them. Those that exceed it are lost.
 const QUEUE: usize = 256;
 
-/// The subscriptions of the program. They outlast the bus: an idle conversation closes its bus, and has another one when
-/// it is open again.
+/// The subscriptions of the program. They outlast the bus: an idle conversation closes its bus, and has another one
+/// when it is open again.
 #[derive(Default)]
 pub(crate) struct Listeners(Mutex<Listening>);
 
@@ -112,8 +112,8 @@ impl EventHandler for Forward {
     }
 }
 
-/// The events of a subscription of the program, returned by [`InstanceEvents::subscribe`](crate::InstanceEvents::subscribe).
-/// Dropping it ends the subscription.
+/// The events of a subscription of the program. [`InstanceEvents::subscribe`](crate::InstanceEvents::subscribe) returns
+/// it, and dropping it ends the subscription.
 ///
 /// It holds up to 256 events that are not read; later ones are lost, which is logged.
 pub struct EventStream {
