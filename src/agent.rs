@@ -1,4 +1,4 @@
-//! Running agents, and asking other agents.
+//! Running agents, and asking other agents and models.
 //!
 //! [`Agent::builder`] describes an agent: its model, its extensions, its store. An
 //! [`Instance`] is one conversation of it.
@@ -32,4 +32,4 @@ pub use goondan_core::{
     Agent, AgentBuilder, AgentCall, Change, EventStream, ExtensionChange, Instance, InstanceEvents, LocalRouter,
     Policy, Reloaded, Router, TurnStream, TurnUpdate,
 };
-pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, Ticket};
+pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, Ticket};

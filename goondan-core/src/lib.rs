@@ -12,7 +12,7 @@
 //! | `conversation` | messages, message events, the conversation and its view |
 //! | `event` | input events, bus events and the bus, runtime events |
 //! | `model_call` | the options of a model call, what is known of a model |
-//! | `peers` | requests to other agents |
+//! | `peers` | requests to other agents and to models |
 //! | `tool` | tools, the catalog of a step, handlers |
 //! | `crossing` | values that may be in another binary |
 //! | `pipeline` | the kinds of middleware, contexts, `Next`, chains, results |
@@ -94,7 +94,7 @@ pub use model_call::{
     ToolChoice,
 };
 
-pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, Ticket};
+pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, RequestTarget, Ticket};
 
 pub use tool::{Effect, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolReply, ToolSource};
 

@@ -1,9 +1,9 @@
-//! Requests from a library to other agents.
+//! Requests from a library to other agents and to models.
 
 use std::ffi::c_void;
 
 use goondan_core::linkage::{WireAgentRequest, WireAgentResponse};
-use goondan_core::{AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Result, Ticket};
+use goondan_core::{AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, ExtensionName, Result, Ticket};
 
 use super::call::CallRef;
 use super::{host, missing};
@@ -25,11 +25,16 @@ async fn send(call: CallRef, start: Start, request: AgentRequest) -> Result<Owne
 }
 
 impl AgentsHost for CallRef {
-    fn request(&self, request: AgentRequest) -> BoxFuture<'_, Result<AgentResponse>> {
+    fn request<'a>(
+        &'a self,
+        request: AgentRequest,
+        // The host knows it too.
+        _: Option<&'a ExtensionName>,
+    ) -> BoxFuture<'a, Result<AgentResponse>> {
         let call = *self;
         Box::pin(async move {
             let answer = send(call, host().run_request, request).await?;
-            Ok(answer.parse::<WireAgentResponse>()?.into())
+            answer.parse::<WireAgentResponse>()?.try_into()
         })
     }
 

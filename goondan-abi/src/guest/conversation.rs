@@ -1,14 +1,33 @@
-//! The conversation behind the context of a middleware: messages borrowed from the host, one at a time.
+//! The conversation behind the context of a middleware or a tool: messages borrowed from the host, one at a time.
+
+use std::sync::OnceLock;
 
 use goondan_core::host::{ConversationHost, RemoteConversation, Snapshot};
 use goondan_core::linkage::RemoteMessage;
 use goondan_core::{MessageEvent, MessageRef, Result, Role};
 
+use super::call::CallRef;
+use super::fields::read_with;
 use super::host;
-use super::run::MiddlewareRun;
 use crate::table::Message;
 
-impl MiddlewareRun {
+/// The conversation of a call.
+pub(super) struct CallConversation {
+    call: CallRef,
+    /// The events of the turn, once they were read.
+    events: OnceLock<Vec<MessageEvent>>,
+}
+
+impl CallConversation {
+    pub(super) fn new(call: CallRef) -> Self {
+        Self { call, events: OnceLock::new() }
+    }
+
+    /// Drops what was read, because the conversation may change.
+    pub(super) fn forget(&mut self) {
+        self.events.take();
+    }
+
     fn found(&self, snapshot: Snapshot, message: Option<Message>) -> Option<(MessageRef<'_>, Message)> {
         let message = message?;
         let role = match message.role {
@@ -17,8 +36,8 @@ impl MiddlewareRun {
             2 => Role::Assistant,
             _ => Role::Tool,
         };
-        // SAFETY: The contract makes the id UTF-8 and keeps it until the conversation changes, which needs `&mut
-        // self`, or the call ends, which `self` does not outlive.
+        // SAFETY: The contract makes the id UTF-8 and keeps it until the conversation changes, which needs
+        // a mutable borrow of the run that owns `self`, or the call ends, which `self` does not outlive.
         let id = unsafe { message.id.str_unchecked() };
         // SAFETY: As above.
         let text = (message.plain == 1).then(|| unsafe { message.text.str_unchecked() });
@@ -27,7 +46,7 @@ impl MiddlewareRun {
     }
 }
 
-impl ConversationHost for MiddlewareRun {
+impl ConversationHost for CallConversation {
     fn message_count(&self, snapshot: Snapshot) -> usize {
         self.call.message_count(snapshot)
     }
@@ -43,11 +62,11 @@ impl ConversationHost for MiddlewareRun {
     }
 
     fn message_events(&self) -> &[MessageEvent] {
-        self.events()
+        self.events.get_or_init(|| read_with(self.call, "events", |json| json.parse()))
     }
 }
 
-impl RemoteConversation for MiddlewareRun {
+impl RemoteConversation for CallConversation {
     fn text(&self, snapshot: Snapshot, cursor: usize) -> String {
         self.call.read_message(snapshot, cursor, "text").map_or_else(|_| String::new(), |text| text.text())
     }

@@ -14,6 +14,7 @@ use serde_json::de::StrRead;
 use serde_json::{Map, Value};
 
 use super::call::CallRef;
+use super::conversation::CallConversation;
 use super::fields::{Cached, KindFields, read_with};
 use crate::future::{Imported, NoScope};
 use crate::json_map;
@@ -23,6 +24,7 @@ pub(super) struct MiddlewareRun {
     pub(super) call: CallRef,
     /// The rest of the chain, while it runs.
     pub(super) next: Option<Imported<NoScope>>,
+    conversation: CallConversation,
     /// The first error of something that the layer brought; it fails `next`, or the layer.
     fault: Option<Error>,
     /// Created by the first read, because many layers read no field.
@@ -35,7 +37,6 @@ struct Fields {
     /// Boxed, because it is large and rarely read.
     scope: OnceLock<Box<TurnInfo>>,
     metadata: Cached<Unchecked>,
-    events: OnceLock<Vec<MessageEvent>>,
     /// Boxed, because few layers read it.
     tool: OnceLock<Option<Box<ToolItem>>>,
     workdir: OnceLock<PathBuf>,
@@ -63,7 +64,7 @@ fn read_metadata(call: CallRef) -> Unchecked {
 
 impl MiddlewareRun {
     pub(super) fn new(call: CallRef) -> Self {
-        Self { call, next: None, fault: None, fields: OnceLock::new() }
+        Self { call, next: None, conversation: CallConversation::new(call), fault: None, fields: OnceLock::new() }
     }
 
     /// Writes the changed fields to the host and drops all copies, which `next` may make outdated.
@@ -76,6 +77,7 @@ impl MiddlewareRun {
     }
 
     fn flush(&mut self) -> Result<()> {
+        self.conversation.forget();
         if self.fields.get_mut().is_none() {
             return Ok(());
         }
@@ -90,10 +92,6 @@ impl MiddlewareRun {
             }
         }
         written
-    }
-
-    pub(super) fn events(&self) -> &[MessageEvent] {
-        self.fields().events.get_or_init(|| read_with(self.call, "events", |json| json.parse()))
     }
 
     pub(super) fn of_kind(&self) -> &KindFields {
@@ -156,7 +154,7 @@ impl RunHost for MiddlewareRun {
 
 impl MessageHost for MiddlewareRun {
     fn conversation(&self) -> &dyn ConversationHost {
-        self
+        &self.conversation
     }
 
     fn agents(&self) -> &dyn AgentsHost {
@@ -164,9 +162,7 @@ impl MessageHost for MiddlewareRun {
     }
 
     fn emit(&mut self, event: MessageEvent) {
-        if let Some(fields) = self.fields.get_mut() {
-            fields.events.take();
-        }
+        self.conversation.forget();
         if let Err(error) = self.call.emit(&event) {
             self.refuse(error);
         }

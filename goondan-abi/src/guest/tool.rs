@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use goondan_core::host::{ToolHost, TurnInfo};
+use goondan_core::host::{ConversationHost, ToolHost, TurnInfo};
 use goondan_core::linkage::WireScope;
 use goondan_core::{AgentsHost, LogHost, LogLevel, Logger, Message, Result, ToolCallId, ToolName};
 use serde_json::{Map, Value};
 
 use super::call::CallRef;
+use super::conversation::CallConversation;
 use super::host;
 use super::log::{fields_json, level_number};
 use crate::table::Text;
@@ -20,6 +21,7 @@ pub(super) struct ToolRun {
     tool_name: ToolName,
     scope: OnceLock<TurnInfo>,
     message: OnceLock<Message>,
+    conversation: CallConversation,
     workdir: OnceLock<PathBuf>,
 }
 
@@ -31,6 +33,7 @@ impl ToolRun {
             tool_name: call.read("toolName")?.parse()?,
             scope: OnceLock::new(),
             message: OnceLock::new(),
+            conversation: CallConversation::new(call),
             workdir: OnceLock::new(),
         })
     }
@@ -63,6 +66,10 @@ impl ToolHost for ToolRun {
             let message = self.call.read("message").and_then(|json| json.parse());
             message.unwrap_or_else(|error| panic!("the host gave no message: {error}"))
         })
+    }
+
+    fn conversation(&self) -> &dyn ConversationHost {
+        &self.conversation
     }
 
     fn workdir(&self) -> Result<&Path> {

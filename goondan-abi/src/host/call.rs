@@ -121,7 +121,9 @@ impl Call<'_> {
                 json(metadata)
             }
             ("scope", _) => json(&WireScope::from(self.scope())),
-            ("events", CallContext::Turn(_) | CallContext::Step(_)) => json(self.conversation()?.message_events()),
+            ("events", CallContext::Turn(_) | CallContext::Step(_) | CallContext::Tool(_)) => {
+                json(self.conversation()?.message_events())
+            }
             (_, CallContext::Step(run)) => run.ctx().read_field(field),
             ("tool", CallContext::ToolCall(run)) => json(&run.ctx().tool().map(WireToolItem::from)),
             ("workdir", CallContext::ToolCall(run)) => json(run.ctx().workdir()?),
@@ -184,7 +186,8 @@ impl Call<'_> {
         match &self.context {
             CallContext::Turn(run) => Ok(run.ctx().conversation().host()),
             CallContext::Step(run) => Ok(run.ctx().conversation().host()),
-            CallContext::ToolCall(_) | CallContext::Tool(_) => Err(unknown("conversation")),
+            CallContext::Tool(ctx) => Ok(Self::tool(ctx).conversation().host()),
+            CallContext::ToolCall(_) => Err(unknown("conversation")),
         }
     }
 
@@ -241,7 +244,7 @@ impl Call<'_> {
         match &self.context {
             CallContext::Turn(run) => Ok(run.ctx().agents()),
             CallContext::Step(run) => Ok(run.ctx().agents()),
-            CallContext::Tool(ctx) => Ok(Self::tool(ctx).runtime()),
+            CallContext::Tool(ctx) => Ok(Self::tool(ctx).agents()),
             // AGENTS-02: a tool-call middleware reaches no other agents.
             CallContext::ToolCall(_) => Err(unknown("agents")),
         }

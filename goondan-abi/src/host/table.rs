@@ -187,9 +187,9 @@ unsafe extern "C" fn run_next(call: *const c_void) -> Future {
     unsafe { call.next() }
 }
 
-/// Parses a request to another agent.
+/// Parses a request to another agent, or to a model.
 fn request(json: &[u8]) -> goondan_core::Result<AgentRequest> {
-    Ok(from_json::<WireAgentRequest>(json)?.into())
+    from_json::<WireAgentRequest>(json)?.try_into()
 }
 
 unsafe extern "C" fn run_request(call: *const c_void, json: Text) -> Future {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::instance::task_failed;
 use super::{Agent, Instance, WeakAgent};
 use crate::BoxFuture;
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
 use crate::name::AgentName;
 use crate::peers::{AgentCall, Router, not_found};
 
@@ -42,8 +42,10 @@ impl LocalRouter {
         Self::default()
     }
 
-    /// Makes `agent` reachable by its name.
+    /// Makes `agent` reachable by its name, as long as the program keeps it. To reach others, the agent needs the router
+    /// itself: see [`AgentBuilder::router`](crate::AgentBuilder::router).
     pub fn add(&self, agent: &Agent) {
+        agent.inner.reach.set_added();
         self.known().insert(agent.name().clone(), agent.downgrade());
     }
 
@@ -78,15 +80,26 @@ impl LocalRouter {
         self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn find(&self, name: &AgentName) -> Option<Agent> {
-        self.known().get(name)?.upgrade()
+    fn find(&self, name: &AgentName) -> Result<Agent> {
+        let agent = self.known().get(name).map(WeakAgent::upgrade);
+        match agent {
+            Some(Some(agent)) => Ok(agent),
+            Some(None) => Err(dropped(name)),
+            None => Err(not_found(name, &self.agents())),
+        }
     }
 
     /// Returns the instance that a call is for, opened if it is not.
     async fn instance(&self, call: &AgentCall) -> Result<Instance> {
-        let agent = self.find(&call.target).ok_or_else(|| not_found(&call.target, &self.agents()))?;
-        agent.instance_for_others(call.instance.clone()).await
+        self.find(&call.target)?.instance_for_others(call.instance.clone()).await
     }
+}
+
+/// The error for a request to an agent that the program has dropped.
+fn dropped(name: &AgentName) -> Error {
+    let message = format!("the agent `{name}` was added to the router, but the program has dropped it since");
+    Error::new(ErrorCode::AGENT_NOT_FOUND, message)
+        .suggest("keep the `Agent` as long as others may reach it: the router does not keep it alive")
 }
 
 impl fmt::Debug for LocalRouter {
@@ -108,16 +121,15 @@ impl Router for LocalRouter {
 
     fn send(&self, call: AgentCall) -> BoxFuture<'_, Result<bool>> {
         Box::pin(async move {
-            if self.find(&call.target).is_none() {
-                return Ok(false);
-            }
             self.instance(&call).await?.send(call.event);
             Ok(true)
         })
     }
 
     fn agents(&self) -> Vec<AgentName> {
-        let mut names: Vec<_> = self.known().keys().cloned().collect();
+        let known = self.known();
+        let mut names: Vec<_> =
+            known.iter().filter(|(_, agent)| !agent.is_dropped()).map(|(name, _)| name.clone()).collect();
         names.sort();
         names
     }

@@ -139,4 +139,8 @@ impl WeakAgent {
     pub(crate) fn upgrade(&self) -> Option<Agent> {
         Some(Agent { inner: self.0.upgrade()? })
     }
+
+    pub(crate) fn is_dropped(&self) -> bool {
+        self.0.strong_count() == 0
+    }
 }

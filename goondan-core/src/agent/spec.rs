@@ -1,12 +1,14 @@
 //! The checked description of an agent: everything that a reload can replace.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::policy::Policy;
+use crate::error::{Error, ErrorCode, Result};
 use crate::extension::ExtensionDescriptor;
 use crate::model::Model;
 use crate::name::ExtensionName;
@@ -40,6 +42,23 @@ pub(super) struct Opening {
     pub(super) bundle_root: Option<Arc<Path>>,
     /// They are opened only to show what extensions register.
     pub(super) inspect: bool,
+}
+
+impl AgentSpec {
+    /// Returns the model called `name`.
+    ///
+    /// # Errors
+    /// `E_MODEL_NOT_FOUND`.
+    pub(super) fn named_model(&self, name: &str) -> Result<&dyn Model> {
+        self.models.get(name).map(|model| &**model).ok_or_else(|| self.no_model(&format_args!("`{name}`")))
+    }
+
+    /// The error for a name that no model has.
+    pub(super) fn no_model(&self, name: &dyn fmt::Display) -> Error {
+        let known: Vec<_> = self.models.keys().map(String::as_str).collect();
+        Error::new(ErrorCode::MODEL_NOT_FOUND, format!("the agent has no model {name}"))
+            .suggest(format!("choose one of its models: {}", known.join(", ")))
+    }
 }
 
 /// An extension that was found, with a config that fits its schema.

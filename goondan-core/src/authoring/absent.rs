@@ -12,7 +12,7 @@ use crate::tool::ToolContext;
 #[diagnostic::on_unimplemented(
     message = "a tool-call middleware has no way to other agents",
     label = "not in a tool call",
-    note = "call `ctx.agents()` in a turn or step middleware, or `ctx.runtime()` in a tool"
+    note = "call `ctx.agents()` in a turn or step middleware, or in a tool"
 )]
 pub trait ReachesAgents {}
 
@@ -31,7 +31,7 @@ impl ToolCallContext<'_> {
 #[diagnostic::on_unimplemented(
     message = "the handle of an extension has no way to other agents",
     label = "a request belongs to a turn: it is sent through the context of a function",
-    note = "write `ctx.agents()` in a turn or step middleware, or `ctx.runtime()` in a tool"
+    note = "write `ctx.agents()` in a turn or step middleware, or in a tool"
 )]
 pub trait HandleReachesAgents {}
 
@@ -45,21 +45,22 @@ impl ExtensionApi {
     }
 }
 
-/// Implemented by no type: a tool reaches other agents by a method of another name.
+/// Implemented by no type: the method has the name that it has in middlewares.
+// D-17
 #[diagnostic::on_unimplemented(
-    message = "a tool reaches other agents through `runtime()`",
-    label = "write `ctx.runtime()`",
-    note = "it returns what `ctx.agents()` returns in a turn or step middleware"
+    message = "`runtime()` of a tool is called `agents()` now",
+    label = "write `ctx.agents()`",
+    note = "it returns the same as before"
 )]
-pub trait ToolReachesAgents {}
+pub trait HasRuntime {}
 
 impl ToolContext<'_> {
     #[doc(hidden)]
-    pub fn agents(&self) -> AgentsApi<'_>
+    pub fn runtime(&self) -> AgentsApi<'_>
     where
-        for<'never> Self: ToolReachesAgents,
+        for<'never> Self: HasRuntime,
     {
-        unreachable!("nothing is `ToolReachesAgents`")
+        unreachable!("nothing is `HasRuntime`")
     }
 }
 

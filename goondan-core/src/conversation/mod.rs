@@ -1,6 +1,8 @@
 //! The conversation of an instance: the messages at the start of a turn, the events since, and the current messages,
 //! which are maintained incrementally.
 
+#[cfg(feature = "runtime")]
+mod as_of;
 mod event;
 pub(crate) mod host;
 mod message;
@@ -19,6 +21,8 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+#[cfg(feature = "runtime")]
+pub(crate) use as_of::{AsOf, Mark};
 pub use event::MessageEvent;
 pub use message::{Content, Message, MessageData, Role};
 pub use part::{FilePart, Part, TextPart, ToolCallPart, ToolOutput, ToolResultPart};

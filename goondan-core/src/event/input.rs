@@ -190,7 +190,7 @@ impl AgentEvent {
         })
     }
 
-    pub(crate) fn empty_input() -> Error {
+    fn empty_input() -> Error {
         Error::new(ErrorCode::INPUT, "the input is empty")
             .suggest("pass a text, or an event without input for extensions that handle it")
     }

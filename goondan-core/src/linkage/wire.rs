@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::depth::{self, Unchecked};
-use crate::error::Result;
-use crate::event::{AgentEvent, TurnInfo};
+use crate::error::{Error, ErrorCode, Result};
+use crate::event::{AgentEvent, TokenUsage, TurnInfo};
 use crate::model_call::{ModelInfo, ModelOptions};
 use crate::name::{AgentName, InstanceKey, ModelName, ToolCallId, ToolName, TraceId, TurnId};
-use crate::peers::{AgentRequest, AgentResponse};
+use crate::peers::{AgentRequest, AgentResponse, RequestTarget};
 use crate::tool::{Effect, ToolCatalog, ToolItem, ToolSource};
 
 /// What stays the same during a turn.
@@ -96,51 +96,98 @@ impl From<WireToolItem<'_>> for ToolItem {
     }
 }
 
-/// A request to another agent.
+/// The model that a request asks: the agent's own if it has no name.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WireModel {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<ModelName>,
+}
+
+/// Returns the members `target`, of agents, and `model`.
+fn members_of(target: RequestTarget) -> (Option<String>, Option<WireModel>) {
+    match target {
+        RequestTarget::Agent(name) => (Some(name), None),
+        RequestTarget::Model(name) => (None, Some(WireModel { name })),
+    }
+}
+
+fn target_of(target: Option<String>, model: Option<WireModel>) -> Result<RequestTarget> {
+    match (target, model) {
+        (Some(name), None) => Ok(RequestTarget::Agent(name)),
+        (None, Some(model)) => Ok(RequestTarget::Model(model.name)),
+        (None, None) | (Some(_), Some(_)) => {
+            let message = "a request, and its answer, has one of the members `target` and `model`";
+            Err(Error::new(ErrorCode::INPUT, message).suggest("name an agent by `target`, or a model by `model`"))
+        }
+    }
+}
+
+/// A request to another agent, or to a model.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WireAgentRequest {
-    target: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<WireModel>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     input: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     instance_key: Option<InstanceKey>,
+    #[serde(default)]
     timeout: Duration,
     #[serde(default)]
     metadata: Map<String, Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system: Option<String>,
+    #[serde(default)]
+    options: ModelOptions,
 }
 
 impl From<AgentRequest> for WireAgentRequest {
     fn from(request: AgentRequest) -> Self {
-        let AgentRequest { target, input, instance_key, timeout, metadata } = request;
-        Self { target, input, instance_key, timeout, metadata }
+        let AgentRequest { target, input, instance_key, timeout, metadata, system, options } = request;
+        let (target, model) = members_of(target);
+        Self { target, model, input, instance_key, timeout, metadata, system, options }
     }
 }
 
-impl From<WireAgentRequest> for AgentRequest {
-    fn from(request: WireAgentRequest) -> Self {
-        let WireAgentRequest { target, input, instance_key, timeout, metadata } = request;
-        Self { target, input, instance_key, timeout, metadata }
+impl TryFrom<WireAgentRequest> for AgentRequest {
+    type Error = Error;
+
+    fn try_from(request: WireAgentRequest) -> Result<Self> {
+        let WireAgentRequest { target, model, input, instance_key, timeout, metadata, system, options } = request;
+        let target = target_of(target, model)?;
+        Ok(Self { target, input, instance_key, timeout, metadata, system, options })
     }
 }
 
-/// The answer of another agent.
+/// The answer of another agent, or of a model.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WireAgentResponse {
-    target: AgentName,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<WireModel>,
     response: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    usage: Option<TokenUsage>,
 }
 
 impl From<AgentResponse> for WireAgentResponse {
-    fn from(AgentResponse { target, response }: AgentResponse) -> Self {
-        Self { target, response }
+    fn from(AgentResponse { target, response, usage }: AgentResponse) -> Self {
+        let (target, model) = members_of(target);
+        Self { target, model, response, usage }
     }
 }
 
-impl From<WireAgentResponse> for AgentResponse {
-    fn from(WireAgentResponse { target, response }: WireAgentResponse) -> Self {
-        Self { target, response }
+impl TryFrom<WireAgentResponse> for AgentResponse {
+    type Error = Error;
+
+    fn try_from(WireAgentResponse { target, model, response, usage }: WireAgentResponse) -> Result<Self> {
+        Ok(Self { target: target_of(target, model)?, response, usage })
     }
 }
 

@@ -1,26 +1,36 @@
-//! The API through which extensions and tools reach other agents.
-// AGENTS-01, D-17
+//! The API through which extensions and tools reach other agents, and models.
+// AGENTS-01, D-17, D-33
 
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::RequestTarget;
 use crate::BoxFuture;
 use crate::depth::Unchecked;
-use crate::error::Result;
-use crate::name::{AgentName, InstanceKey};
+use crate::error::{Error, ErrorCode, Result};
+use crate::event::TokenUsage;
+use crate::model_call::ModelOptions;
+use crate::name::{AgentName, ExtensionName, InstanceKey};
 
-/// Sends requests and notices to other agents. Returned by [`TurnContext::agents`](crate::TurnContext::agents),
-/// [`StepContext::agents`](crate::StepContext::agents) and [`ToolContext::runtime`](crate::ToolContext::runtime).
+/// Sends requests and notices to other agents, and requests to models. Returned by
+/// [`TurnContext::agents`](crate::TurnContext::agents), [`StepContext::agents`](crate::StepContext::agents) and
+/// [`ToolContext::agents`](crate::ToolContext::agents).
 #[derive(Clone, Copy)]
 pub struct AgentsApi<'a> {
     host: &'a dyn AgentsHost,
+    extension: Option<&'a ExtensionName>,
 }
 
 /// The host behind an [`AgentsApi`].
 pub trait AgentsHost: Send + Sync {
-    /// Sends a request to another agent and waits for its answer.
-    fn request(&self, request: AgentRequest) -> BoxFuture<'_, Result<AgentResponse>>;
+    /// Sends a request to another agent or a model and waits for the answer. `extension` is the one whose middleware
+    /// asks, if the caller knows it.
+    fn request<'a>(
+        &'a self,
+        request: AgentRequest,
+        extension: Option<&'a ExtensionName>,
+    ) -> BoxFuture<'a, Result<AgentResponse>>;
     /// Sends a request to another agent; the answer is appended as a message before a later step.
     ///
     /// # Errors
@@ -32,44 +42,71 @@ pub trait AgentsHost: Send + Sync {
     fn list(&self) -> Vec<AgentName>;
 }
 
-/// A request, or a notice, to another agent.
+/// A request, or a notice, to another agent, or a request to a model.
 ///
 /// ```
 /// use std::time::Duration;
 /// use goondan::agent::AgentRequest;
 /// let request = AgentRequest::new("researcher").input("who wrote this?").timeout(Duration::from_secs(60));
+/// let title = AgentRequest::model(Some("small")).system("Answer with a title.").input("how do I bake bread?");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AgentRequest {
-    /// The name of the other agent.
-    pub target: String,
-    /// The text for the other agent: none, or one that is not blank.
+    /// Whom the request asks.
+    pub target: RequestTarget,
+    /// The text for the other agent: none, or one that is not blank. A model needs one.
     pub input: Option<String>,
     /// The instance of the other agent; defaults to the one with the caller's key.
     pub instance_key: Option<InstanceKey>,
-    /// How long to wait for an answer; defaults to [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT). Zero is the default too.
+    /// How long to wait for an answer; defaults to [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT), and for a model to
+    /// [`DEFAULT_MODEL_TIMEOUT`](Self::DEFAULT_MODEL_TIMEOUT). Zero is the default too.
     pub timeout: Duration,
     /// Values for the extensions of the other agent.
     pub metadata: Map<String, Value>,
+    /// The instructions for the model.
+    pub system: Option<String>,
+    /// The options of the model call.
+    pub options: ModelOptions,
 }
 
 impl AgentRequest {
-    /// How long a request waits for an answer by default: 15 seconds.
+    /// How long a request to an agent waits for an answer by default: 15 seconds.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
+
+    /// How long a request to a model waits for an answer by default: 60 seconds.
+    pub const DEFAULT_MODEL_TIMEOUT: Duration = Duration::from_secs(60);
 
     /// Returns a request to the agent `target`.
     pub fn new(target: impl Into<String>) -> Self {
+        Self::to(RequestTarget::Agent(target.into()), Self::DEFAULT_TIMEOUT)
+    }
+
+    /// Returns a request to a model that the running agent may call, or to its own if `name` is `None`.
+    ///
+    /// The model is asked once, without tools. It reads the [`system`](Self::system) and the [`input`](Self::input) of
+    /// the request, not those of the agent, and its answer is not in the conversation nor in the stream of the turn.
+    /// The tokens count in the usage of the turn, and the runtime event `model.asked` reports the request. No router is
+    /// needed. Dropping the future of the request, or the turn, cancels the model call.
+    // D-33
+    pub fn model(name: Option<&str>) -> Self {
+        Self::to(RequestTarget::Model(name.map(Into::into)), Self::DEFAULT_MODEL_TIMEOUT)
+    }
+
+    fn to(target: RequestTarget, timeout: Duration) -> Self {
         Self {
-            target: target.into(),
+            target,
             input: None,
             instance_key: None,
-            timeout: Self::DEFAULT_TIMEOUT,
+            timeout,
             metadata: Map::new(),
+            system: None,
+            options: ModelOptions::default(),
         }
     }
 
-    /// Sets the text for the other agent. A blank text is refused with `E_INPUT` when the request is sent.
+    /// Sets the text for the other agent, or for the model. A blank text is refused with `E_INPUT` when the request is
+    /// sent.
     #[must_use]
     pub fn input(mut self, input: impl Into<String>) -> Self {
         self.input = Some(input.into());
@@ -83,7 +120,8 @@ impl AgentRequest {
         self
     }
 
-    /// Sets how long to wait for an answer. Zero is the default, [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT).
+    /// Sets how long to wait for an answer. Zero is the default, [`DEFAULT_TIMEOUT`](Self::DEFAULT_TIMEOUT) or
+    /// [`DEFAULT_MODEL_TIMEOUT`](Self::DEFAULT_MODEL_TIMEOUT).
     // F-AGENTS
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
@@ -97,25 +135,69 @@ impl AgentRequest {
         self.metadata.insert(key.into(), value.into());
         self
     }
+
+    /// Sets the instructions for the model. Other agents have instructions of their own.
+    #[must_use]
+    pub fn system(mut self, system: impl Into<String>) -> Self {
+        self.system = Some(system.into());
+        self
+    }
+
+    /// Sets the options of the model call. They go before those that the model was made with.
+    #[must_use]
+    pub fn options(mut self, options: ModelOptions) -> Self {
+        self.options = options;
+        self
+    }
 }
 
 impl AgentRequest {
-    /// Returns the request if no value in its metadata is too deep, and drops it otherwise.
+    /// Returns how long to wait for an answer.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn limit(&self) -> Duration {
+        match &self.target {
+            _ if !self.timeout.is_zero() => self.timeout,
+            RequestTarget::Agent(_) => Self::DEFAULT_TIMEOUT,
+            RequestTarget::Model(_) => Self::DEFAULT_MODEL_TIMEOUT,
+        }
+    }
+
+    /// Returns the request if no value in it is too deep and its members fit its target, and drops it otherwise.
     fn checked(mut self) -> Result<Self> {
         let metadata = Unchecked::from(std::mem::take(&mut self.metadata)).into_checked();
+        let options = std::mem::take(&mut self.options).checked();
         self.metadata = metadata.map_err(|error| error.refuse("a value in the metadata of the request"))?;
+        self.options = options?;
+        let to_model = matches!(self.target, RequestTarget::Model(_));
+        if self.input.as_ref().map_or(to_model, |input| input.trim().is_empty()) {
+            return Err(Error::new(ErrorCode::INPUT, "the input is empty").suggest("pass a text"));
+        }
+        let of_agents = self.instance_key.is_some() || !self.metadata.is_empty();
+        let of_models = self.system.is_some() || self.options != ModelOptions::default();
+        if to_model && of_agents {
+            let message = "a request to a model has an instance or metadata, which only agents read";
+            return Err(Error::new(ErrorCode::INPUT, message)
+                .suggest("leave them out, or put what the model should know into the input"));
+        }
+        if !to_model && of_models {
+            let message = "a request to an agent has `system` or `options`, which only models read";
+            return Err(Error::new(ErrorCode::INPUT, message).suggest("leave them out: the other agent has its own"));
+        }
         Ok(self)
     }
 }
 
-/// The answer of another agent.
+/// The answer of another agent, or of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentResponse {
-    /// The agent that answered.
-    pub target: AgentName,
-    /// Its answer.
+    /// Who answered.
+    pub target: RequestTarget,
+    /// The answer.
     pub response: String,
+    /// The tokens that the model call used, if the model reports them. They are part of the usage of this turn. `None`
+    /// for another agent, whose turn has a usage of its own.
+    pub usage: Option<TokenUsage>,
 }
 
 /// The receipt of a request whose answer arrives later; returned by [`AgentsApi::request_later`].
@@ -129,34 +211,43 @@ pub struct Ticket {
 impl<'a> AgentsApi<'a> {
     /// Returns an API that uses `host`.
     #[doc(hidden)]
-    pub fn new(host: &'a dyn AgentsHost) -> Self {
-        Self { host }
+    pub fn new(host: &'a dyn AgentsHost, extension: Option<&'a ExtensionName>) -> Self {
+        Self { host, extension }
     }
 
-    /// Sends a request to another agent and waits for its answer. The instance is opened if it is not running.
+    /// Sends a request to another agent, or to a model, and waits for the answer. The instance of an agent is opened if
+    /// it is not running.
     ///
     /// # Errors
-    /// `AGENT_REQUEST_TIMEOUT`, `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED` with the chain of callers, `E_INPUT` when
-    /// the input is blank, `E_VALUE_DEPTH` for metadata that is nested too deeply, or the error of the other agent's
-    /// turn.
+    /// `E_INPUT` when the input is blank or the request has members that are not for its target; `E_VALUE_DEPTH` for
+    /// metadata or options that are nested too deeply.
+    ///
+    /// Of another agent: `AGENT_REQUEST_TIMEOUT`, `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED` with the chain of
+    /// callers, or the error of its turn.
+    ///
+    /// Of a model: `E_MODEL_NOT_FOUND`, `E_MODEL_TIMEOUT`, `E_MODEL_REFUSED`, `E_MODEL_CONTEXT_OVERFLOW`,
+    /// `E_MODEL_ANSWER` for an answer without text or with a value that is nested too deeply, or another error of the
+    /// model.
     pub async fn request(&self, request: AgentRequest) -> Result<AgentResponse> {
-        self.host.request(request.checked()?).await
+        self.host.request(request.checked()?, self.extension).await
     }
 
     /// Sends a request to another agent without waiting. The answer is appended as a message before the next step that
     /// starts after its arrival, with `__goondanInterAgentResponse` in its metadata.
     ///
     /// # Errors
-    /// `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED`, `E_INPUT`, or when too many answers are outstanding.
+    /// `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED`, `E_INPUT`, also for a request to a model, or when too many answers
+    /// are outstanding.
     // F-AGENTS
     pub fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
         self.host.request_later(request.checked()?)
     }
 
-    /// Sends a notice to another agent without waiting for its turn. Returns false when no agent accepts it.
+    /// Sends a notice to another agent without waiting for its turn. Returns false when no agent accepts it; the log
+    /// names the first time why.
     ///
     /// # Errors
-    /// `E_INPUT` when the input is blank, or when the router fails.
+    /// `E_INPUT` when the input is blank or the request is to a model, or when the router fails.
     pub async fn send(&self, request: AgentRequest) -> Result<bool> {
         self.host.send(request.checked()?).await
     }

@@ -1,13 +1,11 @@
 //! The calling side: sends the requests of one turn.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
 use super::port::not_found;
-use super::{AgentCall, AgentRequest, AgentResponse, AgentsHost, Inbox, Router, Ticket};
-use crate::BoxFuture;
+use super::{AgentCall, AgentRequest, AgentResponse, Inbox, Reach, RequestTarget, Router, Ticket};
 use crate::conversation::{Message, Timestamp};
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::TurnInfo;
@@ -22,6 +20,7 @@ pub(crate) struct Caller<'a> {
     /// F-TRACE: the parent span of the turns that the requests start.
     pub(crate) span: SpanId,
     pub(crate) inbox: &'a Arc<Inbox>,
+    pub(crate) reach: &'a Reach,
 }
 
 impl Caller<'_> {
@@ -33,15 +32,15 @@ impl Caller<'_> {
     /// Converts a request into an event with its address. A notice has no `reply` id.
     ///
     /// # Errors
-    /// `E_INPUT` for a blank input, `AGENT_NOT_FOUND`, or `CIRCULAR_CALL_DETECTED` for a request to this agent or to
-    /// one that waits for this turn.
+    /// `E_INPUT` for a request to a model, `AGENT_NOT_FOUND`, or `CIRCULAR_CALL_DETECTED` for a request to this agent or
+    /// to one that waits for this turn.
     fn agent_call(&self, request: &AgentRequest, reply: Option<String>) -> Result<(Arc<dyn Router>, AgentCall)> {
-        if request.input.as_ref().is_some_and(|input| input.trim().is_empty()) {
-            return Err(AgentEvent::empty_input());
-        }
-        let known = self.list();
-        let router = self.router.ok_or_else(|| not_found(&request.target, &known))?;
-        let target = AgentName::new(&request.target).map_err(|_| not_found(&request.target, &known))?;
+        let RequestTarget::Agent(name) = &request.target else {
+            return Err(Error::new(ErrorCode::INPUT, "a model is asked only by a request that waits for its answer")
+                .suggest("use `request`, which is the only one that takes a model"));
+        };
+        let router = self.router.ok_or_else(|| self.reach.no_router(&self.turn.agent, &request.target))?;
+        let target = AgentName::new(name).map_err(|_| not_found(name, &self.list()))?;
         let mut callers = self.turn.input.callers.clone();
         callers.push(self.turn.agent.clone());
         if reply.is_some() && callers.contains(&target) {
@@ -71,11 +70,12 @@ impl Caller<'_> {
 }
 
 /// Delivers a call and waits for the answer.
-async fn await_answer(router: Arc<dyn Router>, call: AgentCall, timeout: Duration) -> Result<AgentResponse> {
-    let target = call.target.clone();
-    let timeout = if timeout.is_zero() { AgentRequest::DEFAULT_TIMEOUT } else { timeout };
+async fn await_answer(router: Arc<dyn Router>, call: AgentCall, request: &AgentRequest) -> Result<AgentResponse> {
+    let (target, timeout) = (call.target.clone(), request.limit());
     match tokio::time::timeout(timeout, router.request(call)).await {
-        Ok(response) => Ok(AgentResponse { target, response: response? }),
+        Ok(response) => {
+            Ok(AgentResponse { target: RequestTarget::Agent(target.to_string()), response: response?, usage: None })
+        }
         Err(_) => {
             let message = format!("the agent `{target}` did not answer within {timeout:?}");
             Err(Error::new(ErrorCode::AGENT_REQUEST_TIMEOUT, message)
@@ -84,39 +84,42 @@ async fn await_answer(router: Arc<dyn Router>, call: AgentCall, timeout: Duratio
     }
 }
 
-impl AgentsHost for Caller<'_> {
-    fn request(&self, request: AgentRequest) -> BoxFuture<'_, Result<AgentResponse>> {
-        Box::pin(async move {
-            let (router, call) = self.agent_call(&request, Some(correlation_id()))?;
-            await_answer(router, call, request.timeout).await
-        })
+impl Caller<'_> {
+    pub(crate) async fn request(&self, request: AgentRequest) -> Result<AgentResponse> {
+        let (router, call) = self.agent_call(&request, Some(correlation_id()))?;
+        await_answer(router, call, &request).await
     }
 
-    fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
+    pub(crate) fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
         let correlation_id = correlation_id();
         let (router, call) = self.agent_call(&request, Some(correlation_id.clone()))?;
         let reservation = self.inbox.reserve()?;
         let turn = Arc::clone(self.turn);
         let pending = PendingRequest { request, correlation_id: correlation_id.clone() };
         tokio::spawn(async move {
-            let answer = await_answer(router, call, pending.request.timeout).await;
+            let answer = await_answer(router, call, &pending.request).await;
             reservation.fill(pending.message(&turn, answer));
         });
         Ok(Ticket { correlation_id })
     }
 
-    fn send(&self, request: AgentRequest) -> BoxFuture<'_, Result<bool>> {
-        Box::pin(async move {
-            match self.agent_call(&request, None) {
-                Ok((router, call)) => router.send(call).await,
-                // F-AGENTS: a missing agent is a result, not a failure.
-                Err(error) if *error.code() == ErrorCode::AGENT_NOT_FOUND => Ok(false),
-                Err(error) => Err(error),
-            }
-        })
+    pub(crate) async fn send(&self, request: AgentRequest) -> Result<bool> {
+        let sent = match self.agent_call(&request, None) {
+            Ok((router, call)) => router.send(call).await,
+            Err(error) => Err(error),
+        };
+        let why = match sent {
+            Ok(true) => return Ok(true),
+            Ok(false) => not_found(&request.target, &self.list()),
+            Err(error) if *error.code() == ErrorCode::AGENT_NOT_FOUND => error,
+            Err(error) => return Err(error),
+        };
+        // F-AGENTS: a missing agent is a result, not a failure.
+        self.reach.missed(&self.turn.agent, &request.target, &why);
+        Ok(false)
     }
 
-    fn list(&self) -> Vec<AgentName> {
+    pub(crate) fn list(&self) -> Vec<AgentName> {
         let mut agents = self.router.map(|router| router.agents()).unwrap_or_default();
         // Not the caller: a request to itself is a circle.
         agents.retain(|agent| *agent != self.turn.agent);
@@ -137,7 +140,7 @@ struct PendingRequest {
 impl PendingRequest {
     /// Returns the message with the answer, and with the metadata that F-AGENTS requires.
     fn message(&self, turn: &TurnInfo, answer: Result<AgentResponse>) -> Message {
-        let target = &self.request.target;
+        let target = self.request.target.to_string();
         let (status, text, error) = match &answer {
             Ok(answer) => ("ok", answer.response.clone(), None),
             Err(error) if *error.code() == ErrorCode::AGENT_REQUEST_TIMEOUT => {

@@ -1,4 +1,4 @@
-//! Requests to other agents: the API that extensions and tools call, and the port to a router.
+//! Requests to other agents and to models: the API that extensions and tools call, and the port to a router.
 
 mod api;
 #[cfg(feature = "runtime")]
@@ -7,6 +7,9 @@ mod caller;
 mod inbox;
 #[cfg(feature = "runtime")]
 mod port;
+#[cfg(feature = "runtime")]
+mod reach;
+mod target;
 
 pub use api::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, Ticket};
 #[cfg(feature = "runtime")]
@@ -17,3 +20,6 @@ pub(crate) use inbox::Inbox;
 pub(crate) use port::not_found;
 #[cfg(feature = "runtime")]
 pub use port::{AgentCall, Router};
+#[cfg(feature = "runtime")]
+pub(crate) use reach::Reach;
+pub use target::RequestTarget;

@@ -11,7 +11,8 @@ pub trait Router: Send + Sync + 'static {
     /// running. The caller enforces the timeout and rejects circles.
     fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<String>>;
 
-    /// Delivers the event without waiting for the turn. Returns false when no such agent exists.
+    /// Delivers the event without waiting for the turn. Returns false when no such agent exists; an error with the code
+    /// `AGENT_NOT_FOUND` means the same, and says why.
     fn send(&self, call: AgentCall) -> BoxFuture<'_, Result<bool>>;
 
     /// Returns the names of the agents that can be reached.

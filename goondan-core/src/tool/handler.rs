@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{ToolHost, ToolReply};
 use crate::BoxFuture;
-use crate::conversation::Message;
+use crate::conversation::{ConversationView, Message};
 use crate::error::Result;
 use crate::event::TurnInfo;
 use crate::log::Logger;
@@ -124,10 +124,16 @@ impl<'a> ToolContext<'a> {
         self.host.progress(done, total, text);
     }
 
-    /// Returns the API to other agents.
-    // D-17
-    pub fn runtime(&self) -> AgentsApi<'a> {
-        AgentsApi::new(self.host.agents())
+    /// Returns the conversation as it was when the model asked for the call: [`message`](Self::message) is the newest
+    /// one. The results of other calls that the model asked for at the same time are not in it.
+    pub fn conversation(&self) -> ConversationView<'a> {
+        ConversationView::new(self.host.conversation())
+    }
+
+    /// Returns the access to other agents, and to models.
+    // D-17, D-33
+    pub fn agents(&self) -> AgentsApi<'a> {
+        AgentsApi::new(self.host.agents(), None)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::conversation::Message;
+use crate::conversation::host::ConversationHost;
 use crate::error::Result;
 use crate::event::TurnInfo;
 use crate::log::Logger;
@@ -19,6 +20,8 @@ pub trait ToolHost: Send + Sync {
     fn tool_name(&self) -> &ToolName;
     /// Returns the message of the model that contains the call.
     fn message(&self) -> &Message;
+    /// Returns the conversation as it was when the model asked for the call.
+    fn conversation(&self) -> &dyn ConversationHost;
     /// Returns the working directory of the instance, which is created on first use.
     ///
     /// # Errors
@@ -28,6 +31,6 @@ pub trait ToolHost: Send + Sync {
     fn logger(&self) -> Logger<'_>;
     /// Tells how far the call is.
     fn progress(&self, done: f64, total: Option<f64>, text: &str);
-    /// Returns the host that reaches other agents.
+    /// Returns the host that reaches other agents and models.
     fn agents(&self) -> &dyn AgentsHost;
 }

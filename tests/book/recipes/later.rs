@@ -18,7 +18,7 @@ pub mod research {
     #[tool]
     async fn start(question: Question, ctx: &ToolContext<'_>) -> Result<String> {
         let request = AgentRequest::new("researcher").input(question.text).timeout(Duration::from_secs(600));
-        let ticket = ctx.runtime().request_later(request)?;
+        let ticket = ctx.agents().request_later(request)?;
         Ok(format!("research {} has begun; go on without it", ticket.correlation_id))
     }
 }

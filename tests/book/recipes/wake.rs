@@ -30,7 +30,7 @@ pub mod follow_up {
     /// Begins another turn of this conversation after this one.
     #[tool]
     async fn plan(task: Task, ctx: &ToolContext<'_>) -> Result<bool> {
-        ctx.runtime().send(AgentRequest::new(ctx.agent_name().as_str()).input(task.text)).await
+        ctx.agents().send(AgentRequest::new(ctx.agent_name().as_str()).input(task.text)).await
     }
 }
 

@@ -67,7 +67,7 @@ impl Asking {
     /// Asks the other agent.
     #[tool]
     async fn ask_tool(&self, ctx: &ToolContext<'_>) -> Result<String> {
-        let response = ctx.runtime().request(AgentRequest::new(&self.config.target).input("question")).await?;
+        let response = ctx.agents().request(AgentRequest::new(&self.config.target).input("question")).await?;
         Ok(response.response)
     }
 }

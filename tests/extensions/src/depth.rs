@@ -91,7 +91,7 @@ impl Deep {
             self.api.state().update(|state: &mut Value| *state = value)?;
         }
         if let Some(value) = config.value("request") {
-            config.told(ctx.runtime().request(AgentRequest::new("nobody").metadata("deep", value)).await);
+            config.told(ctx.agents().request(AgentRequest::new("nobody").metadata("deep", value)).await);
         }
         match config.value("failing") {
             Some(_) => Err(Error::msg("as asked")),

@@ -23,6 +23,7 @@ pub mod kept;
 pub mod links;
 mod log;
 pub mod model;
+pub mod model_requests;
 pub mod next;
 pub mod order;
 pub mod parts;

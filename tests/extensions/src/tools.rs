@@ -101,7 +101,7 @@ impl Running {
     async fn look(&self, ctx: &ToolContext<'_>) -> Result<Value> {
         std::fs::write(ctx.workdir()?.join("note.txt"), "was here")?;
         ctx.logger().info("looked");
-        Ok(json!([ctx.tool_name(), ctx.message().text(), ctx.runtime().list(), ctx.workdir()?]))
+        Ok(json!([ctx.tool_name(), ctx.message().text(), ctx.agents().list(), ctx.workdir()?]))
     }
 }
 

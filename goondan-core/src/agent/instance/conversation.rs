@@ -10,7 +10,7 @@ use super::shared::AgentInner;
 use super::slot::{InstanceSlot, View};
 use crate::agent::attach::{Generation, Services, Staged, StoreLater, deactivate, run_cleanup};
 use crate::agent::spec::AgentSpec;
-use crate::agent::turn::{JournaledConversation, Reporter, TurnRun, UpdateSender, Workdir};
+use crate::agent::turn::{JournaledConversation, Reporter, RequestUsage, Requests, TurnRun, UpdateSender, Workdir};
 use crate::conversation::Message;
 use crate::error::Result;
 use crate::event::{AgentEvent, Bus, Listeners, TurnInfo};
@@ -84,10 +84,14 @@ impl OpenConversation {
         journaled.begin(TurnStart::new(&info.turn).event(&info.input))?;
         let in_turn = slot.enter_turn();
         let reporter = Reporter::new(&services.bus, &info, updates, journaled.keeps_runtime_events());
-        let mut turn = TurnRun::new(&self.generation, &services.inbox, &self.workdir, journaled, &info, reporter);
+        let (generation, used) = (&self.generation, RequestUsage::default());
+        let reach = &self.agent.reach;
+        let requests = Requests::new(&generation.spec, &info, &services.inbox, reach, &reporter, &used);
+        let mut turn = TurnRun::new(generation, &self.workdir, journaled, requests);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
         let outcome = turn.run().instrument(span).await;
-        let (so_far, runtime_events) = turn.end();
+        let so_far = turn.end();
+        let runtime_events = reporter.into_runtime_events();
         // D-18: state that handlers set in response to this turn's events is committed with it.
         services.bus.drain(DRAIN_TIMEOUT).await;
         journaled.note(&runtime_events);

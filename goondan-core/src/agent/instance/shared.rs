@@ -8,6 +8,7 @@ use super::idle::Idle;
 use super::slot::InstanceSlot;
 use crate::agent::spec::AgentSpec;
 use crate::name::{AgentName, InstanceKey};
+use crate::peers::Reach;
 use crate::store::{InstanceId, Store};
 
 /// What an [`Agent`](crate::Agent) and its instances share.
@@ -21,6 +22,7 @@ pub(in crate::agent) struct AgentInner {
     pub(super) idle_after: Option<Duration>,
     pub(super) idle: Idle,
     slots: Mutex<HashMap<InstanceKey, Weak<InstanceSlot>>>,
+    pub(in crate::agent) reach: Reach,
 }
 
 impl AgentInner {
@@ -38,6 +40,7 @@ impl AgentInner {
             idle_after,
             idle: Idle::default(),
             slots: Mutex::default(),
+            reach: Reach::default(),
         }
     }
 

@@ -94,11 +94,9 @@ impl JournaledConversation {
         self.journal.record(event)
     }
 
-    /// Records the start of a call that must not run twice, and syncs it to the disk (EFFECT-01).
-    pub(super) async fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
-        self.journal.start_call(call)?;
-        self.started.insert(call.clone());
-        self.journal.flush(Durability::Synced).await
+    /// Returns the conversation, for tool calls to read, and the journal, in which they record their starts.
+    pub(super) fn for_calls(&mut self) -> (&Conversation, CallJournal<'_>) {
+        (&self.conversation, CallJournal { journal: &mut *self.journal, started: &mut self.started })
     }
 
     pub(super) async fn flush(&mut self, durability: Durability) -> Result<()> {
@@ -195,6 +193,26 @@ impl JournaledConversation {
         self.open_turn = None;
         self.started.clear();
         Ok(())
+    }
+}
+
+/// The journal while tool calls run.
+pub(super) struct CallJournal<'a> {
+    journal: &'a mut dyn Journal,
+    started: &'a mut IdSet<ToolCallId>,
+}
+
+impl CallJournal<'_> {
+    /// Records the start of a call that must not run twice, and syncs it to the disk (EFFECT-01).
+    pub(super) async fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
+        self.journal.start_call(call)?;
+        self.started.insert(call.clone());
+        self.sync().await
+    }
+
+    /// Syncs what is recorded to the disk.
+    pub(super) async fn sync(&mut self) -> Result<()> {
+        self.journal.flush(Durability::Synced).await
     }
 }
 

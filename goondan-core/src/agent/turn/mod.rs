@@ -15,6 +15,7 @@ mod prepared;
 mod progress;
 mod projected;
 mod report;
+mod requests;
 mod step;
 mod stream;
 mod tool_call;
@@ -23,6 +24,7 @@ mod workdir;
 
 pub(super) use journaled::JournaledConversation;
 pub(super) use report::Reporter;
+pub(super) use requests::{RequestUsage, Requests};
 pub(super) use stream::UpdateSender;
 pub use stream::{TurnStream, TurnUpdate};
 pub(super) use workdir::Workdir;
@@ -42,7 +44,7 @@ use crate::event::{AgentEvent, RuntimeEvent, StepRef, TokenUsage, TurnInfo};
 use crate::model::{ModelDelta, whole};
 use crate::name::ExtensionName;
 use crate::outcome::{FailedTurn, ToolCallSummary};
-use crate::peers::{AgentsHost, Caller, Inbox};
+use crate::peers::{AgentsHost, Inbox};
 use crate::pipeline::host::{MessageHost, RunHost, TurnHost};
 use crate::pipeline::{FinishReason, ModelCall, StepResult, StepStatus, TurnResult};
 use crate::store::Durability;
@@ -61,15 +63,15 @@ pub(in crate::agent) struct TurnRun<'a> {
     workdir: &'a Workdir,
     journaled: &'a mut JournaledConversation,
     info: &'a Arc<TurnInfo>,
-    reporter: Reporter<'a>,
-    caller: Caller<'a>,
+    reporter: &'a Reporter<'a>,
+    requests: Requests<'a>,
     /// Shared by the middlewares of the turn and of its steps (D-15).
     metadata: Unchecked,
     /// The first error of [`MessageHost::emit`] or [`RunHost::refuse`]; it fails the turn before the next model or tool call (D-24).
     fault: Option<Error>,
     machine: TurnMachine,
     tool_calls: Vec<ToolCallSummary>,
-    /// The token usage of all model calls, if the model reports it.
+    /// The token usage of all steps, if the model reports it.
     usage: Option<TokenUsage>,
     /// Where the conversation ended when the turn began.
     start: usize,
@@ -82,23 +84,19 @@ pub(in crate::agent) struct TurnRun<'a> {
 impl<'a> TurnRun<'a> {
     pub(in crate::agent) fn new(
         generation: &'a Generation,
-        inbox: &'a Arc<Inbox>,
         workdir: &'a Workdir,
         journaled: &'a mut JournaledConversation,
-        info: &'a Arc<TurnInfo>,
-        reporter: Reporter<'a>,
+        requests: Requests<'a>,
     ) -> Self {
-        let router = generation.spec.router.as_ref();
-        let caller = Caller { router, turn: info, span: reporter.span.id, inbox };
         let start = journaled.conversation.end();
         Self {
             generation,
-            inbox,
+            inbox: requests.caller.inbox,
             workdir,
             journaled,
-            info,
-            reporter,
-            caller,
+            info: requests.caller.turn,
+            reporter: requests.reporter,
+            requests,
             metadata: generation.spec.hints.clone().into(),
             fault: None,
             machine: TurnMachine::new(generation.spec.policy),
@@ -130,7 +128,7 @@ impl<'a> TurnRun<'a> {
                 scope,
                 step_count: self.machine.steps(),
                 duration,
-                token_usage: self.usage,
+                token_usage: self.requests.total(self.usage),
             }),
             Err(_) => self.reporter.report("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
                 scope,
@@ -141,11 +139,9 @@ impl<'a> TurnRun<'a> {
         outcome
     }
 
-    /// Returns how far the turn came, also if it did not fail, and the runtime events for the store.
-    pub(in crate::agent) fn end(self) -> (FailedTurn, Vec<RuntimeEvent>) {
-        let so_far =
-            FailedTurn { id: self.info.turn.clone(), steps: self.machine.steps(), tool_calls: self.tool_calls };
-        (so_far, self.reporter.into_runtime_events())
+    /// Returns how far the turn came, also if it did not fail.
+    pub(in crate::agent) fn end(self) -> FailedTurn {
+        FailedTurn { id: self.info.turn.clone(), steps: self.machine.steps(), tool_calls: self.tool_calls }
     }
 
     async fn run_chain(&mut self) -> Result<TurnResult> {
@@ -159,7 +155,7 @@ impl<'a> TurnRun<'a> {
         let mut result = generation.registered.turn.run(self).await?;
         self.check_fault()?;
         self.check_metadata()?;
-        result.set_usage(self.usage);
+        result.set_usage(self.requests.total(self.usage));
         Ok(result)
     }
 
@@ -237,7 +233,7 @@ impl<'a> TurnRun<'a> {
     }
 
     fn result(&self, reason: FinishReason, answer: Option<Arc<Message>>) -> TurnResult {
-        TurnResult::from_parts(self.info.turn.clone(), reason, answer, self.usage)
+        TurnResult::from_parts(self.info.turn.clone(), reason, answer, self.requests.total(self.usage))
     }
 
     /// Sends the answer of a step whose stream was held, as the conversation holds it now.
@@ -349,7 +345,7 @@ impl MessageHost for TurnRun<'_> {
     }
 
     fn agents(&self) -> &dyn AgentsHost {
-        &self.caller
+        &self.requests
     }
 
     fn emit(&mut self, event: MessageEvent) {

@@ -108,7 +108,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// Returns the runtime events for the store.
-    pub(super) fn into_runtime_events(self) -> Vec<RuntimeEvent> {
+    pub(in crate::agent) fn into_runtime_events(self) -> Vec<RuntimeEvent> {
         self.for_store.map(|events| events.into_inner().unwrap_or_else(PoisonError::into_inner)).unwrap_or_default()
     }
 }

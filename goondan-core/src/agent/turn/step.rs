@@ -1,6 +1,5 @@
 //! A step: one model call and the tool calls that it asks for. Implements the host behind step contexts.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
@@ -9,15 +8,16 @@ use tokio::sync::Mutex;
 
 use super::TurnRun;
 use super::answer::{Answer, classify, correction};
-use super::journaled::{JournaledConversation, tool_message};
+use super::journaled::{CallJournal, JournaledConversation, tool_message};
 use super::limit::within;
 use super::prepared::{Prepared, unusable};
 use super::projected::Edit;
+use super::requests::Requests;
 use super::stream::TurnUpdate;
 use super::tool_call::{CallOutcome, Dispatch};
 use crate::agent::join::join;
 use crate::conversation::host::ConversationHost;
-use crate::conversation::{Content, Conversation, IdSet, Message, MessageEvent, Part, Role, Source};
+use crate::conversation::{Content, Conversation, IdSet, Mark, Message, MessageEvent, Part, Role, Source};
 use crate::crossing::CoreRun;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{LlmInputMessage, RuntimeEvent, Span, StepRef, TurnInfo};
@@ -25,7 +25,7 @@ use crate::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, calls
 use crate::model_call::{ModelInfo, ModelOptions};
 use crate::name::{ExtensionName, ModelName, ToolCallId};
 use crate::outcome::ToolCallSummary;
-use crate::peers::{AgentsHost, Caller};
+use crate::peers::AgentsHost;
 use crate::pipeline::host::{AnswerHost, MessageHost, RunHost, StepHost, StreamHost};
 use crate::pipeline::{ModelCall, StepResult, ToolCallResult, ToolRequest};
 use crate::store::Durability;
@@ -47,7 +47,7 @@ pub(super) struct StepRun<'a, 't> {
     model: Option<ModelName>,
     /// The options that middlewares have set; boxed, because few steps have any.
     options: Option<Box<ModelOptions>>,
-    caller: Caller<'t>,
+    requests: Requests<'t>,
     /// What the model reported of its call.
     pub(super) model_call: ModelCall,
     /// Whether a middleware holds the pieces of the answer.
@@ -64,7 +64,7 @@ impl<'a, 't> StepRun<'a, 't> {
     pub(super) fn new(turn: &'a mut TurnRun<'t>, index: u32, span: Span) -> Self {
         // F-TOOL: every step starts with all tools.
         let catalog = turn.generation.registered.tools().catalog();
-        let caller = turn.caller.within(span.id);
+        let requests = turn.requests.within(span.id);
         let model_call = ModelCall::default();
         Self {
             turn,
@@ -73,7 +73,7 @@ impl<'a, 't> StepRun<'a, 't> {
             catalog,
             model: None,
             options: None,
-            caller,
+            requests,
             model_call,
             held: false,
             answer_from: None,
@@ -169,7 +169,7 @@ impl<'a, 't> StepRun<'a, 't> {
         });
         let model = self.model()?;
         let limit = agent.policy.model_timeout;
-        let (reporter, partial, index) = (&self.turn.reporter, &self.turn.journaled.partial, self.index);
+        let (reporter, partial, index) = (self.turn.reporter, &self.turn.journaled.partial, self.index);
         let (span, held) = (self.span, self.held);
         let sent = AtomicBool::new(false);
         let send = |delta: ModelDelta<'_>| {
@@ -212,17 +212,12 @@ impl<'a, 't> StepRun<'a, 't> {
     /// Returns the model of this step: the agent's, unless a middleware chose another one (API-11).
     fn model(&self) -> Result<&'t dyn Model> {
         let agent = &self.turn.generation.spec;
-        let unknown = |name: &dyn fmt::Display| {
-            let known: Vec<_> = agent.models.keys().map(String::as_str).collect();
-            Error::new(ErrorCode::MODEL_NOT_FOUND, format!("the agent has no model {name}"))
-                .suggest(format!("choose one of its models: {}", known.join(", ")))
-        };
-        let named = match (&self.model, self.turn.metadata.get(MODEL_KEY)) {
-            (None, None) => return Ok(&*agent.model),
-            (Some(name), _) => agent.models.get(name.as_str()).ok_or_else(|| unknown(&format_args!("`{name}`"))),
-            (None, Some(name)) => name.as_str().and_then(|name| agent.models.get(name)).ok_or_else(|| unknown(name)),
-        };
-        named.map(|model| &**model)
+        match (&self.model, self.turn.metadata.get(MODEL_KEY)) {
+            (None, None) => Ok(&*agent.model),
+            (Some(name), _) => agent.named_model(name.as_str()),
+            (None, Some(Value::String(name))) => agent.named_model(name),
+            (None, Some(name)) => Err(agent.no_model(name)),
+        }
     }
 
     /// Runs the calls: concurrently if all of them only read (D-06), else one after another. Their results are appended
@@ -231,21 +226,22 @@ impl<'a, 't> StepRun<'a, 't> {
         let tools = self.turn.generation.registered.tools();
         let only_reads =
             |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
+        let asked = self.turn.journaled.conversation.mark();
         let mut results = Vec::with_capacity(requests.len());
         if requests.len() > 1 && requests.iter().all(only_reads) {
             self.turn.settle(Durability::Flushed).await?;
-            let (dispatch, journaled) = self.dispatch(message);
-            let journaled = Mutex::new(journaled);
-            let calls = requests.iter().map(|request| dispatch.run(request, &journaled)).collect();
+            let (dispatch, journal) = self.dispatch(message, asked);
+            let journal = Mutex::new(journal);
+            let calls = requests.iter().map(|request| dispatch.run(request, &journal)).collect();
             for (request, outcome) in requests.iter().zip(join(calls).await) {
                 results.push(self.record_result(request, outcome));
             }
         } else {
             for request in requests {
                 self.turn.settle(Durability::Flushed).await?;
-                let (dispatch, journaled) = self.dispatch(message);
+                let (dispatch, journal) = self.dispatch(message, asked);
                 // Boxed, so that the future of the step stays small for steps without calls.
-                let outcome = Box::pin(dispatch.run(request, &Mutex::new(journaled))).await;
+                let outcome = Box::pin(dispatch.run(request, &Mutex::new(journal))).await;
                 results.push(self.record_result(request, outcome));
             }
         }
@@ -253,19 +249,21 @@ impl<'a, 't> StepRun<'a, 't> {
     }
 
     /// Returns what runs tool calls, and the journal in which their starts are recorded.
-    fn dispatch<'s>(&'s mut self, message: &'s Message) -> (Dispatch<'s>, &'s mut JournaledConversation) {
+    fn dispatch<'s>(&'s mut self, message: &'s Message, asked: Mark) -> (Dispatch<'s>, CallJournal<'s>) {
+        let (conversation, journal) = self.turn.journaled.for_calls();
         let dispatch = Dispatch {
             turn: self.turn.info,
             workdir: self.turn.workdir,
             generation: self.turn.generation,
-            reporter: &self.turn.reporter,
-            caller: self.caller,
+            reporter: self.turn.reporter,
+            requests: self.requests,
             catalog: &self.catalog,
             message,
+            conversation: conversation.as_of(asked),
             step_index: self.index,
             step_span: self.span,
         };
-        (dispatch, &mut *self.turn.journaled)
+        (dispatch, journal)
     }
 
     /// Appends the message with the result of a call, and returns the result.
@@ -339,7 +337,7 @@ impl MessageHost for StepRun<'_, '_> {
     }
 
     fn agents(&self) -> &dyn AgentsHost {
-        &self.caller
+        &self.requests
     }
 
     fn emit(&mut self, event: MessageEvent) {

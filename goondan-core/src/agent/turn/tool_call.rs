@@ -9,16 +9,18 @@ use std::pin::pin;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
-use super::journaled::JournaledConversation;
+use super::journaled::CallJournal;
 use super::limit::within;
 use super::prepared::Prepared;
 use super::progress::ProgressLimit;
 use super::report::Reporter;
+use super::requests::Requests;
 use super::warn_too_late;
 use super::watchdog::watched;
 use super::workdir::Workdir;
 use crate::agent::attach::Generation;
-use crate::conversation::Message;
+use crate::conversation::host::ConversationHost;
+use crate::conversation::{AsOf, Message};
 use crate::crossing::CoreRun;
 use crate::depth::Unchecked;
 use crate::error::{Error, ErrorCode, Result};
@@ -26,11 +28,10 @@ use crate::event::{RuntimeEvent, Span, StepRef, ToolCallRef, TurnInfo};
 use crate::log::Logger;
 use crate::name::{ExtensionName, ToolCallId, ToolName};
 use crate::panic::catch_panics;
-use crate::peers::{AgentsHost, Caller};
+use crate::peers::AgentsHost;
 use crate::pipeline::host::{CallHost, RunHost, ToolCallHost};
 use crate::pipeline::{ToolCallResult, ToolError, ToolRequest};
 use crate::schema::summary;
-use crate::store::Durability;
 use crate::tool::{Effect, Tool, ToolCatalog, ToolContext, ToolHost, ToolItem, ToolReply};
 
 /// Runs the tool calls of one step.
@@ -40,10 +41,12 @@ pub(super) struct Dispatch<'a> {
     pub(super) workdir: &'a Workdir,
     pub(super) generation: &'a Generation,
     pub(super) reporter: &'a Reporter<'a>,
-    pub(super) caller: Caller<'a>,
+    pub(super) requests: Requests<'a>,
     pub(super) catalog: &'a ToolCatalog,
     /// The message that asked for the calls.
     pub(super) message: &'a Message,
+    /// The conversation as it was when that message was appended.
+    pub(super) conversation: AsOf<'a>,
     pub(super) step_index: u32,
     pub(super) step_span: Span,
 }
@@ -57,18 +60,14 @@ pub(super) struct CallOutcome {
 
 impl Dispatch<'_> {
     /// Runs one call through the tool-call chain. A failure becomes an error result, which the model reads (F-TOOL).
-    /// The start of the call is recorded in `journaled`.
-    pub(super) async fn run(
-        &self,
-        request: &ToolRequest,
-        journaled: &Mutex<&mut JournaledConversation>,
-    ) -> CallOutcome {
+    /// The start of the call is recorded in `journal`.
+    pub(super) async fn run(&self, request: &ToolRequest, journal: &Mutex<CallJournal<'_>>) -> CallOutcome {
         let policy = &self.generation.spec.policy;
         let watch = self.reporter.stopwatch();
         let span = self.step_span.child();
         let mut attempt = 0;
         loop {
-            let mut call = ToolCallRun::new(*self, request, span, journaled);
+            let mut call = ToolCallRun::new(*self, request, span, journal);
             if attempt > 0 {
                 call.metadata.insert("attempt".to_owned(), attempt.into());
             }
@@ -122,7 +121,7 @@ impl Dispatch<'_> {
 /// One tool call while it runs.
 struct ToolCallRun<'a, 'l> {
     step: Dispatch<'a>,
-    journaled: &'a Mutex<&'l mut JournaledConversation>,
+    journal: &'a Mutex<CallJournal<'l>>,
     request: &'a ToolRequest,
     span: Span,
     args: Unchecked,
@@ -141,16 +140,11 @@ struct ToolCallRun<'a, 'l> {
 }
 
 impl<'a, 'l> ToolCallRun<'a, 'l> {
-    fn new(
-        step: Dispatch<'a>,
-        request: &'a ToolRequest,
-        span: Span,
-        journaled: &'a Mutex<&'l mut JournaledConversation>,
-    ) -> Self {
+    fn new(step: Dispatch<'a>, request: &'a ToolRequest, span: Span, journal: &'a Mutex<CallJournal<'l>>) -> Self {
         let args = request.args.as_object().cloned().unwrap_or_default().into();
         Self {
             step,
-            journaled,
+            journal,
             request,
             span,
             args,
@@ -202,7 +196,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             id: &self.request.id,
             name,
             tool,
-            caller: self.step.caller.within(self.span.id),
+            requests: self.step.requests.within(self.span.id).of_tool(&tool.extension),
             progress: ProgressLimit::default(),
         };
         let ctx = ToolContext::new(&host);
@@ -228,9 +222,9 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     async fn record_start(&mut self, effect: Effect) -> Result<()> {
         match effect {
             Effect::Read => Ok(()),
-            Effect::Idempotent => self.journaled.lock().await.flush(Durability::Synced).await,
+            Effect::Idempotent => self.journal.lock().await.sync().await,
             Effect::Once => {
-                self.journaled.lock().await.start_call(&self.request.id).await?;
+                self.journal.lock().await.start_call(&self.request.id).await?;
                 self.once_started = true;
                 Ok(())
             }
@@ -336,7 +330,7 @@ struct HandlerHost<'a> {
     id: &'a ToolCallId,
     name: &'a ToolName,
     tool: &'a Tool,
-    caller: Caller<'a>,
+    requests: Requests<'a>,
     progress: ProgressLimit,
 }
 
@@ -357,6 +351,10 @@ impl ToolHost for HandlerHost<'_> {
         self.step.message
     }
 
+    fn conversation(&self) -> &dyn ConversationHost {
+        &self.step.conversation
+    }
+
     fn workdir(&self) -> Result<&Path> {
         self.step.workdir.path()
     }
@@ -366,7 +364,7 @@ impl ToolHost for HandlerHost<'_> {
     }
 
     fn agents(&self) -> &dyn AgentsHost {
-        &self.caller
+        &self.requests
     }
 
     fn progress(&self, done: f64, total: Option<f64>, text: &str) {

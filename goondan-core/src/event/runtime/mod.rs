@@ -1,4 +1,4 @@
-//! Runtime events: what the runtime reports about turns, steps and tool calls.
+//! Runtime events: what the runtime reports about turns, steps, tool calls and model requests.
 // EVENT-04, F-EVENTS
 
 mod payload;
@@ -15,12 +15,12 @@ pub use payload::{ContentSource, LlmInputMessage, StepRef, ToolCallRef};
 pub use scope::EventScope;
 pub use usage::{Cost, TokenUsage};
 
-use crate::name::ExtensionName;
+use crate::name::{ExtensionName, ModelName};
 use crate::outcome::ModelFinish;
 use crate::outcome::ToolCallStatus;
 use payload::millis;
 
-/// A report of the runtime about a turn, a step or a tool call. It is the first argument of the bus event called
+/// A report of the runtime about a turn, a step, a tool call or a model request. It is the first argument of the bus event called
 /// [`name`](RuntimeEvent::name), and a line of `runtime-events.jsonl`.
 ///
 /// ```
@@ -189,6 +189,31 @@ pub enum RuntimeEvent {
         /// What went wrong.
         error_message: String,
     },
+    /// An extension asked a model by a request. The span has that of the turn, step or tool call as its parent.
+    #[serde(rename = "model.asked")]
+    ModelAsked {
+        /// When and where it happened.
+        #[serde(flatten)]
+        scope: EventScope,
+        /// The extension.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        extension_name: Option<ExtensionName>,
+        /// The name by which it asked; `None` is the agent's own model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model_name: Option<ModelName>,
+        /// The model that answered, if its provider reports it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// How long the request took.
+        #[serde(with = "millis")]
+        duration: Duration,
+        /// The tokens that the model used, if it reports them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token_usage: Option<TokenUsage>,
+        /// What went wrong, if something did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+    },
 }
 
 impl RuntimeEvent {
@@ -205,6 +230,7 @@ impl RuntimeEvent {
             Self::ToolCalled { .. } => "tool.called",
             Self::ToolCompleted { .. } => "tool.completed",
             Self::ToolFailed { .. } => "tool.failed",
+            Self::ModelAsked { .. } => "model.asked",
         }
     }
 
@@ -220,7 +246,8 @@ impl RuntimeEvent {
             | Self::ModelRetried { scope, .. }
             | Self::ToolCalled { scope, .. }
             | Self::ToolCompleted { scope, .. }
-            | Self::ToolFailed { scope, .. } => scope,
+            | Self::ToolFailed { scope, .. }
+            | Self::ModelAsked { scope, .. } => scope,
         }
     }
 }

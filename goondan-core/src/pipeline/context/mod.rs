@@ -73,10 +73,10 @@ macro_rules! message_members {
             ConversationView::new(self.host.conversation())
         }
 
-        /// Returns the access to other agents.
-        // AGENTS-03
+        /// Returns the access to other agents, and to models.
+        // AGENTS-03, D-33
         pub fn agents(&self) -> AgentsApi<'_> {
-            AgentsApi::new(self.host.agents())
+            AgentsApi::new(self.host.agents(), self.frame.extension())
         }
 
         /// Changes the conversation at once. An appended message gets this extension as its source.

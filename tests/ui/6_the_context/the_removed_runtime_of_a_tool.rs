@@ -1,4 +1,4 @@
-//! A tool reaches other agents by a method of another name.
+//! The method has the name that it has in middlewares (D-17).
 #![allow(unused)]
 use goondan::prelude::*;
 
@@ -13,7 +13,7 @@ impl Notes {
 
     #[tool]
     async fn ask(&self, ctx: &ToolContext<'_>) -> Result<usize> {
-        Ok(ctx.agents().list().len())
+        Ok(ctx.runtime().list().len())
     }
 }
 
