@@ -106,6 +106,7 @@ typedef struct {
     void (*extension_unsubscribe)(const void *handle, uint64_t subscription);
     void (*extension_emit)(const void *handle, goondan_text name, goondan_text args);
     void (*extension_release)(const void *handle);
+    /* The functions that read messages, and the field `events`, are for tools too since 1.1. */
     int32_t (*run_read)(const void *call, goondan_text field, goondan_buffer *output);
     /* `metadata`, `toolCatalog`, `args`; since 1.1 before `run_next`: `holdStream` of a step, `true`; `answer` of a step
      * or a tool call; `project` of a step. */
@@ -117,6 +118,7 @@ typedef struct {
         goondan_buffer *output);
     int32_t (*run_emit)(const void *call, goondan_text event, goondan_buffer *error);
     goondan_future (*run_next)(const void *call);
+    /* Since 1.1 also to a model: `{"model": {"name"}, "input", "system", "options", "timeout"}`. */
     goondan_future (*run_request)(const void *call, goondan_text request);
     int32_t (*run_request_later)(const void *call, goondan_text request, goondan_buffer *output);
     goondan_future (*run_send)(const void *call, goondan_text request);

@@ -1,5 +1,5 @@
-/* An extension in C: a tool that returns the length of its arguments and says how far it is, one that answers with a
- * picture, a middleware that numbers the other answers, and one that explains the numbers to the model. */
+/* An extension in C: tools that return the length of their arguments and say how far they are, answer with a picture, and
+ * ask the agent's model; a middleware that numbers the other answers, and one that explains the numbers to the model. */
 #include "goondan.h"
 
 #include <stdatomic.h>
@@ -10,13 +10,14 @@
 /* ---- The record, which is read without running the library ----------------------------------------------------- */
 
 #define TOOL "{\"name\":\"c__length\",\"description\":\"Returns the length of its arguments.\",\"effect\":\"read\""
+#define ASK "{\"name\":\"c__ask\",\"description\":\"Asks the model for a title.\""
 #define DOT "{\"name\":\"c__dot\",\"description\":\"Returns a picture.\",\"effect\":\"read\""
 #define RECORD                                                                                                        \
     "{\"apiVersion\":\"goondan.ai/v1\",\"package\":\"c-plugin\",\"version\":\"1.0.0\",\"name\":\"c-plugin\","         \
     "\"description\":\"An extension in C.\","                                                                         \
     "\"middlewares\":[{\"kind\":\"toolCall\",\"function\":\"number\",\"priority\":0},"                               \
     "{\"kind\":\"step\",\"function\":\"explain\",\"priority\":0}],"                                                 \
-    "\"tools\":[" TOOL "}," DOT "}],\"subscriptions\":[],\"requires\":[]}"
+    "\"tools\":[" TOOL "}," DOT "}," ASK "}],\"subscriptions\":[],\"requires\":[]}"
 #define LENGTH (sizeof RECORD - 1)
 
 static const struct {
@@ -125,6 +126,20 @@ static goondan_future dot_call(void *data, const void *call, goondan_text input)
 }
 
 static const goondan_object_table DOT_TOOL = {sizeof DOT_TOOL, dot_call, nothing};
+
+/* A model request: `model` instead of the `target` of a request to an agent. The future of the host is that of the tool,
+ * so the tool answers with the JSON of the host: `{"model":{},"response":"...","usage":{...}}`. */
+static const char REQUEST[] =
+    "{\"model\":{},\"system\":\"Answer with a title.\",\"options\":{\"temperature\":0},"
+    "\"input\":\"Bread is baked from dough.\",\"timeout\":{\"secs\":30,\"nanos\":0}}";
+
+static goondan_future ask_call(void *data, const void *call, goondan_text input) {
+    (void)data;
+    (void)input;
+    return host->run_request(call, text(REQUEST));
+}
+
+static const goondan_object_table ASK_TOOL = {sizeof ASK_TOOL, ask_call, nothing};
 
 /* ---- The middlewares ------------------------------------------------------------------------------------------- */
 
@@ -263,6 +278,9 @@ static goondan_future register_extension(size_t extension, const void *handle, g
     if (status == GOONDAN_OK) {
         status = add(handle, GOONDAN_TOOL, DOT "}", (goondan_object){NULL, &DOT_TOOL}, &error);
     }
+    if (status == GOONDAN_OK) {
+        status = add(handle, GOONDAN_TOOL, ASK "}", (goondan_object){NULL, &ASK_TOOL}, &error);
+    }
     atomic_uint *calls = calloc(1, sizeof *calls);
     if (status == GOONDAN_OK && calls == NULL) {
         error = fixed(NO_MEMORY);
@@ -290,7 +308,8 @@ static int32_t describe(size_t extension, goondan_buffer *output) {
     (void)extension;
     *output = fixed("{\"package\":\"c-plugin\",\"name\":\"c-plugin\",\"configSchema\":{\"type\":\"object\"},"
                     "\"tools\":[{\"name\":\"c__length\",\"parameters\":{\"type\":\"object\"}},"
-                    "{\"name\":\"c__dot\",\"parameters\":{\"type\":\"object\"}}]}");
+                    "{\"name\":\"c__dot\",\"parameters\":{\"type\":\"object\"}},"
+                    "{\"name\":\"c__ask\",\"parameters\":{\"type\":\"object\"}}]}");
     return GOONDAN_OK;
 }
 

@@ -281,7 +281,7 @@ pub struct HostTable {
     /// `traceId`, `inputEvent`); middlewares `metadata`; turns and steps `events`; steps `stepIndex`, `toolCatalog`, and
     /// from minor 1 on `model`, `modelOptions`, `modelInfo`, `tokenEstimate`;
     /// tool calls `stepIndex`, `callId`, `toolName`, `args`, and from minor 1 on `workdir` and `tool` (as in a
-    /// registration, or `null`); tools `callId`, `toolName`, `message`, `workdir`.
+    /// registration, or `null`); tools `callId`, `toolName`, `message`, `workdir`, and from minor 1 on `events`.
     pub run_read: unsafe extern "C" fn(call: *const c_void, field: Text, output: *mut Buffer) -> i32,
     /// Replaces a field by JSON: `metadata`, `toolCatalog`, `model`, `modelOptions` or `args`. Since version 1.1,
     /// `holdStream` of a step, which is `true` and cannot be read, holds the pieces of the answer until the outermost
@@ -290,7 +290,8 @@ pub struct HostTable {
     /// buffer with [`REPLY`], instead of running the handler; `project` of a step, a message event, edits what the model
     /// is sent in this step alone. All are written before `run_next`.
     pub run_write: unsafe extern "C" fn(call: *const c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
-    /// Returns the number of messages in the conversation; `snapshot` is [`BASE`] or [`NOW`].
+    /// Returns the number of messages in the conversation; `snapshot` is [`BASE`] or [`NOW`]. From minor 1 on, the
+    /// functions that read messages are for tools too, which see the conversation up to the message with their call.
     pub run_message_count: unsafe extern "C" fn(call: *const c_void, snapshot: u32) -> usize,
     /// Writes the first message at or after `cursor`, or returns [`NONE`]. The first cursor is 0.
     pub run_message_from:
@@ -315,6 +316,9 @@ pub struct HostTable {
     pub run_next: unsafe extern "C" fn(call: *const c_void) -> Future,
     /// Sends a request to another agent and waits for the response. `request` is JSON with `target`, `input`,
     /// `instanceKey`, `timeout` (`secs`, `nanos`), `metadata`; the output is JSON with `target` and `response`.
+    /// From minor 1 on, a request to a model has `model` instead, an object with its `name`, or without for the agent's
+    /// own, and `input`, `system`, `options`, `timeout`. Its output has `model`, `response`, and `usage` if the model
+    /// reports it.
     pub run_request: unsafe extern "C" fn(call: *const c_void, request: Text) -> Future,
     /// Sends a request to another agent without waiting. The output is the correlation id of the request, as text.
     pub run_request_later: unsafe extern "C" fn(call: *const c_void, request: Text, output: *mut Buffer) -> i32,

@@ -12,6 +12,7 @@ mod helpful;
 mod order;
 mod provider;
 mod recipes;
+mod titles;
 
 #[path = "../../examples/own_model.rs"]
 #[expect(dead_code, reason = "the example is a program")]

@@ -155,8 +155,12 @@ pub(crate) fn built(name: &str, replaced: &[(&str, &str)]) -> PathBuf {
 
 /// Returns what the model is sent after it called the tool `c__dot` of `library`.
 async fn dot(library: &Path) -> ToolOutput {
+    output_of(library, [ScriptItem::call("c__dot", json!({})), ScriptItem::say("done")]).await
+}
+
+/// Returns what the model is sent after its first call.
+async fn output_of(library: &Path, script: impl IntoIterator<Item = ScriptItem>) -> ToolOutput {
     let loaded = Library::inspect(library).unwrap().load().unwrap();
-    let script = [ScriptItem::call("c__dot", json!({})), ScriptItem::say("done")];
     let agent = agent(script).described("c-plugin", loaded.extension(None).unwrap(), json!({})).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
@@ -171,6 +175,28 @@ async fn a_tool_in_c_answers_with_a_file() {
     let [Part::Text(text), Part::File(file)] = &parts[..] else { panic!("{parts:?}") };
     assert_eq!((text.text.as_str(), file.label().as_str()), ("A dot:", "[image/svg+xml dot.svg]"));
     assert!(file.url.starts_with("data:image/svg+xml,<svg"));
+}
+
+#[tokio::test]
+async fn a_tool_in_c_asks_the_model() {
+    let script = || {
+        let asked = ScriptItem::say("Baking").when("^Bread is baked").unwrap();
+        [ScriptItem::call("c__ask", json!({})), asked, ScriptItem::say("done")]
+    };
+    let ToolOutput::Json(output) = output_of(&built("ask", &[]), script()).await else { panic!() };
+    assert_eq!(output["was"], json!({ "output": { "model": {}, "response": "Baking" } }));
+
+    let model = r#"{\"model\":{},\"system\":\"Answer with a title.\",\"options\":{\"temperature\":0},"#;
+    for (name, members, code) in [
+        ("both", r#"{\"target\":\"b\",\"model\":{},"#, "E_INPUT"),
+        ("neither", "{", "E_INPUT"),
+        ("text", r#"{\"target\":\"Model/small\","#, "AGENT_NOT_FOUND"),
+        ("missing", r#"{\"model\":{\"name\":\"missing\"},"#, "E_MODEL_NOT_FOUND"),
+    ] {
+        let library = built(&format!("ask_{name}"), &[(model, members)]);
+        let ToolOutput::Json(output) = output_of(&library, script()).await else { panic!() };
+        assert_eq!(output["was"]["error"]["code"], code, "{output}");
+    }
 }
 
 #[tokio::test]

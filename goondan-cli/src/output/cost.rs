@@ -27,7 +27,7 @@ pub(crate) struct TurnCost {
     error: Option<String>,
 }
 
-/// Totals over the steps of a turn whose end has not been read yet.
+/// Totals over the steps and model requests of a turn whose end has not been read yet.
 #[derive(Default)]
 struct StepTotals {
     count: u32,
@@ -57,6 +57,10 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
             if let Some(tokens) = token_usage {
                 *steps.tokens.get_or_insert_default() += tokens;
             }
+            None
+        }
+        RuntimeEvent::ModelAsked { scope, token_usage: Some(tokens), .. } => {
+            *running.get_mut(&scope.turn_id)?.tokens.get_or_insert_default() += tokens;
             None
         }
         RuntimeEvent::StepFailed { scope, .. } => {

@@ -13,6 +13,7 @@ mod redaction;
 mod reload;
 mod retry;
 mod search;
+mod summary;
 mod timer;
 mod token_budget;
 mod user_limit;

@@ -89,6 +89,8 @@ impl Progress {
                 self.note(&format!("asking again in {} ({reason})", seconds(*wait)));
                 self.waiting = Some(Instant::now());
             }
+            // An extension has asked a model, and what was waited for is waited for still.
+            RuntimeEvent::ModelAsked { .. } => {}
             _ => self.waiting = None,
         }
         self.redraw();
