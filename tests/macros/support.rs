@@ -16,7 +16,7 @@ use goondan::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, ToolName}
 use goondan::tool::{ToolContext, ToolHandler, ToolItem};
 use goondan::{Map, Result, Value};
 use goondan_core::AgentsHost;
-use goondan_core::host::{ToolHost, TurnInfo};
+use goondan_core::host::{ConversationHost, ToolHost, TurnInfo};
 use goondan_core::pipeline::AnyMiddleware;
 
 /// Records what an extension registers, emits and stores.
@@ -194,6 +194,10 @@ impl ToolHost for FakeToolCall {
 
     fn message(&self) -> &Message {
         &self.message
+    }
+
+    fn conversation(&self) -> &dyn ConversationHost {
+        panic!("these tools do not read the conversation")
     }
 
     fn workdir(&self) -> Result<&Path> {
