@@ -245,7 +245,8 @@ impl<'a> Orphans<'a> {
         self.parts.insert(part, id);
     }
 
-    /// Replaces the calls and results with the ids that are `changed` by those of `new`.
+    /// Replaces the calls and results whose ids are `changed` by those of `new`.
+    #[cfg(feature = "runtime")]
     pub(super) fn replace(&mut self, new: Self, changed: impl Fn(&ToolCallId) -> bool) {
         self.parts.retain(|_, id| !changed(id));
         self.parts.extend(new.parts);

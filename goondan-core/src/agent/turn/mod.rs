@@ -67,7 +67,8 @@ pub(in crate::agent) struct TurnRun<'a> {
     requests: Requests<'a>,
     /// Shared by the middlewares of the turn and of its steps (D-15).
     metadata: Unchecked,
-    /// The first error of [`MessageHost::emit`] or [`RunHost::refuse`]; it fails the turn before the next model or tool call (D-24).
+    /// The first error of [`MessageHost::emit`] or [`RunHost::refuse`]; it fails the turn before the next model or tool
+    /// call (D-24).
     fault: Option<Error>,
     machine: TurnMachine,
     tool_calls: Vec<ToolCallSummary>,
