@@ -41,6 +41,7 @@ start() {
   echo "a layer that projects a message: $(layer 'layers that project')"
   echo "a layer that prepares an answer: $(layer 'layers that prepare an answer')"
   echo "a layer that prepares a reply: $(layer 'layers that prepare a reply')"
+  echo "a layer of the step whose failures are skipped: $(layer 'skipping layers of the step')"
   echo "a turn of 3 steps, 2 tool calls, 10 layers of each kind: $(($(of turns 100) / 100))"
   echo "the same turn with a listener on all events: $(($(of 'observed turns' 100) / 100))"
   echo "a message event over 10,000 messages: $(($(of 'message events' 1000) / 1000))"

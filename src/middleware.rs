@@ -13,7 +13,7 @@
 
 pub use goondan_core::{
     FailedTurn, Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, ModelFinish, ModelInfo,
-    ModelOptions, Next, Options, Prices, ReasoningEffort, Step, StepContext, StepDraft, StepResult, StepStatus,
-    ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolCallStatus, ToolCallSummary, ToolError, ToolRequest,
-    Turn, TurnContext, TurnDraft, TurnInfo, TurnResult,
+    ModelOptions, Next, OnError, Options, Prices, ReasoningEffort, Step, StepContext, StepDraft, StepResult,
+    StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolCallStatus, ToolCallSummary, ToolError,
+    ToolRequest, Turn, TurnContext, TurnDraft, TurnInfo, TurnResult,
 };

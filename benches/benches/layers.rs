@@ -29,13 +29,11 @@ fn main() {
         ("tool call that prepares the reply", |depth| Layers { replying: depth, ..Layers::default() }),
     ];
     for (kind, layers) in kinds {
-        for (how, observed) in [("plain", false), ("observed", true)] {
+        for (how, observed, skipping) in [("plain", false, false), ("observed", true, false), ("skipping", false, true)]
+        {
             let at = |depth| {
-                Depth::new(
-                    Layers { keep: 20, observed, ..layers(depth) },
-                    depth,
-                    usize::from(kind.starts_with("tool call")),
-                )
+                let layers = Layers { keep: 20, observed, skipping, ..layers(depth) };
+                Depth::new(layers, depth, usize::from(kind.starts_with("tool call")))
             };
             row(&format!("{kind}, {how}"), TURNS, slope(&mut at(16), &mut at(64)));
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use goondan::agent::AgentBuilder;
-use goondan::middleware::{Options, ToolRequest};
+use goondan::middleware::{OnError, Options, ToolRequest};
 use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
 use goondan::name::ToolCallId;
 use goondan::prelude::*;
@@ -87,6 +87,8 @@ pub struct Layers {
     pub keep: usize,
     /// Whether an extension listens to all events.
     pub observed: bool,
+    /// Whether failures of the layers would be skipped.
+    pub skipping: bool,
 }
 
 /// The name of the tool.
@@ -211,5 +213,6 @@ pub fn by_hand(layers: Layers, calls: usize) -> Arc<by_hand::Agent> {
 
 /// Describes the agent of [`instance`], so that it can be given another store.
 pub fn builder(layers: Layers, calls: usize) -> AgentBuilder {
-    Agent::builder("bench").model(ToolCallingModel::new(calls)).extension::<Bench>(json!(layers))
+    let agent = Agent::builder("bench").model(ToolCallingModel::new(calls)).extension::<Bench>(json!(layers));
+    if layers.skipping { agent.on_error("bench", OnError::Skip) } else { agent }
 }

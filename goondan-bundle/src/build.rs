@@ -179,6 +179,7 @@ impl Bundle {
                 Entry::Linked(entry) => builder.linked(name, entry.as_str(), config),
                 Entry::Library(library) => builder.described(name, load(library, libraries)?, config),
             };
+            builder = builder.on_error(name, used.on_error);
         }
         Ok(builder)
     }

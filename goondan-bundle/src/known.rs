@@ -8,6 +8,8 @@ use serde_json::Value;
 pub struct KnownExtension<'a> {
     /// The name that an entry refers to it by: `linked:<name>`.
     pub name: &'a str,
+    /// Whether it guards: then its failures are never skipped.
+    pub guard: bool,
     /// The JSON Schema of its config.
     pub config_schema: Value,
     /// The middlewares that it declares.
@@ -25,7 +27,7 @@ impl KnownExtension<'static> {
 
 impl From<&'static ExtensionDescriptor> for KnownExtension<'static> {
     fn from(descriptor: &'static ExtensionDescriptor) -> Self {
-        let ExtensionDescriptor { name, config_schema, middlewares, tools, .. } = descriptor;
-        Self { name, config_schema: config_schema(), middlewares, tools }
+        let ExtensionDescriptor { name, guard, config_schema, middlewares, tools, .. } = descriptor;
+        Self { name, guard: *guard, config_schema: config_schema(), middlewares, tools }
     }
 }

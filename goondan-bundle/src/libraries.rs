@@ -44,6 +44,8 @@ pub trait Libraries: Send + Sync {
 /// The declarations of an extension in a library, as far as a bundle is checked against them.
 #[derive(Clone, Debug, Default)]
 pub struct Declared {
+    /// Whether it guards: then its failures are never skipped.
+    pub guard: bool,
     /// The JSON Schema of its config; `None` if the library does not contain it.
     pub config_schema: Option<Value>,
     /// The layers of its `#[middleware]` attributes, under the extension's name in the bundle.

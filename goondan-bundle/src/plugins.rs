@@ -80,7 +80,7 @@ impl Libraries for Plugins {
             description: tool.description.clone(),
             parameters: None,
         });
-        let declared = Declared { config_schema: None, layers, tools: tools.collect() };
+        let declared = Declared { guard: record.guard, config_schema: None, layers, tools: tools.collect() };
         Ok(match schemas {
             Some(schemas) => declared.with_schemas(schemas),
             None => declared,

@@ -101,9 +101,9 @@ pub use tool::{Effect, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolIte
 pub use outcome::{FailedTurn, ModelFinish, ToolCallStatus, ToolCallSummary};
 
 pub use pipeline::{
-    Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, Next, Options, Step, StepContext, StepDraft,
-    StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolError, ToolRequest, Turn,
-    TurnContext, TurnDraft, TurnResult,
+    Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, Next, OnError, Options, Step, StepContext,
+    StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolError,
+    ToolRequest, Turn, TurnContext, TurnDraft, TurnResult,
 };
 
 pub use extension::{
@@ -115,6 +115,10 @@ pub use extension::{
 pub use log::{LogHost, LogLevel, Logger};
 
 pub use authoring::{absent, params};
+
+#[cfg(feature = "runtime")]
+#[doc(hidden)]
+pub use extension::skipped_guard;
 
 #[cfg(feature = "runtime")]
 pub use agent::LocalRouter;

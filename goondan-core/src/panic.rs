@@ -24,6 +24,16 @@ pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(message)
 }
 
+/// Runs `work` like [`catch`], but lets a panic pass on if `passes` returns true.
+///
+/// # Errors
+/// The message of the panic.
+#[cfg(feature = "runtime")]
+pub(crate) fn catch_unless<T>(work: impl FnOnce() -> T, passes: impl FnOnce() -> bool) -> Result<T, String> {
+    let caught = catch_unwind(AssertUnwindSafe(work));
+    caught.map_err(|payload| if passes() { std::panic::resume_unwind(payload) } else { message(payload) })
+}
+
 /// Returns the message of a panic, and drops its payload.
 pub(crate) fn message(payload: Box<dyn Any + Send>) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());

@@ -25,6 +25,7 @@ fn build(config: Value, input: Value, written: Value) -> Result<Agent> {
         tools: Box::leak(Box::new([tool])),
         subscriptions: &[],
         requires: &[],
+        guard: false,
         config_schema: Box::leak(Box::new(move || config.clone())),
         register: &|_, _| Box::pin(async { Ok(()) }),
     };

@@ -29,6 +29,7 @@ mod paths;
 /// | --- | --- | --- |
 /// | `name` | the identity of the extension: lower-case words of letters and digits, joined by hyphens, at most 63 characters | required |
 /// | `requires` | a list of strings: capabilities that the host must offer; without them the extension is refused with `E_EXT_COMPAT` | `[]` |
+/// | `guard` | no value: the extension refuses or hides something, so its failures are never skipped (`onError: skip` is refused with `E_EXT_GUARD`) | no guard |
 /// | `crate` | the path of the crate `goondan`, if the dependency has another name | `::goondan` |
 ///
 /// # Functions

@@ -84,6 +84,7 @@ static FOREIGN: goondan::extension::ExtensionDescriptor = goondan::extension::Ex
     tools: &[],
     subscriptions: &[],
     requires: &[],
+    guard: false,
     config_schema: &|| json!({}),
     register: &|_, _| Box::pin(async { Err(Error::msg("code of a foreign extension must not run")) }),
 };

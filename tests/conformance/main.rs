@@ -46,6 +46,7 @@ mod reply;
 mod retried;
 mod rough;
 mod router_mistakes;
+mod skip;
 mod state;
 mod state_change;
 mod state_late;

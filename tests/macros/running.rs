@@ -119,7 +119,7 @@ fn layers_share_the_extension_and_wrap_the_core() {
         let kind = MiddlewareKind::ToolCall;
         (LayerInfo::new(extension, kind, options), layer)
     });
-    let chain = Chain::new(layers);
+    let chain = Chain::new(layers, std::time::Duration::MAX);
     let mut call = Call { scope: info(), id: "1".into(), args: Map::new(), metadata: Map::new() };
     let Err(error) = block_on(chain.run(&mut call)) else { panic!("the core fails") };
     assert_eq!(error.message(), r#"{"outer":"x","inner":["x","x"]}"#);

@@ -22,6 +22,7 @@ fn main() {
     match what.as_str() {
         "layers of the turn" => turns(Layers { turn: number, ..one }, 0, 100),
         "layers of the step" => turns(Layers { step: number, ..one }, 0, 100),
+        "skipping layers of the step" => turns(Layers { step: number, skipping: true, ..one }, 0, 100),
         "layers of the tool call" => turns(Layers { tool_call: number, ..one }, 1, 100),
         "layers that project" => turns(Layers { projecting: number, ..one }, 0, 100),
         "layers that prepare an answer" => turns(Layers { preparing: number, ..one }, 0, 100),

@@ -112,6 +112,7 @@ pub(super) fn descriptor(
         tools,
         subscriptions: leaked_list(record.subscriptions.iter().map(|pattern| leaked_text(pattern))),
         requires: leaked_list(record.requires.iter().map(|capability| leaked_text(capability))),
+        guard: record.guard,
         config_schema: schema(if config_schema.is_null() { Value::Object(Map::new()) } else { config_schema }),
         register: leaked(move |api, config| register(library, number, api, &config)),
     })

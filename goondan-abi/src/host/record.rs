@@ -33,6 +33,9 @@ pub struct ExtensionRecord {
     // COMPAT-03
     #[serde(default)]
     pub requires: Vec<String>,
+    /// Whether it guards: then its failures are never skipped. Libraries that were built earlier do not say it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub guard: bool,
 }
 
 /// A middleware in an [`ExtensionRecord`].

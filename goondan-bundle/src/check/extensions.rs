@@ -48,6 +48,7 @@ impl<'a> LinkedExtension<'a> {
 
 /// An extension in a library.
 struct LibraryExtension {
+    guard: bool,
     /// `None` if the library does not contain it.
     schema: Option<Schema>,
     config_schema: Option<Value>,
@@ -94,12 +95,12 @@ impl<'a> Extensions<'a> {
 
     fn inspect(&mut self, library: &LibraryEntry, cursor: &Cursor<'_>) {
         let Some(libraries) = self.libraries else { return };
-        let inspected = libraries.declared(library).and_then(|Declared { config_schema, layers, tools }| {
+        let inspected = libraries.declared(library).and_then(|Declared { guard, config_schema, layers, tools }| {
             let schema = check_declared(config_schema.as_ref(), &tools).map_err(|error| {
                 let message = format!("the extension `{}`: {}", library.name, error.message());
                 Error::new(error.code().clone(), message).suggest("correct the extension")
             })?;
-            Ok(LibraryExtension { schema, config_schema, layers, tools })
+            Ok(LibraryExtension { guard, schema, config_schema, layers, tools })
         });
         match inspected {
             Ok(extension) => {
@@ -119,6 +120,14 @@ impl<'a> Extensions<'a> {
     /// Whether the library of this extension was inspected, and does not contain the schema of the config.
     pub(super) fn lacks_schema(&self, extension: &ExtensionResource) -> bool {
         matches!(self.loaded.get(&extension.name), Some(LibraryExtension { schema: None, .. }))
+    }
+
+    /// Whether the extension guards.
+    pub(super) fn guards(&self, extension: &ExtensionResource) -> bool {
+        match &extension.entry {
+            Entry::Linked(entry) => self.linked(entry).is_some_and(|linked| linked.known.guard),
+            Entry::Library(_) => self.loaded.get(&extension.name).is_some_and(|loaded| loaded.guard),
+        }
     }
 
     /// The layers that the extension declares.

@@ -7,6 +7,7 @@ pub(crate) use extensions::Extensions;
 mod configs;
 pub(crate) use configs::describe;
 
+mod guards;
 mod order;
 mod records;
 mod warnings;
@@ -35,6 +36,9 @@ pub(crate) fn check(
     configs::check(to_check, resources, names, &extensions);
     for agent in to_check.agents.iter().filter(|agent| agent.complete) {
         order::check(&agent.uses, &extensions);
+    }
+    for agent in &to_check.agents {
+        guards::check(&agent.uses, &extensions);
     }
     warnings::warnings(documents, resources, to_check, &extensions)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use goondan_core::{AgentName, ErrorCode};
+use goondan_core::{AgentName, ErrorCode, OnError};
 use serde_json::{Map, Value};
 
 use super::{ExtensionResource, ModelResource, Policy, ToCheck};
@@ -48,6 +48,9 @@ pub struct ExtensionRef {
     pub config: Map<String, Value>,
     /// The settings in [`config`](Self::config) whose values are taken from the environment.
     pub sources: Vec<SourcedValue>,
+    /// What a failure of its layers means.
+    // FAIL-01
+    pub on_error: OnError,
     /// The places of the settings in [`config`](Self::config).
     places: ConfigPlaces,
 }
@@ -99,6 +102,8 @@ pub(crate) struct ExtensionUse<'a> {
     pub(crate) item: Cursor<'a>,
     /// The `ref` in it.
     pub(crate) reference: Cursor<'a>,
+    /// The `onError` in it.
+    pub(crate) on_error: Option<Cursor<'a>>,
 }
 
 impl Resource for AgentResource {
@@ -175,17 +180,14 @@ fn read_use<'a>(
     let reference = item.require("ref");
     let target = reference.as_ref().and_then(|reference| names.resolve(reference, extensions));
     let config = item.get("config").map_or_else(|| Some(Map::new()), |config| config.object());
-    if let Some(on_error) = item.get("onError")
-        && on_error.choice(&["abort", "skip"]) == Some("skip")
-    {
-        on_error.error(
-            ErrorCode::CONFIG_SCHEMA,
-            format!("{} is `skip`, which this version does not offer yet: expected `abort`", on_error.name()),
-            "write `onError: abort`, or remove it: a failure of the extension ends the turn",
-        );
-    }
+    let on_error = item.get("onError");
+    let chosen = match on_error.as_ref().map(|on_error| on_error.choice(&["abort", "skip"])) {
+        None | Some(Some("abort")) => Some(OnError::Abort),
+        Some(Some(_)) => Some(OnError::Skip),
+        Some(None) => None,
+    };
     let sources = item.get("config").map(|config| read_sources(&config)).unwrap_or_default();
     let places = ConfigPlaces::read(item.cursor());
-    let used = ExtensionRef { target: target?, config: config?, sources, places };
-    Some(ExtensionUse { used, item: item.cursor().clone(), reference: reference? })
+    let used = ExtensionRef { target: target?, config: config?, sources, on_error: chosen?, places };
+    Some(ExtensionUse { used, item: item.cursor().clone(), reference: reference?, on_error })
 }

@@ -21,6 +21,9 @@ pub struct Policy {
     pub model_timeout: Option<Duration>,
     /// `toolTimeoutMs`: the timeout of a tool call.
     pub tool_timeout: Option<Duration>,
+    /// `layerTimeoutMs`: the timeout of the code of a layer whose failures are skipped.
+    // FAIL-01
+    pub layer_timeout: Option<Duration>,
 }
 
 impl Policy {
@@ -34,6 +37,7 @@ impl Policy {
             turn_timeout: timeout("turnTimeoutMs"),
             model_timeout: timeout("modelTimeoutMs"),
             tool_timeout: timeout("toolTimeoutMs"),
+            layer_timeout: timeout("layerTimeoutMs"),
         })
     }
 
@@ -45,18 +49,20 @@ impl Policy {
             turn_timeout: self.turn_timeout.or(outer.turn_timeout),
             model_timeout: self.model_timeout.or(outer.model_timeout),
             tool_timeout: self.tool_timeout.or(outer.tool_timeout),
+            layer_timeout: self.layer_timeout.or(outer.layer_timeout),
         }
     }
 
     /// Returns the limits for the runtime, with its defaults for those that are not written.
     pub(crate) fn complete(self) -> goondan_core::Policy {
         let mut complete = goondan_core::Policy::default();
-        let Self { max_steps_per_turn, max_retries, turn_timeout, model_timeout, tool_timeout } = self;
+        let Self { max_steps_per_turn, max_retries, turn_timeout, model_timeout, tool_timeout, layer_timeout } = self;
         complete.max_steps_per_turn = max_steps_per_turn.unwrap_or(complete.max_steps_per_turn);
         complete.max_retries = max_retries.unwrap_or(complete.max_retries);
         complete.turn_timeout = turn_timeout.unwrap_or(complete.turn_timeout);
         complete.model_timeout = model_timeout.unwrap_or(complete.model_timeout);
         complete.tool_timeout = tool_timeout.unwrap_or(complete.tool_timeout);
+        complete.layer_timeout = layer_timeout.unwrap_or(complete.layer_timeout);
         complete
     }
 }

@@ -21,7 +21,7 @@ fn check(directory: &TempDir) -> Result<Bundle, Diagnostics> {
             "additionalProperties": false,
         } },
     });
-    let known = KnownExtension { name: "message-window", config_schema, middlewares: &[], tools: &[] };
+    let known = KnownExtension { name: "message-window", guard: false, config_schema, middlewares: &[], tools: &[] };
     Bundle::check_with(directory.path(), &[known])
 }
 

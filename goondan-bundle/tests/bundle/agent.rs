@@ -1,8 +1,9 @@
 //! Errors in agents.
 
 use goondan_bundle::Bundle;
+use goondan_core::OnError;
 
-use crate::fixture::{AGENT, MODEL, assert_agent_error, assert_error, bundle_of};
+use crate::fixture::{AGENT, EXTENSION, MODEL, assert_agent_error, assert_error, bundle_of};
 
 #[test]
 fn unknown_field_of_a_spec() {
@@ -74,17 +75,15 @@ fn config_is_a_mapping() {
 }
 
 #[test]
-fn skipping_failed_extensions_is_not_supported_yet() {
+fn on_error_is_abort_or_skip() {
     let spec = "  model: Model/main\n  extensions:\n    - ref: Extension/message-window\n      onError: ";
-    let words = ["`spec.extensions[0].onError`", "does not offer yet", "onError: abort"];
-    assert_agent_error(
-        &format!(
-            "{spec}skip
-"
-        ),
-        "E_CONFIG_SCHEMA_INVALID",
-        "8:16",
-        &words,
-    );
+    let uses = spec.strip_prefix("  model: Model/main\n").unwrap();
+    for (written, read) in [("", OnError::Abort), ("abort", OnError::Abort), ("skip", OnError::Skip)] {
+        let line = if written.is_empty() { uses.replace("      onError: ", "") } else { format!("{uses}{written}\n") };
+        let directory = bundle_of(&[MODEL, EXTENSION, &format!("{AGENT}{line}")]);
+        let bundle = Bundle::load(directory.path()).unwrap();
+        let [used] = &bundle.agents().next().unwrap().extensions[..] else { panic!("{bundle:?}") };
+        assert_eq!(used.on_error, read);
+    }
     assert_agent_error(&format!("{spec}abrot\n"), "E_CONFIG_SCHEMA_INVALID", "8:16", &["did you mean `abort`?"]);
 }

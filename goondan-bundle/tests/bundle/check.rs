@@ -64,7 +64,7 @@ fn errors_of_all_checks_are_reported_together() {
         ("window.yaml", &EXTENSION.replace("name: message-window", "name: window")),
     ]);
     let config_schema = json!({ "properties": { "maxMessages": { "maximum": 9 } } });
-    let known = [KnownExtension { name: "message-window", config_schema, middlewares: &[], tools: &[] }];
+    let known = [KnownExtension { name: "message-window", guard: false, config_schema, middlewares: &[], tools: &[] }];
     let errors = Bundle::check_with(directory.path(), &known).unwrap_err();
     let reported: Vec<_> = errors.iter().map(|error| (error.place.unwrap().to_string(), code(error))).collect();
     assert_eq!(
@@ -79,6 +79,28 @@ fn errors_of_all_checks_are_reported_together() {
         ],
         "{errors}"
     );
+}
+
+#[test]
+#[covers("FAIL-01")]
+fn the_failures_of_an_extension_that_guards_are_not_skipped() {
+    let uses = |on_error| format!("{AGENT}  extensions: [ {{ ref: Extension/message-window{on_error} }} ]\n");
+    let check = |agent: &str, guard| {
+        let known =
+            KnownExtension { name: "message-window", guard, config_schema: json!({}), middlewares: &[], tools: &[] };
+        let directory =
+            directory_of(&[SCRIPT, ("model.yaml", MODEL), ("window.yaml", EXTENSION), ("goondan.yaml", agent)]);
+        Bundle::check_with(directory.path(), &[known])
+    };
+    let skip = uses(", onError: skip");
+    assert!(
+        check(&skip, false).is_ok() && check(&uses(""), true).is_ok() && check(&uses(", onError: abort"), true).is_ok()
+    );
+    let errors = check(&skip, true).unwrap_err();
+    let [error] = errors.iter().collect::<Vec<_>>()[..] else { panic!("{errors}") };
+    assert_eq!((code(error), error.path.as_str()), ("E_EXT_GUARD", "spec.extensions[0].onError"));
+    assert_eq!(error.place.unwrap().to_string(), "6:59");
+    assert!(error.message.contains("`message-window`") && error.suggestion.contains("`onError: abort`"), "{error}");
 }
 
 #[test]

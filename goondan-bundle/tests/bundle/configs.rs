@@ -11,7 +11,7 @@ fn known() -> [KnownExtension<'static>; 1] {
 }
 
 fn window(config_schema: Value) -> KnownExtension<'static> {
-    KnownExtension { name: "message-window", config_schema, middlewares: &[], tools: &[] }
+    KnownExtension { name: "message-window", guard: false, config_schema, middlewares: &[], tools: &[] }
 }
 
 fn schema() -> Value {

@@ -21,6 +21,7 @@ struct FakeLibraries {
     layer: Option<Options>,
     tools: Vec<DeclaredTool>,
     broken: bool,
+    guard: bool,
     files: Mutex<Vec<LibraryEntry>>,
 }
 
@@ -39,6 +40,7 @@ impl Libraries for FakeLibraries {
             .iter()
             .map(|options| LayerInfo::new(library.name.clone(), MiddlewareKind::Step, options.clone()));
         self.record(library).map(|()| Declared {
+            guard: self.guard,
             config_schema: self.schema.clone(),
             layers: layers.collect(),
             tools: self.tools.clone(),
@@ -179,6 +181,21 @@ fn layers_that_a_library_declares_are_ordered() {
 }
 
 #[test]
+#[covers("FAIL-01")]
+fn the_failures_of_a_library_that_guards_are_not_skipped() {
+    let directory = bundle("./plugins/window");
+    let file = directory.path().join("goondan.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    let skips = text.replace("ref: Extension/message-window", "ref: Extension/message-window, onError: skip");
+    assert_ne!(skips, text);
+    fs::write(&file, skips).unwrap();
+    let [fake, guard] = [false, true].map(|guard| FakeLibraries { guard, ..FakeLibraries::default() });
+    assert!(Bundle::reader().libraries(&fake).check(directory.path()).is_ok());
+    let error = only_error(&directory, &guard);
+    assert_eq!((code(&error), error.path.as_str()), ("E_EXT_GUARD", "spec.extensions[0].onError"), "{error}");
+}
+
+#[test]
 fn a_library_without_the_schema_of_its_config_is_a_warning() {
     let directory = bundle("./plugins/window");
     let fits = FakeLibraries { schema: Some(json!({ "type": "object" })), ..FakeLibraries::default() };
@@ -264,6 +281,7 @@ static STRICT: ExtensionDescriptor = ExtensionDescriptor {
     tools: &[],
     subscriptions: &[],
     requires: &[],
+    guard: false,
     config_schema: &|| {
         json!({
             "type": "object",

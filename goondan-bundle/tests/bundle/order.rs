@@ -19,8 +19,9 @@ const LENIENT: &[MiddlewareDescriptor] = &[layer(&["nobody?"], &[])];
 /// The errors of an agent that lists these extensions in this order.
 #[cfg(test)]
 fn errors(uses: &[&str]) -> Vec<String> {
-    let known = [("outer", OUTER), ("inner", INNER), ("stubborn", STUBBORN), ("lenient", LENIENT)]
-        .map(|(name, middlewares)| KnownExtension { name, config_schema: json!({}), middlewares, tools: &[] });
+    let known = [("outer", OUTER), ("inner", INNER), ("stubborn", STUBBORN), ("lenient", LENIENT)].map(
+        |(name, middlewares)| KnownExtension { name, guard: false, config_schema: json!({}), middlewares, tools: &[] },
+    );
     let head = "apiVersion: goondan.ai/v1\nkind: ";
     let mut documents: Vec<_> = known
         .iter()

@@ -20,6 +20,7 @@ static FICKLE: ExtensionDescriptor = ExtensionDescriptor {
     tools: &[],
     subscriptions: &[],
     requires: &[],
+    guard: false,
     config_schema: &|| json!({}),
     register: &|_, config| {
         Box::pin(async move {

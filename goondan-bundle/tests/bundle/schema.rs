@@ -70,7 +70,7 @@ fn documents_of_a_wrong_structure_do_not_fit() {
         (AGENT, "Model/main", "Model/a/b"),
         (AGENT, "Model/main", "{ kind: Model }"),
         (AGENT, "model: Model/main", "model: Model/main\n  policy: { maxStepsPerTurn: 0 }"),
-        (AGENT, "model: Model/main", "model: Model/main\n  extensions: [ { ref: Extension/a, onError: skip } ]"),
+        (AGENT, "model: Model/main", "model: Model/main\n  extensions: [ { ref: Extension/a, onError: stop } ]"),
         (AGENT, "model: Model/main", "model: Model/main\n  extensions: [ Extension/a ]"),
         (MODEL, "scripted", "magic"),
         (MODEL, ", script: ./script.yaml", ""),

@@ -17,6 +17,7 @@ use crate::extension::{API_VERSION, Extension, ExtensionDescriptor, linked};
 use crate::model::Model;
 use crate::name::{AgentName, ExtensionName};
 use crate::peers::Router;
+use crate::pipeline::OnError;
 use crate::schema::{Schema, config_value, summary};
 use crate::secret::Secret;
 use crate::store::{MemoryStore, Store};
@@ -65,6 +66,8 @@ pub struct AgentBuilder {
     models: BTreeMap<String, Arc<dyn Model>>,
     system: Option<String>,
     extensions: Vec<RequestedExtension>,
+    /// By the name of the extension.
+    on_error: BTreeMap<String, OnError>,
     policy: Policy,
     hints: Unchecked,
     capabilities: BTreeSet<String>,
@@ -98,6 +101,7 @@ impl AgentBuilder {
             models: BTreeMap::new(),
             system: None,
             extensions: Vec::new(),
+            on_error: BTreeMap::new(),
             policy: Policy::default(),
             hints: Unchecked::default(),
             capabilities: BUILT_IN.iter().map(|name| (*name).to_owned()).collect(),
@@ -165,6 +169,44 @@ impl AgentBuilder {
             source: ExtensionSource::Descriptor(descriptor),
             config: depth::checked(config),
         });
+        self
+    }
+
+    /// Sets what a failure of the layers of `extension` means, which is the name of an added extension. Defaults to
+    /// [`OnError::Abort`]; with [`OnError::Skip`], the run goes on without a layer that failed.
+    ///
+    /// ```
+    /// use goondan::middleware::OnError;
+    /// use goondan::model::{ScriptItem, ScriptedModel};
+    /// use goondan::prelude::*;
+    /// use goondan::{Agent, json};
+    ///
+    /// struct Broken;
+    ///
+    /// #[goondan::extension(name = "broken")]
+    /// impl Broken {
+    ///     #[init]
+    ///     fn new() -> Self {
+    ///         Self
+    ///     }
+    ///
+    ///     #[middleware(turn)]
+    ///     async fn fail(&self, _: &mut TurnContext<'_>, _: Next<'_, Turn>) -> Result<TurnResult> {
+    ///         Err(Error::msg("no connection"))
+    ///     }
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")]));
+    /// let agent = agent.extension::<Broken>(json!({})).on_error("broken", OnError::Skip).build()?;
+    /// assert_eq!(agent.instance("user:42").await?.run("hello").await?.text(), "hi");
+    /// # Ok::<(), Error>(())
+    /// # })?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    // FAIL-01
+    pub fn on_error(mut self, extension: impl Into<String>, on_error: OnError) -> Self {
+        self.on_error.insert(extension.into(), on_error);
         self
     }
 
@@ -278,8 +320,9 @@ impl AgentBuilder {
     /// # Errors
     /// `E_CONFIG_…` for the agent itself; `E_EXT_LOAD` for an extension that is not linked, `E_EXT_COMPAT` for one that
     /// was built for another version of the contract or requires a missing capability, `E_SCHEMA_INVALID` for a tool or
-    /// a config that no object can fit, `E_EXT_CONFIG` for a config that violates its schema or is nested too deeply;
-    /// `E_VALUE_DEPTH` for a hint that is.
+    /// a config that no object can fit, `E_EXT_CONFIG` for a config that violates its schema or is nested too deeply,
+    /// `E_EXT_GUARD` for an extension that guards and whose failures are to be skipped; `E_VALUE_DEPTH` for a hint that
+    /// is nested too deeply.
     // LOAD-10
     pub fn build(self) -> Result<Agent> {
         let name = AgentName::new(&self.name)?;
@@ -288,13 +331,22 @@ impl AgentBuilder {
             Error::new(ErrorCode::CONFIG_SCHEMA, format!("the agent `{name}` has no model"))
                 .suggest("call `.model(…)` before `.build()`")
         })?;
-        let extensions = self.extensions.into_iter().map(|requested| requested.check(&self.capabilities).map(Arc::new));
+        let check = |requested: RequestedExtension| requested.check(&self.capabilities, &self.on_error).map(Arc::new);
+        let extensions = self.extensions.into_iter().map(check);
         let extensions = extensions.collect::<Result<Vec<_>>>()?;
         let mut seen = HashSet::new();
         if let Some(twice) = extensions.iter().find(|extension| !seen.insert(&extension.name)) {
             let message = format!("the agent `{name}` has two extensions called `{}`", twice.name);
             return Err(Error::new(ErrorCode::CONFIG_DUPLICATE_NAME, message)
                 .suggest("give one of them another name: state and order go by it"));
+        }
+        let added = |wanted: &&String| !extensions.iter().any(|extension| extension.name.as_str() == wanted.as_str());
+        if let Some(unknown) = self.on_error.keys().find(added) {
+            let names: Vec<_> = extensions.iter().map(|extension| extension.name.as_str()).collect();
+            let message = format!("`on_error` names `{unknown}`, and the agent `{name}` has no such extension");
+            let known =
+                if names.is_empty() { "it has none".to_owned() } else { format!("it has: {}", names.join(", ")) };
+            return Err(Error::new(ErrorCode::CONFIG_REF_NOT_FOUND, message).suggest(known));
         }
         let spec = AgentSpec {
             model,
@@ -313,13 +365,15 @@ impl AgentBuilder {
 }
 
 impl RequestedExtension {
-    fn check(self, capabilities: &BTreeSet<String>) -> Result<ExtensionSpec> {
+    fn check(self, capabilities: &BTreeSet<String>, on_error: &BTreeMap<String, OnError>) -> Result<ExtensionSpec> {
         let descriptor = match &self.source {
             ExtensionSource::Descriptor(descriptor) => descriptor,
             ExtensionSource::Linked(name) => find_linked(name)?,
         };
         let name = ExtensionName::new(self.name.as_deref().unwrap_or(descriptor.name))?;
         check_compatibility(descriptor, capabilities).map_err(|error| error.at(&name, "load"))?;
+        let on_error = on_error.get(name.as_str()).copied().unwrap_or_default();
+        descriptor.check_on_error(on_error).map_err(|error| error.at(&name, "load"))?;
         descriptor.check_schemas().map_err(|error| error.at(&name, "load"))?;
         let written = (descriptor.config_schema)();
         let schema = Schema::derived(&written).map_err(|error| error.at(&name, "config schema"))?;
@@ -335,7 +389,7 @@ impl RequestedExtension {
             .suggest("the paths are places in the extension's `config`; see its documentation for what they take")
             .at(&name, "config"));
         }
-        Ok(ExtensionSpec { name, descriptor, config })
+        Ok(ExtensionSpec { name, descriptor, config, on_error })
     }
 }
 

@@ -25,6 +25,10 @@ pub struct Policy {
     /// How long the `#[init]` of an extension may take; then the conversation does not open. Defaults to 30 s.
     // TIME-01
     pub init_timeout: Duration,
+    /// How long the code of a layer may take before its `next`, and again after it, if failures of its extension are
+    /// skipped; then the layer is skipped. The time of the layers inside does not count. Defaults to 120 s.
+    // FAIL-01
+    pub layer_timeout: Duration,
     /// How many characters of a tool's error message the model reads. Defaults to 1000.
     // F-TOOL
     pub error_message_limit: usize,
@@ -43,6 +47,7 @@ impl Default for Policy {
             model_timeout: Duration::from_secs(600),
             turn_timeout: Duration::from_secs(30 * 60),
             init_timeout: Duration::from_secs(30),
+            layer_timeout: Duration::from_secs(120),
             error_message_limit: 1000,
             report_model_input: false,
         }

@@ -13,6 +13,7 @@ use crate::extension::ExtensionDescriptor;
 use crate::model::Model;
 use crate::name::ExtensionName;
 use crate::peers::Router;
+use crate::pipeline::OnError;
 use crate::secret::Secret;
 use crate::tool::SharedTools;
 
@@ -66,13 +67,15 @@ pub(super) struct ExtensionSpec {
     pub(super) name: ExtensionName,
     pub(super) descriptor: &'static ExtensionDescriptor,
     pub(super) config: Value,
+    pub(super) on_error: OnError,
 }
 
-/// Equal specs describe the same extension: the same name, code and config. Code is compared by the address of the
+/// Equal specs describe the same extension: the same name, code, config and policy. Code is compared by the address of the
 /// descriptor, because a library that was loaded again has another one even if it declares the same.
 // LEGACY-RECONCILE-02
 impl PartialEq for ExtensionSpec {
     fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && std::ptr::eq(self.descriptor, other.descriptor) && self.config == other.config
+        let same_code = std::ptr::eq(self.descriptor, other.descriptor);
+        self.name == other.name && same_code && self.config == other.config && self.on_error == other.on_error
     }
 }

@@ -22,7 +22,7 @@ macro_rules! result_fields {
         local { $($(#[doc = $doc:literal])* $(#[cfg($condition:meta)])? $local:ident: $local_type:ty,)* }
     ) => {
         $(#[$about])*
-        #[derive(Debug)]
+        #[derive(Clone, Debug)]
         pub struct $data {
             $($field: $crate::crossing::Lazy<$type>,)*
             $($(#[doc = $doc])* $(#[cfg($condition)])? $local: $local_type,)*
@@ -84,6 +84,12 @@ macro_rules! result_fields {
 
             fn from_data(data: Box<$data>) -> Self {
                 Self { data: $crate::crossing::MaybeRemote::Local(data) }
+            }
+
+            #[cfg(feature = "runtime")]
+            fn share(self) -> (Self, Self) {
+                let (one, other) = self.data.share();
+                (Self { data: one }, Self { data: other })
             }
 
             fn read(data: &$data, name: &str) -> $crate::error::Result<Vec<u8>> {

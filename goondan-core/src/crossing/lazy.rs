@@ -11,11 +11,13 @@ use super::{RemoteResult, unwritable};
 use crate::error::Result;
 
 /// One field of a result.
+#[derive(Clone)]
 pub(crate) struct Lazy<T> {
     name: &'static str,
     state: LazyState<T>,
 }
 
+#[derive(Clone)]
 enum LazyState<T> {
     /// The host has the value; the cell caches it once it was read.
     Unread(OnceLock<T>),

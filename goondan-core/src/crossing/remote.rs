@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::mem::ManuallyDrop;
+#[cfg(feature = "runtime")]
+use std::sync::Arc;
 use std::sync::OnceLock;
 
 use serde::de::DeserializeOwned;
@@ -100,6 +102,9 @@ pub trait Crossing: Sized + Send + 'static {
     fn into_data(self) -> Box<Self::Data>;
     /// Returns the result that consists of `data`.
     fn from_data(data: Box<Self::Data>) -> Self;
+    /// Returns the result twice. The first one that is changed is copied before, so that the other one stays as it is.
+    #[cfg(feature = "runtime")]
+    fn share(self) -> (Self, Self);
     /// Returns the JSON of one field.
     ///
     /// # Errors
@@ -117,6 +122,9 @@ pub trait Crossing: Sized + Send + 'static {
 pub(crate) enum MaybeRemote<D> {
     Local(Box<D>),
     Remote(InlineOrBox<Remote<D>>),
+    /// In this binary, by two results: see [`Crossing::share`].
+    #[cfg(feature = "runtime")]
+    Shared(Arc<D>),
 }
 
 /// A result of the host, and the fields that were read or changed so far. They are allocated on first use.
@@ -134,7 +142,7 @@ type InlineOrBox<T> = Box<T>;
 type InlineOrBox<T> = T;
 
 /// The default of `D` has all fields unread.
-impl<D: Default> MaybeRemote<D> {
+impl<D: Default + Clone> MaybeRemote<D> {
     pub(crate) fn local(data: D) -> Self {
         Self::Local(Box::new(data))
     }
@@ -150,6 +158,8 @@ impl<D: Default> MaybeRemote<D> {
         match self {
             Self::Local(data) => (data, None),
             Self::Remote(remote) => (remote.data.get_or_init(Box::default), Some(&remote.origin)),
+            #[cfg(feature = "runtime")]
+            Self::Shared(data) => (data, None),
         }
     }
 
@@ -161,6 +171,8 @@ impl<D: Default> MaybeRemote<D> {
                 remote.data.get_or_init(Box::default);
                 (remote.data.get_mut().expect("the data is set"), Some(&remote.origin))
             }
+            #[cfg(feature = "runtime")]
+            Self::Shared(data) => (Arc::make_mut(data), None),
         }
     }
 
@@ -187,6 +199,28 @@ impl<D: Default> MaybeRemote<D> {
         match self {
             Self::Local(data) => data,
             Self::Remote(remote) => remote.data.into_inner().unwrap_or_default(),
+            #[cfg(feature = "runtime")]
+            Self::Shared(data) => Box::new(Arc::unwrap_or_clone(data)),
+        }
+    }
+
+    #[cfg(feature = "runtime")]
+    pub(crate) fn share(self) -> (Self, Self) {
+        let data = match self {
+            Self::Shared(data) => data,
+            other => Arc::from(other.into_box()),
+        };
+        (Self::Shared(Arc::clone(&data)), Self::Shared(data))
+    }
+
+    /// Returns a copy of a result that a shared step has.
+    #[expect(clippy::unreachable, reason = "steps are shared in the host alone, where no result is remote")]
+    pub(crate) fn copied(&self) -> Self {
+        match self {
+            Self::Local(data) => Self::Local(data.clone()),
+            Self::Remote(_) => unreachable!("a shared step has no remote results"),
+            #[cfg(feature = "runtime")]
+            Self::Shared(data) => Self::Shared(Arc::clone(data)),
         }
     }
 }

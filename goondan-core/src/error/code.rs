@@ -50,6 +50,9 @@ codes! {
     /// The middlewares of an agent cannot be ordered: constraints contradict one another, or name an extension that the
     /// agent does not have.
     EXT_ORDER = "E_EXT_ORDER";
+    /// The failures of an extension that guards are to be skipped.
+    // FAIL-01
+    EXT_GUARD = "E_EXT_GUARD";
     /// A tool name breaks the grammar.
     TOOL_NAME = "E_TOOL_NAME";
     /// The model called a tool that is not in the catalog of the step.

@@ -8,7 +8,11 @@ use serde_json::Value;
 use super::ExtensionApi;
 use crate::BoxFuture;
 use crate::error::Result;
+#[cfg(feature = "runtime")]
+use crate::error::{Error, ErrorCode};
 use crate::pipeline::MiddlewareKind;
+#[cfg(feature = "runtime")]
+use crate::pipeline::OnError;
 #[cfg(feature = "runtime")]
 use crate::schema;
 use crate::tool::Effect;
@@ -54,6 +58,9 @@ pub struct ExtensionDescriptor {
     /// The capabilities that the extension requires of the host.
     // COMPAT-02, COMPAT-03
     pub requires: &'static [&'static str],
+    /// Whether the extension guards: then its failures are never skipped.
+    // FAIL-01
+    pub guard: bool,
     /// The JSON Schema of its config.
     pub config_schema: SchemaFn,
     /// Makes the extension for one conversation, and registers what it declares.
@@ -70,6 +77,25 @@ impl ExtensionDescriptor {
         schema::check_config(&(self.config_schema)())?;
         self.tools.iter().try_for_each(|tool| schema::check_input(tool.name, &(tool.parameters)()))
     }
+
+    /// Checks that an agent may have the extension under `on_error`.
+    ///
+    /// # Errors
+    /// `E_EXT_GUARD` when the failures of an extension that guards are to be skipped.
+    // FAIL-01
+    pub fn check_on_error(&self, on_error: OnError) -> Result<()> {
+        if self.guard && on_error == OnError::Skip { Err(skipped_guard()) } else { Ok(()) }
+    }
+}
+
+/// The error for an extension that guards and whose failures are to be skipped.
+#[cfg(feature = "runtime")]
+#[doc(hidden)]
+pub fn skipped_guard() -> Error {
+    let message =
+        "the extension guards: if its failures were skipped, it would let everything pass that it cannot judge";
+    Error::new(ErrorCode::EXT_GUARD, message)
+        .suggest("write `onError: abort`, or remove it, since `abort` is the default")
 }
 
 /// A middleware that an attribute declares.
@@ -89,7 +115,7 @@ pub struct MiddlewareDescriptor {
 
 impl fmt::Debug for ExtensionDescriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, package, version, middlewares, tools, subscriptions, requires, .. } = self;
+        let Self { name, package, version, middlewares, tools, subscriptions, requires, guard, .. } = self;
         f.debug_struct("ExtensionDescriptor")
             .field("name", name)
             .field("package", &format_args!("{package} {version}"))
@@ -97,6 +123,7 @@ impl fmt::Debug for ExtensionDescriptor {
             .field("tools", tools)
             .field("subscriptions", subscriptions)
             .field("requires", requires)
+            .field("guard", guard)
             .finish_non_exhaustive()
     }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::next::NamedMiddleware;
-use super::{Frame, Kind, Middleware, MiddlewareKind, Next, Options};
+#[cfg(feature = "runtime")]
+use super::skip::skipping;
+use super::{Frame, Kind, Middleware, MiddlewareKind, Next, OnError, Options};
 use crate::error::{Error, Result};
 use crate::name::ExtensionName;
 use crate::panic::catch_panics;
@@ -37,13 +39,17 @@ pub struct LayerInfo {
     /// The extensions whose layers must be outside of this one, in the same notation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Cow<'static, str>>,
+    /// What a failure of the layer means.
+    // FAIL-01
+    #[serde(skip_serializing_if = "OnError::is_abort")]
+    pub on_error: OnError,
 }
 
 impl LayerInfo {
-    /// The layer that `extension` registered with `options`.
+    /// The layer that `extension` registered with `options`. Its failures abort.
     pub fn new(extension: ExtensionName, kind: MiddlewareKind, options: Options) -> Self {
         let Options { priority, name, before, after } = options;
-        Self { extension, kind, function: name, priority, before, after }
+        Self { extension, kind, function: name, priority, before, after, on_error: OnError::Abort }
     }
 
     /// Returns the constraints as they were written: the option, and the extension.
@@ -53,7 +59,7 @@ impl LayerInfo {
     }
 
     /// Returns the name of the layer in errors.
-    pub(super) fn hook(&self) -> String {
+    pub(crate) fn hook(&self) -> String {
         match self.function.as_ref() {
             "" => format!("{} middleware", self.kind),
             function => format!("{} middleware `{function}`", self.kind),
@@ -62,16 +68,35 @@ impl LayerInfo {
 }
 
 impl<K: Kind> Chain<K> {
-    /// A chain of `layers`, outermost first.
-    pub fn new(layers: impl IntoIterator<Item = (LayerInfo, Arc<dyn Middleware<K>>)>) -> Self {
-        let named = |(info, layer): (LayerInfo, Arc<_>)| ((info.extension.clone(), layer), info);
-        let (layers, infos): (Vec<_>, Vec<_>) = layers.into_iter().map(named).unzip();
-        Self { layers: layers.into(), infos: infos.into() }
+    /// A chain of `layers`, outermost first. A layer whose failures are skipped fails if its own code takes longer than
+    /// `layer_timeout`.
+    #[cfg(feature = "runtime")]
+    pub fn new(
+        layers: impl IntoIterator<Item = (LayerInfo, Arc<dyn Middleware<K>>)>,
+        layer_timeout: std::time::Duration,
+    ) -> Self {
+        let (mut named, mut infos) = (Vec::new(), Vec::new());
+        for (info, layer) in layers {
+            match info.on_error {
+                OnError::Abort => named.push((info.extension.clone(), layer)),
+                OnError::Skip => {
+                    named.extend(skipping(&info, layer, layer_timeout));
+                    infos.push(info.clone());
+                }
+            }
+            infos.push(info);
+        }
+        Self { layers: named.into(), infos: infos.into() }
     }
 
     /// Returns the descriptions of the layers, outermost first.
-    pub fn layers(&self) -> &[LayerInfo] {
-        &self.infos
+    pub fn layers(&self) -> impl Iterator<Item = &LayerInfo> {
+        // A layer whose failures are skipped has its probe right inside.
+        let mut probe = false;
+        self.infos.iter().filter(move |info| {
+            probe = !probe && info.on_error == OnError::Skip;
+            probe || info.on_error == OnError::Abort
+        })
     }
 
     /// Runs the chain around the core of `host`. A panic of a layer or of the core becomes an error that names it.

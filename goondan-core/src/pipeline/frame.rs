@@ -29,12 +29,24 @@ pub struct Frame<'a> {
     failed: bool,
     /// The depth whose code panicked.
     panicked: Option<Depth>,
+    /// What the layer that runs, whose failures are skipped, shares with its probe. It depends on the kind.
+    #[cfg(feature = "runtime")]
+    pub(super) watch: Option<std::sync::Arc<dyn std::any::Any + Send + Sync>>,
 }
 
 impl<'a> Frame<'a> {
     /// A frame for a run that has not started.
     pub fn new(layers: &'a [LayerInfo]) -> Self {
-        Self { layers, running: OUTSIDE, next: 0, left: OUTSIDE, failed: false, panicked: None }
+        Self {
+            layers,
+            running: OUTSIDE,
+            next: 0,
+            left: OUTSIDE,
+            failed: false,
+            panicked: None,
+            #[cfg(feature = "runtime")]
+            watch: None,
+        }
     }
 
     /// A frame for a run in which the one layer of `layers` runs already.
@@ -142,12 +154,12 @@ impl<'a> Frame<'a> {
 }
 
 #[cold]
-fn at_layer(error: Error, layer: &LayerInfo) -> Error {
+pub(super) fn at_layer(error: Error, layer: &LayerInfo) -> Error {
     error.at(&layer.extension, layer.hook())
 }
 
 #[cold]
-fn next_not_run(layer: &LayerInfo) -> Error {
+pub(super) fn next_not_run(layer: &LayerInfo) -> Error {
     let why = "returned a result without running `next` to its end";
     misuse(layer, why, "return the result of `next.run(ctx).await` of this run")
 }

@@ -10,7 +10,7 @@ use super::{Failure, Frame, Next, StepDraft, StepResult, ToolCallDraft, ToolCall
 use crate::BoxFuture;
 use crate::crossing::{CoreRun, Crossing};
 use crate::error::Result;
-use crate::pipeline::host::{StepHost, ToolCallHost, TurnHost};
+use crate::pipeline::host::{RunHost, StepHost, ToolCallHost, TurnHost};
 use crate::pipeline::{StepContext, ToolCallContext, TurnContext};
 
 /// One of the three kinds of middleware, as a value.
@@ -69,6 +69,8 @@ pub trait Kind: sealed::Sealed + Sized + Send + Sync + 'static {
     fn context<'a>(host: &'a mut Self::Host<'a>, frame: Frame<'a>) -> Self::Context<'a>;
     #[doc(hidden)]
     fn frame<'c, 'a>(ctx: &'c mut Self::Context<'a>) -> &'c mut Frame<'a>;
+    #[doc(hidden)]
+    fn run_host<'c>(ctx: &'c Self::Context<'_>) -> &'c dyn RunHost;
     #[doc(hidden)]
     fn run_core<'c>(ctx: &'c mut Self::Context<'_>) -> CoreRun<'c, Self::Output>;
     /// Updates a result, which an inner layer or the core has returned, to what the host knows now.
@@ -139,6 +141,10 @@ macro_rules! kind {
             #[inline]
             fn frame<'c, 'a>(ctx: &'c mut Self::Context<'a>) -> &'c mut Frame<'a> {
                 &mut ctx.frame
+            }
+
+            fn run_host<'c>(ctx: &'c $context<'_>) -> &'c dyn RunHost {
+                &*ctx.host
             }
 
             #[inline]

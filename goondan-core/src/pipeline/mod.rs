@@ -10,8 +10,11 @@ mod failure;
 mod frame;
 mod middleware;
 mod next;
+mod on_error;
 mod order;
 mod result;
+#[cfg(feature = "runtime")]
+mod skip;
 
 pub use chain::{Chain, Layer, LayerInfo};
 pub use context::{StepContext, ToolCallContext, TurnContext, host};
@@ -19,6 +22,7 @@ pub use failure::{Failure, StepDraft, ToolCallDraft, TurnDraft};
 pub use frame::Frame;
 pub use middleware::{AnyMiddleware, Kind, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn};
 pub use next::Next;
+pub use on_error::OnError;
 pub use order::in_order;
 #[cfg(feature = "runtime")]
 pub(crate) use result::ModelCall;

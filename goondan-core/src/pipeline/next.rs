@@ -52,6 +52,12 @@ impl<'a, K: Kind> Next<'a, K> {
         Self { rest }
     }
 
+    /// Returns the layers inside, outermost first.
+    #[cfg(feature = "runtime")]
+    pub(super) fn rest(&self) -> &'a [NamedMiddleware<K>] {
+        self.rest
+    }
+
     /// Runs the inner layers and the core, and returns their result.
     ///
     /// # Errors

@@ -29,6 +29,7 @@ impl Extension for Probe {
         tools: &[],
         subscriptions: &[],
         requires: &[],
+        guard: false,
         config_schema: &|| json!({ "type": "object" }),
         register: &|api, config| Box::pin(async move { register(&api, &config) }),
     };

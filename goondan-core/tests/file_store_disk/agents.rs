@@ -87,6 +87,7 @@ impl Extension for World {
         tools: &[],
         subscriptions: &[],
         requires: &[],
+        guard: false,
         config_schema: &|| json!({}),
         register: &|api, config| Box::pin(async move { register(&api, &config) }),
     };

@@ -97,6 +97,16 @@ pub(super) fn requires(args: &Args, errors: &mut Errors) -> Option<Vec<LitStr>> 
     Some(all)
 }
 
+/// It says what the extension is; nothing could be chosen by a value.
+pub(super) fn guard(args: &Args, errors: &mut Errors) -> Option<bool> {
+    let Some(arg) = args.get("guard") else { return Some(false) };
+    if arg.value.is_some() {
+        errors.at(arg, "option `guard` takes no value; write `guard`, or remove it");
+        return None;
+    }
+    Some(true)
+}
+
 /// `#[init]` and `#[cleanup]` have no options.
 pub(super) fn are_absent(helper: &Helper, errors: &mut Errors) {
     if !matches!(helper.attribute.meta, Meta::Path(_)) {

@@ -32,10 +32,11 @@ fn plan<'m>(model: &'m Model, block: &'m Block, errors: &mut Errors) -> Option<P
         return None;
     }
     block::is_concrete(block, errors);
-    arguments::are_known("extension", &model.args, &["name", "requires", "crate"], errors);
+    arguments::are_known("extension", &model.args, &["name", "requires", "guard", "crate"], errors);
     let name = arguments::name(&model.args, block, errors);
     let facade = arguments::facade(&model.args, errors);
     let requires = arguments::requires(&model.args, errors);
+    let guard = arguments::guard(&model.args, errors);
 
     roles::are_on_functions(block, errors);
     roles::one_per_function(block, errors);
@@ -43,5 +44,13 @@ fn plan<'m>(model: &'m Model, block: &'m Block, errors: &mut Errors) -> Option<P
     let registrations = roles::registrations(block, name.as_ref(), errors);
     roles::at_most_one_cleanup(block, errors);
 
-    Some(Plan { block, name: name?, facade, requires: requires?, init: init?, registrations: registrations? })
+    Some(Plan {
+        block,
+        name: name?,
+        facade,
+        requires: requires?,
+        guard: guard?,
+        init: init?,
+        registrations: registrations?,
+    })
 }

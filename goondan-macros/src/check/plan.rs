@@ -10,6 +10,8 @@ pub(crate) struct Plan<'m> {
     /// The path of the facade crate, if the option `crate` sets it.
     pub(crate) facade: Option<Path>,
     pub(crate) requires: Vec<LitStr>,
+    /// Whether failures of the extension are never skipped.
+    pub(crate) guard: bool,
     /// `None` only in a module.
     pub(crate) init: Option<&'m Function>,
     /// In source order, which is the order of registration (ORDER-09).

@@ -18,7 +18,7 @@ use crate::check::{Middleware, Plan, Subscription};
 /// inventory::submit! { LinkedExtension(&__DESCRIPTOR) }
 /// ```
 pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
-    let (name, requires, this) = (&plan.name, &plan.requires, self_type(plan.block));
+    let (name, requires, guard, this) = (&plan.name, &plan.requires, plan.guard, self_type(plan.block));
     let description = doc_comment(plan.block.attrs().iter().chain(&plan.block.inner));
     let middlewares = plan.middlewares().map(|middleware| {
         let Middleware { function, priority, before, after, .. } = middleware;
@@ -53,6 +53,7 @@ pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
             tools: &[#(#tools),*],
             subscriptions: &[#(#patterns),*],
             requires: &[#(#requires),*],
+            guard: #guard,
             config_schema: &__config_schema,
             register: &__register,
         };

@@ -37,7 +37,9 @@ pub(super) fn record(plan: &Plan<'_>) -> TokenStream {
 
     let package = format!("{{\"apiVersion\":{api_version},\"package\":\"");
     let rest = format!("\",\"name\":{name},\"description\":{description},\"middlewares\":[");
-    let end = format!("],\"requires\":[{requires}]}}");
+    // Left out by default, so that records of other extensions are what they were.
+    let guard = if plan.guard { ",\"guard\":true" } else { "" };
+    let end = format!("],\"requires\":[{requires}]{guard}}}");
     quote_spanned! {Span::mixed_site()=>
         #[cfg(all(unix, not(target_vendor = "apple")))]
         const _: () = {

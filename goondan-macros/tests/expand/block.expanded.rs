@@ -52,6 +52,7 @@ const _: () = {
         tools: &[__tool_status::DESCRIPTOR],
         subscriptions: &["turn.completed"],
         requires: &[],
+        guard: false,
         config_schema: &__config_schema,
         register: &__register,
     };

@@ -45,6 +45,7 @@ const _: () = {
         tools: &[__tool_status::DESCRIPTOR],
         subscriptions: &[],
         requires: &[],
+        guard: false,
         config_schema: &__config_schema,
         register: &__register,
     };

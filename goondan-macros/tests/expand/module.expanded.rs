@@ -46,6 +46,7 @@ pub mod hello {
             tools: &[__tool_read::DESCRIPTOR],
             subscriptions: &[],
             requires: &["workspace"],
+            guard: false,
             config_schema: &__config_schema,
             register: &__register,
         };

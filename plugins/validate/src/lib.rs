@@ -42,7 +42,7 @@ pub struct Validate {
 /// Limits and rewrites the arguments of tool calls, by rules.
 // The priority puts the layer inside those with a priority of 0 or near it: it checks the arguments that the tool
 // will get, with the changes of all other extensions.
-#[goondan::extension(name = "validate")]
+#[goondan::extension(name = "validate", guard)]
 impl Validate {
     #[init]
     fn new(api: ExtensionApi, config: Config) -> Result<Self> {

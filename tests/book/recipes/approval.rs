@@ -1,7 +1,7 @@
 //! Approval of a call by an outside answer.
 
 /// Runs calls of `shell__run` only if the program allows them.
-#[goondan::extension(name = "approval")]
+#[goondan::extension(name = "approval", guard)]
 pub mod ask_first {
     use goondan::prelude::*;
     use tokio::sync::mpsc;

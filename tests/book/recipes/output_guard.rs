@@ -1,7 +1,7 @@
 //! An output guard.
 
 /// Withholds answers that hold a key.
-#[goondan::extension(name = "output-guard")]
+#[goondan::extension(name = "output-guard", guard)]
 pub mod withhold_keys {
     use goondan::json;
     use goondan::prelude::*;

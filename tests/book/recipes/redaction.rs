@@ -1,7 +1,7 @@
 //! Redaction.
 
 /// Hides words that look like mail addresses from the model.
-#[goondan::extension(name = "redact")]
+#[goondan::extension(name = "redact", guard)]
 pub mod redact {
     use goondan::json::Value;
     use goondan::prelude::*;

@@ -36,6 +36,7 @@ pub mod random_events;
 pub mod reload;
 pub mod reply;
 pub mod rough;
+pub mod skip;
 pub mod state;
 pub mod state_change;
 pub mod state_late;

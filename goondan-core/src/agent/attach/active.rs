@@ -12,6 +12,7 @@ use crate::event::{Deliveries, Event, ExtensionCleanup};
 use crate::extension::{AnyRegistration, CleanupHandler};
 use crate::name::ExtensionName;
 use crate::panic::{catch_panics, drop_guarded};
+use crate::pipeline::OnError;
 
 /// How long the cleanup of one extension may take.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,6 +35,10 @@ impl ActiveExtension {
 
     pub(super) fn name(&self) -> &ExtensionName {
         &self.spec.name
+    }
+
+    pub(super) fn on_error(&self) -> OnError {
+        self.spec.on_error
     }
 
     pub(super) fn handle(&self) -> &Arc<ExtensionHandle> {

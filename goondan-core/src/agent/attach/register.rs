@@ -57,7 +57,7 @@ impl Staged {
             let mut found = new.iter().chain(kept(spec)).filter(|active| active.matches(spec));
             found.next().map(Arc::clone)
         });
-        match outcome.and_then(|()| Registered::combine(all.collect(), &spec.tools, Arc::clone(&services.late))) {
+        match outcome.and_then(|()| Registered::combine(all.collect(), spec, Arc::clone(&services.late))) {
             Ok(registered) => Ok(Self { registered, new }),
             Err(error) => {
                 run_cleanup(&new).await;
@@ -118,29 +118,29 @@ async fn register(extension: &ExtensionSpec, handle: &Arc<ExtensionHandle>, limi
 
 impl Registered {
     /// Combines what `extensions` registered, in their order.
-    fn combine(extensions: Vec<Arc<ActiveExtension>>, shared: &Arc<SharedTools>, late: Arc<LateTools>) -> Result<Self> {
+    fn combine(extensions: Vec<Arc<ActiveExtension>>, agent: &AgentSpec, late: Arc<LateTools>) -> Result<Self> {
         let mut layers = Layers::default();
         let mut tools = ToolRegistry::default();
         for active in &extensions {
             for registration in active.registrations() {
                 match registration.clone() {
                     AnyRegistration::Middleware(middleware, options) => {
-                        layers.push(active.name(), middleware, options);
+                        layers.push(active, middleware, options);
                     }
-                    AnyRegistration::Tool(item, handler) => add_tool(&mut tools, shared, active, item, handler)?,
+                    AnyRegistration::Tool(item, handler) => add_tool(&mut tools, &agent.tools, active, item, handler)?,
                     AnyRegistration::Subscription(..) | AnyRegistration::Cleanup(_) => {}
                 }
             }
         }
         let names: Vec<_> = extensions.iter().map(|active| active.name().clone()).collect();
         Ok(Self {
-            turn: chain(layers.turn, &names)?,
-            step: chain(layers.step, &names)?,
-            tool_call: chain(layers.tool_call, &names)?,
+            turn: chain(layers.turn, &names, agent.policy.layer_timeout)?,
+            step: chain(layers.step, &names, agent.policy.layer_timeout)?,
+            tool_call: chain(layers.tool_call, &names, agent.policy.layer_timeout)?,
             tools,
             late,
             with_late: Mutex::default(),
-            shared: Arc::clone(shared),
+            shared: Arc::clone(&agent.tools),
             extensions,
         })
     }
@@ -173,11 +173,11 @@ impl Registered {
     }
 
     /// The layers of one kind, outermost first.
-    pub(in crate::agent) fn layers(&self, kind: MiddlewareKind) -> &[LayerInfo] {
+    pub(in crate::agent) fn layers(&self, kind: MiddlewareKind) -> Vec<LayerInfo> {
         match kind {
-            MiddlewareKind::Turn => self.turn.layers(),
-            MiddlewareKind::Step => self.step.layers(),
-            MiddlewareKind::ToolCall => self.tool_call.layers(),
+            MiddlewareKind::Turn => self.turn.layers().cloned().collect(),
+            MiddlewareKind::Step => self.step.layers().cloned().collect(),
+            MiddlewareKind::ToolCall => self.tool_call.layers().cloned().collect(),
         }
     }
 }
@@ -246,9 +246,10 @@ fn init_error(error: Error, extension: &ExtensionName) -> Error {
 
 /// Orders the layers of one kind. Contradictory constraints are an error, which is logged too.
 // LOAD-12
-fn chain<K: Kind>(layers: LayersOf<K>, extensions: &[ExtensionName]) -> Result<Chain<K>> {
+fn chain<K: Kind>(layers: LayersOf<K>, extensions: &[ExtensionName], timeout: Duration) -> Result<Chain<K>> {
     let layers = in_order(layers, extensions);
-    layers.inspect_err(|error| tracing::error!(code = %error.code(), "{}", error.report())).map(Chain::new)
+    let layers = layers.inspect_err(|error| tracing::error!(code = %error.code(), "{}", error.report()))?;
+    Ok(Chain::new(layers, timeout))
 }
 
 type LayersOf<K> = Vec<(LayerInfo, Arc<dyn Middleware<K>>)>;
@@ -262,8 +263,9 @@ struct Layers {
 }
 
 impl Layers {
-    fn push(&mut self, extension: &ExtensionName, middleware: AnyMiddleware, options: Options) {
-        let info = LayerInfo::new(extension.clone(), middleware.kind(), options);
+    fn push(&mut self, active: &ActiveExtension, middleware: AnyMiddleware, options: Options) {
+        let mut info = LayerInfo::new(active.name().clone(), middleware.kind(), options);
+        info.on_error = active.on_error();
         match middleware {
             AnyMiddleware::Turn(middleware) => self.turn.push((info, middleware)),
             AnyMiddleware::Step(middleware) => self.step.push((info, middleware)),

@@ -94,7 +94,7 @@ impl Instance {
     /// # Errors
     /// As [`Instance::messages`].
     pub async fn layers(&self, kind: MiddlewareKind) -> Result<Vec<LayerInfo>> {
-        Ok(self.view().await?.generation.registered.layers(kind).to_vec())
+        Ok(self.view().await?.generation.registered.layers(kind))
     }
 
     /// Returns all tools of this conversation: the catalog that a step starts with.

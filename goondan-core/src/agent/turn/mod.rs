@@ -46,7 +46,7 @@ use crate::name::ExtensionName;
 use crate::outcome::{FailedTurn, ToolCallSummary};
 use crate::peers::{AgentsHost, Inbox};
 use crate::pipeline::host::{MessageHost, RunHost, TurnHost};
-use crate::pipeline::{FinishReason, ModelCall, StepResult, StepStatus, TurnResult};
+use crate::pipeline::{FinishReason, LayerInfo, ModelCall, StepResult, StepStatus, TurnResult};
 use crate::store::Durability;
 use answer::NO_USABLE_ANSWER;
 use answered::{answer_of_step, answer_of_turn};
@@ -337,6 +337,10 @@ impl RunHost for TurnRun<'_> {
 
     fn refuse(&mut self, error: Error) {
         self.fault.get_or_insert(error);
+    }
+
+    fn report_skipped(&self, layer: &LayerInfo, after_next: bool, error: &Error) {
+        self.reporter.report_skipped(self.reporter.span, layer, after_next, error);
     }
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 use super::stream::{TurnUpdate, UpdateSender};
 use crate::error::{Error, Result};
 use crate::event::{Bus, Event, EventScope, RuntimeEvent, Span, StepRef, TurnInfo};
+use crate::pipeline::LayerInfo;
 
 /// Reports the runtime events of one turn. It is made with the turn and ends with it.
 pub(in crate::agent) struct Reporter<'a> {
@@ -74,6 +75,19 @@ impl<'a> Reporter<'a> {
     /// Returns whether a subscription on the bus matches `name`.
     pub(super) fn has_subscription(&self, name: &str) -> bool {
         self.bus.wants(name)
+    }
+
+    /// Reports in `span` that a layer failed and is skipped.
+    #[cold]
+    pub(super) fn report_skipped(&self, span: Span, layer: &LayerInfo, after_next: bool, error: &Error) {
+        self.report("extension.skipped", span, |scope| RuntimeEvent::ExtensionSkipped {
+            scope,
+            extension: layer.extension.clone(),
+            hook: layer.hook(),
+            after_next,
+            error_code: error.code().clone(),
+            error_message: error.message().into_owned(),
+        });
     }
 
     /// Returns whether the turn has a stream, which receives the pieces of the model's answer.

@@ -27,7 +27,7 @@ use crate::name::{ExtensionName, ModelName, ToolCallId};
 use crate::outcome::ToolCallSummary;
 use crate::peers::AgentsHost;
 use crate::pipeline::host::{AnswerHost, MessageHost, RunHost, StepHost, StreamHost};
-use crate::pipeline::{ModelCall, StepResult, ToolCallResult, ToolRequest};
+use crate::pipeline::{LayerInfo, ModelCall, StepResult, ToolCallResult, ToolRequest};
 use crate::store::Durability;
 use crate::tool::{Effect, ToolCatalog};
 
@@ -328,6 +328,10 @@ impl RunHost for StepRun<'_, '_> {
 
     fn refuse(&mut self, error: Error) {
         self.turn.refuse(error);
+    }
+
+    fn report_skipped(&self, layer: &LayerInfo, after_next: bool, error: &Error) {
+        self.turn.reporter.report_skipped(self.span, layer, after_next, error);
     }
 }
 

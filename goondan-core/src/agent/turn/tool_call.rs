@@ -30,7 +30,7 @@ use crate::name::{ExtensionName, ToolCallId, ToolName};
 use crate::panic::catch_panics;
 use crate::peers::AgentsHost;
 use crate::pipeline::host::{CallHost, RunHost, ToolCallHost};
-use crate::pipeline::{ToolCallResult, ToolError, ToolRequest};
+use crate::pipeline::{LayerInfo, ToolCallResult, ToolError, ToolRequest};
 use crate::schema::summary;
 use crate::tool::{Effect, Tool, ToolCatalog, ToolContext, ToolHost, ToolItem, ToolReply};
 
@@ -269,6 +269,10 @@ impl RunHost for ToolCallRun<'_, '_> {
 
     fn refuse(&mut self, error: Error) {
         self.fault.get_or_insert(error);
+    }
+
+    fn report_skipped(&self, layer: &LayerInfo, after_next: bool, error: &Error) {
+        self.step.reporter.report_skipped(self.span, layer, after_next, error);
     }
 }
 

@@ -15,6 +15,7 @@ pub use payload::{ContentSource, LlmInputMessage, StepRef, ToolCallRef};
 pub use scope::EventScope;
 pub use usage::{Cost, TokenUsage};
 
+use crate::error::ErrorCode;
 use crate::name::{ExtensionName, ModelName};
 use crate::outcome::ModelFinish;
 use crate::outcome::ToolCallStatus;
@@ -214,6 +215,24 @@ pub enum RuntimeEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
     },
+    /// A layer failed, and the run went on without it, because the extension's failures are skipped (`onError: skip`).
+    // FAIL-01
+    #[serde(rename = "extension.skipped")]
+    ExtensionSkipped {
+        /// When and where it happened: the turn, step or tool call that the layer is around.
+        #[serde(flatten)]
+        scope: EventScope,
+        /// The extension.
+        extension: ExtensionName,
+        /// The layer, as errors name it, such as ``step middleware `trim` ``.
+        hook: String,
+        /// Whether the layer failed after its `next` had ended, and not before it ran.
+        after_next: bool,
+        /// The code of the failure.
+        error_code: ErrorCode,
+        /// What went wrong.
+        error_message: String,
+    },
 }
 
 impl RuntimeEvent {
@@ -231,6 +250,7 @@ impl RuntimeEvent {
             Self::ToolCompleted { .. } => "tool.completed",
             Self::ToolFailed { .. } => "tool.failed",
             Self::ModelAsked { .. } => "model.asked",
+            Self::ExtensionSkipped { .. } => "extension.skipped",
         }
     }
 
@@ -247,7 +267,8 @@ impl RuntimeEvent {
             | Self::ToolCalled { scope, .. }
             | Self::ToolCompleted { scope, .. }
             | Self::ToolFailed { scope, .. }
-            | Self::ModelAsked { scope, .. } => scope,
+            | Self::ModelAsked { scope, .. }
+            | Self::ExtensionSkipped { scope, .. } => scope,
         }
     }
 }

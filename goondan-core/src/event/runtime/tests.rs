@@ -8,7 +8,7 @@ use crate::error::ErrorCode;
 use crate::event::TurnInfo;
 use crate::event::{AgentEvent, Event};
 use crate::event::{Span, SpanId};
-use crate::name::{AgentName, InstanceKey, TraceId, TurnId};
+use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};
 use crate::outcome::ModelFinish;
 
 fn scope() -> EventScope {
@@ -134,6 +134,24 @@ fn each_event_has_the_json_form_of_the_contract() {
                 "duration": 1500,
                 "errorMessage": "no",
                 "preparedBy": "cache",
+            }),
+        ),
+        (
+            RuntimeEvent::ExtensionSkipped {
+                scope: scope(),
+                extension: ExtensionName::new("audit").unwrap(),
+                hook: "step middleware `note`".to_owned(),
+                after_next: true,
+                error_code: ErrorCode::EXT_PANIC,
+                error_message: error_message.clone(),
+            },
+            "extension.skipped",
+            json!({
+                "extension": "audit",
+                "hook": "step middleware `note`",
+                "afterNext": true,
+                "errorCode": "E_EXT_PANIC",
+                "errorMessage": "no answer",
             }),
         ),
         (

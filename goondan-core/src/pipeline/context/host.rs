@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::event::TurnInfo;
 use crate::name::ExtensionName;
 use crate::peers::AgentsHost;
-use crate::pipeline::TurnResult;
+use crate::pipeline::{LayerInfo, TurnResult};
 use crate::tool::{ToolItem, ToolReply};
 
 /// Behind every context.
@@ -27,6 +27,9 @@ pub trait RunHost: Send + Sync {
     /// Fails the step before the model is called, or the tool call before the handler runs, because something that a
     /// middleware brought was refused.
     fn refuse(&mut self, error: Error);
+    /// Reports that a layer failed with `error` before or after its `next`, and that the run goes on without it. Does
+    /// nothing in a library, because chains run in the host.
+    fn report_skipped(&self, _layer: &LayerInfo, _after_next: bool, _error: &Error) {}
 }
 
 /// Behind the contexts of turns and steps.

@@ -235,6 +235,12 @@ impl StepResult {
 #[derive(Debug)]
 struct ToolCallResults(Vec<ToolCallResult>);
 
+impl Clone for ToolCallResults {
+    fn clone(&self) -> Self {
+        Self(self.0.iter().map(ToolCallResult::copied).collect())
+    }
+}
+
 impl Serialize for ToolCallResults {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let results: crate::Result<Vec<_>> = self.0.iter().map(Crossing::fields).collect();

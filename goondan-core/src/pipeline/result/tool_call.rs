@@ -63,7 +63,7 @@ result_fields! {
 
 /// How a call ended; in JSON `{"output": …}` or `{"error": …}`. If it ended with a reply that is more than text or
 /// JSON, the field `reply` has it, and the outcome tells it as a text to those who read no replies.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Outcome {
     Output(Value),
@@ -135,6 +135,11 @@ impl ToolCallResult {
     #[cfg(feature = "runtime")]
     pub(crate) fn set_prepared_by(&mut self, by: ExtensionName) {
         self.data.get_mut().prepared_by.set(Some(by));
+    }
+
+    /// Returns a copy, for a step whose result is shared. Middlewares cannot copy results (NEXT-01).
+    pub(super) fn copied(&self) -> Self {
+        Self { data: self.data.copied() }
     }
 
     /// Cuts the message of the error, if there is one, to `limit` characters.

@@ -44,7 +44,7 @@ result_fields! {
         turn: TurnId = "turnId",
         finish_reason: FinishReason = "finishReason",
         response: Option<Arc<Message>> = "response",
-        error: Option<WireError> = "error",
+        error: Option<Arc<WireError>> = "error",
         steps: u32 = "steps",
         tool_calls: Vec<ToolCallSummary> = "toolCalls",
         usage: Option<TokenUsage> = "usage",
@@ -116,7 +116,7 @@ impl TurnResult {
                 turn: ctx.turn_id().clone().into(),
                 finish_reason: FinishReason::Error.into(),
                 response: Some(Arc::new(response)).into(),
-                error: Some(WireError(error)).into(),
+                error: Some(Arc::new(WireError(error))).into(),
                 steps: 0.into(),
                 tool_calls: Vec::new().into(),
                 usage: None.into(),
@@ -162,7 +162,7 @@ impl TurnResult {
 
     /// Returns the error of a failed turn that a middleware recovered from.
     pub fn error(&self) -> Option<&Error> {
-        self.data.field(|data| &data.error).as_ref().map(|WireError(error)| error)
+        self.data.field(|data| &data.error).as_deref().map(|WireError(error)| error)
     }
 
     /// Returns how many steps were run. It is 0 until the turn chain has returned: middlewares do not see it.

@@ -21,6 +21,7 @@ impl Extension for Notes {
         tools: &[],
         subscriptions: &[],
         requires: &[],
+        guard: false,
         config_schema: &|| json!({ "type": "object", "properties": { "limit": { "type": "integer" } } }),
         register: &|api, _| Box::pin(async move { register(&api) }),
     };

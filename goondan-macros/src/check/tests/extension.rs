@@ -119,7 +119,7 @@ fn unknown_option_of_extension() {
     );
     assert_eq!(
         error_of_args(quote!(name = "a", version = "b")),
-        "unknown option `version` of `#[extension]`; `name`, `requires` and `crate` can be given"
+        "unknown option `version` of `#[extension]`; `name`, `requires`, `guard` and `crate` can be given"
     );
 }
 
@@ -128,6 +128,14 @@ fn crate_that_is_not_a_path() {
     assert_eq!(
         error_of_args(quote!(name = "a", crate = "goondan")),
         "option `crate` takes a path; write `crate = the_name_of_goondan_here`"
+    );
+}
+
+#[test]
+fn guard_with_a_value() {
+    assert_eq!(
+        error_of_args(quote!(name = "a", guard = true)),
+        "option `guard` takes no value; write `guard`, or remove it"
     );
 }
 
