@@ -59,3 +59,4 @@ mod tool_conversation;
 mod tools;
 mod tools_late;
 mod turn;
+mod wake;

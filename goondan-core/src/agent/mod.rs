@@ -26,7 +26,7 @@ pub use turn::{TurnStream, TurnUpdate};
 
 use crate::error::Result;
 use crate::name::{AgentName, InstanceKey};
-use instance::{AgentInner, InstanceSlot};
+use instance::AgentInner;
 
 /// An agent: a model, its instructions, and its extensions. It has any number of conversations, its [`Instance`]s.
 ///
@@ -69,30 +69,12 @@ impl Agent {
     // ENTRY-06, ENTRY-08
     pub async fn instance(&self, key: &str) -> Result<Instance> {
         let slot = self.inner.slot(InstanceKey::new(key)?);
-        self.open(&slot).await
+        self.inner.open(&slot).await
     }
 
     /// Returns the conversation `key` on behalf of another agent: it stays open for a while without a handle.
     pub(crate) async fn instance_for_others(&self, key: InstanceKey) -> Result<Instance> {
-        let slot = self.inner.slot(key);
-        let instance = self.open(&slot).await?;
-        slot.use_for_others(&self.inner);
-        Ok(instance)
-    }
-
-    async fn open(&self, slot: &Arc<InstanceSlot>) -> Result<Instance> {
-        if let Some(instance) = slot.handle().filter(|_| slot.is_open()) {
-            return Ok(instance);
-        }
-        let mut lock = slot.lock().await;
-        if slot.idle_after().is_none() && slot.handle().is_none() {
-            // The last handle was dropped, but the conversation is not closed yet.
-            slot.close(lock).await?;
-            lock = slot.lock().await;
-        }
-        let instance = slot.make_handle(&self.inner);
-        instance.ensure_open(lock).await?;
-        Ok(instance)
+        self.inner.open_for_others(key).await
     }
 
     /// Closes all conversations of this agent, as [`Instance::close`] does. A program with

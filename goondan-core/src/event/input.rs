@@ -57,6 +57,14 @@ pub struct AgentEvent {
     // F-AGENTS
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub callers: Vec<AgentName>,
+    /// How many delegations have led to this event, one out of the turn of the one before.
+    // WAKE-01
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wakings: u32,
+}
+
+fn is_zero(wakings: &u32) -> bool {
+    *wakings == 0
 }
 
 /// On whose behalf an event was sent.
@@ -145,6 +153,7 @@ impl AgentEvent {
             auth: None,
             reply_to: None,
             callers: Vec::new(),
+            wakings: 0,
         }
     }
 }

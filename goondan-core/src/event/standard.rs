@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::name::{AgentName, ExtensionName, ToolCallId, ToolName};
+use crate::error::ErrorCode;
+use crate::name::{AgentName, EventId, ExtensionName, InstanceKey, ToolCallId, ToolName};
 
 /// Declares a payload and the name of its event.
 macro_rules! payload {
@@ -53,27 +54,63 @@ payload! {
 }
 
 payload! {
-    /// A task is delegated to another agent.
-    // LEGACY-EVENTS-04
+    /// A turn of an agent is asked for: the runtime starts it, and emits an [`AgentDelegationResult`] with the same id
+    /// when it has ended. An extension emits it from anywhere, also from a task of its own. See [`AgentDelegate::new`].
+    // LEGACY-EVENTS-04, WAKE-01
     AgentDelegate = "agent.delegate" {
-        /// The other agent.
-        target: AgentName,
-        /// The task, as input for the other agent.
+        /// Connects the delegation and its result.
+        id: String,
+        /// The agent, which may be the one that delegates.
+        #[serde(alias = "target")]
+        target_agent: AgentName,
+        /// The conversation of that agent; `None` is the one with the key of the conversation that delegates.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instance_key: Option<InstanceKey>,
+        /// The task, as input for the agent.
         input: String,
-        /// Additional values for the other agent.
+        /// Additional values for the agent.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         metadata: Map<String, Value>,
     }
 }
 
 payload! {
-    /// Another agent has finished a delegated task.
-    // LEGACY-EVENTS-04
+    /// A delegated turn has ended, or could not be started.
+    // LEGACY-EVENTS-04, WAKE-01
     AgentDelegationResult = "agent.delegationResult" {
-        /// The other agent.
-        source: AgentName,
-        /// Its answer.
-        result: Value,
+        /// The id of the delegation.
+        id: String,
+        /// The agent that was delegated to.
+        #[serde(alias = "source")]
+        source_agent: AgentName,
+        /// Its answer; `None` when it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Value>,
+        /// The code of the failure.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_code: Option<ErrorCode>,
+        /// What went wrong.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_message: Option<String>,
+    }
+}
+
+impl AgentDelegate {
+    /// A delegation of `input` to the conversation of `target_agent` with the key of the one that delegates.
+    ///
+    /// ```
+    /// use goondan::event::AgentDelegate;
+    /// use goondan::prelude::*;
+    ///
+    /// /// Lets the model go on in a turn of its own.
+    /// async fn remind(api: &ExtensionApi, agent: AgentName) {
+    ///     api.events().emit(AgentDelegate::NAME, (AgentDelegate::new(agent, "Is anything left to do?"),));
+    /// }
+    /// # use goondan::name::AgentName;
+    /// ```
+    pub fn new(target_agent: AgentName, input: impl Into<String>) -> Self {
+        let (id, input) = (EventId::random().to_string(), input.into());
+        Self { id, target_agent, instance_key: None, input, metadata: Map::new() }
     }
 }
 

@@ -63,6 +63,7 @@ impl Caller<'_> {
             auth: self.turn.input.auth.clone(),
             reply_to: reply.map(|correlation_id| ReplyTo { target: self.turn.agent.clone(), correlation_id }),
             callers,
+            wakings: self.turn.input.wakings,
         };
         let instance = request.instance_key.clone().unwrap_or_else(|| self.turn.instance.clone());
         Ok((Arc::clone(router), AgentCall { target, instance, event }))

@@ -45,5 +45,6 @@ pub mod tokens;
 pub mod tools;
 pub mod tools_late;
 pub mod turn;
+pub mod wake;
 
 use log::{Log, LogConfig};

@@ -8,7 +8,7 @@ mod services;
 
 pub(super) use active::{deactivate, run_cleanup};
 pub(super) use register::{Registered, Staged};
-pub(super) use services::{Services, StoreLater};
+pub(super) use services::{InstanceUpcalls, Services};
 
 use std::sync::Arc;
 

@@ -1,9 +1,11 @@
 //! What the extensions of one conversation share while it is open.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::late::LateTools;
-use crate::event::Bus;
+use crate::event::{AgentDelegate, Bus, Event};
+use crate::name::ExtensionName;
 use crate::peers::Inbox;
 use crate::state::States;
 use crate::store::{InstanceId, Store};
@@ -17,11 +19,15 @@ pub(in crate::agent) struct Services {
     pub(in crate::agent) inbox: Arc<Inbox>,
     pub(in crate::agent) late: Arc<LateTools>,
     pub(super) store: Arc<dyn Store>,
-    store_later: Weak<dyn StoreLater>,
+    /// How many delegations wait for their results.
+    pub(in crate::agent) delegated: AtomicUsize,
+    instance: Weak<dyn InstanceUpcalls>,
 }
 
-/// Stores state that changes outside of turns. The instance implements it.
-pub(in crate::agent) trait StoreLater: Send + Sync {
+/// What extensions ask of the instance that they are in, also outside of turns.
+pub(in crate::agent) trait InstanceUpcalls: Send + Sync {
+    /// Starts the turn that an event called `agent.delegate` of `extension` asks for.
+    fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: &ExtensionName, event: &Event);
     /// Stores changed state soon, unless the end of a running turn does.
     fn store_later(self: Arc<Self>);
 }
@@ -32,20 +38,31 @@ impl Services {
         bus: Bus,
         states: States,
         store: Arc<dyn Store>,
-        store_later: Weak<dyn StoreLater>,
+        instance: Weak<dyn InstanceUpcalls>,
     ) -> Self {
-        Self { id, bus, states, inbox: Arc::default(), late: Arc::default(), store, store_later }
+        let (inbox, late, delegated) = (Arc::default(), Arc::default(), AtomicUsize::new(0));
+        Self { id, bus, states, inbox, late, store, delegated, instance }
     }
 
-    /// Whether event handlers run or other agents' answers are awaited.
+    /// Whether event handlers run, or other agents' answers or delegations are awaited.
     pub(in crate::agent) fn are_busy(&self) -> bool {
-        self.inbox.is_waiting() || !self.bus.is_quiet()
+        self.inbox.is_waiting() || self.delegated.load(Ordering::Acquire) > 0 || !self.bus.is_quiet()
+    }
+
+    /// Emits an event of `extension`. `agent.delegate` is acted upon besides.
+    pub(super) fn emit(self: &Arc<Self>, extension: &ExtensionName, event: Event) {
+        if event.name() == AgentDelegate::NAME
+            && let Some(instance) = self.instance.upgrade()
+        {
+            instance.delegate(self, extension, &event);
+        }
+        self.bus.emit_from(extension, event);
     }
 
     // D-18
     pub(super) fn state_changed(&self) {
-        if let Some(store) = self.store_later.upgrade() {
-            store.store_later();
+        if let Some(instance) = self.instance.upgrade() {
+            instance.store_later();
         }
     }
 }

@@ -8,7 +8,7 @@ use tracing::Instrument;
 
 use super::shared::AgentInner;
 use super::slot::{InstanceSlot, View};
-use crate::agent::attach::{Generation, Services, Staged, StoreLater, deactivate, run_cleanup};
+use crate::agent::attach::{Generation, InstanceUpcalls, Services, Staged, deactivate, run_cleanup};
 use crate::agent::spec::AgentSpec;
 use crate::agent::turn::{JournaledConversation, Reporter, RequestUsage, Requests, TurnRun, UpdateSender, Workdir};
 use crate::conversation::Message;
@@ -38,9 +38,9 @@ impl OpenConversation {
     pub(super) async fn open(agent: Arc<AgentInner>, slot: &Arc<InstanceSlot>, listeners: &Listeners) -> Result<Self> {
         let stored = agent.store.open(&slot.id).await?;
         let mut journaled = JournaledConversation::new(&slot.id, stored.base, stored.interrupted, stored.journal)?;
-        let store_later = Arc::downgrade(slot) as Weak<dyn StoreLater>;
+        let upcalls = Arc::downgrade(slot) as Weak<dyn InstanceUpcalls>;
         let (bus, states) = (Bus::new(Handle::current()), States::new(stored.state));
-        let services = Services::new(slot.id.clone(), bus, states, Arc::clone(&agent.store), store_later);
+        let services = Services::new(slot.id.clone(), bus, states, Arc::clone(&agent.store), upcalls);
         let services = Arc::new(services);
         listeners.attach(&services.bus);
         journaled.close_turn(&services.states).await?;
@@ -83,6 +83,7 @@ impl OpenConversation {
         let info = Arc::new(TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event));
         journaled.begin(TurnStart::new(&info.turn).event(&info.input))?;
         let in_turn = slot.enter_turn();
+        let _cause = services.bus.enter_turn(&info);
         let reporter = Reporter::new(&services.bus, &info, updates, journaled.keeps_runtime_events());
         let (generation, used) = (&self.generation, RequestUsage::default());
         let reach = &self.agent.reach;

@@ -1,6 +1,7 @@
 //! The handle of an instance: what callers do with one conversation, whether it is open or not.
 
 mod conversation;
+mod delegate;
 mod events;
 mod idle;
 mod shared;

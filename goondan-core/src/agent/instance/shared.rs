@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use super::Instance;
 use super::idle::Idle;
 use super::slot::InstanceSlot;
 use crate::agent::spec::AgentSpec;
+use crate::error::Result;
 use crate::name::{AgentName, InstanceKey};
 use crate::peers::Reach;
 use crate::store::{InstanceId, Store};
@@ -62,6 +64,31 @@ impl AgentInner {
         let slot = Arc::new(InstanceSlot::new(InstanceId { agent: self.name.clone(), key: key.clone() }, self));
         slots.insert(key, Arc::downgrade(&slot));
         slot
+    }
+
+    /// Returns a handle of the conversation of `slot`, opened if it is not open.
+    pub(in crate::agent) async fn open(self: &Arc<Self>, slot: &Arc<InstanceSlot>) -> Result<Instance> {
+        if let Some(instance) = slot.handle().filter(|_| slot.is_open()) {
+            return Ok(instance);
+        }
+        let mut lock = slot.lock().await;
+        if slot.idle_after().is_none() && slot.handle().is_none() {
+            // The last handle was dropped, but the conversation is not closed yet.
+            slot.close(lock).await?;
+            lock = slot.lock().await;
+        }
+        let instance = slot.make_handle(self);
+        instance.ensure_open(lock).await?;
+        Ok(instance)
+    }
+
+    /// Opens the conversation `key` on behalf of another agent or of a delegation: it stays open for a while without a
+    /// handle.
+    pub(in crate::agent) async fn open_for_others(self: &Arc<Self>, key: InstanceKey) -> Result<Instance> {
+        let slot = self.slot(key);
+        let instance = self.open(&slot).await?;
+        slot.use_for_others(self);
+        Ok(instance)
     }
 
     pub(in crate::agent) fn slots(&self) -> Vec<Arc<InstanceSlot>> {

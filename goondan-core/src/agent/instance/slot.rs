@@ -16,11 +16,14 @@ use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
 
 use super::conversation::OpenConversation;
+use super::delegate::delegate;
 use super::shared::AgentInner;
 use super::{HandleInner, Instance};
-use crate::agent::attach::{Generation, Services, StoreLater};
+use crate::agent::attach::{Generation, InstanceUpcalls, Services};
 use crate::agent::spec::AgentSpec;
 use crate::error::{Error, ErrorCode, Result};
+use crate::event::Event;
+use crate::name::ExtensionName;
 use crate::panic::message;
 use crate::store::InstanceId;
 
@@ -338,7 +341,14 @@ impl SlotStatus {
     }
 }
 
-impl StoreLater for InstanceSlot {
+impl InstanceUpcalls for InstanceSlot {
+    // WAKE-01
+    fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: &ExtensionName, event: &Event) {
+        if let Some(agent) = self.agent.upgrade() {
+            delegate(agent, services, extension, event);
+        }
+    }
+
     // D-18
     fn store_later(self: Arc<Self>) {
         let runtime = match &mut self.status().phase {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::super::Event;
 use crate::error::{Error, ErrorCode};
+use crate::event::TurnInfo;
 use crate::name::ExtensionName;
 
 /// How many events may lead to one another.
@@ -28,6 +29,8 @@ pub(super) struct Chain {
     length: u32,
     /// The newest event, if it will be shown. Short chains are only counted, because every event of the runtime is one.
     newest: Option<Arc<Link>>,
+    /// The turn in which the first event was emitted.
+    cause: Option<Arc<TurnInfo>>,
 }
 
 /// An event of a chain.
@@ -42,6 +45,19 @@ impl Chain {
     /// Returns the chain that leads to an event that is emitted now.
     pub(super) fn current() -> Self {
         HANDLED.try_with(Self::clone).unwrap_or_default()
+    }
+
+    /// Returns the chain, which the turn that runs has caused unless an earlier one has.
+    pub(super) fn caused_by(mut self, turn: Option<&Arc<TurnInfo>>) -> Self {
+        if self.cause.is_none() {
+            self.cause = turn.map(Arc::clone);
+        }
+        self
+    }
+
+    /// Returns the turn that caused the next event.
+    pub(super) fn into_cause(self) -> Option<Arc<TurnInfo>> {
+        self.cause
     }
 
     /// Returns the chain with `event` at its end, which a handler of `extension` handles.

@@ -27,7 +27,7 @@ use tokio::sync::Notify;
 
 use super::{Event, EventHandler, EventPattern};
 use crate::error::{Error, ErrorCode};
-use crate::event::Deliveries;
+use crate::event::{Deliveries, TurnInfo};
 use crate::name::ExtensionName;
 use chain::Chain;
 use table::{DRAIN_LIMIT, Removed, Subscriber, Table};
@@ -114,7 +114,7 @@ impl Bus {
         }
         // Spawned outside of the lock: a runtime that shuts down drops the task immediately, and the drop takes the
         // lock.
-        for number in self.shared.update(|table| table.push(&event, &chain)) {
+        for number in self.shared.update(|table| table.push(&event, chain)) {
             self.shared.runtime.spawn(Worker::new(self.clone(), number).run());
         }
     }
@@ -125,6 +125,23 @@ impl Bus {
         if self.has_subscriptions() && self.shared.table().admit(extension, &event) {
             self.emit(event);
         }
+    }
+
+    /// Records that `turn` runs, until the guard is dropped: it is the cause of what is emitted meanwhile.
+    pub(crate) fn enter_turn(&self, turn: &Arc<TurnInfo>) -> InTurn<'_> {
+        self.shared.table().turn = Some(Arc::clone(turn));
+        InTurn(self)
+    }
+
+    /// Returns where handlers run, unless the bus is closed.
+    pub(crate) fn runtime(&self) -> Option<&Handle> {
+        (!self.shared.table().is_closed()).then_some(&self.shared.runtime)
+    }
+
+    /// Returns the turn that is the cause of what is emitted now: the one whose event is being handled, or the one that
+    /// runs.
+    pub(crate) fn cause(&self) -> Option<Arc<TurnInfo>> {
+        Chain::current().caused_by(self.shared.table().turn.as_ref()).into_cause()
     }
 
     /// Returns whether any subscription accepts events.
@@ -184,6 +201,15 @@ impl Bus {
             subscriber.report_lost(*lost);
         }
         pending.iter().map(|(_, events, _)| events).sum()
+    }
+}
+
+/// While it lives, a turn runs.
+pub(crate) struct InTurn<'a>(&'a Bus);
+
+impl Drop for InTurn<'_> {
+    fn drop(&mut self) {
+        self.0.shared.table().turn = None;
     }
 }
 

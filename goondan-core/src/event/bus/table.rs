@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::{Event, EventHandler, EventPattern};
 use super::chain::Chain;
 use crate::error::Result;
-use crate::event::Deliveries;
+use crate::event::{Deliveries, TurnInfo};
 use crate::name::ExtensionName;
 use crate::panic::drop_guarded;
 
@@ -59,6 +59,8 @@ pub(super) struct Table {
     drained: BTreeMap<ExtensionName, Drained>,
     /// The loops that were reported: the extension whose handler emitted the event that was refused, and its name.
     loops: BTreeSet<(Option<ExtensionName>, Arc<str>)>,
+    /// The turn that runs.
+    pub(super) turn: Option<Arc<TurnInfo>>,
 }
 
 /// A subscription: its subscriber, and the events that wait for it. Removed when it has ended and has no worker.
@@ -137,6 +139,10 @@ impl Table {
         self.remove(|_, _| true)
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// Returns the number of subscriptions that accept events.
     pub(super) fn listening(&self) -> usize {
         self.entries.values().filter(|entry| !entry.ended).count()
@@ -147,7 +153,8 @@ impl Table {
     }
 
     /// Pushes `event` to the queues that it matches. Returns the subscriptions that need a worker.
-    pub(super) fn push(&mut self, event: &Event, chain: &Chain) -> Vec<u64> {
+    pub(super) fn push(&mut self, event: &Event, chain: Chain) -> Vec<u64> {
+        let chain = chain.caused_by(self.turn.as_ref());
         let mut to_start = Vec::new();
         for (number, entry) in &mut self.entries {
             if !entry.wants(event.name()) {
