@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use conformance_extensions::wake::Waking;
 use goondan::agent::{AgentBuilder, LocalRouter};
+use goondan::event::{AgentDelegate, AgentDelegationResult};
 use goondan::model::ScriptItem;
 use goondan::{Agent, Instance, json};
 use goondan_covers::{both_linkages, covers};
@@ -65,6 +66,20 @@ async fn another_agent_is_reached_through_the_router() {
     agent.build().unwrap().instance("test").await.unwrap().run("hello").await.unwrap();
     assert_eq!(lines(&log, 2).await, ["turn hello", "wake-0 of librarian: \"a book\""]);
     router.close().await.unwrap();
+}
+
+#[both_linkages]
+async fn the_program_delegates_too() {
+    let log = Log::new();
+    let agent = waking(agent([ScriptItem::say("awake")]), &log, "nowhere", "assistant", 1).build().unwrap();
+    let instance = agent.instance("test").await.unwrap();
+    let mut results = instance.events().subscribe(AgentDelegationResult::NAME).unwrap();
+    let mut delegate = AgentDelegate::new("assistant".parse().unwrap(), "woken");
+    delegate.id = "mine".to_owned();
+    instance.events().emit(AgentDelegate::NAME, (delegate,)).await.unwrap();
+    let result: AgentDelegationResult = results.next().await.unwrap().payload().unwrap();
+    assert_eq!((result.id.as_str(), result.result, result.error_code), ("mine", Some(json!("awake")), None));
+    assert_eq!(lines(&log, 2).await, ["turn woken", "mine of assistant: \"awake\""]);
 }
 
 #[both_linkages]

@@ -148,7 +148,7 @@ impl ExtensionHost for ExtensionHandle {
     }
 
     fn emit(&self, event: Event) {
-        self.services.emit(&self.extension, event);
+        self.services.emit(Some(&self.extension), event);
     }
 
     fn surroundings(&self) -> Result<Surroundings> {

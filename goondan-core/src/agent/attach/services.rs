@@ -26,8 +26,8 @@ pub(in crate::agent) struct Services {
 
 /// What extensions ask of the instance that they are in, also outside of turns.
 pub(in crate::agent) trait InstanceUpcalls: Send + Sync {
-    /// Starts the turn that an event called `agent.delegate` of `extension` asks for.
-    fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: &ExtensionName, event: &Event);
+    /// Starts the turn that an event called `agent.delegate` asks for. `extension` is `None` for one of the program.
+    fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: Option<&ExtensionName>, event: &Event);
     /// Stores changed state soon, unless the end of a running turn does.
     fn store_later(self: Arc<Self>);
 }
@@ -49,14 +49,17 @@ impl Services {
         self.inbox.is_waiting() || self.delegated.load(Ordering::Acquire) > 0 || !self.bus.is_quiet()
     }
 
-    /// Emits an event of `extension`. `agent.delegate` is acted upon besides.
-    pub(super) fn emit(self: &Arc<Self>, extension: &ExtensionName, event: Event) {
+    /// Emits an event of `extension`, or of the program. `agent.delegate` is acted upon besides.
+    pub(in crate::agent) fn emit(self: &Arc<Self>, extension: Option<&ExtensionName>, event: Event) {
         if event.name() == AgentDelegate::NAME
             && let Some(instance) = self.instance.upgrade()
         {
             instance.delegate(self, extension, &event);
         }
-        self.bus.emit_from(extension, event);
+        match extension {
+            Some(extension) => self.bus.emit_from(extension, event),
+            None => self.bus.emit(event),
+        }
     }
 
     // D-18

@@ -45,14 +45,20 @@ impl Drop for Waiting {
     }
 }
 
-/// Starts the turn that an event called `agent.delegate` asks for, which `extension` has emitted. Every failure
-/// is told on the bus and in the log. Does nothing in a conversation that was closed.
-pub(super) fn delegate(agent: Arc<AgentInner>, services: &Arc<Services>, extension: &ExtensionName, event: &Event) {
+/// Starts the turn that an event called `agent.delegate` asks for, which `extension` has emitted, or the program. Every
+/// failure is reported on the bus and in the log. Does nothing in a conversation that was closed.
+pub(super) fn delegate(
+    agent: Arc<AgentInner>,
+    services: &Arc<Services>,
+    extension: Option<&ExtensionName>,
+    event: &Event,
+) {
     let Some(runtime) = services.bus.runtime() else { return };
     let delegate = match event.payload::<AgentDelegate>() {
         Ok(delegate) => delegate,
         Err(error) => {
-            return tracing::error!(%extension, "an event `{}` was not acted upon: {}", event.name(), error.report());
+            let extension = extension.map(ExtensionName::as_str);
+            return tracing::error!(extension, "an event `{}` was not acted upon: {}", event.name(), error.report());
         }
     };
     let cause = services.bus.cause();
@@ -65,7 +71,13 @@ pub(super) fn delegate(agent: Arc<AgentInner>, services: &Arc<Services>, extensi
                 tell(&waiting.0, delegate, answer);
             });
         }
-        Err(error) => tell(services, delegate, Err(error.at(extension, "`emit`"))),
+        Err(error) => {
+            let error = match extension {
+                Some(extension) => error.at(extension, "`emit`"),
+                None => error,
+            };
+            tell(services, delegate, Err(error));
+        }
     }
 }
 

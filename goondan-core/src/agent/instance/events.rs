@@ -78,14 +78,14 @@ impl Instance {
 impl InstanceEvents<'_> {
     /// Sends an event with the arguments `args`, a tuple, to every subscription that matches `name`: those of
     /// extensions and of the program. It waits neither for a turn that runs nor for the handlers. A conversation that
-    /// is idle is opened.
+    /// is idle is opened. [`AgentDelegate`](crate::event::AgentDelegate) starts a turn, as it does from an extension.
     ///
     /// # Errors
     /// `E_EVENT_NAME`, `E_EXT_RUNTIME` and `E_VALUE_DEPTH` when the event is not legal, as [`Event::new`]; otherwise as
     /// [`Instance::messages`].
     pub async fn emit(&self, name: &str, args: impl EventArgs) -> Result<()> {
         let event = Event::new(name, args)?;
-        self.instance.view().await?.services.bus.emit(event);
+        self.instance.view().await?.services.emit(None, event);
         Ok(())
     }
 

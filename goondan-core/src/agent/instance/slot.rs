@@ -343,7 +343,7 @@ impl SlotStatus {
 
 impl InstanceUpcalls for InstanceSlot {
     // WAKE-01
-    fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: &ExtensionName, event: &Event) {
+    fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: Option<&ExtensionName>, event: &Event) {
         if let Some(agent) = self.agent.upgrade() {
             delegate(agent, services, extension, event);
         }
