@@ -1,0 +1,256 @@
+//! What a bundle says about a server.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use goondan::schemars;
+use goondan::tool::Effect;
+use goondan::{Error, ErrorCode, Result};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The config of the extension.
+///
+/// ```yaml
+/// transport: { type: stdio, command: [npx, -y, "@modelcontextprotocol/server-everything"] }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// How the server is reached. Without it, the extension logs a warning and registers nothing.
+    pub transport: Option<Transport>,
+    /// How long a connection is kept, and who shares it.
+    pub attach: Attach,
+    /// What of the server the model is offered.
+    pub expose: Expose,
+    /// Whether a conversation cannot start without the server. If not, it is tried again at later steps.
+    pub required: Required,
+    /// The tools.
+    pub tools: ToolSettings,
+    /// The limits.
+    pub limits: Limits,
+}
+
+/// A `bool` that defaults to `true`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Required(pub bool);
+
+impl Default for Required {
+    fn default() -> Self {
+        Self(true)
+    }
+}
+
+/// How a server is reached.
+// PATTERN-MCP-06
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "camelCase", deny_unknown_fields)]
+pub enum Transport {
+    /// A child process, by its standard input and output.
+    // PATTERN-MCP-07
+    Stdio {
+        /// The program and its arguments. A path with a slash starts at `cwd`.
+        #[schemars(length(min = 1))]
+        command: Vec<String>,
+        /// Variables that are added to the inherited environment.
+        #[serde(default)]
+        env: BTreeMap<String, String>,
+        /// The working directory, from that of the bundle on; the default is that of the bundle.
+        #[serde(default)]
+        cwd: Option<PathBuf>,
+    },
+    /// A URL.
+    // PATTERN-MCP-08
+    Http {
+        /// The URL.
+        endpoint: String,
+        /// Headers of each request.
+        #[serde(default)]
+        headers: BTreeMap<String, String>,
+    },
+}
+
+/// How long a connection is kept, and who shares it.
+// PATTERN-MCP-09
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Attach {
+    /// How long a connection is kept.
+    pub mode: Mode,
+    /// Who shares it.
+    pub scope: Scope,
+}
+
+/// How long a connection is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Mode {
+    /// As long as an extension uses it.
+    #[default]
+    Stateful,
+    /// For one call.
+    Stateless,
+}
+
+/// Who shares a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Scope {
+    /// Nobody: each conversation of each agent has its own.
+    #[default]
+    Agent,
+    /// The conversations of all agents with the same key.
+    Instance,
+    /// All conversations of the program that reach the server in the same way.
+    Shared,
+}
+
+/// What of the server the model is offered.
+// PATTERN-MCP-10
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Expose {
+    /// The tools of the server.
+    pub tools: bool,
+    /// A message that lists the resources, and two tools to list and read them.
+    pub resources: bool,
+    /// Two tools to list and fill in the prompts.
+    pub prompts: bool,
+}
+
+impl Default for Expose {
+    fn default() -> Self {
+        Self { tools: true, resources: false, prompts: false }
+    }
+}
+
+/// The tools of the server that are offered, and how. Names are those of the server; `*` stands for any text.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ToolSettings {
+    /// The tools that are offered.
+    pub allow: Vec<String>,
+    /// Those of them that are not.
+    pub deny: Vec<String>,
+    /// Whether to believe what the server says about the side effects of its tools.
+    pub trust_hints: bool,
+    /// The side effects of tools, by name. Of several patterns that fit, the longest counts. The default is `once`.
+    pub effects: BTreeMap<String, SideEffects>,
+    /// How long a call may take, in milliseconds.
+    #[schemars(range(min = 1))]
+    pub timeout_ms: u64,
+}
+
+impl Default for ToolSettings {
+    fn default() -> Self {
+        Self {
+            allow: vec!["*".to_owned()],
+            deny: Vec::new(),
+            trust_hints: false,
+            effects: BTreeMap::new(),
+            timeout_ms: 60_000,
+        }
+    }
+}
+
+/// The side effects of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum SideEffects {
+    /// None.
+    Read,
+    /// Two calls have the effect of one.
+    Idempotent,
+    /// A call must not be repeated.
+    Once,
+}
+
+impl From<SideEffects> for Effect {
+    fn from(effects: SideEffects) -> Self {
+        match effects {
+            SideEffects::Read => Self::Read,
+            SideEffects::Idempotent => Self::Idempotent,
+            SideEffects::Once => Self::Once,
+        }
+    }
+}
+
+/// The limits.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Limits {
+    /// How long a server may take until it can be asked, in milliseconds.
+    #[schemars(range(min = 1))]
+    pub connect_ms: u64,
+    /// The characters of an answer that the model reads. The whole answer is in a file.
+    #[schemars(range(min = 1))]
+    pub output_chars: usize,
+    /// How often in a row a server that failed is started again, before a minute passes.
+    pub restarts: u32,
+    /// How long a server may take to end, in milliseconds: after half of it, its process is sent `SIGTERM`, and at the
+    /// end it is killed.
+    #[schemars(range(max = 4000))]
+    pub shutdown_ms: u64,
+}
+
+impl Default for Limits {
+    /// The time to connect is less than what an agent gives `#[init]`, so that the error names the server.
+    fn default() -> Self {
+        Self { connect_ms: 25_000, output_chars: 30_000, restarts: 5, shutdown_ms: 2_000 }
+    }
+}
+
+impl Limits {
+    pub(crate) fn connect(&self) -> Duration {
+        Duration::from_millis(self.connect_ms)
+    }
+
+    pub(crate) fn shutdown(&self) -> Duration {
+        Duration::from_millis(self.shutdown_ms)
+    }
+}
+
+impl Config {
+    /// Returns how the server is reached; `None` for an empty config.
+    ///
+    /// # Errors
+    /// `E_EXT_CONFIG` when there are other settings but no transport.
+    // PATTERN-MCP-13
+    pub(crate) fn transport(&self) -> Result<Option<&Transport>> {
+        if self.transport.is_none() && *self != Self::default() {
+            return Err(Error::new(ErrorCode::EXT_CONFIG, "the config has no `transport`")
+                .suggest("write `transport: { type: stdio, command: [<program>, <argument>] }`"));
+        }
+        Ok(self.transport.as_ref())
+    }
+}
+
+impl ToolSettings {
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        let fits = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
+        fits(&self.allow) && !fits(&self.deny)
+    }
+
+    pub(crate) fn effect(&self, name: &str) -> Option<Effect> {
+        let fitting = self.effects.iter().filter(|(pattern, _)| matches(pattern, name));
+        fitting.max_by_key(|(pattern, _)| pattern.len()).map(|(_, effects)| (*effects).into())
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+}
+
+/// Returns whether `name` fits `pattern`, in which `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some((_, after)) = rest.split_once(part) else { return false };
+        rest = after;
+    }
+    rest.ends_with(last)
+}

@@ -1,0 +1,32 @@
+//! The errors of the extension. `docs/mcp.md` has a section for each code.
+
+use goondan::Error;
+
+/// The server could not be started, or ended before it could be asked.
+pub(crate) const START: &str = "E_MCP_START";
+/// The server took too long to start, or to say what it offers.
+pub(crate) const TIMEOUT: &str = "E_MCP_TIMEOUT";
+/// The connection ended during a call.
+pub(crate) const GONE: &str = "E_MCP_GONE";
+/// The server failed too often in a row.
+pub(crate) const DOWN: &str = "E_MCP_DOWN";
+/// The server refused a request.
+pub(crate) const REFUSED: &str = "E_MCP_REFUSED";
+/// The server answered with something that is not supported.
+pub(crate) const UNSUPPORTED: &str = "E_MCP_UNSUPPORTED";
+
+/// Why a server gave no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The connection ended.
+    Gone,
+    /// The server answered with an error, which is about the call and not about the server.
+    Answered(Error),
+}
+
+/// Returns the error for a call whose connection ended; `reason` says how.
+pub(crate) fn gone(reason: &str) -> Error {
+    Error::new(GONE, format!("the MCP server was gone before it answered: {reason}")).suggest(
+        "it is unknown whether the call had an effect: check that before you call again; the next call starts the server",
+    )
+}

@@ -1,0 +1,40 @@
+//! Offers the tools, resources and prompts of an MCP server to the model.
+//!
+//! Each `Extension` document of a bundle is one server. `docs/mcp.md` describes the config, and what happens when a
+//! server fails.
+//!
+//! # Layout
+//! In the order of the data:
+//!
+//! - `config`: what a bundle says about a server.
+//! - `extension`: the extension, which attaches to a server and keeps the catalog of each step up to date.
+//! - `pool`: the connections of the program, which conversations may share.
+//! - `connection`: one connection: when it starts, starts again and ends.
+//! - `listing`: what the server offers, kept up to date.
+//! - `child`: the process of a server.
+//! - `restarts`: when a server that failed is started again.
+//! - `client`: the protocol, by the crate `rmcp`, which no other module names.
+//! - `offer`: what a server offers and answers.
+//! - `tools`, `names`: which tools are registered, and under which names.
+//! - `handlers`: what answers the calls of the model.
+//! - `reply`: what the model reads of an answer.
+//! - `failure`: the errors of the extension.
+// PATTERN-MCP-02
+
+mod child;
+mod client;
+mod config;
+mod connection;
+mod extension;
+mod failure;
+mod handlers;
+mod listing;
+mod names;
+mod offer;
+mod pool;
+mod reply;
+mod restarts;
+mod tools;
+
+pub use config::{Attach, Config, Expose, Limits, Mode, Scope, SideEffects, ToolSettings, Transport};
+pub use extension::Mcp;

@@ -1,0 +1,223 @@
+//! An MCP server with odd habits, for tests: it hangs, dies, changes its tools, ignores the signals that ask it to end,
+//! has children, and offers odd schemas. It answers one message after the other.
+//!
+//! ```text
+//! odd-server [fail | silent | mute] [stubborn] [child] [log=<file>] [tools=<file>]
+//! ```
+//!
+//! - `fail`: writes thirty lines to its standard error, and ends.
+//! - `silent`: never answers `initialize`.
+//! - `mute`: never answers `tools/list`.
+//! - `stubborn`: ignores the end of its input, and `SIGTERM`.
+//! - `child`: has a child that sleeps, with its standard output and error.
+//! - `log=<file>`: appends lines that say what happens.
+//! - `tools=<file>`: offers the tools in a JSON file besides its own. The call of one returns its name.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test server that fails should say where")]
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, Write};
+use std::process::{Command, exit};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde_json::{Value, json};
+
+fn main() {
+    let options: Vec<String> = std::env::args().skip(1).collect();
+    let mut server = Server::new(&options);
+    if server.has("fail") {
+        (1..=30).for_each(|line| eprintln!("line {line}"));
+        exit(3);
+    }
+    if server.has("stubborn") {
+        // A handler that does nothing else than to set a flag, which is never read.
+        let flag = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(signal_hook::consts::SIGTERM, flag).unwrap();
+    }
+    if server.has("child") {
+        server.start_child();
+    }
+    for line in io::stdin().lock().lines() {
+        let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        server.receive(&message);
+    }
+    server.log("end of input");
+    while server.has("stubborn") {
+        std::thread::park();
+    }
+}
+
+struct Server {
+    options: Vec<String>,
+    log: Option<File>,
+    tools: Vec<Value>,
+    resources: Vec<Value>,
+}
+
+fn any(name: &str) -> Value {
+    json!({ "name": name, "inputSchema": { "type": "object" } })
+}
+
+impl Server {
+    fn new(options: &[String]) -> Self {
+        let value = |key: &str| options.iter().find_map(|option| option.strip_prefix(key));
+        let log = value("log=").map(|path| OpenOptions::new().create(true).append(true).open(path).unwrap());
+        let text = json!({ "type": "object", "properties": { "text": { "type": "string" } }, "required": ["text"] });
+        let mut tools = vec![json!({ "name": "echo", "description": "Returns a text.", "inputSchema": text })];
+        let names = [
+            "pid",
+            "env",
+            "directory",
+            "hang",
+            "die",
+            "orphan",
+            "add",
+            "remove",
+            "change",
+            "long",
+            "fail",
+            "refuse",
+            "image",
+            "data",
+            "ask",
+        ];
+        tools.extend(names.map(any));
+        tools[1]["annotations"] = json!({ "readOnlyHint": true });
+        if let Some(path) = value("tools=") {
+            let more: Vec<Value> = serde_json::from_reader(File::open(path).unwrap()).unwrap();
+            tools.extend(more);
+        }
+        let resources = vec![json!({ "uri": "odd://one", "name": "One", "mimeType": "text/plain" })];
+        let mut server = Self { options: options.to_vec(), log, tools, resources };
+        server.log(&format!("start {}", std::process::id()));
+        server
+    }
+
+    fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|given| given == option)
+    }
+
+    fn log(&mut self, line: &str) {
+        if let Some(log) = &mut self.log {
+            log.write_all(format!("{line}\n").as_bytes()).unwrap();
+        }
+    }
+
+    fn send(&self, mut message: Value) {
+        message["jsonrpc"] = "2.0".into();
+        let mut output = io::stdout().lock();
+        // Whoever reads may be gone.
+        let _ = output.write_all(format!("{message}\n").as_bytes()).and_then(|()| output.flush());
+    }
+
+    fn start_child(&mut self) {
+        let child = Command::new("sleep").arg("100000").spawn().unwrap();
+        self.log(&format!("child {}", child.id()));
+    }
+
+    fn receive(&mut self, message: &Value) {
+        let (id, params) = (&message["id"], &message["params"]);
+        let result = match message["method"].as_str().unwrap_or_default() {
+            "initialize" if self.has("silent") => return,
+            "initialize" => {
+                self.log(&format!("capabilities {}", params["capabilities"]));
+                let changing = json!({ "listChanged": true });
+                json!({
+                    "protocolVersion": params["protocolVersion"],
+                    "capabilities": { "tools": changing, "resources": changing, "prompts": {} },
+                    "serverInfo": { "name": "odd", "version": "1" },
+                })
+            }
+            "tools/list" if self.has("mute") => return,
+            "tools/list" => json!({ "tools": self.tools }),
+            "tools/call" => match self.call(params["name"].as_str().unwrap(), &params["arguments"]) {
+                Some(result) => result,
+                None => return,
+            },
+            "resources/list" => json!({ "resources": self.resources }),
+            "resources/read" => {
+                let uri = &params["uri"];
+                json!({ "contents": [{ "uri": uri, "mimeType": "text/plain", "text": format!("the text of {uri}") }] })
+            }
+            "prompts/list" => {
+                json!({ "prompts": [{ "name": "greet", "arguments": [{ "name": "who", "required": true }] }] })
+            }
+            "prompts/get" => {
+                let text = format!("Greet {}.", params["arguments"]["who"]);
+                json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": text } }] })
+            }
+            "notifications/cancelled" => return self.log(&format!("cancelled {}", params["requestId"])),
+            method => {
+                if !id.is_null() {
+                    let error = json!({ "code": -32601, "message": format!("there is no method `{method}`") });
+                    self.send(json!({ "id": id, "error": error }));
+                }
+                return;
+            }
+        };
+        match result {
+            Value::String(refusal) => {
+                self.send(json!({ "id": id, "error": { "code": -32000, "message": refusal } }));
+            }
+            result => self.send(json!({ "id": id, "result": result })),
+        }
+    }
+
+    /// Returns the result of a call, `None` if there is none, and a text if the call is refused.
+    fn call(&mut self, tool: &str, arguments: &Value) -> Option<Value> {
+        self.log(&format!("call {tool}"));
+        let text = |text: String| Some(json!({ "content": [{ "type": "text", "text": text }] }));
+        let name = arguments["name"].as_str().unwrap_or_default();
+        match tool {
+            "echo" => text(arguments["text"].as_str().unwrap().to_owned()),
+            "pid" => text(std::process::id().to_string()),
+            "env" => text(std::env::var(name).unwrap_or_default()),
+            "directory" => text(std::env::current_dir().unwrap().display().to_string()),
+            "hang" => None,
+            "die" => exit(7),
+            // What it leaves behind holds its output.
+            "orphan" => {
+                self.start_child();
+                exit(8)
+            }
+            "add" => {
+                self.tools.push(any(name));
+                self.resources.push(json!({ "uri": format!("odd://{name}"), "name": name }));
+                self.changed();
+                text("added".to_owned())
+            }
+            "remove" => {
+                self.tools.retain(|tool| tool["name"] != name);
+                self.changed();
+                text("removed".to_owned())
+            }
+            // The tool `name` needs a number from now on.
+            "change" => {
+                let schema =
+                    json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+                self.tools
+                    .iter_mut()
+                    .filter(|tool| tool["name"] == name)
+                    .for_each(|tool| tool["inputSchema"] = schema.clone());
+                self.changed();
+                text("changed".to_owned())
+            }
+            "long" => text("x".repeat(usize::try_from(arguments["length"].as_u64().unwrap()).unwrap())),
+            "fail" => Some(json!({ "isError": true, "content": [{ "type": "text", "text": "it went wrong" }] })),
+            "refuse" => Some(json!("not today")),
+            "image" => Some(json!({ "content": [
+                { "type": "text", "text": "a dot" },
+                { "type": "image", "mimeType": "image/png", "data": "iVBORw==" },
+            ] })),
+            "data" => Some(json!({ "content": [], "structuredContent": { "answer": 42 } })),
+            "ask" => Some(json!({ "resultType": "input_required", "inputRequests": {} })),
+            other => text(format!("{other} {arguments}")),
+        }
+    }
+
+    fn changed(&self) {
+        self.send(json!({ "method": "notifications/tools/list_changed" }));
+        self.send(json!({ "method": "notifications/resources/list_changed" }));
+    }
+}

@@ -1,0 +1,7 @@
+//! PATTERN-MCP: the extension `mcp` against a server with odd habits, linked and loaded.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod calls;
+mod linkage;
+mod support;
