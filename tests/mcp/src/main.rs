@@ -124,7 +124,7 @@ impl Server {
                 self.log(&format!("capabilities {}", params["capabilities"]));
                 let changing = json!({ "listChanged": true });
                 json!({
-                    "protocolVersion": params["protocolVersion"],
+                    "protocolVersion": "2025-11-25",
                     "capabilities": { "tools": changing, "resources": changing, "prompts": {} },
                     "serverInfo": { "name": "odd", "version": "1" },
                 })

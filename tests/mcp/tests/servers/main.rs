@@ -3,5 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod calls;
+mod changes;
+mod failures;
 mod linkage;
+mod settings;
+mod sharing;
 mod support;

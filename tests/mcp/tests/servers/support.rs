@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use goondan::agent::Instance;
-use goondan::conversation::{Content, Part};
-use goondan::model::{ScriptItem, ScriptedModel};
-use goondan::{Agent, Value, json};
+use goondan::middleware::ToolCallResult;
+use goondan::model::ScriptItem;
+use goondan::testing::Chat;
+use goondan::{Value, json};
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -38,7 +38,20 @@ impl Odd {
 
     /// Returns the config of a server with these options.
     pub(crate) fn config(&self, options: &[&str]) -> Value {
-        json!({ "transport": self.transport(options) })
+        self.config_with(options, json!({}))
+    }
+
+    /// Returns the config of a server with these options, and these settings besides the transport.
+    pub(crate) fn config_with(&self, options: &[&str], mut settings: Value) -> Value {
+        settings["transport"] = self.transport(options);
+        settings
+    }
+
+    /// Returns the option for a server that also offers these tools.
+    pub(crate) fn tools(&self, tools: &Value) -> String {
+        let file = self.path("tools");
+        fs::write(&file, tools.to_string()).unwrap();
+        format!("tools={}", file.display())
     }
 
     /// Returns the lines that the servers have logged.
@@ -53,9 +66,9 @@ impl Odd {
         self.log().into_iter().filter_map(rest).collect()
     }
 
-    /// Waits until the log has a line that begins with `word`.
-    pub(crate) async fn wait_for(&self, word: &str) {
-        while !self.log().iter().any(|line| line.starts_with(word)) {
+    /// Waits until the log has a line that begins with `start`.
+    pub(crate) async fn wait_for(&self, start: &str) {
+        while !self.log().iter().any(|line| line.starts_with(start)) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -65,7 +78,7 @@ impl Odd {
         self.logged("start").len()
     }
 
-    /// Returns the processes that were started, and not the ones that have ended.
+    /// Returns the processes that were started, without those that have ended.
     pub(crate) fn running(&self) -> Vec<i32> {
         let all = self.logged("start").into_iter().chain(self.logged("child"));
         all.map(|pid| pid.parse().unwrap()).filter(|pid| is_running(*pid)).collect()
@@ -79,49 +92,47 @@ impl Odd {
     }
 }
 
-/// Returns whether the process exists. One that waits to be reaped by the init process does not count.
+/// Returns whether the process exists. One that has ended, and that its parent has not awaited, does not count.
 fn is_running(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let zombie = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
     kill(Pid::from_raw(pid), None).is_ok() && !zombie
 }
 
-pub(crate) fn call(tool: &str, arguments: Value) -> ScriptItem {
-    ScriptItem::call(tool, arguments)
+/// Opens a conversation with a server that is called `odd`.
+pub(crate) async fn chat(config: Value) -> Chat {
+    chat_with(config, [ScriptItem::say("fine").repeat()]).await
 }
 
-pub(crate) fn done() -> ScriptItem {
-    ScriptItem::say("done")
+/// Opens a conversation with a server that is called `odd`, and a model that plays `script`.
+pub(crate) async fn chat_with(config: Value, script: impl IntoIterator<Item = ScriptItem>) -> Chat {
+    Chat::builder().agent(|agent| agent.server("odd", config)).script(script).start().await.unwrap()
 }
 
-/// Returns an agent with the server `odd`, whose model plays `script`.
-pub(crate) fn agent(config: Value, script: impl IntoIterator<Item = ScriptItem>) -> Agent {
-    let agent = Agent::builder("assistant").model(ScriptedModel::new(script));
-    agent.server("odd", config).build().unwrap()
+/// Calls a tool of the server, and returns its output.
+pub(crate) async fn call(chat: &mut Chat, tool: &str, arguments: Value) -> String {
+    let result = chat.call(&format!("odd__{tool}"), arguments).await.unwrap();
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    text(result.output().unwrap_or_else(|| panic!("{result:?}")))
 }
 
-/// Opens a conversation with the server `odd`.
-pub(crate) async fn open(config: Value, script: impl IntoIterator<Item = ScriptItem>) -> (Agent, Instance) {
-    let agent = agent(config, script);
-    let instance = agent.instance("test").await.unwrap();
-    (agent, instance)
+/// Calls a tool of the server, and returns the code and the message of its error.
+pub(crate) async fn refused(chat: &mut Chat, tool: &str, arguments: Value) -> (String, String) {
+    error(&chat.call(&format!("odd__{tool}"), arguments).await.unwrap())
 }
 
-/// Returns the results of all tool calls in the conversation.
-pub(crate) async fn results(instance: &Instance) -> Vec<String> {
-    let messages = instance.messages().await.unwrap();
-    let parts = messages.iter().flat_map(|message| match message.content() {
-        Content::Parts(parts) => parts.as_slice(),
-        Content::Text(_) => &[],
-    });
-    let results = parts.filter_map(|part| match part {
-        Part::ToolResult(result) => Some(result.output.to_text().into_owned()),
-        _ => None,
-    });
-    results.collect()
+pub(crate) fn error(result: &ToolCallResult) -> (String, String) {
+    let error = result.error().unwrap_or_else(|| panic!("{result:?}"));
+    (error.code.clone().unwrap_or_default(), error.message.clone())
+}
+
+/// Returns the warnings of the extension.
+pub(crate) fn warnings(chat: &Chat) -> Vec<String> {
+    let lines = chat.logs().into_iter().filter(|line| line.extension.as_deref() == Some("odd"));
+    lines.map(|line| line.text).collect()
 }
 
 /// Returns the names of the tools that the next turn begins with.
-pub(crate) async fn tools(instance: &Instance) -> Vec<String> {
-    instance.tools().await.unwrap().iter().map(|tool| tool.name.to_string()).collect()
+pub(crate) async fn tools(chat: &Chat) -> Vec<String> {
+    chat.instance().tools().await.unwrap().iter().map(|tool| tool.name.to_string()).collect()
 }
