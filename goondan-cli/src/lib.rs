@@ -42,6 +42,8 @@ use clap::Parser;
 #[cfg(feature = "models")]
 use goondan_models as _;
 use logging as _;
+#[cfg(feature = "mcp")]
+use mcp as _;
 use message_window as _;
 use validate as _;
 

@@ -31,12 +31,14 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts the program. A relative path of a program starts at `directory`.
+    /// Starts the program. A relative path of a program starts at `directory`. `heard` gets each line of its standard
+    /// error.
     pub(crate) async fn start(
         program: &str,
         args: &[String],
         env: &[(String, String)],
         directory: &Path,
+        heard: impl Fn(&str) + Send + 'static,
     ) -> Result<Self> {
         let path = if program.contains('/') { directory.join(program) } else { PathBuf::from(program) };
         let mut command = Command::new(path);
@@ -48,7 +50,7 @@ impl Child {
         let mut process = Process::spawn(command).await.map_err(cannot)?;
         match (process.stdin(), process.stdout(), process.stderr()) {
             (Some(input), Some(output), Some(stderr)) => {
-                Ok(Self { process, input, output, stderr: Stderr::read(stderr) })
+                Ok(Self { process, input, output, stderr: Stderr::read(stderr, heard) })
             }
             _ => Err(cannot(std::io::Error::other("the process has no pipes"))),
         }
@@ -62,17 +64,19 @@ pub(crate) struct Stderr {
 }
 
 impl Stderr {
-    fn read(stderr: ChildStderr) -> Self {
+    fn read(stderr: ChildStderr, heard: impl Fn(&str) + Send + 'static) -> Self {
         let lines = Arc::<Mutex<VecDeque<String>>>::default();
         let kept = Arc::clone(&lines);
         let reader = tokio::spawn(async move {
             let (mut stderr, mut line) = (BufReader::new(stderr), Vec::new());
             while matches!((&mut stderr).take(LINE).read_until(b'\n', &mut line).await, Ok(1..)) {
+                let text = String::from_utf8_lossy(&line).trim_end().to_owned();
+                heard(&text);
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 if kept.len() == LINES {
                     kept.pop_front();
                 }
-                kept.push_back(String::from_utf8_lossy(&line).trim_end().to_owned());
+                kept.push_back(text);
                 line.clear();
             }
         });

@@ -209,7 +209,7 @@ impl Connection {
 
     /// Starts the server and shakes hands with it. `connection` is told when it ends by itself.
     async fn open(&self, connection: Weak<Self>, limits: &Limits) -> Result<Live> {
-        let Child { mut process, input, output, stderr } = self.server.start().await?;
+        let Child { mut process, input, output, stderr } = self.server.start(&connection).await?;
         let handshake = Session::over_pipes(output, input, self.listing.announced());
         let problem = tokio::select! {
             session = handshake => match session {
@@ -250,8 +250,14 @@ impl Server {
         }
     }
 
-    async fn start(&self) -> Result<Child> {
-        Child::start(&self.program, &self.args, &self.env, &self.directory).await
+    /// Starts the program. The users of `connection` find its standard error in their logs.
+    async fn start(&self, connection: &Weak<Connection>) -> Result<Child> {
+        let connection = Weak::clone(connection);
+        let heard = move |line: &str| {
+            let users = connection.upgrade().map(|connection| connection.users().clone()).unwrap_or_default();
+            users.iter().for_each(|(_, api)| api.logger().debug(format!("MCP server: {line}")));
+        };
+        Child::start(&self.program, &self.args, &self.env, &self.directory, heard).await
     }
 }
 

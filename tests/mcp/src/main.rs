@@ -2,10 +2,11 @@
 //! has children, and offers odd schemas. It answers one message after the other.
 //!
 //! ```text
-//! odd-server [fail | silent | mute] [stubborn] [child] [log=<file>] [tools=<file>]
+//! odd-server [fail | noisy | silent | mute] [stubborn] [child] [log=<file>] [tools=<file>]
 //! ```
 //!
 //! - `fail`: writes thirty lines to its standard error, and ends.
+//! - `noisy`: writes lines that are no messages, to its standard output and error.
 //! - `silent`: never answers `initialize`.
 //! - `mute`: never answers `tools/list`.
 //! - `stubborn`: ignores the end of its input, and `SIGTERM`.
@@ -29,6 +30,10 @@ fn main() {
     if server.has("fail") {
         (1..=30).for_each(|line| eprintln!("line {line}"));
         exit(3);
+    }
+    if server.has("noisy") {
+        println!("Welcome!\n\n{{\"level\":\"info\"}}\n[]");
+        eprintln!("Welcome, too!");
     }
     if server.has("stubborn") {
         // A handler that does nothing else than to set a flag, which is never read.

@@ -7,7 +7,7 @@ use goondan::tool::Effect;
 use goondan::{Value, json};
 use goondan_covers::{both_linkages, covers};
 
-use crate::support::{Odd, call, chat, refused, tools, warnings};
+use crate::support::{Odd, call, chat, logs, refused, tools};
 
 #[both_linkages]
 #[covers("PATTERN-MCP-01", "PATTERN-MCP-02", "PATTERN-MCP-03", "PATTERN-MCP-04", "PATTERN-MCP-05")]
@@ -65,7 +65,7 @@ async fn tools_with_illegal_or_equal_names_get_legal_ones_that_differ() {
     for (tool, name) in [("a_b", "a.b"), ("a_b-2", "a_b"), ("tool", "_")] {
         assert_eq!(call(&mut chat, tool, json!({})).await, format!("{name} {{}}"));
     }
-    let warnings = warnings(&chat);
+    let warnings = logs(&chat);
     assert!(warnings.iter().any(|line| line.contains("the tool `a_b` is called `odd__a_b-2`")), "{warnings:?}");
     assert!(warnings.iter().any(|line| line.contains("two tools `a.b`")), "{warnings:?}");
 }
@@ -114,7 +114,7 @@ async fn a_bad_schema_is_the_problem_of_its_tool_alone() {
         assert_eq!(offered.get(&format!("odd__{name}")).unwrap().parameters.as_ref().unwrap()["type"], "object");
         assert_eq!(call(&mut chat, &name, json!({})).await, format!("{name} {{}}"));
     }
-    let warnings = warnings(&chat);
+    let warnings = logs(&chat);
     for name in ["`none`", "`text`"] {
         assert!(warnings.iter().any(|line| line.contains(name)), "{warnings:?}");
     }

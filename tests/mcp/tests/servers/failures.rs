@@ -7,7 +7,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::linkage::WithServer;
-use crate::support::{Odd, call, chat, refused, tools, warnings};
+use crate::support::{Odd, call, chat, logs, refused, tools};
 
 #[both_linkages]
 async fn a_server_that_ends_at_once_is_an_error_with_its_last_words() {
@@ -36,7 +36,7 @@ async fn a_server_that_is_not_required_is_tried_again_in_later_steps() {
     let transport = json!({ "type": "stdio", "command": ["sh", "-c", script] });
     let mut chat = chat(json!({ "transport": transport, "required": false })).await;
     assert_eq!(tools(&chat).await, [""; 0]);
-    assert!(warnings(&chat)[0].contains("not yet"), "{:?}", warnings(&chat));
+    assert!(logs(&chat)[0].contains("not yet"), "{:?}", logs(&chat));
     std::fs::write(flag, "").unwrap();
     assert_eq!(call(&mut chat, "echo", json!({ "text": "now" })).await, "now");
 }
@@ -144,4 +144,14 @@ async fn an_answer_forgives_earlier_failures() {
         assert_eq!(call(&mut chat, "echo", json!({ "text": "fine" })).await, "fine");
     }
     assert_eq!(odd.starts(), 4);
+}
+
+#[both_linkages]
+async fn noise_does_no_harm_and_what_goes_to_standard_error_is_in_the_log() {
+    let odd = Odd::new();
+    let mut chat = chat(odd.config(&["noisy"])).await;
+    assert_eq!(call(&mut chat, "echo", json!({ "text": "hello" })).await, "hello");
+    while !logs(&chat).iter().any(|line| line == "MCP server: Welcome, too!") {
+        tokio::task::yield_now().await;
+    }
 }

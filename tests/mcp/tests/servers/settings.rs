@@ -7,7 +7,7 @@ use goondan::{ErrorCode, Value, json};
 use goondan_covers::{both_linkages, covers};
 
 use crate::linkage::{self, WithServer};
-use crate::support::{Odd, call, chat, tools, warnings};
+use crate::support::{Odd, call, chat, logs, tools};
 
 async fn refusal(config: Value) -> String {
     let error = Chat::builder().agent(|agent| agent.server("odd", config)).start().await.unwrap_err();
@@ -37,7 +37,7 @@ async fn a_transport_that_makes_no_sense_is_refused() {
 async fn without_a_config_the_extension_warns_and_registers_nothing() {
     let chat = chat(json!({})).await;
     assert_eq!(tools(&chat).await, [""; 0]);
-    assert!(warnings(&chat)[0].contains("no MCP server is configured"), "{:?}", warnings(&chat));
+    assert!(logs(&chat)[0].contains("no MCP server is configured"), "{:?}", logs(&chat));
     chat.say("hello").await.unwrap();
     assert_eq!(chat.last_request().transcript(), ["user: hello"]);
     assert!(refusal(json!({ "required": false })).await.contains("the config has no `transport`"));

@@ -126,8 +126,8 @@ pub(crate) fn error(result: &ToolCallResult) -> (String, String) {
     (error.code.clone().unwrap_or_default(), error.message.clone())
 }
 
-/// Returns the warnings of the extension.
-pub(crate) fn warnings(chat: &Chat) -> Vec<String> {
+/// Returns what the extension has logged.
+pub(crate) fn logs(chat: &Chat) -> Vec<String> {
     let lines = chat.logs().into_iter().filter(|line| line.extension.as_deref() == Some("odd"));
     lines.map(|line| line.text).collect()
 }
