@@ -12,14 +12,23 @@ use rmcp::model::{
     PaginatedRequestParams, ReadResourceRequestParams, ResourceContents, ServerNotification, ServerPeerInfo,
     ServerResult,
 };
-use rmcp::service::{Peer, RoleClient, RunningService, RxJsonRpcMessage, ServiceError, ServiceExt, TxJsonRpcMessage};
-use rmcp::transport::Transport;
+use rmcp::service::{
+    ClientInitializeError, Peer, RoleClient, RunningService, RxJsonRpcMessage, ServiceError, ServiceExt,
+    TxJsonRpcMessage,
+};
+#[cfg(feature = "http")]
+use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+#[cfg(feature = "http")]
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use rmcp::transport::{DynamicTransportError, Transport};
 use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use crate::failure::{self, Failure};
+#[cfg(feature = "http")]
+use crate::http::Endpoint;
 use crate::offer::{Answer, Block, Resource, Tool};
 
 /// The most pages of a list that are read.
@@ -61,8 +70,21 @@ impl Session {
         Self::over(Counting { inner: AsyncRwTransport::new(output, input), announced }).await
     }
 
+    /// Shakes hands with the server at a URL.
+    #[cfg(feature = "http")]
+    pub(crate) async fn over_http(
+        endpoint: &Endpoint,
+        requests: reqwest::Client,
+        announced: Arc<Announced>,
+    ) -> Result<Self, Error> {
+        let config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str());
+        let config = config.custom_headers(endpoint.headers.clone());
+        let inner = StreamableHttpClientTransport::with_client(requests, config);
+        Self::over(Counting { inner, announced }).await
+    }
+
     async fn over(transport: impl Transport<RoleClient> + 'static) -> Result<Self, Error> {
-        let running = Quiet.serve(transport).await.map_err(|error| Error::new(failure::START, error.to_string()))?;
+        let running = Quiet.serve(transport).await.map_err(|error| Error::new(failure::START, reason(&error)))?;
         Ok(Self { running })
     }
 
@@ -75,13 +97,14 @@ impl Session {
         !self.running.is_closed() && !self.running.is_transport_closed()
     }
 
-    /// Ends the session: calls that wait for an answer fail, and the input of the server is closed.
+    /// Ends the session, and tells the server.
     pub(crate) async fn close(mut self) {
         // It fails only if the task of the session has panicked, and then the session has ended too.
         let _ = self.running.close().await;
     }
 
-    /// Returns a function that ends the session without waiting.
+    /// Returns a function that ends the session without waiting: calls that wait for an answer fail, and the input of
+    /// the server is closed.
     pub(crate) fn closer(&self) -> impl FnOnce() + Send + use<> {
         let token = self.running.cancellation_token();
         move || token.cancel()
@@ -183,6 +206,19 @@ impl Client {
         });
         Ok(Answer { blocks: blocks.collect(), structured: None, is_error: false })
     }
+}
+
+/// Returns why a handshake failed, without names of types and without the URL, which may have a key in its query.
+fn reason(error: &ClientInitializeError) -> String {
+    let ClientInitializeError::TransportError { error: DynamicTransportError { error, .. }, .. } = error else {
+        return error.to_string();
+    };
+    #[cfg(feature = "http")]
+    if let Some(StreamableHttpError::Client(error)) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        let causes = std::iter::successors(std::error::Error::source(error), |error| error.source());
+        return causes.last().map_or_else(|| "the request failed".to_owned(), ToString::to_string);
+    }
+    error.to_string()
 }
 
 /// A page of tools of which some cannot be read.

@@ -1,22 +1,20 @@
 //! One connection to a server: when it starts, starts again and ends.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use goondan::extension::ExtensionApi;
-use goondan::{Error, ErrorCode, Result};
-use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
+use goondan::{Error, Result};
 use tokio::time::{sleep, timeout};
 
-use crate::child::Child;
-use crate::client::{Client, Session};
+use crate::client::Client;
 use crate::config::{Limits, Mode, Transport};
 use crate::failure::{self, Failure};
 use crate::listing::Listing;
 use crate::restarts::{Restarts, Start};
+use crate::server::{Ended, Live, Server, Watch};
 
 /// How long the end of a process is waited for when the connection to it has ended.
 const END: Duration = Duration::from_secs(1);
@@ -32,27 +30,6 @@ pub(crate) struct Connection {
     restarts: Mutex<Restarts>,
     users: Mutex<Vec<(u64, ExtensionApi)>>,
 }
-
-/// How the server is reached.
-struct Server {
-    program: String,
-    args: Vec<String>,
-    env: Vec<(String, String)>,
-    directory: PathBuf,
-}
-
-/// A server that runs. Its process is killed when this is dropped.
-struct Live {
-    session: Session,
-    /// Ends with this.
-    _follow: JoinSet<()>,
-    /// Asks the task that holds the process to end it in this time.
-    end: oneshot::Sender<Duration>,
-    ended: Ended,
-}
-
-/// How the process of a server ended, once it has.
-type Ended = watch::Receiver<Option<String>>;
 
 /// An extension that uses a connection.
 pub(crate) struct User {
@@ -105,8 +82,8 @@ impl Connection {
         match self.mode {
             Mode::Stateful => self.live_client(limits).await.map(drop),
             Mode::Stateless => {
-                let live = self.open(Weak::new(), limits).await?;
-                let asked = self.listing.ask(&live.session.client(), limits.connect()).await;
+                let live = self.open(Weak::<Self>::new(), limits).await?;
+                let asked = self.listing.ask(&live.client(), limits.connect()).await;
                 live.end(limits.shutdown()).await;
                 asked
             }
@@ -127,8 +104,8 @@ impl Connection {
                 (question(client).await, ended)
             }
             Mode::Stateless => {
-                let live = self.open(Weak::new(), limits).await?;
-                let (answer, ended) = (question(live.session.client()).await, live.ended.clone());
+                let live = self.open(Weak::<Self>::new(), limits).await?;
+                let (answer, ended) = (question(live.client()).await, live.ended());
                 if !matches!(answer, Err(Failure::Gone)) {
                     live.end(limits.shutdown()).await;
                 }
@@ -151,13 +128,14 @@ impl Connection {
     async fn live_client(self: &Arc<Self>, limits: &Limits) -> Result<(Client, Ended)> {
         let mut slot = self.live.lock().await;
         if let Some(live) = slot.as_ref().filter(|live| live.is_open()) {
-            return Ok((live.session.client(), live.ended.clone()));
+            return Ok((live.client(), live.ended()));
         }
         *slot = None;
         self.may_start(limits).await?;
         let failed = |_: &Error| self.restarts().failed(Instant::now());
-        let mut live = self.open(Arc::downgrade(self), limits).await.inspect_err(failed)?;
-        let (client, ended) = (live.session.client(), live.ended.clone());
+        let watch: Weak<Self> = Arc::downgrade(self);
+        let mut live = self.open(watch, limits).await.inspect_err(failed)?;
+        let (client, ended) = (live.client(), live.ended());
         if let Err(error) = self.listing.ask(&client, limits.connect()).await {
             live.end(limits.shutdown()).await;
             // If the server ended by itself, that was counted.
@@ -204,116 +182,31 @@ impl Connection {
         if slot.as_ref().is_some_and(|live| !live.is_open()) {
             *slot = None;
         }
-        failure::gone(reason.as_deref().unwrap_or("it closed its output"))
-    }
-
-    /// Starts the server and shakes hands with it. `connection` is told when it ends by itself.
-    async fn open(&self, connection: Weak<Self>, limits: &Limits) -> Result<Live> {
-        let Child { mut process, input, output, stderr } = self.server.start(&connection).await?;
-        let handshake = Session::over_pipes(output, input, self.listing.announced());
-        let problem = tokio::select! {
-            session = handshake => match session {
-                Ok(session) => return Ok(Live::new(session, process, stderr, connection)),
-                Err(error) => match timeout(END, process.wait()).await {
-                    Ok(Ok(status)) => format!("ended at once: {status}"),
-                    _ => format!("did not shake hands: {}", error.message()),
-                },
-            },
-            status = process.wait() => match status {
-                Ok(status) => format!("ended at once: {status}"),
-                Err(error) => format!("cannot be awaited: {error}"),
-            },
-            () = sleep(limits.connect()) => format!("did not shake hands within {:?}", limits.connect()),
-        };
-        // What it started may hold its standard error open.
-        drop(process);
-        let program = &self.server.program;
-        Err(Error::new(failure::START, format!("the MCP server `{program}` {problem}; {}", stderr.last_words().await)))
-    }
-}
-
-impl Server {
-    fn new(transport: &Transport, root: &Path) -> Result<Self> {
-        match transport {
-            Transport::Stdio { command, env, cwd } => {
-                let Some((program, args)) = command.split_first() else {
-                    return Err(Error::new(ErrorCode::EXT_CONFIG, "`transport.command` is empty"));
-                };
-                let env = env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-                let directory = cwd.as_ref().map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
-                Ok(Self { program: program.clone(), args: args.to_vec(), env, directory })
-            }
-            Transport::Http { .. } => {
-                Err(Error::new(ErrorCode::EXT_CONFIG, "this build has no transport of the type `http`")
-                    .suggest("build it with the feature `http`"))
+        match reason {
+            Some(reason) => failure::gone(&reason),
+            None => {
+                self.restarts().failed(Instant::now());
+                failure::gone("the connection broke")
             }
         }
     }
 
-    /// Starts the program. The users of `connection` find its standard error in their logs.
-    async fn start(&self, connection: &Weak<Connection>) -> Result<Child> {
-        let connection = Weak::clone(connection);
-        let heard = move |line: &str| {
-            let users = connection.upgrade().map(|connection| connection.users().clone()).unwrap_or_default();
-            users.iter().for_each(|(_, api)| api.logger().debug(format!("MCP server: {line}")));
-        };
-        Child::start(&self.program, &self.args, &self.env, &self.directory, heard).await
+    /// Starts the server, and shakes hands with it. `watch` hears of it while it runs.
+    async fn open(&self, watch: Weak<dyn Watch>, limits: &Limits) -> Result<Live> {
+        self.server.open(self.listing.announced(), limits.connect(), watch).await
     }
 }
 
-impl Live {
-    fn new(
-        session: Session,
-        mut process: process::Process,
-        stderr: crate::child::Stderr,
-        connection: Weak<Connection>,
-    ) -> Self {
-        let (end, asked_to_end) = oneshot::channel();
-        let (told, ended) = watch::channel(None);
-        let close = session.closer();
-        // The process is awaited and not its output, which something that it started may hold open.
-        tokio::spawn(async move {
-            let status = tokio::select! {
-                status = process.wait() => status,
-                grace = asked_to_end => {
-                    // Without `grace`, the process is dropped, and so killed.
-                    if let Ok(grace) = grace {
-                        let _ = process.end(grace).await;
-                    }
-                    return;
-                }
-            };
-            close();
-            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-            let reason = format!("it ended: {status}; {}", stderr.last_words().await);
-            if let Some(connection) = connection.upgrade() {
-                connection.restarts().failed(Instant::now());
-                connection.listing.stop();
-                connection.tell("mcp.disconnected", &reason);
-            }
-            told.send_replace(Some(reason));
-        });
-        Self { session, _follow: JoinSet::new(), end, ended }
+impl Watch for Connection {
+    fn heard(&self, line: &str) {
+        let users = self.users().clone();
+        users.iter().for_each(|(_, api)| api.logger().debug(format!("MCP server: {line}")));
     }
 
-    fn is_open(&self) -> bool {
-        self.session.is_open()
-    }
-
-    /// Asks the server what it offers whenever it announces a change.
-    fn follow(&mut self, listing: Arc<Listing>) {
-        let client = self.session.client();
-        self._follow.spawn(async move { listing.follow(&client).await });
-    }
-
-    /// Closes the input of the server, and ends its process in `grace`.
-    async fn end(self, grace: Duration) {
-        self.session.close().await;
-        let mut ended = self.ended;
-        if self.end.send(grace).is_ok() {
-            // The task of the process drops its sender when it is done.
-            while ended.changed().await.is_ok() {}
-        }
+    fn ended(&self, reason: &str) {
+        self.restarts().failed(Instant::now());
+        self.listing.stop();
+        self.tell("mcp.disconnected", reason);
     }
 }
 

@@ -10,8 +10,10 @@
 //! - `extension`: the extension, which attaches to a server and keeps the catalog of each step up to date.
 //! - `pool`: the connections of the program, which conversations may share.
 //! - `connection`: one connection: when it starts, starts again and ends.
+//! - `server`: how a server is started, watched and ended.
 //! - `listing`: what the server offers, kept up to date.
 //! - `child`: the process of a server.
+//! - `http`: requests to a server at a URL.
 //! - `restarts`: when a server that failed is started again.
 //! - `client`: the protocol, by the crate `rmcp`, which no other module names.
 //! - `offer`: what a server offers and answers.
@@ -28,12 +30,15 @@ mod connection;
 mod extension;
 mod failure;
 mod handlers;
+#[cfg(feature = "http")]
+mod http;
 mod listing;
 mod names;
 mod offer;
 mod pool;
 mod reply;
 mod restarts;
+mod server;
 mod tools;
 
 pub use config::{Attach, Config, Expose, Limits, Mode, Scope, SideEffects, ToolSettings, Transport};

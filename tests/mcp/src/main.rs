@@ -2,7 +2,7 @@
 //! has children, and offers odd schemas. It answers one message after the other.
 //!
 //! ```text
-//! odd-server [fail | noisy | silent | mute] [stubborn] [child] [log=<file>] [tools=<file>]
+//! odd-server [fail | noisy | silent | mute] [stubborn] [child] [http] [log=<file>] [tools=<file>]
 //! ```
 //!
 //! - `fail`: writes thirty lines to its standard error, and ends.
@@ -11,10 +11,13 @@
 //! - `mute`: never answers `tools/list`.
 //! - `stubborn`: ignores the end of its input, and `SIGTERM`.
 //! - `child`: has a child that sleeps, with its standard output and error.
+//! - `http`: listens on a port of the loopback interface instead of its standard input, and logs which.
 //! - `log=<file>`: appends lines that say what happens.
 //! - `tools=<file>`: offers the tools in a JSON file besides its own. The call of one returns its name.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test server that fails should say where")]
+
+mod http;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, Write};
@@ -43,9 +46,16 @@ fn main() {
     if server.has("child") {
         server.start_child();
     }
+    if server.has("http") {
+        http::serve(server);
+    }
     for line in io::stdin().lock().lines() {
         let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        server.receive(&message);
+        for answer in server.receive(&message) {
+            let mut output = io::stdout().lock();
+            // Whoever reads may be gone.
+            let _ = output.write_all(format!("{answer}\n").as_bytes()).and_then(|()| output.flush());
+        }
     }
     server.log("end of input");
     while server.has("stubborn") {
@@ -58,6 +68,8 @@ struct Server {
     log: Option<File>,
     tools: Vec<Value>,
     resources: Vec<Value>,
+    /// Messages that are still to be sent.
+    outbox: Vec<Value>,
 }
 
 fn any(name: &str) -> Value {
@@ -94,7 +106,7 @@ impl Server {
             tools.extend(more);
         }
         let resources = vec![json!({ "uri": "odd://one", "name": "One", "mimeType": "text/plain" })];
-        let mut server = Self { options: options.to_vec(), log, tools, resources };
+        let mut server = Self { options: options.to_vec(), log, tools, resources, outbox: Vec::new() };
         server.log(&format!("start {}", std::process::id()));
         server
     }
@@ -109,11 +121,15 @@ impl Server {
         }
     }
 
-    fn send(&self, mut message: Value) {
+    fn send(&mut self, mut message: Value) {
         message["jsonrpc"] = "2.0".into();
-        let mut output = io::stdout().lock();
-        // Whoever reads may be gone.
-        let _ = output.write_all(format!("{message}\n").as_bytes()).and_then(|()| output.flush());
+        self.outbox.push(message);
+    }
+
+    /// Returns what is sent when `message` has been read; nothing if it is not answered.
+    fn receive(&mut self, message: &Value) -> Vec<Value> {
+        self.handle(message);
+        std::mem::take(&mut self.outbox)
     }
 
     fn start_child(&mut self) {
@@ -121,7 +137,7 @@ impl Server {
         self.log(&format!("child {}", child.id()));
     }
 
-    fn receive(&mut self, message: &Value) {
+    fn handle(&mut self, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
         let result = match message["method"].as_str().unwrap_or_default() {
             "initialize" if self.has("silent") => return,
@@ -221,7 +237,7 @@ impl Server {
         }
     }
 
-    fn changed(&self) {
+    fn changed(&mut self) {
         self.send(json!({ "method": "notifications/tools/list_changed" }));
         self.send(json!({ "method": "notifications/resources/list_changed" }));
     }

@@ -6,6 +6,7 @@ mod calls;
 mod changes;
 mod failures;
 mod linkage;
+mod over_http;
 mod settings;
 mod sharing;
 mod support;

@@ -1,0 +1,210 @@
+//! How a server is started, watched and ended.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use goondan::{Error, ErrorCode, Result};
+use process::Process;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::child::{Child, Stderr};
+use crate::client::{Announced, Client, Session};
+use crate::config::Transport;
+use crate::failure;
+#[cfg(feature = "http")]
+use crate::http::{self, Endpoint};
+use crate::listing::Listing;
+
+/// How long the end of a process is waited for that did not shake hands.
+const END: Duration = Duration::from_secs(1);
+
+/// How a server is reached.
+pub(crate) enum Server {
+    Program(Program),
+    #[cfg(feature = "http")]
+    Endpoint(Endpoint),
+}
+
+/// A program that is started.
+pub(crate) struct Program {
+    name: String,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    directory: PathBuf,
+}
+
+/// Hears of a server while it runs.
+pub(crate) trait Watch: Send + Sync + 'static {
+    /// The server wrote a line to its standard error.
+    fn heard(&self, line: &str);
+    /// The process of the server ended by itself.
+    fn ended(&self, reason: &str);
+}
+
+/// A server that runs. Its process is killed when this is dropped.
+pub(crate) struct Live {
+    session: Session,
+    /// Lists what the server offers. It ends with this.
+    listing: JoinSet<()>,
+    /// Asks the task that holds the process to end it in this time; `None` if there is no process.
+    end: Option<oneshot::Sender<Duration>>,
+    ended: Ended,
+}
+
+/// How the process of a server ended, once it has.
+pub(crate) type Ended = watch::Receiver<Option<String>>;
+
+impl Server {
+    /// # Errors
+    /// `E_EXT_CONFIG` when the transport cannot be used. Relative paths start at `root`.
+    pub(crate) fn new(transport: &Transport, root: &Path) -> Result<Self> {
+        match transport {
+            Transport::Stdio { command, env, cwd } => {
+                let Some((name, args)) = command.split_first() else {
+                    return Err(Error::new(ErrorCode::EXT_CONFIG, "`transport.command` is empty"));
+                };
+                let env = env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+                let directory = cwd.as_ref().map_or_else(|| root.to_owned(), |cwd| root.join(cwd));
+                Ok(Self::Program(Program { name: name.clone(), args: args.to_vec(), env, directory }))
+            }
+            #[cfg(feature = "http")]
+            Transport::Http { endpoint, headers } => Endpoint::new(endpoint, headers).map(Self::Endpoint),
+            #[cfg(not(feature = "http"))]
+            Transport::Http { .. } => {
+                Err(Error::new(ErrorCode::EXT_CONFIG, "this build has no transport of the type `http`")
+                    .suggest("build the extension `mcp` with its feature `http`"))
+            }
+        }
+    }
+
+    /// Starts the server, and shakes hands with it.
+    ///
+    /// # Errors
+    /// `E_MCP_START`.
+    pub(crate) async fn open(
+        &self,
+        announced: Arc<Announced>,
+        connect: Duration,
+        watch: Weak<dyn Watch>,
+    ) -> Result<Live> {
+        match self {
+            Self::Program(program) => program.open(announced, connect, watch).await,
+            #[cfg(feature = "http")]
+            Self::Endpoint(endpoint) => {
+                let handshake = Session::over_http(endpoint, http::client(connect)?, announced);
+                let problem = match timeout(connect, handshake).await {
+                    Ok(Ok(session)) => return Ok(Live::without_process(session)),
+                    Ok(Err(error)) => error.message().into_owned(),
+                    Err(_) => format!("it did not shake hands within {connect:?}"),
+                };
+                let message = format!("the MCP server at `transport.endpoint` cannot be reached: {problem}");
+                Err(Error::new(failure::START, message))
+            }
+        }
+    }
+}
+
+impl Program {
+    async fn open(&self, announced: Arc<Announced>, connect: Duration, watch: Weak<dyn Watch>) -> Result<Live> {
+        let Self { name, args, env, directory } = self;
+        let hearing = Weak::clone(&watch);
+        let heard = move |line: &str| {
+            if let Some(watch) = hearing.upgrade() {
+                watch.heard(line);
+            }
+        };
+        let Child { mut process, input, output, stderr } = Child::start(name, args, env, directory, heard).await?;
+        let handshake = Session::over_pipes(output, input, announced);
+        let problem = tokio::select! {
+            session = handshake => match session {
+                Ok(session) => return Ok(Live::with_process(session, process, stderr, watch)),
+                Err(error) => match timeout(END, process.wait()).await {
+                    Ok(Ok(status)) => format!("ended at once: {status}"),
+                    _ => format!("did not shake hands: {}", error.message()),
+                },
+            },
+            status = process.wait() => match status {
+                Ok(status) => format!("ended at once: {status}"),
+                Err(error) => format!("cannot be awaited: {error}"),
+            },
+            () = sleep(connect) => format!("did not shake hands within {connect:?}"),
+        };
+        // What it started may hold its standard error open.
+        drop(process);
+        Err(Error::new(failure::START, format!("the MCP server `{name}` {problem}; {}", stderr.last_words().await)))
+    }
+}
+
+impl Live {
+    #[cfg(feature = "http")]
+    fn without_process(session: Session) -> Self {
+        // The sender is gone: nobody will say how a process ended.
+        let (_, ended) = watch::channel(None);
+        Self { session, listing: JoinSet::new(), end: None, ended }
+    }
+
+    fn with_process(session: Session, mut process: Process, stderr: Stderr, watch: Weak<dyn Watch>) -> Self {
+        let (end, asked_to_end) = oneshot::channel();
+        let (told, ended) = watch::channel(None);
+        let close = session.closer();
+        // The process is awaited and not its output, which something that it started may hold open.
+        tokio::spawn(async move {
+            let status = tokio::select! {
+                status = process.wait() => status,
+                grace = asked_to_end => {
+                    // Without `grace`, the process is dropped, and so killed.
+                    if let Ok(grace) = grace {
+                        let _ = process.end(grace).await;
+                    }
+                    return;
+                }
+            };
+            close();
+            let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+            let reason = format!("it ended: {status}; {}", stderr.last_words().await);
+            if let Some(watch) = watch.upgrade() {
+                watch.ended(&reason);
+            }
+            told.send_replace(Some(reason));
+        });
+        Self { session, listing: JoinSet::new(), end: Some(end), ended }
+    }
+
+    /// Returns whether the server can be asked.
+    pub(crate) fn is_open(&self) -> bool {
+        self.session.is_open()
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.session.client()
+    }
+
+    pub(crate) fn ended(&self) -> Ended {
+        self.ended.clone()
+    }
+
+    /// Asks the server what it offers whenever it announces a change.
+    pub(crate) fn follow(&mut self, listing: Arc<Listing>) {
+        let client = self.client();
+        self.listing.spawn(async move { listing.follow(&client).await });
+    }
+
+    /// Closes the input of the server, and ends its process in `grace`.
+    pub(crate) async fn end(self, grace: Duration) {
+        let Some(end) = self.end else {
+            // The server is told that its session ends; if it does not answer, the session ends anyway.
+            let _ = timeout(grace, self.session.close()).await;
+            return;
+        };
+        // Without waiting for it, because a server that does not read may block the last message.
+        self.session.closer()();
+        let mut ended = self.ended;
+        if end.send(grace).is_ok() {
+            // The task of the process drops its sender when it is done.
+            while ended.changed().await.is_ok() {}
+        }
+    }
+}
