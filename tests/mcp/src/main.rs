@@ -132,6 +132,7 @@ impl Server {
         std::mem::take(&mut self.outbox)
     }
 
+    #[expect(clippy::zombie_processes, reason = "it is to outlive the server")]
     fn start_child(&mut self) {
         let child = Command::new("sleep").arg("100000").spawn().unwrap();
         self.log(&format!("child {}", child.id()));
