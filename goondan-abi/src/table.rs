@@ -94,9 +94,9 @@ pub struct Buffer {
 /// outcome of the call or passes it to `result_release`.
 pub const HANDLE: usize = usize::MAX;
 
-/// `extra` of a [`Buffer`] that is the reply of a tool: not the answer itself as JSON, but `{"output": {"type", "value"},
-/// "isError"}`, with the output as in a message, of the type `text`, `json` or `content`. `isError` is optional. Only for
-/// the outcome of a tool, in libraries that declare version 1.1 or later.
+/// `extra` of a [`Buffer`] that is the reply of a tool: not the answer itself as JSON, but `{"output": {"type",
+/// "value"}, "isError"}`, with the output as in a message, of the type `text`, `json` or `content`. `isError` is
+/// optional. Only for the outcome of a tool, in libraries that declare version 1.1 or later.
 pub const REPLY: usize = usize::MAX - 1;
 
 /// Status of a function: success. The output, if there is one, was written.
@@ -278,17 +278,17 @@ pub struct HostTable {
     pub extension_release: unsafe extern "C" fn(handle: *const c_void),
 
     /// Writes a field of a run or call as JSON. All kinds have `scope` (`agentName`, `instanceKey`, `turnId`,
-    /// `traceId`, `inputEvent`); middlewares `metadata`; turns and steps `events`; steps `stepIndex`, `toolCatalog`, and
-    /// from minor 1 on `model`, `modelOptions`, `modelInfo`, `tokenEstimate`;
-    /// tool calls `stepIndex`, `callId`, `toolName`, `args`, and from minor 1 on `workdir` and `tool` (as in a
-    /// registration, or `null`); tools `callId`, `toolName`, `message`, `workdir`, and from minor 1 on `events`.
+    /// `traceId`, `inputEvent`); middlewares `metadata`; turns and steps `events`; steps `stepIndex`, `toolCatalog`,
+    /// and from minor 1 on `model`, `modelOptions`, `modelInfo`, `tokenEstimate`; tool calls `stepIndex`, `callId`,
+    /// `toolName`, `args`, and from minor 1 on `workdir` and `tool` (as in a registration, or `null`); tools `callId`,
+    /// `toolName`, `message`, `workdir`, and from minor 1 on `events`.
     pub run_read: unsafe extern "C" fn(call: *const c_void, field: Text, output: *mut Buffer) -> i32,
     /// Replaces a field by JSON: `metadata`, `toolCatalog`, `model`, `modelOptions` or `args`. Since version 1.1,
     /// `holdStream` of a step, which is `true` and cannot be read, holds the pieces of the answer until the outermost
-    /// layer has returned; an older host fails. So do `answer` and `project`, which cannot be read either: `answer` of a
-    /// step, the content of a message, is taken instead of asking the model; `answer` of a tool call, a reply as in a
-    /// buffer with [`REPLY`], instead of running the handler; `project` of a step, a message event, edits what the model
-    /// is sent in this step alone. All are written before `run_next`.
+    /// layer has returned; an older host fails. So do `answer` and `project`, which cannot be read either: `answer` of
+    /// a step, the content of a message, is taken instead of asking the model; `answer` of a tool call, a reply as in a
+    /// buffer with [`REPLY`], instead of running the handler; `project` of a step, a message event, edits what the
+    /// model is sent in this step alone. All are written before `run_next`.
     pub run_write: unsafe extern "C" fn(call: *const c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
     /// Returns the number of messages in the conversation; `snapshot` is [`BASE`] or [`NOW`]. From minor 1 on, the
     /// functions that read messages are for tools too, which see the conversation up to the message with their call.
@@ -330,15 +330,15 @@ pub struct HostTable {
     /// Writes a log line of the extension that owns the tool, like `extension_log`. Tools only.
     pub run_log: unsafe extern "C" fn(call: *const c_void, level: u32, text: Text, fields: Text),
 
-    /// Writes a field of a result as JSON. `kind` and `result` are `len` and `data` of its handle. Turns have
-    /// `turnId`, `finishReason`, `response`, `error`, `steps`, `toolCalls`; steps `status`, `hasToolCalls`,
-    /// `toolCalls`, `toolResults`, `metadata`; tool calls `toolCallId`, `toolName`, `outcome`, `reply`: `null`, or if
-    /// the tool answered with files or said that it failed, its reply as in a buffer with [`REPLY`]. The outcome then
-    /// has a text that stands for it. Since version 1.1 steps and tool calls have `preparedBy`: `null`, or the extension
-    /// whose `answer` was taken.
+    /// Writes a field of a result as JSON. `kind` and `result` are `len` and `data` of its handle. Turns have `turnId`,
+    /// `finishReason`, `response`, `error`, `steps`, `toolCalls`; steps `status`, `hasToolCalls`, `toolCalls`,
+    /// `toolResults`, `metadata`; tool calls `toolCallId`, `toolName`, `outcome`, `reply`: `null`, or if the tool
+    /// answered with files or said that it failed, its reply as in a buffer with [`REPLY`]. The outcome then has a text
+    /// that stands for it. Since version 1.1 steps and tool calls have `preparedBy`: `null`, or the extension whose
+    /// `answer` was taken.
     pub result_read: unsafe extern "C" fn(kind: u32, result: *const c_void, field: Text, output: *mut Buffer) -> i32,
-    /// Replaces a field of a result by JSON. Writing the `outcome` of a tool call removes its `reply`; writing a `reply`
-    /// that is not `null` replaces the outcome.
+    /// Replaces a field of a result by JSON. Writing the `outcome` of a tool call removes its `reply`; writing a
+    /// `reply` that is not `null` replaces the outcome.
     pub result_write:
         unsafe extern "C" fn(kind: u32, result: *mut c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
     /// Drops a result that is not returned as the outcome of a call.

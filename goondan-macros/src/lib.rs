@@ -193,9 +193,9 @@ pub fn init(_: TokenStream, item: TokenStream) -> TokenStream {
 /// | `after` | the same, but further in | `[]` |
 ///
 /// `before` and `after` count more than priorities. An agent without the named extension is refused with `E_EXT_ORDER`,
-/// unless the name ends in a question mark: `after = "skills?"`. Extensions that name one another in a circle are refused
-/// too. `goondan order` shows the chains of an agent, with the reason for each place. Among equal priorities, the layer
-/// registered first is further out.
+/// unless the name ends in a question mark: `after = "skills?"`. Extensions that name one another in a circle are
+/// refused too. `goondan order` shows the chains of an agent, with the reason for each place. Among equal priorities,
+/// the layer registered first is further out.
 ///
 /// | parameter | use |
 /// | --- | --- |

@@ -15,7 +15,8 @@ pub struct KeepRunning(#[expect(dead_code, reason = "it is held for its `drop`")
 /// with the conversations that happen to be open. What outlives them, such as a pool of connections, therefore holds
 /// this guard instead of the `ExtensionApi` of a conversation.
 ///
-/// In an extension that is linked into its program, tasks run on the runtime of the program, and the guard does nothing.
+/// In an extension that is linked into its program, tasks run on the runtime of the program, and the guard does
+/// nothing.
 ///
 /// ```
 /// use std::time::Duration;

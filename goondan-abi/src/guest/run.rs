@@ -102,8 +102,8 @@ impl MiddlewareRun {
         &mut self.fields_mut().of_kind
     }
 
-    /// Writes a field that cannot be read. A host that refuses it, or does not know it, fails the step or the call before
-    /// the core runs.
+    /// Writes a field that cannot be read. A host that refuses it, or does not know it, fails the step or the call
+    /// before the core runs.
     fn write_only(&mut self, field: &str, value: &impl Serialize) {
         let written = serde_json::to_vec(value).map_err(Error::from).and_then(|json| self.call.write(field, &json));
         if let Err(error) = written {

@@ -42,8 +42,8 @@ impl LocalRouter {
         Self::default()
     }
 
-    /// Makes `agent` reachable by its name, as long as the program keeps it. To reach others, the agent needs the router
-    /// itself: see [`AgentBuilder::router`](crate::AgentBuilder::router).
+    /// Makes `agent` reachable by its name, as long as the program keeps it. To reach others, the agent needs the
+    /// router itself: see [`AgentBuilder::router`](crate::AgentBuilder::router).
     pub fn add(&self, agent: &Agent) {
         agent.inner.reach.set_added();
         self.known().insert(agent.name().clone(), agent.downgrade());

@@ -70,8 +70,8 @@ pub(super) struct ExtensionSpec {
     pub(super) on_error: OnError,
 }
 
-/// Equal specs describe the same extension: the same name, code, config and policy. Code is compared by the address of the
-/// descriptor, because a library that was loaded again has another one even if it declares the same.
+/// Equal specs describe the same extension: the same name, code, config and policy. Code is compared by the address of
+/// the descriptor, because a library that was loaded again has another one even if it declares the same.
 // LEGACY-RECONCILE-02
 impl PartialEq for ExtensionSpec {
     fn eq(&self, other: &Self) -> bool {

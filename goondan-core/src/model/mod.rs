@@ -119,8 +119,8 @@ impl<'a> ModelRequest<'a> {
         Self { instance: Some((agent, key)), ..self }
     }
 
-    /// Returns the agent and the key of the instance whose conversation it is, if there is one. They are the same for all
-    /// requests of a conversation. Keys may name people, so send no more than a digest of them.
+    /// Returns the agent and the key of the instance whose conversation it is, if there is one. They are the same for
+    /// all requests of a conversation. Keys may name people, so send no more than a digest of them.
     pub fn instance(&self) -> Option<(&'a AgentName, &'a InstanceKey)> {
         self.instance
     }

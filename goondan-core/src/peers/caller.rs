@@ -32,8 +32,8 @@ impl Caller<'_> {
     /// Converts a request into an event with its address. A notice has no `reply` id.
     ///
     /// # Errors
-    /// `E_INPUT` for a request to a model, `AGENT_NOT_FOUND`, or `CIRCULAR_CALL_DETECTED` for a request to this agent or
-    /// to one that waits for this turn.
+    /// `E_INPUT` for a request to a model, `AGENT_NOT_FOUND`, or `CIRCULAR_CALL_DETECTED` for a request to this agent
+    /// or to one that waits for this turn.
     fn agent_call(&self, request: &AgentRequest, reply: Option<String>) -> Result<(Arc<dyn Router>, AgentCall)> {
         let RequestTarget::Agent(name) = &request.target else {
             return Err(Error::new(ErrorCode::INPUT, "a model is asked only by a request that waits for its answer")

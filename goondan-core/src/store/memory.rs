@@ -25,7 +25,8 @@ pub struct MemoryStore {
     with_directories: bool,
 }
 
-/// The parent of the working directories, and of those of extensions. Removed when the last clone of the store is dropped.
+/// The parent of the working directories, and of those of extensions. Removed when the last clone of the store is
+/// dropped.
 #[derive(Debug)]
 struct Workdirs(PathBuf);
 

@@ -129,8 +129,8 @@ impl ToolReply {
     /// Returns the reply if it can be stored and sent to a model.
     ///
     /// # Errors
-    /// `E_VALUE_DEPTH` when a value is nested too deeply; `E_INPUT_FILE` when a file is too large; `E_MESSAGE_PART` when
-    /// a part has data of a provider, which only a model can make.
+    /// `E_VALUE_DEPTH` when a value is nested too deeply; `E_INPUT_FILE` when a file is too large; `E_MESSAGE_PART`
+    /// when a part has data of a provider, which only a model can make.
     #[doc(hidden)]
     pub fn checked(self) -> Result<Self> {
         let ToolOutput::Content(parts) = self.output else {

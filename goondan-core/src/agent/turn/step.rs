@@ -142,8 +142,8 @@ impl<'a, 't> StepRun<'a, 't> {
         Ok(())
     }
 
-    /// Calls the model, unless an answer was prepared, and returns the content of the answer. What else is known of it is
-    /// in `model_call`.
+    /// Calls the model, unless an answer was prepared, and returns the content of the answer. What else is known of it
+    /// is in `model_call`.
     async fn call_model(&mut self) -> Result<Vec<Part>> {
         self.turn.settle(Durability::Flushed).await?;
         self.turn.journaled.partial.start(self.index);

@@ -16,9 +16,9 @@ use crate::pipeline::TurnResult;
 
 /// Something that happened while a turn ran. [`TurnStream::next`] returns it.
 ///
-/// Pieces of an answer are a preview: a middleware may change the answer afterwards, and the result of the turn has what
-/// counts. If a middleware holds the stream of a step, the answer comes when the step ends: each part in one piece, after
-/// the events of the step's tool calls.
+/// Pieces of an answer are a preview: a middleware may change the answer afterwards, and the result of the turn has
+/// what counts. If a middleware holds the stream of a step, the answer comes when the step ends: each part in one
+/// piece, after the events of the step's tool calls.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TurnUpdate {
@@ -101,8 +101,8 @@ impl TurnUpdate {
     }
 }
 
-/// The channel from a turn to its stream. Unbounded, but the stream polls the turn only when it is empty, so it holds no
-/// more than one poll has sent.
+/// The channel from a turn to its stream. Unbounded, but the stream polls the turn only when it is empty, so it holds
+/// no more than one poll has sent.
 pub(in crate::agent) type UpdateSender = UnboundedSender<TurnUpdate>;
 
 /// A turn that runs while its updates are read, returned by [`Instance::run_stream`](crate::Instance::run_stream).

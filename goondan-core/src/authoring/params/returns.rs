@@ -55,7 +55,8 @@ impl<T, F: Future<Output: IntoResult<T>>> Future for HandlerFuture<T, F> {
     }
 }
 
-/// What a tool returns: a `Result` with a JSON output or a [`ToolReply`], and an error that converts into a goondan error.
+/// What a tool returns: a `Result` with a JSON output or a [`ToolReply`], and an error that converts into a goondan
+/// error.
 #[diagnostic::on_unimplemented(
     message = "this tool returns `{Self}`, not a `Result` whose value can be written as JSON",
     label = "must return `Result<T>`, where `T` derives `serde::Serialize` or is `ToolReply`",
