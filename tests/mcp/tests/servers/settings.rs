@@ -117,3 +117,17 @@ spec: {{ agents: [{{ ref: Agent/one }}], entryAgent: Agent/one }}
     // The test is run by cargo, which sets the variable.
     assert!(texts.iter().any(|text| text.contains("***") || text.contains(env!("CARGO_PKG_DESCRIPTION"))), "{texts:?}");
 }
+
+/// Only linked, as the example says.
+#[tokio::test]
+async fn the_example_runs() {
+    let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/mcp");
+    let agents = linkage::build(&example).await;
+    let instance = agents.get("guide").unwrap().instance("test").await.unwrap();
+    let answers = [("what time is it?", "looked at its clock"), ("greet me", "greeted you")];
+    for (question, answer) in answers {
+        let said = instance.run(question).await.unwrap();
+        assert!(said.text().contains(answer), "{}", said.text());
+    }
+    instance.close().await.unwrap();
+}
