@@ -82,7 +82,7 @@ impl<'a> Reporter<'a> {
     pub(super) fn report_skipped(&self, span: Span, layer: &LayerInfo, after_next: bool, error: &Error) {
         self.report("extension.skipped", span, |scope| RuntimeEvent::ExtensionSkipped {
             scope,
-            extension: layer.extension.clone(),
+            extension_name: layer.extension.clone(),
             hook: layer.hook(),
             after_next,
             error_code: error.code().clone(),

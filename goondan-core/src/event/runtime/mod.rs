@@ -223,7 +223,7 @@ pub enum RuntimeEvent {
         #[serde(flatten)]
         scope: EventScope,
         /// The extension.
-        extension: ExtensionName,
+        extension_name: ExtensionName,
         /// The layer, as errors name it, such as ``step middleware `trim` ``.
         hook: String,
         /// Whether the layer failed after its `next` had ended, and not before it ran.

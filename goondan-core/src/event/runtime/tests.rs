@@ -139,7 +139,7 @@ fn each_event_has_the_json_form_of_the_contract() {
         (
             RuntimeEvent::ExtensionSkipped {
                 scope: scope(),
-                extension: ExtensionName::new("audit").unwrap(),
+                extension_name: ExtensionName::new("audit").unwrap(),
                 hook: "step middleware `note`".to_owned(),
                 after_next: true,
                 error_code: ErrorCode::EXT_PANIC,
@@ -147,7 +147,7 @@ fn each_event_has_the_json_form_of_the_contract() {
             },
             "extension.skipped",
             json!({
-                "extension": "audit",
+                "extensionName": "audit",
                 "hook": "step middleware `note`",
                 "afterNext": true,
                 "errorCode": "E_EXT_PANIC",
