@@ -98,7 +98,7 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Scope {
-    /// Nobody: each conversation of each agent has its own.
+    /// Each conversation of each agent has a connection of its own.
     #[default]
     Agent,
     /// The conversations of all agents with the same key.

@@ -141,7 +141,7 @@ impl Program {
 impl Live {
     #[cfg(feature = "http")]
     fn without_process(session: Session) -> Self {
-        // The sender is gone: nobody will say how a process ended.
+        // The sender was dropped: how the process ended stays unknown.
         let (_, ended) = watch::channel(None);
         Self { session, listing: JoinSet::new(), end: None, ended }
     }

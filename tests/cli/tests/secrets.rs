@@ -138,18 +138,24 @@ fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-#[test]
-fn failures_tell_no_key() {
-    for (leak, code, message) in [
+/// Returns where the extension leaks, the exit code that follows, and what is shown. `panic` is the text of the panic in
+/// `#[init]`.
+fn leaks(panic: &'static str) -> [(&'static str, i32, &'static str); 8] {
+    [
         ("nowhere", 0, "401 for ***"),
         ("initError", 1, "E_EXT_INIT"),
-        ("initPanic", 1, "no service for Config { key: \"***\", typed: "),
+        ("initPanic", 1, panic),
         ("turn", 1, "turned away: ***"),
         ("step", 1, "refused: ***"),
         ("stepPanic", 1, "refused: \"***\""),
         ("cleanup", 0, "cannot sign off ***"),
         ("recovery", 0, "error no: ***: no: ***\\nsuggestion: no: ***"),
-    ] {
+    ]
+}
+
+#[test]
+fn failures_tell_no_key() {
+    for (leak, code, message) in leaks("no service for Config { key: \"***\", typed: ") {
         for linkage in BOTH {
             for more in [&[][..], &["--json"], &["--log-format", "json"]] {
                 let fixture = Fixture::leaking_in(linkage, leak, SCRIPT);
@@ -167,16 +173,7 @@ fn failures_tell_no_key() {
 #[test]
 fn failures_tell_no_token() {
     let reversed = serde_json::Value::from(KEY.chars().rev().collect::<String>());
-    for (leak, code, message) in [
-        ("nowhere", 0, "401 for ***"),
-        ("initError", 1, "E_EXT_INIT"),
-        ("initPanic", 1, "no service for Config { key: \"***\""),
-        ("turn", 1, "turned away: ***"),
-        ("step", 1, "refused: ***"),
-        ("stepPanic", 1, "refused: \"***\""),
-        ("cleanup", 0, "cannot sign off ***"),
-        ("recovery", 0, "error no: ***: no: ***\\nsuggestion: no: ***"),
-    ] {
+    for (leak, code, message) in leaks("no service for Config { key: \"***\"") {
         for linkage in BOTH {
             let config = format!("{{ key: {reversed}, reversed: true, leak: {leak} }}");
             let fixture = Fixture::of(linkage, &config, SCRIPT);

@@ -63,7 +63,7 @@ fn answer(server: &mut Server, stream: TcpStream) -> Option<TcpStream> {
 fn respond(stream: &mut TcpStream, head: &str, body: &str) -> Option<TcpStream> {
     let length = body.len();
     let head = format!("HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
-    // Whoever asked may be gone.
+    // The client may have closed the connection.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
     None
 }

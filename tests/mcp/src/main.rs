@@ -53,7 +53,7 @@ fn main() {
         let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
         for answer in server.receive(&message) {
             let mut output = io::stdout().lock();
-            // Whoever reads may be gone.
+            // The client may have closed the pipe.
             let _ = output.write_all(format!("{answer}\n").as_bytes()).and_then(|()| output.flush());
         }
     }

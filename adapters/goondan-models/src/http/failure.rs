@@ -96,8 +96,8 @@ impl FailureKind {
             Self::Request => "correct `model`, `baseUrl` or the options of the model",
             Self::Answer => "check that `baseUrl` of the model is the address of the provider's interface",
             Self::Cassette => {
-                "record the conversation anew (`goondan run --cassettes record`), undo what changed it, or begin it from \
-                 its start, in a new instance"
+                "record the conversation anew (`goondan run --cassettes record`), undo what changed it, or begin it \
+                 from its start, in a new instance"
             }
         }
     }

@@ -18,7 +18,7 @@ const TOKEN: &str = "gateway token \"quoted\" 4711";
 fn model(tape: &Tape, url: &str) -> goondan_models::HttpModel<Anthropic> {
     let mut config = config(url);
     config.api_key = Some(Secret::new(KEY));
-    // Headers are texts: whoever makes the config keeps what is secret in them, as a bundle does.
+    // Headers are plain texts, so the program keeps the `Secret`, as a bundle does.
     static GATEWAY: LazyLock<Secret> = LazyLock::new(|| Secret::new(TOKEN));
     config.headers.insert("x-gateway".to_owned(), GATEWAY.expose().to_owned());
     config.retries.max = 2;
@@ -50,7 +50,7 @@ async fn keys_that_a_server_repeats_are_not_recorded() {
     let lines = tape.lines();
     assert_eq!(lines[2]["response"]["headers"]["x-request-id"], "id of ***");
     assert_eq!(lines[2]["request"]["body"]["metadata"], json!({ "***": "***" }));
-    // The masked recording answers the same request by a model without keys, as long as the program knows what they are.
+    // The masked recording answers the same request by a model without keys, as long as the key is masked.
     let _key = Secret::new(KEY);
     let played = told(&tape.playing().0, &asked).await.0.unwrap();
     assert_eq!(played.to_text(), "x-api-key: ***\nx-gateway: ***");
