@@ -12,7 +12,7 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use crate::linkage::WithServer;
+use crate::linkage::WithPlugin;
 
 /// A directory for the log of the servers of one test.
 pub(crate) struct Odd {
@@ -106,7 +106,7 @@ pub(crate) async fn chat(config: Value) -> Chat {
 
 /// Opens a conversation with a server that is called `odd`, and a model that plays `script`.
 pub(crate) async fn chat_with(config: Value, script: impl IntoIterator<Item = ScriptItem>) -> Chat {
-    Chat::builder().agent(|agent| agent.server("odd", config)).script(script).start().await.unwrap()
+    Chat::builder().agent(|agent| agent.plugin("odd", "mcp", config)).script(script).start().await.unwrap()
 }
 
 /// Calls a tool of the server, and returns its output.

@@ -5,7 +5,7 @@ use goondan::model::ScriptItem;
 use goondan::testing::Chat;
 use goondan_covers::{both_linkages, covers};
 
-use crate::support::{Odd, call, chat, chat_with, refused, tools};
+use super::support::{Odd, call, chat, chat_with, refused, tools};
 
 fn add(name: &str) -> ScriptItem {
     ScriptItem::call("odd__add", json!({ "name": name }))

@@ -6,13 +6,13 @@ use goondan_covers::{both_linkages, covers};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::linkage::{Linkage, WithServer};
-use crate::support::{Odd, call, chat, logs, refused, tools};
+use super::support::{Odd, call, chat, logs, refused, tools};
+use crate::linkage::{Linkage, WithPlugin};
 
 #[both_linkages]
 async fn a_server_that_ends_at_once_is_an_error_with_its_last_words() {
     let odd = Odd::new();
-    let start = |config| Chat::builder().agent(|agent| agent.server("odd", config)).start();
+    let start = |config| Chat::builder().agent(|agent| agent.plugin("odd", "mcp", config)).start();
     let error = start(odd.config(&["fail"])).await.unwrap_err();
     let report = error.report().to_string();
     assert_eq!(*error.code(), ErrorCode::EXT_INIT);
@@ -47,7 +47,7 @@ async fn a_server_that_never_answers_is_an_error_within_the_time_to_connect() {
         let odd = Odd::new();
         let config =
             odd.config_with(&[option, "stubborn"], json!({ "limits": { "connectMs": 300, "shutdownMs": 20 } }));
-        let error = Chat::builder().agent(|agent| agent.server("odd", config)).start().await.unwrap_err();
+        let error = Chat::builder().agent(|agent| agent.plugin("odd", "mcp", config)).start().await.unwrap_err();
         let report = error.report().to_string();
         assert!(report.contains("within 300ms"), "{report}");
         odd.wait_for_end().await;

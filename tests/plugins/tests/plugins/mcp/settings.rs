@@ -6,11 +6,11 @@ use goondan::testing::Chat;
 use goondan::{ErrorCode, Value, json};
 use goondan_covers::{both_linkages, covers};
 
-use crate::linkage::{self, WithServer};
-use crate::support::{Odd, call, chat, logs, tools};
+use super::support::{Odd, call, chat, logs, tools};
+use crate::linkage::{self, WithPlugin};
 
 async fn refusal(config: Value) -> String {
-    let error = Chat::builder().agent(|agent| agent.server("odd", config)).start().await.unwrap_err();
+    let error = Chat::builder().agent(|agent| agent.plugin("odd", "mcp", config)).start().await.unwrap_err();
     assert_eq!(*error.code(), ErrorCode::EXT_CONFIG, "{}", error.report());
     error.report().to_string()
 }
@@ -63,7 +63,7 @@ async fn the_server_gets_its_variables_and_those_of_the_program_and_a_directory(
     fs::create_dir(&below).unwrap();
     config["transport"]["cwd"] = json!("below");
     let root = odd.path("");
-    let builder = Chat::builder().agent(|agent| agent.bundle_root(&root).server("odd", config));
+    let builder = Chat::builder().agent(|agent| agent.bundle_root(&root).plugin("odd", "mcp", config));
     let mut chat = builder.start().await.unwrap();
     assert_eq!(call(&mut chat, "env", json!({ "name": "ODD_GREETING" })).await, "hello");
     assert_eq!(call(&mut chat, "env", json!({ "name": "PATH" })).await, std::env::var("PATH").unwrap());
@@ -77,7 +77,7 @@ async fn a_bundle_reads_variables_of_the_server_from_the_environment() {
     let transport = odd.transport(&[]);
     let script = "- call: { tool: odd__env, args: { name: ODD_COPY } }\n- say: done\n";
     fs::write(odd.path("script.yaml"), script).unwrap();
-    let entry = linkage::entry(&odd.path(""));
+    let entry = linkage::entry("mcp", &odd.path(""));
     let bundle = format!(
         r#"
 apiVersion: goondan.ai/v1

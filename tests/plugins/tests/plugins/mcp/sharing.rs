@@ -6,15 +6,15 @@ use goondan::testing::Chat;
 use goondan::{Agent, Value, json};
 use goondan_covers::{both_linkages, covers};
 
-use crate::linkage::WithServer;
-use crate::support::{Odd, call, chat, tools};
+use super::support::{Odd, call, chat, tools};
+use crate::linkage::WithPlugin;
 
 fn without_server(name: &str) -> AgentBuilder {
     Agent::builder(name).model(ScriptedModel::new([ScriptItem::say("fine").repeat()]))
 }
 
 fn agent(name: &str, config: Value) -> AgentBuilder {
-    without_server(name).server("odd", config)
+    without_server(name).plugin("odd", "mcp", config)
 }
 
 /// Returns how many servers run for two conversations of one agent, and one of another with a key of the first.
@@ -78,7 +78,7 @@ async fn a_reload_keeps_the_server_unless_its_transport_changes() {
     let conversation = first.instance("test").await.unwrap();
     let pid = odd.running();
     let same = agent("one", odd.config(&[]));
-    let reordered = without_server("one").server("empty", json!({})).server("odd", odd.config(&[]));
+    let reordered = without_server("one").plugin("empty", "mcp", json!({})).plugin("odd", "mcp", odd.config(&[]));
     let limits = agent("one", odd.config_with(&[], json!({ "limits": { "outputChars": 5, "shutdownMs": 100 } })));
     let tools = agent("one", odd.config_with(&[], json!({ "tools": { "allow": ["echo"] } })));
     for next in [same, reordered, limits, tools] {
@@ -104,7 +104,7 @@ async fn a_reload_keeps_the_server_unless_its_transport_changes() {
 async fn a_conversation_that_is_only_shown_starts_no_server() {
     let odd = Odd::new();
     let config = odd.config(&[]);
-    let chat = Chat::builder().agent(|agent| agent.server("odd", config).inspect()).start().await.unwrap();
+    let chat = Chat::builder().agent(|agent| agent.plugin("odd", "mcp", config).inspect()).start().await.unwrap();
     assert_eq!(tools(&chat).await, [""; 0]);
     assert_eq!(odd.log(), [""; 0]);
 }

@@ -7,7 +7,7 @@ use goondan::tool::Effect;
 use goondan::{Value, json};
 use goondan_covers::{both_linkages, covers};
 
-use crate::support::{Odd, call, chat, logs, refused, tools};
+use super::support::{Odd, call, chat, logs, refused, tools};
 
 #[both_linkages]
 #[covers("PATTERN-MCP-01", "PATTERN-MCP-02", "PATTERN-MCP-03", "PATTERN-MCP-04", "PATTERN-MCP-05")]

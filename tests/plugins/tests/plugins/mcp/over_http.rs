@@ -7,8 +7,8 @@ use goondan::testing::Chat;
 use goondan::{Value, json};
 use goondan_covers::{both_linkages, covers};
 
-use crate::linkage::WithServer;
-use crate::support::{Odd, call, chat, chat_with, refused, tools};
+use super::support::{Odd, call, chat, chat_with, refused, tools};
+use crate::linkage::WithPlugin;
 
 /// A server that listens, until this is dropped.
 struct Listening {
@@ -90,7 +90,7 @@ async fn a_server_at_a_url_that_is_gone_is_an_error() {
     assert_eq!(code, "E_MCP_GONE", "{message}");
     chat.close().await.unwrap();
     let config = server.config(json!({}));
-    let error = Chat::builder().agent(|agent| agent.server("odd", config)).start().await.unwrap_err();
+    let error = Chat::builder().agent(|agent| agent.plugin("odd", "mcp", config)).start().await.unwrap_err();
     let report = error.report().to_string();
     assert!(report.contains("E_MCP_START") && !report.contains(&server.port), "{report}");
 }
@@ -105,7 +105,7 @@ async fn an_endpoint_or_a_header_that_cannot_be_sent_is_refused() {
         (transport("http://127.0.0.1/", "a b"), "the header `a b` cannot be sent"),
     ] {
         let config = json!({ "transport": transport });
-        let error = Chat::builder().agent(|agent| agent.server("odd", config)).start().await.unwrap_err();
+        let error = Chat::builder().agent(|agent| agent.plugin("odd", "mcp", config)).start().await.unwrap_err();
         let report = error.report().to_string();
         assert!(report.contains("E_EXT_CONFIG") && report.contains(about), "{report}");
     }

@@ -1,0 +1,80 @@
+//! The linkage of the running case: the extensions linked into this program, or loaded from their libraries.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+
+use goondan::agent::AgentBuilder;
+use goondan::bundle::{Agents, Plugins};
+use goondan::plugin::{Library, Loaded};
+use goondan::store::MemoryStore;
+use goondan::{Bundle, Value};
+use goondan_libraries::Build;
+// Nothing else names the crates, and the linker would leave them out.
+use mcp as _;
+
+/// How a case gets the extensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Linkage {
+    Linked,
+    Loaded,
+}
+
+tokio::task_local! {
+    static LINKAGE: Linkage;
+}
+
+impl Linkage {
+    /// Runs `case` in this linkage.
+    pub(crate) async fn run(self, case: impl Future<Output = ()>) {
+        LINKAGE.scope(self, case).await;
+    }
+}
+
+/// Returns the file of the library of `package`, which is built once.
+fn file(package: &'static str) -> &'static Path {
+    static FILES: Mutex<BTreeMap<&str, &Path>> = Mutex::new(BTreeMap::new());
+    let mut files = FILES.lock().unwrap();
+    files.entry(package).or_insert_with(|| Build::new(package).run(env!("CARGO_TARGET_TMPDIR")).leak())
+}
+
+fn library(package: &'static str) -> &'static Loaded {
+    static LIBRARIES: Mutex<BTreeMap<&str, &Loaded>> = Mutex::new(BTreeMap::new());
+    let mut libraries = LIBRARIES.lock().unwrap();
+    libraries
+        .entry(package)
+        .or_insert_with(|| Box::leak(Box::new(Library::inspect(file(package)).unwrap().load().unwrap())))
+}
+
+/// Adds ready-made extensions to an agent, in the linkage of the running case.
+pub(crate) trait WithPlugin {
+    /// Adds the extension of `package` with the name `name`.
+    fn plugin(self, name: &str, package: &'static str, config: Value) -> Self;
+}
+
+impl WithPlugin for AgentBuilder {
+    fn plugin(self, name: &str, package: &'static str, config: Value) -> Self {
+        match LINKAGE.get() {
+            Linkage::Linked => self.linked(name, package, config),
+            Linkage::Loaded => self.described(name, library(package).extension(Some(package)).unwrap(), config),
+        }
+    }
+}
+
+/// Returns the entry of the extension of `package` for a bundle in `directory`.
+pub(crate) fn entry(package: &'static str, directory: &Path) -> String {
+    match LINKAGE.get() {
+        Linkage::Linked => format!("linked:{package}"),
+        Linkage::Loaded => {
+            let copy = directory.join(format!("lib{}.so", package.replace('-', "_")));
+            fs::hard_link(file(package), &copy).or_else(|_| fs::copy(file(package), &copy).map(drop)).unwrap();
+            format!("./{}", package.replace('-', "_"))
+        }
+    }
+}
+
+/// Returns the agents of the bundle in `directory`.
+pub(crate) async fn build(directory: &Path) -> Agents {
+    Bundle::load(directory).unwrap().build_with(MemoryStore::new(), &Plugins::new()).await.unwrap()
+}

@@ -1,0 +1,6 @@
+//! The ready-made extensions, linked and loaded.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod linkage;
+mod mcp;

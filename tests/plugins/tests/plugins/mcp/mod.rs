@@ -1,0 +1,9 @@
+//! PATTERN-MCP: the extension `mcp` with a server that has odd habits.
+
+mod calls;
+mod changes;
+mod failures;
+mod over_http;
+mod settings;
+mod sharing;
+mod support;
