@@ -64,12 +64,34 @@ impl Agents {
         bundle: &Bundle,
         libraries: Option<&dyn Libraries>,
     ) -> Result<BTreeMap<AgentName, Result<Reloaded>>> {
+        self.reload_by(bundle, libraries, async |agent, to| agent.reload(to).await).await
+    }
+
+    /// As [`Agents::reload`], by [`Agent::reload_at_next_step`]: turns that run continue with their next step on the
+    /// new agents.
+    ///
+    /// # Errors
+    /// As [`Agents::reload`].
+    pub async fn reload_at_next_step(
+        &mut self,
+        bundle: &Bundle,
+        libraries: Option<&dyn Libraries>,
+    ) -> Result<BTreeMap<AgentName, Result<Reloaded>>> {
+        self.reload_by(bundle, libraries, async |agent, to| agent.reload_at_next_step(to).await).await
+    }
+
+    async fn reload_by(
+        &mut self,
+        bundle: &Bundle,
+        libraries: Option<&dyn Libraries>,
+        reload: impl AsyncFn(&Agent, &Agent) -> Result<Reloaded>,
+    ) -> Result<BTreeMap<AgentName, Result<Reloaded>>> {
         let built = bundle.build_agents(&self.store, &self.router, libraries, self.purpose).await?;
         let gone: Vec<_> = self.agents.keys().filter(|name| !built.contains_key(*name)).cloned().collect();
         let mut outcomes = BTreeMap::new();
         for (name, agent) in built {
             if let Some(known) = self.agents.get(&name) {
-                outcomes.insert(name, known.reload(&agent).await);
+                outcomes.insert(name, reload(known, &agent).await);
             } else {
                 self.router.add(&agent);
                 self.agents.insert(name, agent);

@@ -42,6 +42,7 @@ mod progress;
 mod projected;
 mod random_events;
 mod reload;
+mod reload_at_step;
 mod reply;
 mod retried;
 mod rough;

@@ -56,6 +56,13 @@ pub enum Change {
     },
 }
 
+/// Where the running turns of an agent take over what it is reloaded with.
+#[derive(Clone, Copy)]
+enum Boundary {
+    Turn,
+    Step,
+}
+
 impl Agent {
     /// Replaces the model, the instructions, the extensions and the policy of this agent by those of `to`. Open
     /// conversations are reloaded between two turns: turns that were queued earlier run with the old ones, later turns
@@ -91,12 +98,46 @@ impl Agent {
     /// conversations.
     // LEGACY-RECONCILE
     pub async fn reload(&self, to: &Self) -> Result<Reloaded> {
+        self.reload_at(Boundary::Turn, to).await
+    }
+
+    /// As [`Agent::reload`], but a turn that runs continues with its next step on what `to` describes: its model,
+    /// instructions and tools, and the layers of its steps and tool calls. Two things stay as they were when the turn
+    /// began: the limits of the turn, and the layers around it. If an extension with such a layer changes or is
+    /// removed, the reload takes place after the turn.
+    ///
+    /// A step that awaits such a reload of its own agent deadlocks, as does a tool call in it.
+    ///
+    /// ```
+    /// use goondan::{Agent, Result};
+    ///
+    /// /// Called while conversations go on.
+    /// async fn changed(agent: &Agent, described: &Agent) -> Result<()> {
+    ///     for change in agent.reload_at_next_step(described).await?.changes {
+    ///         println!("{change}");
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Agent::reload`]. A turn whose agent cannot be reloaded continues unchanged.
+    // LEGACY-CHANGESET-04
+    pub async fn reload_at_next_step(&self, to: &Self) -> Result<Reloaded> {
+        self.reload_at(Boundary::Step, to).await
+    }
+
+    async fn reload_at(&self, boundary: Boundary, to: &Self) -> Result<Reloaded> {
         let to = self.spec_of(to)?;
         let _reloading = self.inner.reloading.lock().await;
         let mut refused = Vec::new();
         let mut accepted = false;
         for slot in self.inner.slots() {
-            match slot.reload(&to).await {
+            let outcome = match boundary {
+                Boundary::Turn => slot.reload(&to).await,
+                Boundary::Step => slot.reload_at_step(&to).await,
+            };
+            match outcome {
                 Ok(open) => accepted |= open,
                 Err(error) if !accepted => return Err(error),
                 Err(error) => refused.push((slot.id.key.clone(), error)),

@@ -34,6 +34,7 @@ pub mod progress;
 pub mod projected;
 pub mod random_events;
 pub mod reload;
+pub mod reload_at_step;
 pub mod reply;
 pub mod rough;
 pub mod skip;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::late::LateTools;
+use super::{Generation, WaitingReload};
 use crate::event::{AgentDelegate, Bus, Event};
 use crate::name::ExtensionName;
 use crate::peers::Inbox;
@@ -21,6 +22,7 @@ pub(in crate::agent) struct Services {
     pub(super) store: Arc<dyn Store>,
     /// How many delegations wait for their results.
     pub(in crate::agent) delegated: AtomicUsize,
+    pub(in crate::agent) waiting_reload: WaitingReload,
     instance: Weak<dyn InstanceUpcalls>,
 }
 
@@ -28,6 +30,8 @@ pub(in crate::agent) struct Services {
 pub(in crate::agent) trait InstanceUpcalls: Send + Sync {
     /// Starts the turn that an event called `agent.delegate` asks for. `extension` is `None` for one of the program.
     fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: Option<&ExtensionName>, event: &Event);
+    /// Shows what the conversation runs with from now on to those who do not wait for turns.
+    fn set_generation(&self, new: &Arc<Generation>);
     /// Stores changed state soon, unless the end of a running turn does.
     fn store_later(self: Arc<Self>);
 }
@@ -41,7 +45,8 @@ impl Services {
         instance: Weak<dyn InstanceUpcalls>,
     ) -> Self {
         let (inbox, late, delegated) = (Arc::default(), Arc::default(), AtomicUsize::new(0));
-        Self { id, bus, states, inbox, late, store, delegated, instance }
+        let waiting_reload = WaitingReload::default();
+        Self { id, bus, states, inbox, late, store, delegated, waiting_reload, instance }
     }
 
     /// Whether event handlers run, or other agents' answers or delegations are awaited.
@@ -59,6 +64,12 @@ impl Services {
         match extension {
             Some(extension) => self.bus.emit_from(extension, event),
             None => self.bus.emit(event),
+        }
+    }
+
+    pub(super) fn generation_changed(&self, new: &Arc<Generation>) {
+        if let Some(instance) = self.instance.upgrade() {
+            instance.set_generation(new);
         }
     }
 

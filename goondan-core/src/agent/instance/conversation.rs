@@ -8,7 +8,9 @@ use tracing::Instrument;
 
 use super::shared::AgentInner;
 use super::slot::{InstanceSlot, View};
-use crate::agent::attach::{Generation, InstanceUpcalls, Services, Staged, deactivate, run_cleanup};
+use crate::agent::attach::{
+    Generation, InstanceUpcalls, Replaced, Services, Staged, StepGenerations, deactivate, replace, run_cleanup,
+};
 use crate::agent::spec::AgentSpec;
 use crate::agent::turn::{JournaledConversation, Reporter, RequestUsage, Requests, TurnRun, UpdateSender, Workdir};
 use crate::conversation::Message;
@@ -28,6 +30,8 @@ pub(in crate::agent) struct OpenConversation {
     agent: Arc<AgentInner>,
     services: Arc<Services>,
     generation: Arc<Generation>,
+    /// What the last turn replaced between its steps.
+    replaced: Replaced,
     workdir: Workdir,
     journaled: JournaledConversation,
 }
@@ -59,7 +63,8 @@ impl OpenConversation {
             return Err(error);
         }
         let generation = Arc::new(Generation { spec, registered });
-        Ok(Self { agent, services, generation, workdir: Workdir::new(stored.workdir), journaled })
+        let (replaced, workdir) = (Replaced::default(), Workdir::new(stored.workdir));
+        Ok(Self { agent, services, generation, replaced, workdir, journaled })
     }
 
     pub(super) fn view(&self) -> View {
@@ -78,17 +83,19 @@ impl OpenConversation {
         event: AgentEvent,
         updates: Option<UpdateSender>,
     ) -> Result<TurnResult> {
-        let Self { services, journaled, .. } = self;
+        self.adopt_replaced().await;
+        let Self { services, journaled, replaced, .. } = self;
         journaled.close_turn(&services.states).await?;
         let info = Arc::new(TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event));
         journaled.begin(TurnStart::new(&info.turn).event(&info.input))?;
         let in_turn = slot.enter_turn();
-        let _cause = services.bus.enter_turn(&info);
+        let cause = services.bus.enter_turn(&info);
         let reporter = Reporter::new(&services.bus, &info, updates, journaled.keeps_runtime_events());
-        let (generation, used) = (&self.generation, RequestUsage::default());
+        let used = RequestUsage::default();
+        let generations = StepGenerations { first: &self.generation, services, replaced };
         let reach = &self.agent.reach;
-        let requests = Requests::new(&generation.spec, &info, &services.inbox, reach, &reporter, &used);
-        let mut turn = TurnRun::new(generation, &self.workdir, journaled, requests);
+        let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &reporter, &used);
+        let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests);
         let span = tracing::info_span!("turn", agent = %slot.id.agent, instance = %slot.id.key, turn = %info.turn);
         let outcome = turn.run().instrument(span).await;
         let so_far = turn.end();
@@ -106,6 +113,8 @@ impl OpenConversation {
             // State that was set after the commit and before `in_turn` was dropped.
             stored = journaled.store_state(&services.states).await;
         }
+        drop(cause);
+        self.adopt_replaced().await;
         if let (Err(error), Err(_)) = (&outcome, &stored) {
             tracing::error!(turn = %so_far.id, "the turn failed and could not be stored: {}", error.report());
         }
@@ -121,30 +130,29 @@ impl OpenConversation {
     /// Replaces what turns run with: new extensions are registered and become active, and then the old ones that were
     /// not kept are cleaned up. After a failure the conversation continues unchanged.
     pub(super) async fn reload(&mut self, slot: &InstanceSlot, spec: Arc<AgentSpec>) -> Result<()> {
-        let services = &self.services;
+        self.adopt_replaced().await;
         // A task that stores state would wait for the conversation lock, which is held here.
         let in_turn = slot.enter_turn();
-        let outcome = match Staged::register_all(&spec, services, &self.generation.registered.extensions).await {
-            Ok(staged) => {
-                let new = Arc::new(Generation { spec, registered: staged.activate() });
-                slot.set_generation(&new);
-                let old = std::mem::replace(&mut self.generation, new);
-                let kept = &self.generation.registered.extensions;
-                let is_removed = |active: &&Arc<_>| !kept.iter().any(|kept| Arc::ptr_eq(kept, active));
-                let removed: Vec<_> = old.registered.extensions.iter().filter(is_removed).map(Arc::clone).collect();
-                deactivate(&removed, services).await;
-                drop_guarded("the program", || drop((removed, old)));
-                Ok(())
-            }
-            Err(error) => Err(error),
-        };
-        let stored = self.journaled.store_state(&services.states).await;
+        let outcome = replace(&self.generation, spec, &self.services).await.map(|new| self.set_generation(new));
+        let stored = self.journaled.store_state(&self.services.states).await;
         drop(in_turn);
         if let Err(error) = stored {
             // The next turn stores it, or fails for the same reason.
-            tracing::error!(instance = %services.id, "state was not stored: {}", error.report());
+            tracing::error!(instance = %self.services.id, "state was not stored: {}", error.report());
         }
         outcome
+    }
+
+    /// Continues with what the last turn replaced between its steps, if anything.
+    async fn adopt_replaced(&mut self) {
+        if let Some(new) = self.replaced.take().await {
+            self.set_generation(new);
+        }
+    }
+
+    fn set_generation(&mut self, new: Arc<Generation>) {
+        let old = std::mem::replace(&mut self.generation, new);
+        drop_guarded("the program", || drop(old));
     }
 
     /// Commits a turn that was left open, and stores changed state.
@@ -160,6 +168,7 @@ impl OpenConversation {
 
     /// Commits an open turn, cleans up the extensions, stores changed state, and releases the stored conversation.
     pub(super) async fn close(mut self) -> Result<()> {
+        self.adopt_replaced().await;
         let services = &self.services;
         let turn = self.journaled.close_turn(&services.states).await;
         deactivate(&self.generation.registered.extensions, services).await;

@@ -5,10 +5,14 @@
 //! everything that others need to know without waiting in that queue; only the holder of the conversation lock opens or
 //! closes the conversation in it.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
 use tokio::task::JoinError;
 use tokio::time::Instant;
@@ -19,7 +23,7 @@ use super::conversation::OpenConversation;
 use super::delegate::delegate;
 use super::shared::AgentInner;
 use super::{HandleInner, Instance};
-use crate::agent::attach::{Generation, InstanceUpcalls, Services};
+use crate::agent::attach::{Generation, InstanceUpcalls, Services, reload_failed};
 use crate::agent::spec::AgentSpec;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::Event;
@@ -88,6 +92,13 @@ enum Saving {
 pub(super) struct View {
     pub(super) services: Arc<Services>,
     pub(super) generation: Arc<Generation>,
+}
+
+/// What a reload comes to first.
+enum Either {
+    Lock(ConversationLock),
+    /// Of the turn that has taken the reload.
+    Outcome(Result<Result<()>, RecvError>),
 }
 
 /// Whether a conversation is idle.
@@ -214,7 +225,30 @@ impl InstanceSlot {
     /// Replaces what turns run with, after the turns that were queued earlier. It runs to its end even if the caller is
     /// dropped. Returns whether the conversation is open.
     pub(in crate::agent) async fn reload(self: &Arc<Self>, spec: &Arc<AgentSpec>) -> Result<bool> {
-        let (mut lock, slot, spec) = (self.lock().await, Arc::clone(self), Arc::clone(spec));
+        self.reload_locked(self.lock().await, spec).await
+    }
+
+    /// As [`InstanceSlot::reload`], or between two steps of the turn that runs, if the extensions whose layers are
+    /// around it stay.
+    pub(in crate::agent) async fn reload_at_step(self: &Arc<Self>, spec: &Arc<AgentSpec>) -> Result<bool> {
+        let Some(View { services, .. }) = self.view() else { return self.reload(spec).await };
+        let (waits, mut outcome) = services.waiting_reload.enter(spec);
+        let mut lock = pin!(self.lock());
+        let ended = poll_fn(|context| match Pin::new(&mut outcome).poll(context) {
+            Poll::Ready(outcome) => Poll::Ready(Either::Outcome(outcome)),
+            Poll::Pending => lock.as_mut().poll(context).map(Either::Lock),
+        });
+        let outcome = match ended.await {
+            Either::Lock(lock) if waits.end() => return self.reload_locked(lock, spec).await,
+            // The turn that took the reload was dropped meanwhile.
+            Either::Lock(_) => outcome.await,
+            Either::Outcome(outcome) => outcome,
+        };
+        outcome.map_err(reload_failed)?.map(|()| true)
+    }
+
+    async fn reload_locked(self: &Arc<Self>, mut lock: ConversationLock, spec: &Arc<AgentSpec>) -> Result<bool> {
+        let (slot, spec) = (Arc::clone(self), Arc::clone(spec));
         run_to_end(async move {
             match &mut *lock {
                 Some(open) => open.reload(&slot, spec).await.map(|()| true),
@@ -222,14 +256,6 @@ impl InstanceSlot {
             }
         })
         .await
-    }
-
-    /// Replaces the generation that readers see. The caller holds the old one, so that it is not dropped under this
-    /// lock.
-    pub(super) fn set_generation(&self, new: &Arc<Generation>) {
-        if let Phase::Open { view, .. } = &mut self.status().phase {
-            view.generation = Arc::clone(new);
-        }
     }
 
     /// Marks that a turn or reload runs, which stores changed state when it ends.
@@ -347,6 +373,15 @@ impl InstanceUpcalls for InstanceSlot {
         if let Some(agent) = self.agent.upgrade() {
             delegate(agent, services, extension, event);
         }
+    }
+
+    fn set_generation(&self, new: &Arc<Generation>) {
+        let old = match &mut self.status().phase {
+            Phase::Open { view, .. } => Some(std::mem::replace(&mut view.generation, Arc::clone(new))),
+            Phase::Closed => None,
+        };
+        // Not under the lock, because extensions may be dropped with it.
+        drop(old);
     }
 
     // D-18

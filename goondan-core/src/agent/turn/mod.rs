@@ -34,7 +34,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use super::attach::Generation;
+use super::attach::{Generation, StepGenerations};
 use crate::conversation::host::ConversationHost;
 use crate::conversation::{Content, Message, MessageEvent, Role, Source};
 use crate::crossing::CoreRun;
@@ -57,7 +57,9 @@ use step::StepRun;
 
 /// One turn while it runs.
 pub(in crate::agent) struct TurnRun<'a> {
+    /// What the turn began with. Its limits stay to its end, and its layers are running.
     generation: &'a Generation,
+    generations: StepGenerations<'a>,
     /// Answers of other agents, which the next step appends.
     inbox: &'a Arc<Inbox>,
     workdir: &'a Workdir,
@@ -84,14 +86,16 @@ pub(in crate::agent) struct TurnRun<'a> {
 
 impl<'a> TurnRun<'a> {
     pub(in crate::agent) fn new(
-        generation: &'a Generation,
+        generations: StepGenerations<'a>,
         workdir: &'a Workdir,
         journaled: &'a mut JournaledConversation,
         requests: Requests<'a>,
     ) -> Self {
         let start = journaled.conversation.end();
+        let generation = generations.first;
         Self {
             generation,
+            generations,
             inbox: requests.caller.inbox,
             workdir,
             journaled,
@@ -189,14 +193,15 @@ impl<'a> TurnRun<'a> {
     }
 
     async fn step(&mut self, index: u32) -> Result<StepResult> {
+        let replaced = self.generations.next().await;
+        let generation = replaced.as_deref().unwrap_or(self.generation);
         // F-AGENTS: answers that have arrived are appended before the step starts.
         for answer in self.inbox.take() {
             self.append(answer);
         }
-        let generation = self.generation;
         let watch = self.reporter.stopwatch();
         let span = self.reporter.span.child();
-        let mut step = StepRun::new(self, index, span);
+        let mut step = StepRun::new(self, generation, index, span);
         let in_step = tracing::info_span!("step", step = index);
         let mut outcome = generation.registered.step.run(&mut step).instrument(in_step).await;
         if let Some(error) = outcome.as_ref().ok().and_then(|result| result.check_metadata().err()) {

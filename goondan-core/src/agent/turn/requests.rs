@@ -58,6 +58,11 @@ impl<'a> Requests<'a> {
         Self { caller, spec, reporter, used, tool: None }
     }
 
+    /// Returns the same for a step of another generation, whose span is `span`.
+    pub(super) fn in_step(self, spec: &'a AgentSpec, span: SpanId) -> Self {
+        Self { caller: Caller { router: spec.router.as_ref(), ..self.caller }, spec, ..self }.within(span)
+    }
+
     /// Returns the same for another span.
     pub(super) fn within(self, span: SpanId) -> Self {
         Self { caller: self.caller.within(span), ..self }

@@ -15,6 +15,7 @@ use super::projected::Edit;
 use super::requests::Requests;
 use super::stream::TurnUpdate;
 use super::tool_call::{CallOutcome, Dispatch};
+use crate::agent::attach::Generation;
 use crate::agent::join::join;
 use crate::conversation::host::ConversationHost;
 use crate::conversation::{Content, Conversation, IdSet, Mark, Message, MessageEvent, Part, Role, Source};
@@ -40,6 +41,8 @@ const PREPARED_BY: &str = "preparedBy";
 /// One step while it runs.
 pub(super) struct StepRun<'a, 't> {
     pub(super) turn: &'a mut TurnRun<'t>,
+    /// What the step runs with. A reload changes it between two steps.
+    generation: &'a Generation,
     pub(super) index: u32,
     pub(super) span: Span,
     catalog: ToolCatalog,
@@ -47,7 +50,7 @@ pub(super) struct StepRun<'a, 't> {
     model: Option<ModelName>,
     /// The options that middlewares have set; boxed, because few steps have any.
     options: Option<Box<ModelOptions>>,
-    requests: Requests<'t>,
+    requests: Requests<'a>,
     /// What the model reported of its call.
     pub(super) model_call: ModelCall,
     /// Whether a middleware holds the pieces of the answer.
@@ -61,13 +64,14 @@ pub(super) struct StepRun<'a, 't> {
 }
 
 impl<'a, 't> StepRun<'a, 't> {
-    pub(super) fn new(turn: &'a mut TurnRun<'t>, index: u32, span: Span) -> Self {
+    pub(super) fn new(turn: &'a mut TurnRun<'t>, generation: &'a Generation, index: u32, span: Span) -> Self {
         // F-TOOL: every step starts with all tools.
-        let catalog = turn.generation.registered.tools().catalog();
-        let requests = turn.requests.within(span.id);
+        let catalog = generation.registered.tools().catalog();
+        let requests = turn.requests.in_step(&generation.spec, span.id);
         let model_call = ModelCall::default();
         Self {
             turn,
+            generation,
             index,
             span,
             catalog,
@@ -123,7 +127,7 @@ impl<'a, 't> StepRun<'a, 't> {
 
     /// Checks the tools that middlewares have changed.
     fn check_catalog(&mut self) -> Result<()> {
-        if self.turn.generation.registered.tools().offers(&self.catalog) {
+        if self.generation.registered.tools().offers(&self.catalog) {
             return Ok(());
         }
         std::mem::take(&mut self.catalog).checked().map(|catalog| self.catalog = catalog)
@@ -147,7 +151,7 @@ impl<'a, 't> StepRun<'a, 't> {
     async fn call_model(&mut self) -> Result<Vec<Part>> {
         self.turn.settle(Durability::Flushed).await?;
         self.turn.journaled.partial.start(self.index);
-        let agent = &self.turn.generation.spec;
+        let agent = &self.generation.spec;
         self.turn.journaled.report_orphans(&self.turn.info.turn);
         let conversation = &self.turn.journaled.conversation;
         self.answer_from = Some(conversation.end());
@@ -210,8 +214,8 @@ impl<'a, 't> StepRun<'a, 't> {
     }
 
     /// Returns the model of this step: the agent's, unless a middleware chose another one (API-11).
-    fn model(&self) -> Result<&'t dyn Model> {
-        let agent = &self.turn.generation.spec;
+    fn model(&self) -> Result<&'a dyn Model> {
+        let agent = &self.generation.spec;
         match (&self.model, self.turn.metadata.get(MODEL_KEY)) {
             (None, None) => Ok(&*agent.model),
             (Some(name), _) => agent.named_model(name.as_str()),
@@ -223,7 +227,7 @@ impl<'a, 't> StepRun<'a, 't> {
     /// Runs the calls: concurrently if all of them only read (D-06), else one after another. Their results are appended
     /// in the order of the requests (D-12).
     async fn call_tools(&mut self, requests: &[ToolRequest], message: &Message) -> Result<Vec<ToolCallResult>> {
-        let tools = self.turn.generation.registered.tools();
+        let tools = self.generation.registered.tools();
         let only_reads =
             |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
         let asked = self.turn.journaled.conversation.mark();
@@ -254,7 +258,7 @@ impl<'a, 't> StepRun<'a, 't> {
         let dispatch = Dispatch {
             turn: self.turn.info,
             workdir: self.turn.workdir,
-            generation: self.turn.generation,
+            generation: self.generation,
             reporter: self.turn.reporter,
             requests: self.requests,
             catalog: &self.catalog,
@@ -405,7 +409,7 @@ impl StepHost for StepRun<'_, '_> {
     }
 
     fn token_estimate(&self) -> u64 {
-        let system = self.turn.generation.spec.system.as_deref();
+        let system = self.generation.spec.system.as_deref();
         let JournaledConversation { estimate, conversation, .. } = &*self.turn.journaled;
         match self.projection() {
             Ok(Some(projection)) => estimate.projected_tokens(system, conversation, &self.catalog, &projection),
