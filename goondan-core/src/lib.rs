@@ -124,7 +124,8 @@ pub use extension::skipped_guard;
 pub use agent::LocalRouter;
 #[cfg(feature = "runtime")]
 pub use agent::{
-    Agent, AgentBuilder, Change, ExtensionChange, Instance, InstanceEvents, Policy, Reloaded, TurnStream, TurnUpdate,
+    Agent, AgentBuilder, BackgroundTurn, BackgroundTurns, Change, ExtensionChange, Instance, InstanceEvents, Policy,
+    Reloaded, TurnNotice, TurnStream, TurnUpdate,
 };
 #[cfg(feature = "runtime")]
 pub use event::EventStream;

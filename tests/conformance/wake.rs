@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use conformance_extensions::agents::Asking;
 use conformance_extensions::wake::Waking;
-use goondan::agent::{AgentBuilder, LocalRouter};
+use goondan::agent::{AgentBuilder, BackgroundTurn, BackgroundTurns, LocalRouter, TurnNotice};
 use goondan::event::{AgentDelegate, AgentDelegationResult};
-use goondan::model::ScriptItem;
+use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::{Agent, Instance, json};
 use goondan_covers::{both_linkages, covers};
 use tokio::sync::Notify;
@@ -59,7 +60,7 @@ async fn a_delegation_from_anywhere_starts_a_turn_and_its_result_comes_back() {
 #[both_linkages]
 async fn another_agent_is_reached_through_the_router() {
     let (router, log) = (LocalRouter::new(), Log::new());
-    let other = Agent::builder("librarian").model(goondan::model::ScriptedModel::new([ScriptItem::say("a book")]));
+    let other = Agent::builder("librarian").model(ScriptedModel::new([ScriptItem::say("a book")]));
     let other = other.router(router.clone()).build().unwrap();
     router.add(&other);
     let agent = waking(agent([ScriptItem::say("done")]), &log, "turn", "librarian", 1).router(router.clone());
@@ -120,4 +121,116 @@ async fn so_many_delegations_wait_and_more_are_refused() {
     let read = lines(&log, 1 + 6).await;
     let refused: Vec<_> = (64..70).map(|number| format!("wake-{number} of assistant: E_EXT_RUNTIME")).collect();
     assert_eq!((read[0].as_str(), &read[1..]), ("turn hello", &refused[..]));
+}
+
+/// Waits for the next turn that is told.
+async fn told(turns: &mut BackgroundTurns) -> Arc<BackgroundTurn> {
+    match turns.next().await {
+        Some(TurnNotice::Ended(turn)) => turn,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn text(turn: &BackgroundTurn) -> &str {
+    turn.input.input.as_deref().unwrap_or_default()
+}
+
+#[both_linkages]
+#[covers("WAKE-01")]
+async fn turns_that_an_extension_starts_are_told_and_those_of_the_program_are_not() {
+    for from in ["init", "task", "turn", "tool", "completed"] {
+        let log = Log::new();
+        let script = [
+            ScriptItem::call("waking__wake", json!({})).when("^hello$").unwrap(),
+            ScriptItem::say("awake").when("^woken$").unwrap().repeat(),
+            ScriptItem::say("done").repeat(),
+        ];
+        let agent = waking(agent(script), &log, from, "assistant", 1).build().unwrap();
+        let mut turns = agent.subscribe_turns();
+        let instance = agent.instance("test").await.unwrap();
+        instance.run("hello").await.unwrap();
+        let turn = told(&mut turns).await;
+        assert_eq!(
+            (turn.agent.as_str(), turn.instance.as_str(), text(&turn)),
+            ("assistant", "test", "woken"),
+            "{from}"
+        );
+        assert_eq!((turn.input.source.kind.as_str(), turn.input.source.name.as_str()), ("agent", "assistant"));
+        assert_eq!(turn.outcome.as_ref().unwrap().text(), "awake");
+        // A chain of wakings ends, and its turns are waited for.
+        let mut more = 0;
+        while let Some(notice) = turns.next_pending().await {
+            assert!(matches!(notice, TurnNotice::Ended(turn) if text(&turn) == "woken"));
+            more += 1;
+        }
+        assert_eq!(more, if from == "completed" { 31 } else { 0 }, "{from}");
+    }
+}
+
+#[both_linkages]
+async fn a_turn_that_failed_is_told_with_its_error() {
+    let log = Log::new();
+    let agent = waking(agent([]), &log, "task", "assistant", 1).build().unwrap();
+    let mut turns = agent.subscribe_turns();
+    let _instance = agent.instance("test").await.unwrap();
+    let turn = told(&mut turns).await;
+    let error = turn.outcome.as_ref().unwrap_err();
+    assert_eq!((text(&turn), error.turn().map(|turn| turn.steps)), ("woken", Some(1)), "{error:?}");
+    let code = error.code().to_string();
+    assert_eq!(lines(&log, 2).await, ["turn woken".to_owned(), format!("wake-0 of assistant: {code}")]);
+}
+
+#[both_linkages]
+async fn a_subscriber_follows_the_agents_that_delegate_to_one_another() {
+    let (router, log) = (LocalRouter::new(), Log::new());
+    let librarian = waking(Agent::builder("librarian"), &log, "completed", "assistant", 1);
+    let librarian = librarian.model(ScriptedModel::new([ScriptItem::say("a book").repeat()])).router(router.clone());
+    let assistant = waking(agent([ScriptItem::say("done").repeat()]), &log, "turn", "librarian", 1);
+    let (librarian, assistant) = (librarian.build().unwrap(), assistant.router(router.clone()).build().unwrap());
+    router.add(&librarian);
+    router.add(&assistant);
+    let mut turns = assistant.subscribe_turns();
+    turns.follow(&librarian);
+    turns.follow(&librarian);
+    assistant.instance("test").await.unwrap().run("hello").await.unwrap();
+    let mut told = Vec::new();
+    while let Some(TurnNotice::Ended(turn)) = turns.next_pending().await {
+        told.push((turn.agent.to_string(), turn.outcome.as_ref().unwrap().text().into_owned()));
+    }
+    assert_eq!(told, [("librarian".to_owned(), "a book".to_owned()), ("assistant".to_owned(), "done".to_owned())]);
+    router.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn turns_that_are_sent_are_told_and_a_slow_subscriber_learns_how_many_it_missed() {
+    let agent = agent([ScriptItem::say("fine").repeat()]).build().unwrap();
+    let (mut turns, dropped) = (agent.subscribe_turns(), agent.subscribe_turns());
+    drop(dropped);
+    let instance = agent.instance("test").await.unwrap();
+    (0..300).for_each(|number| instance.send(format!("number {number}")));
+    // It waits in the queue behind them.
+    instance.messages().await.unwrap();
+    assert!(matches!(turns.next().await, Some(TurnNotice::Missed(44))));
+    for number in 0..256 {
+        assert_eq!(text(&*told(&mut turns).await), format!("number {number}"));
+    }
+    assert!(turns.next_pending().await.is_none());
+    instance.close().await.unwrap();
+    drop((instance, agent));
+    assert!(turns.next().await.is_none(), "the agent is dropped");
+}
+
+#[both_linkages]
+async fn turns_that_another_agent_requests_are_told() {
+    let (router, log) = (LocalRouter::new(), Log::new());
+    let asking = json!({ "log": log, "target": "librarian", "hook": "turn" });
+    let assistant = agent([ScriptItem::say("done")]).with::<Asking>(asking).router(router.clone()).build().unwrap();
+    let librarian = Agent::builder("librarian").model(ScriptedModel::new([ScriptItem::say("a book")])).build().unwrap();
+    router.add(&librarian);
+    let (mut turns, mut own) = (librarian.subscribe_turns(), assistant.subscribe_turns());
+    assistant.instance("test").await.unwrap().run("hello").await.unwrap();
+    let turn = told(&mut turns).await;
+    assert_eq!((text(&turn), &*turn.outcome.as_ref().unwrap().text()), ("question", "a book"));
+    assert!(turn.input.reply_to.is_some() && own.next_pending().await.is_none());
+    router.close().await.unwrap();
 }

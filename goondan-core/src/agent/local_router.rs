@@ -113,9 +113,8 @@ impl Router for LocalRouter {
         Box::pin(async move {
             let instance = self.instance(&call).await?;
             // In a task, so that a caller that stops waiting does not cancel the other agent's turn.
-            let turn = tokio::spawn(async move { instance.run(call.event).await });
-            let result = turn.await.map_err(task_failed)??;
-            Ok(result.text().into_owned())
+            let turn = tokio::spawn(async move { instance.answer(call.event).await });
+            turn.await.map_err(task_failed)?
         })
     }
 

@@ -18,7 +18,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 pub use builder::AgentBuilder;
-pub use instance::{Instance, InstanceEvents};
+pub use instance::{BackgroundTurn, BackgroundTurns, Instance, InstanceEvents, TurnNotice};
 pub use local_router::LocalRouter;
 pub use policy::Policy;
 pub use reload::{Change, ExtensionChange, Reloaded};

@@ -18,6 +18,26 @@ use crate::secret::{Masked, mask_cow, mask_text};
 pub struct WireError(pub Error);
 
 impl WireError {
+    /// Returns a copy of `error`, whose causes are texts.
+    #[cfg(feature = "runtime")]
+    pub(crate) fn copy(error: &Error) -> Error {
+        let parts = error.parts();
+        let texts = causes(parts.source.as_deref().map(|source| source as &dyn StdError));
+        Error::from_parts(Parts {
+            code: parts.code.clone(),
+            message: parts.message.clone(),
+            suggestion: parts.suggestion.clone(),
+            extension: parts.extension.clone(),
+            hook: parts.hook.clone(),
+            turn: parts.turn.clone(),
+            retry_after: parts.retry_after,
+            retryable: parts.retryable,
+            details: parts.details.clone(),
+            source: Cause::chain(texts),
+            secrets: Masked::default(),
+        })
+    }
+
     /// Drops the error. Its causes are values of the extension `owner`, unless it names another one.
     pub fn drop_of(mut self, owner: &str) {
         self.0.0.drop_source(owner);
@@ -87,10 +107,6 @@ impl<'de> Deserialize<'de> for WireError {
         let repr = ErrorRepr::deserialize(deserializer)?;
         // The sender does not know the secrets of this binary.
         let owned = |text: Cow<'_, str>| mask_cow(Cow::Owned(text.into_owned()));
-        let source = repr.causes.into_iter().rev().fold(None, |source, mut text| {
-            mask_text(&mut text);
-            Some(Box::new(Cause { text, source }))
-        });
         Ok(Self(Error::from_parts(Parts {
             code: repr.code.into_owned().into(),
             message: repr.message.map(owned),
@@ -101,7 +117,7 @@ impl<'de> Deserialize<'de> for WireError {
             retry_after: repr.retry_after,
             retryable: repr.retryable,
             details: repr.details.into_owned().into_iter().filter_map(|(name, value)| detail(name, value)).collect(),
-            source: source.map(|cause| cause as Box<dyn StdError + Send + Sync>),
+            source: Cause::chain(repr.causes),
             secrets: Masked::default(),
         })))
     }
@@ -112,6 +128,17 @@ impl<'de> Deserialize<'de> for WireError {
 struct Cause {
     text: String,
     source: Option<Box<Self>>,
+}
+
+impl Cause {
+    /// Returns the causes of an error, the nearest first.
+    fn chain(texts: Vec<String>) -> Option<Box<dyn StdError + Send + Sync>> {
+        let first = texts.into_iter().rev().fold(None, |source, mut text| {
+            mask_text(&mut text);
+            Some(Box::new(Self { text, source }))
+        });
+        first.map(|cause| cause as Box<dyn StdError + Send + Sync>)
+    }
 }
 
 impl fmt::Display for Cause {

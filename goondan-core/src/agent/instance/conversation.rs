@@ -22,7 +22,7 @@ use crate::state::States;
 use crate::store::{TurnOutcome, TurnStart};
 
 /// How long the end of a turn waits for event handlers (D-18).
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A conversation from its opening to its closing. It is used under the conversation lock of its slot.
 pub(in crate::agent) struct OpenConversation {

@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering;
 use serde_json::Map;
 
 use super::AgentInner;
+use super::background::Pending;
+use super::conversation::DRAIN_TIMEOUT;
 use crate::agent::attach::Services;
 use crate::conversation::Timestamp;
 use crate::error::{Error, ErrorCode, Result};
@@ -66,9 +68,15 @@ pub(super) fn delegate(
     let outcome = check(wakings).and_then(|()| Waiting::enter(services));
     match outcome {
         Ok(waiting) => {
+            let pending = Pending::begin(&agent);
             runtime.spawn(async move {
                 let answer = run(&agent, &waiting.0, &delegate, wakings, cause).await;
                 tell(&waiting.0, delegate, answer);
+                let bus = waiting.0.bus.clone();
+                drop(waiting);
+                // A handler of the result may delegate again.
+                bus.wait_until_quiet(DRAIN_TIMEOUT).await;
+                drop(pending);
             });
         }
         Err(error) => {
@@ -114,7 +122,7 @@ async fn run(
     if *target_agent == agent.name {
         // Also without a router.
         let instance = agent.open_for_others(instance).await?;
-        return Ok(instance.run(event).await?.text().into_owned());
+        return instance.answer(event).await;
     }
     let Some(router) = agent.spec().router.clone() else { return Err(not_found(target_agent, &[])) };
     router.request(AgentCall { target: target_agent.clone(), instance, event }).await

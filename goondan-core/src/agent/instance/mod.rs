@@ -1,5 +1,6 @@
 //! The handle of an instance: what callers do with one conversation, whether it is open or not.
 
+mod background;
 mod conversation;
 mod delegate;
 mod events;
@@ -22,6 +23,8 @@ use crate::event::{AgentEvent, Listeners};
 use crate::name::{ExtensionName, InstanceKey};
 use crate::pipeline::{LayerInfo, MiddlewareKind, TurnResult};
 use crate::tool::ToolCatalog;
+use background::Pending;
+pub use background::{BackgroundTurn, BackgroundTurns, TurnNotice};
 pub use events::InstanceEvents;
 pub(super) use shared::AgentInner;
 use slot::{ConversationLock, OpenLock, View};
@@ -167,9 +170,11 @@ impl Instance {
         })
     }
 
-    /// Queues an input event after those that were queued before, without waiting for its turn. An error is logged.
+    /// Queues an input event after those that were queued before, without waiting for its turn. An error is logged;
+    /// [`Agent::subscribe_turns`](crate::Agent::subscribe_turns) returns the results.
     pub fn send(&self, event: impl Into<AgentEvent>) {
         let (instance, event) = (self.clone(), checked(event.into()));
+        let pending = Pending::begin(&self.inner.agent);
         // The first poll takes the position in the queue.
         let mut lock = Box::pin(instance.inner.slot.lock());
         let locked = match lock.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -182,12 +187,13 @@ impl Instance {
                 None => lock.await,
             };
             let outcome = match event {
-                Ok(event) => instance.run_locked(locked, event, None).await.map(drop),
+                Ok(event) => instance.run_in_background(locked, event).await.map(drop),
                 Err(error) => Err(error),
             };
             if let Err(error) = outcome {
                 tracing::error!(instance = %instance.inner.slot.id, "a sent event failed: {}", error.report());
             }
+            drop(pending);
         });
     }
 
@@ -235,6 +241,28 @@ impl Instance {
         // Under the conversation lock, so that the idle task does not check before.
         slot.touch(agent);
         outcome
+    }
+
+    /// Handles an input event whose result is not returned to the program, and tells the subscribers of the agent.
+    /// Returns the text of the answer.
+    async fn run_in_background(&self, lock: ConversationLock, event: AgentEvent) -> Result<String> {
+        event.check_input()?;
+        let HandleInner { agent, slot, .. } = &*self.inner;
+        let mut conversation = self.open(lock).await?;
+        let told = agent.background.has_subscribers().then(|| event.clone());
+        let outcome = conversation.run(slot, event, None).await;
+        slot.touch(agent);
+        let Some(input) = told else { return outcome.map(|result| result.text().into_owned()) };
+        // Under the conversation lock, so that the turns of a conversation are told in their order.
+        agent.background.tell(&slot.id, input, outcome)
+    }
+
+    /// Handles an input event of another agent, or a delegated one, as [`Instance::run`] does. Returns the text of the
+    /// answer.
+    pub(super) async fn answer(&self, event: AgentEvent) -> Result<String> {
+        let _pending = Pending::begin(&self.inner.agent);
+        let event = checked(event)?;
+        self.run_in_background(self.inner.slot.lock().await, event).await
     }
 
     /// Opens the conversation unless it is open.

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use super::Instance;
+use super::background::Background;
 use super::idle::Idle;
 use super::slot::InstanceSlot;
 use crate::agent::spec::AgentSpec;
@@ -23,6 +24,7 @@ pub(in crate::agent) struct AgentInner {
     pub(super) store: Arc<dyn Store>,
     pub(super) idle_after: Option<Duration>,
     pub(super) idle: Idle,
+    pub(super) background: Background,
     slots: Mutex<HashMap<InstanceKey, Weak<InstanceSlot>>>,
     pub(in crate::agent) reach: Reach,
 }
@@ -41,6 +43,7 @@ impl AgentInner {
             store,
             idle_after,
             idle: Idle::default(),
+            background: Background::default(),
             slots: Mutex::default(),
             reach: Reach::default(),
         }

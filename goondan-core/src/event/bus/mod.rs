@@ -168,6 +168,11 @@ impl Bus {
             return 0;
         }
         let _draining = Draining::begin(self);
+        if self.wait_until_quiet(timeout).await { 0 } else { self.report_pending(timeout) }
+    }
+
+    /// Waits as [`drain`](Self::drain) does, without limiting what extensions emit. Returns whether the bus is quiet.
+    pub(crate) async fn wait_until_quiet(&self, timeout: Duration) -> bool {
         let quiet = async {
             loop {
                 // Created before the check, so that a notification between the check and the await is not missed.
@@ -178,10 +183,7 @@ impl Bus {
                 notified.await;
             }
         };
-        match tokio::time::timeout(timeout, quiet).await {
-            Ok(()) => 0,
-            Err(_) => self.report_pending(timeout),
-        }
+        tokio::time::timeout(timeout, quiet).await.is_ok()
     }
 
     /// Logs that an event of `extension` is refused, once for each extension and event: a loop begins anew in each
