@@ -45,6 +45,7 @@ use logging as _;
 #[cfg(feature = "mcp")]
 use mcp as _;
 use message_window as _;
+use tool_search as _;
 use validate as _;
 
 use args::Args;

@@ -13,6 +13,7 @@ use goondan::{Bundle, Value};
 use goondan_libraries::Build;
 // Nothing else names the crates, and the linker would leave them out.
 use mcp as _;
+use tool_search as _;
 
 /// How a case gets the extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

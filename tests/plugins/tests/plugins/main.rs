@@ -4,3 +4,4 @@
 
 mod linkage;
 mod mcp;
+mod tool_search;

@@ -6,4 +6,4 @@ mod failures;
 mod over_http;
 mod settings;
 mod sharing;
-mod support;
+pub(crate) mod support;

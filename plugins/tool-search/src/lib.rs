@@ -1,0 +1,153 @@
+//! Lets the model search the tools, and offers it those that it found.
+//!
+//! This file has the config, the middleware and the tool, `find` the search.
+// PATTERN-SEARCH, F-BASE
+
+mod find;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use goondan::prelude::*;
+use goondan::tool::ToolCatalog;
+use wildmatch::WildMatch;
+
+use find::Hit;
+
+/// The name of the search tool.
+const SEARCH: &str = "tool-search__search";
+
+/// The config of the extension.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// The tools that are offered whatever the selection is: names, in which `*` matches any text and `?` one character.
+    pub always: Vec<String>,
+    /// The catalog is reduced only if it has at least this number of tools.
+    pub threshold: usize,
+    /// The largest number of tools that a search finds.
+    #[schemars(range(min = 1))]
+    pub max_results: usize,
+    /// The smallest number of characters of a query.
+    pub min_query_length: usize,
+    /// Whether the selection outlasts the turn in which it was made.
+    pub persist_selection: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            always: vec!["skills__*".to_owned()],
+            threshold: 0,
+            max_results: 10,
+            min_query_length: 1,
+            persist_selection: true,
+        }
+    }
+}
+
+/// The extension.
+#[derive(Debug)]
+pub struct ToolSearch {
+    api: ExtensionApi,
+    config: Config,
+    always: Vec<WildMatch>,
+    /// The tools of the running step before they are reduced: a search finds also those that are not offered.
+    catalog: Mutex<ToolCatalog>,
+}
+
+/// The state: what the last successful search has found.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Selection {
+    selected_tools: Vec<String>,
+    last_query: String,
+}
+
+/// The input of `search`.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Query {
+    /// Words that occur in the name or the description of a tool.
+    query: String,
+    /// The largest number of tools to find.
+    #[schemars(range(min = 1))]
+    limit: Option<usize>,
+}
+
+/// The output of `search`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Found {
+    query: String,
+    results: Vec<Hit>,
+    /// The tools that are offered from the next step on.
+    selected_tools: Vec<String>,
+    /// If nothing was found, how many tools there are in each group: the part of their names before `__`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    groups: BTreeMap<String, usize>,
+}
+
+/// Lets the model search the tools, and offers it those that it found.
+#[goondan::extension(name = "tool-search")]
+impl ToolSearch {
+    #[init]
+    fn new(api: ExtensionApi, config: Config) -> Self {
+        let always = config.always.iter().map(|pattern| WildMatch::new(pattern)).collect();
+        Self { api, config, always, catalog: Mutex::default() }
+    }
+
+    /// Offers the selected tools. Layers further out have added and withdrawn theirs by now.
+    #[middleware(step, priority = -300)]
+    async fn reduce(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let all = ctx.tool_catalog().clone();
+        let Selection { selected_tools, .. } = self.selection(ctx.step_index())?;
+        if !selected_tools.is_empty() && all.len() >= self.config.threshold {
+            // C-24: the search tool stays.
+            let is_offered = |name: &str| {
+                name == SEARCH
+                    || selected_tools.iter().any(|selected| selected == name)
+                    || self.always.iter().any(|pattern| pattern.matches(name))
+            };
+            ctx.tool_catalog_mut().retain(|tool| is_offered(tool.name.as_str()));
+        }
+        *self.catalog.lock().unwrap_or_else(PoisonError::into_inner) = all;
+        next.run(ctx).await
+    }
+
+    /// Searches all tools, also those that are not offered. The tools that it finds are offered from the next step on,
+    /// instead of those of the search before.
+    #[tool(name = "tool-search__search", effect = idempotent)]
+    async fn search(&self, input: Query) -> Result<Found> {
+        let Query { query, limit } = input;
+        let Config { max_results, min_query_length, .. } = self.config;
+        if query.trim().chars().count() < min_query_length {
+            return Err(Error::new(
+                "E_TOOL_SEARCH_QUERY",
+                format!("the query has less than {min_query_length} characters"),
+            )
+            .suggest("search for words of the names or descriptions of tools"));
+        }
+        let catalog = self.catalog.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let tools = || catalog.iter().filter(|tool| tool.name != *SEARCH);
+        let results = find::find(tools(), &query, limit.unwrap_or(max_results).min(max_results));
+        if results.is_empty() {
+            let Selection { selected_tools, .. } = self.api.state().get()?.unwrap_or_default();
+            return Ok(Found { query, results, selected_tools, groups: find::groups(tools()) });
+        }
+        let selected_tools: Vec<_> = results.iter().map(|hit| hit.name.clone()).collect();
+        self.api.state().set(&Selection { selected_tools: selected_tools.clone(), last_query: query.clone() })?;
+        Ok(Found { query, results, selected_tools, groups: BTreeMap::new() })
+    }
+}
+
+impl ToolSearch {
+    /// Returns the selection for a step.
+    fn selection(&self, step_index: u32) -> Result<Selection> {
+        let selection: Selection = self.api.state().get()?.unwrap_or_default();
+        if step_index > 0 || self.config.persist_selection || selection.selected_tools.is_empty() {
+            return Ok(selection);
+        }
+        self.api.state().set(&Selection::default())?;
+        Ok(Selection::default())
+    }
+}
