@@ -9,6 +9,7 @@ use goondan::tool::Effect;
 use goondan::{Error, ErrorCode, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wildmatch::WildMatch;
 
 /// The config of the extension.
 ///
@@ -126,7 +127,8 @@ impl Default for Expose {
     }
 }
 
-/// The tools of the server that are offered, and how. Names are those of the server; `*` stands for any text.
+/// The tools of the server that are offered, and how. Names are those of the server; `*` stands for any text,
+/// and `?` for one character.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ToolSettings {
@@ -243,14 +245,6 @@ impl ToolSettings {
     }
 }
 
-/// Returns whether `name` fits `pattern`, in which `*` stands for any text.
 fn matches(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
-    for part in parts {
-        let Some((_, after)) = rest.split_once(part) else { return false };
-        rest = after;
-    }
-    rest.ends_with(last)
+    WildMatch::new(pattern).matches(name)
 }

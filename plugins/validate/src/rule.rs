@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 
 use goondan::{Error, Map, Result, Value};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use wildmatch::WildMatch;
 
 /// The reference limit for the text of a shell command (PATTERN-VALIDATE-01).
 pub(crate) const SHELL_COMMAND: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
@@ -13,9 +14,10 @@ pub(crate) const SHELL_COMMAND: NonZeroUsize = NonZeroUsize::new(10_000).unwrap(
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
-    /// The tools: a full name, or a pattern in which `*` matches any text, such as `bash__*`.
-    #[schemars(length(min = 1))]
-    pub tool: String,
+    /// The tools: a full name, or a pattern in which `*` matches any text and `?` one character, such as `bash__*`.
+    #[serde(deserialize_with = "pattern")]
+    #[schemars(with = "String", length(min = 1))]
+    pub tool: WildMatch,
     /// The argument, as a JSON pointer: `/command`. A rule for a list or an object applies to all text in it; without a
     /// path, it applies to all text in the arguments.
     #[serde(default)]
@@ -58,7 +60,7 @@ impl Rule {
     /// A rule that only cuts.
     pub(crate) fn max_length(tool: &str, path: &str, limit: NonZeroUsize) -> Self {
         Self {
-            tool: tool.to_owned(),
+            tool: WildMatch::new(tool),
             path: path.to_owned(),
             require: false,
             replace: None,
@@ -74,14 +76,7 @@ impl Rule {
 
     /// Whether the rule applies to the tool `name`.
     pub(crate) fn is_for(&self, name: &str) -> bool {
-        let mut parts = self.tool.split('*');
-        let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
-        let Some(last) = parts.next_back() else { return rest.is_empty() };
-        for part in parts {
-            let Some((_, after)) = rest.split_once(part) else { return false };
-            rest = after;
-        }
-        rest.ends_with(last)
+        self.tool.matches(name)
     }
 
     /// Applies the rule to `args`, and returns the texts that were cut.
@@ -134,6 +129,10 @@ impl Rule {
     }
 }
 
+fn pattern<'de, D: Deserializer<'de>>(text: D) -> Result<WildMatch, D::Error> {
+    String::deserialize(text).map(|text| WildMatch::new(&text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +164,8 @@ mod tests {
             ("a*b*c", "a1b2c", true),
             ("a*b*c", "acb", false),
             ("ab*b", "ab", false),
+            ("file__r?ad", "file__read", true),
+            ("file__r?ad", "file__rad", false),
             ("*é*", "café__x", true),
         ] {
             assert_eq!(rule(json!({ "tool": pattern })).is_for(name), expected, "{pattern} {name}");
