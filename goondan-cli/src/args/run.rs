@@ -11,6 +11,9 @@ use super::bundle::BundleArgs;
 /// terminal, lines are edited interactively. The conversation is stored: the next run with the
 /// same --instance continues it.
 ///
+/// Turns that extensions start in the background are printed between the answers. At the end of the
+/// input, those that are running or waiting are completed first.
+///
 /// Ctrl-C cancels the running turn; on a terminal the conversation continues, otherwise the
 /// command ends. After SIGTERM, or when the terminal is closed, the running turn is completed and
 /// no further input is read. A second signal ends the process immediately. What a cancelled turn
@@ -71,7 +74,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) state_root: Option<PathBuf>,
 
-    /// How long a running turn may continue after SIGTERM before it is cancelled.
+    /// How long a running turn may continue after SIGTERM, and turns in the background after the end of the input, before
+    /// they are cancelled.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     grace: u64,
 }

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use goondan::agent::TurnStream;
-use goondan::event::TokenUsage;
+use goondan::agent::{BackgroundTurn, TurnStream};
+use goondan::event::{EventSource, TokenUsage};
 use goondan::middleware::{FinishReason, ToolCallSummary, ToolError, TurnResult};
-use goondan::name::TurnId;
+use goondan::name::{AgentName, InstanceKey, TurnId};
 use goondan::{Error, Result};
 use serde::Serialize;
 
@@ -34,6 +34,17 @@ struct TurnLine<'a> {
     usage: Option<TokenUsage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ToolError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    background: Option<BackgroundLine<'a>>,
+}
+
+/// Where a turn belongs that is no answer to an input of the user.
+#[derive(Serialize)]
+struct BackgroundLine<'a> {
+    agent: &'a AgentName,
+    instance: &'a InstanceKey,
+    source: &'a EventSource,
+    input: Option<&'a str>,
 }
 
 /// Prints what happens in `turn` to standard output, and returns its result. When standard output fails, the turn
@@ -48,24 +59,28 @@ pub(crate) async fn stream(mut turn: TurnStream) -> Result<TurnResult> {
     turn.finish().await
 }
 
-/// Prints the result of a turn to standard output. Of a failed turn, [`AnswerFormat::Text`] prints nothing: the
-/// caller reports the error on standard error in both formats.
-pub(crate) fn print(outcome: &Result<TurnResult>, format: AnswerFormat) -> io::Result<()> {
+/// Prints the result of a turn to standard output; `background` if the turn is one. Of a failed turn,
+/// [`AnswerFormat::Text`] prints nothing: the caller reports the error on standard error in both formats.
+pub(crate) fn print(
+    outcome: &Result<TurnResult>,
+    format: AnswerFormat,
+    background: Option<&BackgroundTurn>,
+) -> io::Result<()> {
     match (format, outcome) {
         (AnswerFormat::Text, Ok(turn)) => Stream::Out.data(format!("{}\n", turn.text()).as_bytes()),
         (AnswerFormat::Text, Err(_)) => Ok(()),
-        (AnswerFormat::Json, outcome) => Stream::Out.data(format!("{}\n", line(outcome)).as_bytes()),
+        (AnswerFormat::Json, outcome) => Stream::Out.data(format!("{}\n", line(outcome, background)).as_bytes()),
         (AnswerFormat::Stream, outcome) => {
-            let mut line = line(outcome);
+            let mut line = line(outcome, background);
             line["type"] = "turn".into();
             Stream::Out.data(format!("{line}\n").as_bytes())
         }
     }
 }
 
-fn line(outcome: &Result<TurnResult>) -> serde_json::Value {
+fn line(outcome: &Result<TurnResult>, background: Option<&BackgroundTurn>) -> serde_json::Value {
     let text;
-    let line = match outcome {
+    let mut line = match outcome {
         Ok(turn) => {
             text = turn.text();
             TurnLine {
@@ -76,10 +91,17 @@ fn line(outcome: &Result<TurnResult>) -> serde_json::Value {
                 tool_calls: turn.tool_calls(),
                 usage: turn.usage(),
                 error: turn.error().map(ToolError::from),
+                background: None,
             }
         }
         Err(error) => failed(error),
     };
+    line.background = background.map(|BackgroundTurn { agent, instance, input, .. }| BackgroundLine {
+        agent,
+        instance,
+        source: &input.source,
+        input: input.input.as_deref(),
+    });
     serde_json::json!(line)
 }
 
@@ -93,5 +115,6 @@ fn failed(error: &Error) -> TurnLine<'_> {
         tool_calls: turn.map_or(&[], |turn| &turn.tool_calls),
         usage: None,
         error: Some(ToolError::from(error)),
+        background: None,
     }
 }

@@ -32,6 +32,11 @@ fn picture(char: char) -> Option<char> {
     }
 }
 
+/// Returns the first line of `text`, cleaned and cut to `limit` characters.
+pub(crate) fn first_line(text: &str, limit: usize) -> String {
+    clean(text.lines().next().unwrap_or_default()).chars().take(limit).collect()
+}
+
 /// Cleans a text that arrives in pieces. Only a carriage return needs to be held back: whether it is shown depends on
 /// the next piece. An escape sequence that is split is cleaned like a whole one, character by character.
 #[derive(Debug, Default)]
@@ -77,6 +82,12 @@ mod tests {
         for char in ('\0'..='\u{ffff}').filter(|char| char.is_control() && !"\n\t".contains(*char)) {
             assert!(!clean(&char.to_string()).contains(char::is_control), "{char:?}");
         }
+    }
+
+    #[test]
+    fn texts_of_models_and_tools_stay_on_one_line() {
+        assert_eq!(first_line("a\x1b[Ab\nc", 60), "a␛[Ab");
+        assert_eq!(first_line(&"ä".repeat(100), 60), "ä".repeat(60));
     }
 
     #[test]

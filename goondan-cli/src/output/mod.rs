@@ -18,7 +18,7 @@ use std::io;
 
 use goondan::{Error, Result};
 
-pub(crate) use clean::{PieceCleaner, clean};
+pub(crate) use clean::{PieceCleaner, clean, first_line};
 pub(crate) use stream::Stream;
 pub(crate) use styled::{Style, Styled};
 

@@ -1,6 +1,8 @@
 //! The command `goondan` with the extensions of these tests: one whose tools wait for the test, one that must run
-//! inside it, one whose tools answer with files, one that withholds answers, and the one that reveals its key.
+//! inside it, one whose tools answer with files, one that withholds answers, one that starts turns, and the one that reveals its key.
 
+use goondan::event::AgentDelegate;
+use goondan::name::AgentName;
 use goondan::prelude::*;
 use goondan_cli_tests as _;
 
@@ -155,6 +157,45 @@ impl Withholding {
         }
         Ok(result)
     }
+}
+
+/// Where texts come from.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Reminding {
+    /// A named pipe.
+    path: Option<String>,
+}
+
+/// What to be reminded of.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Reminder {
+    text: String,
+}
+
+/// Starts a turn with the text of a named pipe, or of a tool call.
+#[goondan::extension(name = "reminder")]
+impl Reminding {
+    #[init]
+    fn new(config: Reminding, api: ExtensionApi, ctx: InitContext) -> Self {
+        if let (Some(path), agent) = (config.path.clone(), ctx.agent().clone()) {
+            tokio::task::spawn_blocking(move || match std::fs::read_to_string(path) {
+                Ok(text) => remind(&api, agent, text),
+                Err(error) => api.logger().error(error.to_string()),
+            });
+        }
+        config
+    }
+
+    /// Reminds of something in another turn.
+    #[tool]
+    async fn later(&self, ctx: &ToolContext<'_>, api: &ExtensionApi, reminder: Reminder) -> Result<()> {
+        remind(api, ctx.agent_name().clone(), reminder.text);
+        Ok(())
+    }
+}
+
+fn remind(api: &ExtensionApi, agent: AgentName, text: String) {
+    api.events().emit(AgentDelegate::NAME, (AgentDelegate::new(agent, text),));
 }
 
 fn main() -> std::process::ExitCode {

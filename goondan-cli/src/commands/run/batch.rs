@@ -8,7 +8,9 @@ use goondan::event::AgentEvent;
 use goondan::middleware::TurnResult;
 use goondan::{Error, ErrorCode, Result};
 use tokio::sync::mpsc::{Receiver, channel};
+use tokio::time::{Instant, timeout_at};
 
+use super::background::Told;
 use super::conversation::OpenConversation;
 use super::race::{Either, race};
 use super::signals::{Signal, Signals, TurnEnd};
@@ -50,7 +52,8 @@ impl<'a> Batch<'a> {
     pub(crate) async fn run_one(mut self, input: AgentEvent) -> Result<Outcome> {
         match self.turn(input).await? {
             Flow::Exit(outcome) => Ok(outcome),
-            Flow::Continue | Flow::Stop => Ok(self.outcome()),
+            Flow::Continue => self.end().await,
+            Flow::Stop => Ok(self.outcome()),
         }
     }
 
@@ -60,11 +63,17 @@ impl<'a> Batch<'a> {
         for number in 1.. {
             // A change of files is handled before a line that is ready, which is the input of the next turn.
             let line = loop {
-                match race(self.signals.next(), race(self.watcher.changed(), lines.recv())).await {
+                let background = self.conversation.background.next();
+                let next = race(self.watcher.changed(), race(background, lines.recv()));
+                match race(self.signals.next(), next).await {
                     Either::Left(Signal::Interrupt) => return Ok(Outcome::Interrupted),
                     Either::Left(Signal::Terminate) => return Ok(Outcome::Done),
                     Either::Right(Either::Left(())) => self.reload().await,
-                    Either::Right(Either::Right(line)) => break line,
+                    Either::Right(Either::Right(Either::Left(told))) => match self.tell(&told)? {
+                        Flow::Stop => return Ok(self.outcome()),
+                        Flow::Continue | Flow::Exit(_) => {}
+                    },
+                    Either::Right(Either::Right(Either::Right(line))) => break line,
                 }
             };
             let Some(line) = line.transpose()? else { break };
@@ -72,7 +81,7 @@ impl<'a> Batch<'a> {
                 Ok(text) if text.trim().is_empty() => {}
                 Ok(text) => match self.turn(text.trim_end_matches(['\n', '\r'])).await? {
                     Flow::Continue => {}
-                    Flow::Stop => break,
+                    Flow::Stop => return Ok(self.outcome()),
                     Flow::Exit(outcome) => return Ok(outcome),
                 },
                 Err(error) => {
@@ -84,7 +93,34 @@ impl<'a> Batch<'a> {
                 }
             }
         }
-        Ok(self.outcome())
+        self.end().await
+    }
+
+    /// Waits for the turns that run in the background after the last input, and prints them.
+    async fn end(mut self) -> Result<Outcome> {
+        let deadline = Instant::now() + self.args.grace();
+        loop {
+            let next = timeout_at(deadline, self.conversation.background.next_pending());
+            let told = match self.signals.run_turn(next, self.args.grace()).await {
+                TurnEnd::Completed(Ok(Some(told))) => told,
+                TurnEnd::Completed(Ok(None)) => return Ok(self.outcome()),
+                TurnEnd::Completed(Err(_)) => {
+                    let seconds = self.args.grace().as_secs();
+                    output::eprint(&format!("leaving: turns in the background took longer than {seconds} s\n"));
+                    return Ok(Outcome::SomeFailed);
+                }
+                TurnEnd::Interrupted => return Ok(Outcome::Interrupted),
+                TurnEnd::Drained(told) => {
+                    if let Some(Ok(Some(told))) = told {
+                        self.tell(&told)?;
+                    }
+                    return Ok(Outcome::Done);
+                }
+            };
+            if matches!(self.tell(&told)?, Flow::Stop) {
+                return Ok(self.outcome());
+            }
+        }
     }
 
     async fn reload(&mut self) {
@@ -116,20 +152,37 @@ impl<'a> Batch<'a> {
             self.failed = true;
             output::report(error);
         }
-        let format = match (self.args.json, self.args.stream) {
+        flow(answer::print(result, self.format(), None))
+    }
+
+    /// Prints a background turn. What is not data for programs goes to standard error.
+    fn tell(&mut self, told: &Told) -> Result<Flow> {
+        if !self.args.json || matches!(told, Told::Missed(_)) {
+            output::eprint(&(told.heading(&self.conversation.id()?) + "\n"));
+        }
+        let Told::Turn(turn) = told else { return Ok(Flow::Continue) };
+        self.failed |= turn.outcome.is_err();
+        flow(answer::print(&turn.outcome, self.format(), Some(turn)))
+    }
+
+    fn format(&self) -> AnswerFormat {
+        match (self.args.json, self.args.stream) {
             (_, true) => AnswerFormat::Stream,
             (true, false) => AnswerFormat::Json,
             (false, false) => AnswerFormat::Text,
-        };
-        match answer::print(result, format) {
-            Ok(()) => Ok(Flow::Continue),
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Flow::Stop),
-            Err(error) => Err(error.into()),
         }
     }
 
     fn outcome(&self) -> Outcome {
         if self.failed { Outcome::SomeFailed } else { Outcome::Done }
+    }
+}
+
+fn flow(printed: io::Result<()>) -> Result<Flow> {
+    match printed {
+        Ok(()) => Ok(Flow::Continue),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Flow::Stop),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -12,6 +12,7 @@ use goondan::store::{FileStore, InstanceId};
 use goondan::store::{Fsync, state_root};
 use goondan::{Bundle, Error, ErrorCode, Instance, Result};
 
+use super::background::Background;
 use crate::args::{CassettesArg, FsyncArg, RunArgs};
 use crate::commands::bundle;
 use crate::output::diagnostics::LoadError;
@@ -28,6 +29,7 @@ pub(crate) struct OpenConversation {
     agents: Agents,
     instance: Instance,
     files: Vec<PathBuf>,
+    pub(crate) background: Background,
 }
 
 impl OpenConversation {
@@ -40,8 +42,11 @@ impl OpenConversation {
         let fsync = args.fsync.map_or_else(|| bundle.fsync(), Fsync::from);
         let store = Arc::new(FileStore::in_workspace(&root, bundle.workspace_name()?)?.fsync(fsync));
         let agents = bundle.build_with(Arc::clone(&store), &plugins).await?;
+        // Before extensions are initialized, which may start turns.
+        let background = Background::of(&agents, &agent)?;
         let instance = instance(&agents, &agent, &args.instance).await?;
-        Ok(Self { args: args.clone(), plugins, store, agent, agents, instance, files: files(&bundle) })
+        let files = files(&bundle);
+        Ok(Self { args: args.clone(), plugins, store, agent, agents, instance, files, background })
     }
 
     pub(crate) fn instance(&self) -> &Instance {
@@ -75,6 +80,7 @@ impl OpenConversation {
         bundle.agent(self.agent.as_str())?;
         let outcomes = self.agents.reload(&bundle, Some(&self.plugins)).await?;
         self.files = files(&bundle);
+        self.background.follow(self.agents.iter());
         let (mut changes, mut own) = (Vec::new(), Ok(()));
         for (agent, outcome) in outcomes {
             match outcome {

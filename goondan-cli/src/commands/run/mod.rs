@@ -1,5 +1,6 @@
 //! `goondan run`: holds a conversation with an agent of a bundle.
 
+mod background;
 mod batch;
 mod conversation;
 mod files;
@@ -9,18 +10,23 @@ mod signals;
 mod watch;
 
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use goondan::conversation::FilePart;
 use goondan::{Error, ErrorCode, Result};
+use tokio::time::timeout;
 
 use crate::args::RunArgs;
 use crate::outcome::Outcome;
-use crate::output::Stream;
+use crate::output::{self, Stream};
 use batch::Batch;
 use conversation::OpenConversation;
 use repl::{Repl, Terminal};
 use signals::Signals;
 use watch::FileWatcher;
+
+/// How long the conversation may take to close after Ctrl-C.
+const AFTER_INTERRUPT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
     if args.input.as_ref().is_some_and(|input| input.trim().is_empty()) {
@@ -56,10 +62,17 @@ async fn converse(args: &RunArgs, files: Vec<FilePart>) -> Result<Outcome> {
         }
         None => Batch::new(&mut conversation, args, Signals::listen(|| ())?, watcher).run_lines().await,
     };
-    // Also after an error or a cancelled turn: closing commits what the turn left.
-    let closed = conversation.close().await;
+    // Also after an error or a cancelled turn: closing commits what the turn left. It waits for background turns.
+    let limit = if matches!(outcome, Ok(Outcome::Interrupted)) { AFTER_INTERRUPT } else { args.grace() };
+    let closed = timeout(limit, conversation.close()).await;
     let outcome = outcome?;
-    closed.map(|()| outcome)
+    match closed {
+        Ok(closed) => closed.map(|()| outcome),
+        Err(_) => {
+            output::eprint("turns in the background were cancelled\n");
+            Ok(outcome)
+        }
+    }
 }
 
 /// Whether standard input and output are both terminals. `--json` is never interactive.

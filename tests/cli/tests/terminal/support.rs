@@ -57,6 +57,10 @@ impl Fixture {
         fixture
     }
 
+    pub(crate) fn root(&self) -> &Path {
+        self.root.path()
+    }
+
     pub(crate) fn bundle(&self) -> PathBuf {
         self.root.path().join("bundle")
     }

@@ -20,6 +20,7 @@ use nix::errno::Errno;
 
 pub(crate) use terminal::Terminal;
 
+use super::background::Told;
 use super::conversation::OpenConversation;
 use super::files;
 use super::race::{Either, race};
@@ -123,14 +124,21 @@ impl<'a> Repl<'a> {
     async fn next_command(&mut self) -> Result<ControlFlow<Outcome, Command>> {
         self.editor.request();
         loop {
+            let background = self.conversation.background.next();
+            let next = race(background, race(self.editor.next(), self.signals.next()));
             // A change of files is handled before an input that is ready.
-            let event = match race(self.watcher.changed(), race(self.editor.next(), self.signals.next())).await {
+            let event = match race(self.watcher.changed(), next).await {
                 Either::Left(()) => {
                     let status = self.reload().await;
                     self.editor.print_above(&status);
                     continue;
                 }
-                Either::Right(event) => event,
+                Either::Right(Either::Left(told)) => {
+                    let page = self.page(&told)?;
+                    self.editor.print_above(&page);
+                    continue;
+                }
+                Either::Right(Either::Right(event)) => event,
             };
             match event {
                 Either::Left(event) => match event? {
@@ -186,6 +194,15 @@ impl<'a> Repl<'a> {
                 Ok(Some(Outcome::Done))
             }
         }
+    }
+
+    /// Returns what is printed of a background turn.
+    fn page(&self, told: &Told) -> Result<Styled> {
+        let page = self.terminal.styled().paint(Style::Dim, &told.heading(&self.conversation.id()?)).text("\n");
+        Ok(match told.answer() {
+            Some(answer) => page.text(&answer).text("\n"),
+            None => page,
+        })
     }
 
     /// Reloads, and returns what is to be told of it.

@@ -7,7 +7,7 @@ use goondan::middleware::ToolCallStatus;
 use goondan::name::ToolCallId;
 
 use super::terminal::Terminal;
-use crate::output::{self, Style, Styled, clean};
+use crate::output::{self, Style, Styled, first_line};
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -193,11 +193,6 @@ impl Progress {
     }
 }
 
-/// Returns the first line of `text`, cleaned and cut to `limit` characters.
-fn first_line(text: &str, limit: usize) -> String {
-    clean(text.lines().next().unwrap_or_default()).chars().take(limit).collect()
-}
-
 /// Returns how much is done, as it is shown in front of a text.
 fn amount(done: f64, total: Option<f64>) -> String {
     match total {
@@ -226,11 +221,5 @@ mod tests {
         assert_eq!(amount(5.0, Some(3.0)), "100% ");
         assert_eq!(amount(5.0, None), "5 ");
         assert_eq!(amount(0.0, Some(0.0)), "0 ");
-    }
-
-    #[test]
-    fn texts_of_models_and_tools_stay_on_one_line() {
-        assert_eq!(first_line("a\x1b[Ab\nc", 60), "a␛[Ab");
-        assert_eq!(first_line(&"ä".repeat(100), 60), "ä".repeat(60));
     }
 }
