@@ -155,9 +155,7 @@ impl<W: Wire> HttpModel<W> {
         while !answer.is_ended() {
             let event = if answer.is_complete() { events.next_of_rest().await } else { events.next().await? };
             let Some(event) = event else { break };
-            if let Some(data) = &event.data {
-                self.wire.event(event.event.as_deref().unwrap_or_default(), data, answer)?;
-            }
+            self.wire.event(event.name, event.data, answer)?;
         }
         Ok(())
     }

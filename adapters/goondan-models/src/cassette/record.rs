@@ -1,23 +1,20 @@
 //! Records exchanges.
 
-use std::cell::Cell;
-use std::convert::Infallible;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
 use http::header::CONTENT_TYPE;
-use sse_stream::SseByteStream;
 use tokio::time::Instant;
 
 use super::format::{self, Content, Exchange, Request, Response};
 use super::redact::Redaction;
-use crate::http::{Body, Failure, Incoming};
+use crate::http::{Body, Failure, Incoming, Parser};
 
 /// The recorders of this process. Models of several agents can have one file.
 static RECORDERS: Mutex<Vec<Weak<Recorder>>> = Mutex::new(Vec::new());
@@ -196,34 +193,15 @@ impl Drop for Recorded {
 
 /// Reads the events of a response, with their times. `None` if they are not text.
 fn events(arrived: &[(Instant, Bytes)], asked: Instant, redaction: &Redaction) -> Option<Vec<(u64, String, String)>> {
-    let now = Cell::new(asked);
-    let mut stream = pin!(SseByteStream::new(Arrived { chunks: arrived.iter(), now: &now }));
-    let (mut events, mut before) = (Vec::new(), asked);
-    // All of it is there, so the stream is never pending.
-    while let Poll::Ready(Some(event)) = stream.as_mut().poll_next(&mut Context::from_waker(Waker::noop())) {
-        let event = event.ok()?;
-        let Some(data) = event.data else { continue };
-        let after = u64::try_from(now.get().duration_since(before).as_millis()).unwrap_or(u64::MAX);
-        before = now.get();
-        events.push((after, redaction.text(&event.event.unwrap_or_default()), redaction.text(&data)));
+    let (mut parser, mut events, mut before) = (Parser::default(), Vec::new(), asked);
+    for (now, bytes) in arrived {
+        parser.push(bytes);
+        while parser.next() {
+            let event = parser.event().ok()?;
+            let after = u64::try_from(now.duration_since(before).as_millis()).unwrap_or(u64::MAX);
+            before = *now;
+            events.push((after, redaction.text(event.name), redaction.text(event.data)));
+        }
     }
     Some(events)
-}
-
-/// What has arrived, once more.
-struct Arrived<'a> {
-    chunks: std::slice::Iter<'a, (Instant, Bytes)>,
-    /// When the newest chunk arrived.
-    now: &'a Cell<Instant>,
-}
-
-impl Stream for Arrived<'_> {
-    type Item = Result<Bytes, Infallible>;
-
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Poll::Ready(self.chunks.next().map(|(at, bytes)| {
-            self.now.set(*at);
-            Ok(bytes.clone())
-        }))
-    }
 }

@@ -1,17 +1,17 @@
 //! Reads the events of a response.
 
+use std::fmt;
 use std::future::poll_fn;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use futures_core::Stream;
-use sse_stream::{Error as SseError, Sse, SseByteStream};
+use bytes::Bytes;
 use tokio::time::timeout;
 
 use super::client::Body;
 use super::failure::{Failure, FailureKind};
-use super::limits::{Broken, Clock, Limited, Limits, Progress};
+use super::limits::{Broken, Clock, LONGEST_EVENT, Limits};
+use super::sse::{Event, Parser};
 
 /// How long the end of a response is waited for after its last event, so that the connection can be used again.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -21,36 +21,52 @@ const MORE: Duration = Duration::from_secs(2);
 
 /// The server-sent events of one response, read under limits.
 pub struct Events {
-    events: SseByteStream<Limited>,
-    progress: Arc<Progress>,
+    body: Body,
+    parser: Parser,
+    /// Has the first limit until the first event.
+    clock: Clock,
+    /// The limit after that.
+    idle: Option<Duration>,
 }
 
 impl Events {
     /// Returns the events of `body`. `first` is the clock that was started with the request.
     pub fn new(body: Body, first: Clock, limits: &Limits) -> Self {
-        let progress = Arc::new(Progress::default());
-        let events = SseByteStream::new(Limited::new(body, first, limits, Arc::clone(&progress)));
-        Self { events, progress }
+        Self { body, parser: Parser::default(), clock: first, idle: Some(limits.idle) }
     }
 
     /// Returns the next event, or `None` at the end of the response.
     ///
     /// # Errors
     /// When the connection breaks, a limit is exceeded, or the bytes are not text.
-    pub async fn next(&mut self) -> Result<Option<Sse>, Failure> {
-        let event = poll_fn(|cx| Pin::new(&mut self.events).poll_next(cx)).await;
-        self.progress.event();
-        event.transpose().map_err(|error| match error {
-            SseError::Body(broken) => match broken.downcast::<Broken>() {
-                Ok(broken) => (*broken).into(),
-                Err(other) => Broken::Connection(other).into(),
-            },
-            error => Failure::new(FailureKind::Answer, "the provider sent bytes that are not text").caused_by(error),
+    pub async fn next(&mut self) -> Result<Option<Event<'_>>, Failure> {
+        while !self.parser.next() {
+            let Some(bytes) = poll_fn(|cx| self.poll_bytes(cx)).await? else { return Ok(None) };
+            self.parser.push(&bytes);
+            if self.parser.pending() > LONGEST_EVENT {
+                return Err(Broken::TooLong.into());
+            }
+        }
+        if let Some(idle) = self.idle.take() {
+            self.clock.set("idleMs", idle);
+        }
+        self.parser.event().map(Some).map_err(|error| {
+            Failure::new(FailureKind::Answer, "the provider sent bytes that are not text").caused_by(error)
         })
     }
 
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Broken>> {
+        let Poll::Ready(bytes) = self.body.as_mut().poll_next(cx) else {
+            return Poll::Ready(Err(ready!(self.clock.poll(cx))));
+        };
+        if self.idle.is_none() {
+            self.clock.reset();
+        }
+        Poll::Ready(bytes.transpose().map_err(Broken::Connection))
+    }
+
     /// Returns the next event after the answer is complete, if it arrives soon and whole: the answer needs no more.
-    pub async fn next_of_rest(&mut self) -> Option<Sse> {
+    pub async fn next_of_rest(&mut self) -> Option<Event<'_>> {
         timeout(MORE, self.next()).await.ok()?.ok()?
     }
 
@@ -62,8 +78,8 @@ impl Events {
     }
 }
 
-impl std::fmt::Debug for Events {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Events").field("progress", &self.progress).finish_non_exhaustive()
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Events").field("pending", &self.parser.pending()).finish_non_exhaustive()
     }
 }

@@ -2,16 +2,10 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures_core::Stream;
 use tokio::time::{Instant, Sleep, sleep};
-
-use super::client::Body;
 
 /// The limits of time of one attempt. The policy of the agent limits the time of all attempts together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +19,7 @@ pub struct Limits {
 }
 
 /// How many bytes may arrive without completing an event.
-const LONGEST_EVENT: usize = 32 << 20;
+pub(super) const LONGEST_EVENT: usize = 32 << 20;
 
 /// Measures silence: the time in which a future was polled and was not ready.
 ///
@@ -51,7 +45,7 @@ impl Clock {
     }
 
     /// Ends the silence, and sets another limit for the next ones.
-    fn set(&mut self, name: &'static str, limit: Duration) {
+    pub(super) fn set(&mut self, name: &'static str, limit: Duration) {
         *self = Self { name, limit, sleep: self.sleep.take(), running: false };
     }
 
@@ -123,67 +117,6 @@ impl std::error::Error for Broken {
         match self {
             Self::Connection(source) => Some(&**source),
             Self::Silent { .. } | Self::TooLong => None,
-        }
-    }
-}
-
-/// What the reader of the events tells the stream of the bytes below it.
-#[derive(Debug, Default)]
-pub(super) struct Progress {
-    /// The bytes since the last event.
-    pending: AtomicUsize,
-    /// Whether an event has arrived.
-    begun: AtomicBool,
-}
-
-impl Progress {
-    /// Notes that an event has arrived.
-    pub(super) fn event(&self) {
-        self.pending.store(0, Ordering::Relaxed);
-        self.begun.store(true, Ordering::Relaxed);
-    }
-}
-
-/// The bytes of a response, under limits.
-pub(super) struct Limited {
-    body: Body,
-    /// Has the first limit until the first event.
-    clock: Clock,
-    idle: Duration,
-    begun: bool,
-    progress: Arc<Progress>,
-}
-
-impl Limited {
-    /// Returns the bytes of `body`. The clock was started with the request, and measures until the first event.
-    pub(super) fn new(body: Body, first: Clock, limits: &Limits, progress: Arc<Progress>) -> Self {
-        Self { body, clock: first, idle: limits.idle, begun: false, progress }
-    }
-}
-
-impl Stream for Limited {
-    type Item = Result<Bytes, Broken>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        if !this.begun && this.progress.begun.load(Ordering::Relaxed) {
-            this.begun = true;
-            this.clock.set("idleMs", this.idle);
-        }
-        match this.body.as_mut().poll_next(cx) {
-            Poll::Ready(Some(Ok(bytes))) => {
-                if this.begun {
-                    this.clock.reset();
-                }
-                let pending = this.progress.pending.fetch_add(bytes.len(), Ordering::Relaxed);
-                if pending.saturating_add(bytes.len()) > LONGEST_EVENT {
-                    return Poll::Ready(Some(Err(Broken::TooLong)));
-                }
-                Poll::Ready(Some(Ok(bytes)))
-            }
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(Broken::Connection(error)))),
-            Poll::Ready(None) => Poll::Ready(None),
-            Poll::Pending => this.clock.poll(cx).map(|silent| Some(Err(silent))),
         }
     }
 }

@@ -5,6 +5,7 @@ mod events;
 mod failure;
 mod limits;
 mod retry;
+mod sse;
 
 pub use client::{Body, HttpClient, Incoming, Outgoing, Transport};
 pub use events::Events;
@@ -12,3 +13,5 @@ pub(crate) use failure::request_id;
 pub use failure::{Failure, FailureKind};
 pub use limits::{Broken, Clock, Limits};
 pub use retry::{Retries, Waits};
+pub use sse::Event;
+pub(crate) use sse::Parser;
