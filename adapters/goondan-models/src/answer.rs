@@ -281,6 +281,14 @@ impl<'a> Answer<'a> {
         }
     }
 
+    /// Returns the text, the reasoning or the arguments of a part so far.
+    pub fn text(&mut self, key: impl Into<Key>) -> Option<&str> {
+        match &self.at(key.into())?.1.kind {
+            Kind::Text(text) | Kind::Reasoning(text) | Kind::Call { arguments: text, .. } => Some(text),
+            Kind::File { .. } | Kind::Block => None,
+        }
+    }
+
     /// Returns the rest of a part.
     pub fn rest(&mut self, key: impl Into<Key>) -> Option<&mut Map<String, Value>> {
         self.at(key.into()).map(|(_, growing)| &mut growing.rest)
@@ -322,13 +330,13 @@ impl<'a> Answer<'a> {
     }
 
     /// Sets the model that answers, as the provider names it.
-    pub fn model(&mut self, name: impl Into<String>) {
-        self.model = Some(name.into());
+    pub fn model(&mut self, name: &str) {
+        replace(&mut self.model, name);
     }
 
     /// Sets the provider's id of the request, where the response has no header for it.
-    pub fn request_id(&mut self, id: impl Into<String>) {
-        self.request_id = Some(id.into());
+    pub fn request_id(&mut self, id: &str) {
+        replace(&mut self.request_id, id);
     }
 
     /// Discards what has arrived: the provider begins again within the same response.
@@ -395,6 +403,13 @@ impl<'a> Answer<'a> {
         response.model = self.model;
         response.request_id = self.request_id;
         Ok(response)
+    }
+}
+
+/// Replaces a text, which some providers repeat in each event.
+fn replace(known: &mut Option<String>, text: &str) {
+    if known.as_deref() != Some(text) {
+        *known = Some(text.to_owned());
     }
 }
 

@@ -5,7 +5,7 @@
 use allocation_counter::measure;
 use goondan_core::{BoxFuture, Conversation, Deltas, Message, Model, ModelRequest, Part, ToolCatalog};
 use goondan_models::http::{Failure, Incoming, Outgoing, Transport};
-use goondan_models::wire::{Anthropic, Chat, Dialect, Responses, Wire};
+use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
 use goondan_models::{ModelConfig, Provider, providers};
 use http::{HeaderMap, StatusCode};
 
@@ -68,6 +68,21 @@ const CHAT: Stream<'_> = Stream {
     end: concat!(r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#, "\n\ndata: [DONE]\n\n"),
 };
 
+const GEMINI: Stream<'_> = Stream {
+    start: "",
+    piece: concat!(
+        r#"data: {"candidates":[{"content":{"parts":[{"text":" piece"}],"role":"model"},"index":0}],"#,
+        r#""usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":3,"totalTokenCount":12,"#,
+        r#""promptTokensDetails":[{"modality":"TEXT","tokenCount":9}]},"#,
+        r#""modelVersion":"gemini-3-flash","responseId":"r-1"}"#,
+        "\n\n"
+    ),
+    end: concat!(
+        r#"data: {"candidates":[{"content":{"parts":[{"text":"."}],"role":"model"},"finishReason":"STOP"}]}"#,
+        "\n\n"
+    ),
+};
+
 /// Answers each request with a stream that has arrived.
 struct Arrived(bytes::Bytes);
 
@@ -126,4 +141,9 @@ fn a_piece_of_responses_allocates_nothing() {
 #[test]
 fn a_piece_of_chat_allocates_nothing() {
     a_piece_allocates(&providers::chat(&Dialect::OPENAI_COMPATIBLE), || Chat::new(Dialect::OPENAI_COMPATIBLE), &CHAT);
+}
+
+#[test]
+fn a_piece_of_gemini_allocates_nothing() {
+    a_piece_allocates(&providers::GEMINI, || Gemini, &GEMINI);
 }

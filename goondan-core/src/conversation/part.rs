@@ -415,10 +415,11 @@ pub(super) fn parts_of_models(content: &Content) -> impl Iterator<Item = &Part> 
     parts.filter(|part| part.is_of_model())
 }
 
-/// Returns the text of the parts, that of tool results included, joined by newlines. Reasoning and files have none.
+/// Returns the text of the parts, that of tool results included, joined by newlines. Reasoning and files have none, and
+/// an empty text, which a model may send for its signature, is no line.
 pub(crate) fn text_of(parts: &[Part]) -> Cow<'_, str> {
     let mut texts = parts.iter().filter_map(|part| match part {
-        Part::Text(part) => Some(Cow::Borrowed(part.text.as_str())),
+        Part::Text(part) => (!part.text.is_empty()).then_some(Cow::Borrowed(part.text.as_str())),
         Part::ToolResult(part) => Some(part.output.to_text()),
         Part::Reasoning(_) | Part::File(_) | Part::ToolCall(_) | Part::Provider(_) | Part::Other(_) => None,
     });

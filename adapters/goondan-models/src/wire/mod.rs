@@ -5,6 +5,8 @@ mod anthropic;
 #[cfg(feature = "chat")]
 mod chat;
 mod encoding;
+#[cfg(any(feature = "chat", feature = "gemini"))]
+mod few;
 #[cfg(feature = "gemini")]
 mod gemini;
 #[cfg_attr(not(all(feature = "anthropic", feature = "chat")), allow(dead_code, reason = "others use a part of it"))]

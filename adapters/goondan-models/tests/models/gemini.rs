@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use goondan_core::{Deltas, ErrorCode, ModelResponse, ToolItem};
+use goondan_covers::covers;
 use goondan_models::wire::Gemini;
 use goondan_models::{HttpModel, ModelConfig, providers};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::support::{Asked, Played, Reply, Sent, Server, ask, config, requests_are_as_written_down, sent_body, told};
+use crate::support::{
+    self, Asked, Played, Reply, Sent, Server, ask, config, requests_are_as_written_down, sent_body, told,
+};
 
 const ANSWER: &str =
     "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hello.\"}]},\"finishReason\":\"STOP\"}]}\n\n";
@@ -382,4 +385,49 @@ async fn events_that_cannot_be_read_are_failures_and_strange_ones_are_not() {
     let answer = answer_of(strange).await.unwrap();
     let blocks: Vec<_> = answer.content.iter().map(|part| json!(part)["type"].clone()).collect();
     assert_eq!(blocks, ["provider", "provider"]);
+}
+
+/// A text is exactly what the model said, however its signatures cut it, and each goes back in its place.
+#[tokio::test]
+#[covers("MODEL-01")]
+async fn signatures_cut_no_text() {
+    let said = |text: &str| json!({ "text": text });
+    let signed = |text: &str, signature: &str| json!({ "text": text, "thoughtSignature": signature });
+    let whole = "Grüße from Seoul.";
+    let call = json!({ "functionCall": { "id": "c", "name": "weather__today", "args": {} }, "thoughtSignature": "d" });
+    for parts in [
+        vec![signed(whole, "a")],
+        vec![said(whole), signed("", "a")],
+        vec![said("Grüße "), signed("from Seoul.", "a")],
+        vec![signed("Grüße ", "a"), said("from Seoul.")],
+        vec![signed("Grü", "a"), signed("ße", "b"), said(" from Seoul."), signed("", "c")],
+        vec![signed("", "a"), said(whole)],
+        vec![said(whole), call.clone(), signed("", "a")],
+    ] {
+        let candidates = parts.iter().map(|part| json!({ "content": { "parts": [part] } }));
+        let candidates = candidates.chain([json!({ "finishReason": "STOP" })]);
+        let (model, sent) = played([Played::events(&stream(candidates))]);
+        let answer = ask(&model).await.unwrap();
+        assert_eq!(answer.to_text(), whole);
+        let mut messages = vec![
+            json!({ "role": "user", "content": "hello" }),
+            json!({ "role": "assistant", "content": answer.content }),
+        ];
+        messages.extend(answer.calls().map(|_| support::result("c", support::text("done"))));
+        Asked::messages(messages.into()).of(&model, Deltas::none()).await.unwrap();
+        assert_eq!(sent.bodies()[1]["contents"][1]["parts"], Value::from(parts));
+    }
+}
+
+/// A text that was shortened after it arrived has no place for the signatures in it.
+#[tokio::test]
+async fn a_text_that_changed_goes_back_as_one() {
+    let rest = json!({ "texts": [{ "end": 2, "members": { "thoughtSignature": "a" } }, { "end": 9, "members": {} }] });
+    let provider = json!({ "api": "gemini", "model": "m", "rest": rest });
+    let asked = Asked::messages(json!([
+        { "role": "user", "content": "hello" },
+        { "role": "assistant", "content": [{ "type": "text", "text": "short", "provider": provider }] },
+    ]));
+    let body = body_of("m", asked).await.unwrap();
+    assert_eq!(body["contents"][1]["parts"], json!([{ "text": "sh", "thoughtSignature": "a" }, { "text": "ort" }]));
 }

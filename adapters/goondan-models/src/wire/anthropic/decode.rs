@@ -88,7 +88,7 @@ pub(super) fn event(data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> 
             answer.restart("the provider began its answer again");
             let Some(message) = event.message else { return Ok(()) };
             if let Some(model) = message.model {
-                answer.model(&*model);
+                answer.model(&model);
             }
             count(message.usage, answer);
         }

@@ -1,17 +1,15 @@
 //! Answers of chat completions.
 
-use std::fmt;
-use std::marker::PhantomData;
-
 use goondan_core::{Cost, ModelFinish, TokenUsage};
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::dialect::Dialect;
 use crate::answer::Answer;
 use crate::http::{Failure, FailureKind};
 use crate::wire::Text;
+use crate::wire::few::Few;
 
 /// An event: pieces of answers, counts of tokens, or a failure.
 #[derive(Deserialize)]
@@ -115,42 +113,6 @@ enum Arguments<'a> {
     Piece(#[serde(borrow)] Text<'a>),
     Whole(Map<String, Value>),
     Other(IgnoredAny),
-}
-
-/// A list that nearly always has one element, which is not allocated.
-struct Few<T> {
-    first: Option<T>,
-    more: Vec<T>,
-}
-
-impl<T> Few<T> {
-    fn into_iter(self) -> impl Iterator<Item = T> {
-        self.first.into_iter().chain(self.more)
-    }
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Elements<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Elements<T> {
-            type Value = Few<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Few<T>, A::Error> {
-                let mut few = Few { first: list.next_element()?, more: Vec::new() };
-                while let Some(element) = list.next_element()? {
-                    few.more.push(element);
-                }
-                Ok(few)
-            }
-        }
-
-        deserializer.deserialize_seq(Elements(PhantomData))
-    }
 }
 
 #[derive(Deserialize)]
@@ -261,7 +223,7 @@ pub(super) fn event(dialect: &Dialect, data: &str, answer: &mut Answer<'_>) -> R
             answer.finish(reason);
             answer.complete();
             if let Some(model) = chunk.model {
-                answer.model(&*model);
+                answer.model(&model);
             }
         }
         usage = usage.or(choice.usage);

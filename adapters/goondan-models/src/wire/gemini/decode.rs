@@ -1,20 +1,22 @@
 //! Answers of Gemini.
 
 use goondan_core::ModelFinish;
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
-use super::{CANDIDATE, INLINE, LINKED, SIGNATURE, calls, drop_empty, take_text};
+use super::{CANDIDATE, INLINE, LINKED, SIGNATURE, THOUGHT, calls, drop_empty, take_text, texts};
 use crate::answer::{Answer, Key};
 use crate::http::{Failure, FailureKind};
 use crate::wire::Text;
+use crate::wire::few::Few;
 
 /// An event: what is new of the answer.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event<'a> {
     #[serde(default, borrow)]
-    candidates: Option<Vec<Candidate<'a>>>,
+    candidates: Option<Few<Candidate<'a>>>,
     #[serde(default, borrow)]
     prompt_feedback: Option<PromptFeedback<'a>>,
     #[serde(default)]
@@ -36,6 +38,13 @@ struct Candidate<'a> {
     content: Option<Content<'a>>,
     #[serde(default, borrow)]
     finish_reason: Option<Text<'a>>,
+    // Every event repeats these, and nothing reads them.
+    #[serde(default, rename = "safetyRatings")]
+    _safety_ratings: IgnoredAny,
+    #[serde(default, rename = "tokenCount")]
+    _token_count: IgnoredAny,
+    #[serde(default, rename = "avgLogprobs")]
+    _avg_logprobs: IgnoredAny,
     /// What the provider says about the answer.
     #[serde(flatten)]
     metadata: Map<String, Value>,
@@ -44,7 +53,7 @@ struct Candidate<'a> {
 #[derive(Deserialize)]
 struct Content<'a> {
     #[serde(default, borrow)]
-    parts: Option<Vec<Part<'a>>>,
+    parts: Option<Few<Part<'a>>>,
 }
 
 /// A part, of which most are texts.
@@ -52,6 +61,8 @@ struct Content<'a> {
 struct Part<'a> {
     #[serde(default, borrow)]
     text: Option<Text<'a>>,
+    #[serde(default)]
+    thought: Option<Value>,
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
@@ -83,6 +94,13 @@ struct Usage {
     thoughts_token_count: Option<u64>,
     #[serde(default)]
     total_token_count: Option<u64>,
+    #[serde(default, rename = "promptTokensDetails", deserialize_with = "ignored")]
+    _prompt_tokens_details: IgnoredAny,
+}
+
+/// Ignores a list of objects that every event repeats. `IgnoredAny` by itself allocates for what is nested.
+fn ignored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IgnoredAny, D::Error> {
+    deserializer.deserialize_any(IgnoredAny)
 }
 
 /// The kinds of parts, which are the second number of their keys.
@@ -98,31 +116,36 @@ fn newest(kind: u64, answer: &Answer<'_>) -> Key {
 /// Reads one event.
 pub(super) fn event(data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
     let event: Event<'_> = serde_json::from_str(data).map_err(Failure::unreadable)?;
-    let id = event.response_id.map(|id| id.to_string());
+    let id = event.response_id.as_deref();
+    let with_id = |failure: Failure| failure.with_request_id(id.map(str::to_owned));
     if let Some(report) = &event.error {
-        return Err(Failure::from_event(report).with_request_id(id));
+        return Err(with_id(Failure::from_event(report)));
     }
-    if let Some(id) = &id {
-        answer.request_id(&**id);
+    if let Some(id) = id {
+        answer.request_id(id);
     }
     if let Some(model) = event.model_version {
-        answer.model(&*model);
+        answer.model(&model);
     }
     if let Some(counts) = event.usage_metadata {
         count(counts, answer);
     }
-    let candidates = event.candidates.unwrap_or_default();
-    if candidates.is_empty()
+    let mut candidates = event.candidates.into_iter().flat_map(Few::into_iter).peekable();
+    if candidates.peek().is_none()
         && let Some(failure) = event.prompt_feedback.and_then(blocked)
     {
-        return Err(failure.with_request_id(id));
+        return Err(with_id(failure));
     }
     // Others are further answers to the same request, of which a conversation has one.
-    for candidate in candidates.into_iter().filter(|candidate| candidate.index.unwrap_or_default() == 0) {
-        for part in candidate.content.and_then(|content| content.parts).unwrap_or_default() {
-            match part.text {
-                Some(text) => say(&text, part.rest, answer),
-                None => open(part.rest, answer)?,
+    for candidate in candidates.filter(|candidate| candidate.index.unwrap_or_default() == 0) {
+        let parts = candidate.content.and_then(|content| content.parts);
+        for Part { text, thought, mut rest } in parts.into_iter().flat_map(Few::into_iter) {
+            match text {
+                Some(text) => say(&text, thought, rest, answer),
+                None => {
+                    rest.extend(thought.map(|thought| (THOUGHT.to_owned(), thought)));
+                    open(rest, answer)?;
+                }
             }
         }
         note(candidate.metadata, answer);
@@ -148,16 +171,19 @@ fn blocked(feedback: PromptFeedback<'_>) -> Option<Failure> {
 }
 
 /// Adds a text to the one before it, or opens a new one.
-fn say(text: &str, rest: Map<String, Value>, answer: &mut Answer<'_>) {
-    let kind = if is_thought(&rest) { REASONING } else { TEXT };
-    if is_plain(&rest) {
-        let last = newest(kind, answer);
-        if answer.rest(last).is_some_and(|known| is_plain(known)) {
-            return answer.grow(last, text);
-        }
-        if text.is_empty() {
-            return;
-        }
+fn say(text: &str, thought: Option<Value>, mut rest: Map<String, Value>, answer: &mut Answer<'_>) {
+    let kind = if thought == Some(Value::Bool(true)) { REASONING } else { TEXT };
+    let last = newest(kind, answer);
+    let known = answer.rest(last).map(|known| texts::is_plain(known));
+    match (known, rest.is_empty()) {
+        (Some(true), true) => return answer.grow(last, text),
+        (_, true) if text.is_empty() => return,
+        _ => {}
+    }
+    rest.extend(thought.map(|thought| (THOUGHT.to_owned(), thought)));
+    if known.is_some() {
+        texts::begin_next(last, rest, answer);
+        return answer.grow(last, text);
     }
     calls::end(newest(OTHER, answer), answer);
     let key = (answer.count(), kind);
@@ -169,19 +195,14 @@ fn say(text: &str, rest: Map<String, Value>, answer: &mut Answer<'_>) {
 }
 
 fn is_thought(rest: &Map<String, Value>) -> bool {
-    rest.get("thought") == Some(&Value::Bool(true))
-}
-
-/// Whether a text has no members of its own, so that it is one with its neighbour.
-fn is_plain(rest: &Map<String, Value>) -> bool {
-    rest.keys().all(|name| name == "thought" || name == CANDIDATE)
+    rest.get(THOUGHT) == Some(&Value::Bool(true))
 }
 
 /// Opens a part without text, or adds it to the newest one.
 fn open(mut rest: Map<String, Value>, answer: &mut Answer<'_>) -> Result<(), Failure> {
-    if rest.keys().all(|name| name == "thought" || name == SIGNATURE) {
+    if rest.keys().all(|name| name == THOUGHT || name == SIGNATURE) {
         // A signature alone belongs to an empty text.
-        say("", rest, answer);
+        say("", rest.shift_remove(THOUGHT), rest, answer);
         return Ok(());
     }
     let key = (answer.count(), OTHER);
@@ -209,9 +230,7 @@ fn open(mut rest: Map<String, Value>, answer: &mut Answer<'_>) -> Result<(), Fai
 
 /// Keeps what the provider says about the answer with the newest part.
 fn note(mut metadata: Map<String, Value>, answer: &mut Answer<'_>) {
-    // Every event repeats these, and nothing reads them.
-    let repeated = ["safetyRatings", "tokenCount", "avgLogprobs"];
-    metadata.retain(|name, value| !value.is_null() && !repeated.contains(&name.as_str()));
+    metadata.retain(|_, value| !value.is_null());
     if metadata.is_empty() {
         return;
     }

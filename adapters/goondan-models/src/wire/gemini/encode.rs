@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::parts::{Kind, Piece, Signature, files};
-use super::{OWN_ID, is_earlier, options};
+use super::{OWN_ID, is_earlier, options, texts};
 use crate::wire::tool::Schema;
 use crate::wire::{Encoding, Settings};
 
@@ -94,15 +94,14 @@ impl<'a> Writer<'a> {
         let kept = same_model && self.request.with_reasoning();
         let signature = if kept { Signature::Kept } else { Signature::LeftOut };
         let piece = |piece: Piece<'a>| Piece { rest, signature, ..piece };
+        let mut add_texts = |text: &'a str| {
+            let texts = texts::parts(text, rest).map(|(text, rest)| Piece { rest, signature, ..Piece::text(text) });
+            // An empty text is there for its signature.
+            pieces.extend(texts.filter(Piece::says_something));
+        };
         match part {
-            Part::Text(text) => {
-                let said = piece(Piece::text(&*text.text));
-                // An empty text is there for its signature.
-                if !text.text.is_empty() || said.has_signature() {
-                    pieces.push(said);
-                }
-            }
-            Part::Reasoning(thought) if kept => pieces.push(piece(Piece::text(thought.text()))),
+            Part::Text(text) => add_texts(&text.text),
+            Part::Reasoning(thought) if kept => add_texts(thought.text()),
             Part::File(file) => pieces.push(piece(Piece::file(file))),
             Part::ToolCall(call) => pieces.push(piece(Piece::new(self.call(call, rest)))),
             Part::ToolResult(result) => {

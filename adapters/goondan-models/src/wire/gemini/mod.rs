@@ -6,6 +6,7 @@ mod decode;
 mod encode;
 mod options;
 mod parts;
+mod texts;
 
 use std::borrow::Cow;
 
@@ -20,14 +21,15 @@ use crate::http::Failure;
 ///
 /// # Parts
 /// An answer is a list of parts, which have no index. An event has whole parts; texts that follow each other are one
-/// text that grows. A part with members of its own, such as `thoughtSignature`, stays apart even if it is empty: the
-/// signature must return on the part on which it came.
+/// text that grows. Where one of them has members of its own, such as `thoughtSignature`, they go back apart, even if it
+/// is empty: the signature must return on the part on which it came.
 ///
 /// The rest of a part has the members of the provider's part, and:
 ///
 /// - `candidate`: what the provider said about the answer up to there, such as its citations. It does not go back.
 /// - `id`: the provider's id of a call, if it is not the call's. `null` if the provider gave it none: then its result
 ///   is found by its name and its order.
+/// - `texts`: where the provider's parts of a text end, except for the newest, and their members.
 /// - `functionCall`, `inlineData`, `fileData`: the members of these that have no field.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Gemini;
@@ -63,7 +65,9 @@ const CALL: &str = "functionCall";
 const INLINE: &str = "inlineData";
 const LINKED: &str = "fileData";
 const SIGNATURE: &str = "thoughtSignature";
+const THOUGHT: &str = "thought";
 const CANDIDATE: &str = "candidate";
+const TEXTS: &str = "texts";
 const OWN_ID: &str = "id";
 
 /// The models before the third version: they take a budget for reasoning instead of a level, want files beside the

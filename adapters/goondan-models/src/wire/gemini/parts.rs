@@ -7,7 +7,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{CALL, CANDIDATE, INLINE, LINKED, OWN_ID, SIGNATURE};
+use super::{CALL, CANDIDATE, INLINE, LINKED, OWN_ID, SIGNATURE, TEXTS};
 
 use crate::wire::legal::substitute;
 
@@ -85,6 +85,11 @@ impl<'a> Piece<'a> {
 
     pub(super) fn is_call(&self) -> bool {
         matches!(self.kind, Kind::Call { .. })
+    }
+
+    /// Whether the part is not an empty text without a signature.
+    pub(super) fn says_something(&self) -> bool {
+        !matches!(&self.kind, Kind::Text(text) if text.is_empty()) || self.has_signature()
     }
 
     pub(super) fn has_signature(&self) -> bool {
@@ -178,7 +183,7 @@ impl Serialize for Piece<'_> {
             Kind::Whole => &[],
         };
         let stays = |name: &str| match name {
-            CANDIDATE => false,
+            CANDIDATE | TEXTS => false,
             SIGNATURE => self.signature == Signature::Kept,
             name => !own.contains(&name),
         };

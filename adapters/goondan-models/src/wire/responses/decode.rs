@@ -162,7 +162,7 @@ fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>
             // Until an item says otherwise.
             answer.finish(ModelFinish::Stop);
             if let Some(model) = read::<Event<'_>>(data)?.response.model {
-                answer.model(&*model);
+                answer.model(&model);
             }
         }
         "response.completed" => end(read::<Event<'_>>(data)?.response, answer),
@@ -334,7 +334,7 @@ fn part<'a>(
 /// Reads the end of a response, which has the items once more.
 fn end(response: Response<'_>, answer: &mut Answer<'_>) {
     if let Some(model) = response.model {
-        answer.model(&*model);
+        answer.model(&model);
     }
     let items = response.output.unwrap_or_default();
     // OpenAI leaves out items that had an index in the stream, and some gateways rename or leave out items here. Each
