@@ -12,6 +12,7 @@ use goondan::store::MemoryStore;
 use goondan::{Bundle, Value};
 use goondan_libraries::Build;
 // Nothing else names the crates, and the linker would leave them out.
+use changesets as _;
 use mcp as _;
 use tool_search as _;
 

@@ -1,0 +1,167 @@
+//! Changesets in the directory of the extension: `<id>.json` describes one, and `<id>` is its work tree.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use goondan::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::git::{Change, Git, Merged};
+
+/// There is no such changeset in this conversation.
+const UNKNOWN: &str = "E_CHANGESET_UNKNOWN";
+
+/// A repository and its changesets, which all conversations of the workspace share.
+#[derive(Debug)]
+pub(crate) struct Changesets {
+    pub(crate) git: Git,
+    directory: PathBuf,
+    /// Whose changesets can be ended here.
+    owner: String,
+}
+
+/// A changeset that is open.
+#[derive(Clone, Debug)]
+pub(crate) struct Changeset {
+    pub(crate) id: String,
+    pub(crate) description: Description,
+    /// The file of the description.
+    file: PathBuf,
+    pub(crate) git: Git,
+}
+
+/// What is stored of a changeset.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Description {
+    /// `agent/instance` of the conversation that opened it.
+    pub(crate) owner: String,
+    pub(crate) reason: Option<String>,
+    /// The files in which versions are marked since a merge.
+    #[serde(default)]
+    conflicts: Vec<String>,
+}
+
+/// A tree that is based on the commit that is checked out.
+pub(crate) enum Rebased {
+    Done { head: String, tree: String, changes: Vec<Change> },
+    Conflict { head: String, files: Vec<String> },
+}
+
+impl Changesets {
+    /// Changesets are kept in `directory`, which is made.
+    pub(crate) fn new(git: Git, directory: PathBuf, owner: String) -> Result<Self> {
+        fs::create_dir_all(&directory)?;
+        Ok(Self { git, directory, owner })
+    }
+
+    /// Opens a changeset on the commit that is checked out, which is returned too.
+    pub(crate) async fn open(&self, reason: Option<String>) -> Result<(Changeset, String)> {
+        let head = self.git.head().await?;
+        let id = format!("cs-{:016x}", fastrand::u64(..));
+        let description = Description { owner: self.owner.clone(), reason, conflicts: Vec::new() };
+        let changeset = self.at(&id, description);
+        // Before the work tree: what is left of an opening that was interrupted is listed, and can be discarded.
+        changeset.store()?;
+        self.git.add_work_tree(&changeset.git.root, &head).await?;
+        Ok((changeset, head))
+    }
+
+    /// Returns the changeset `id` of this conversation.
+    pub(crate) fn get(&self, id: &str) -> Result<Changeset> {
+        let unknown = |message| {
+            Err(Error::new(UNKNOWN, message)
+                .suggest("`changesets__list` lists the open ones, `changesets__open` opens one"))
+        };
+        match self.all()?.into_iter().find(|changeset| changeset.id == id) {
+            Some(changeset) if changeset.description.owner == self.owner => Ok(changeset),
+            Some(changeset) => {
+                unknown(format!("the changeset `{id}` belongs to the conversation {}", changeset.description.owner))
+            }
+            None => unknown(format!("there is no open changeset `{id}`")),
+        }
+    }
+
+    /// Returns the open changesets of all conversations.
+    pub(crate) fn all(&self) -> Result<Vec<Changeset>> {
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let name = entry.file_name().into_string().unwrap_or_default();
+            let Some(id) = name.strip_suffix(".json") else { continue };
+            let Ok(text) = fs::read(entry.path()) else { continue };
+            // What is no description was not written by this extension.
+            if let Ok(description) = serde_json::from_slice(&text) {
+                all.push(self.at(id, description));
+            }
+        }
+        all.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(all)
+    }
+
+    /// Removes a changeset with its work tree.
+    pub(crate) async fn remove(&self, changeset: &Changeset) -> Result<()> {
+        self.git.remove_work_tree(&changeset.git.root).await?;
+        self.git.keep(&changeset.reference(), None).await?;
+        Ok(fs::remove_file(&changeset.file)?)
+    }
+
+    /// Waits until no other program changes the repository by changesets.
+    pub(crate) async fn lock(&self) -> Result<File> {
+        let path = self.git.lock_file();
+        let locked = tokio::task::spawn_blocking(move || {
+            let file = File::create(path)?;
+            file.lock()?;
+            Ok::<_, std::io::Error>(file)
+        });
+        Ok(locked.await.map_err(|error| Error::msg(error.to_string()))??)
+    }
+
+    fn at(&self, id: &str, description: Description) -> Changeset {
+        let (file, work_tree) = (self.directory.join(format!("{id}.json")), self.directory.join(id));
+        Changeset { id: id.to_owned(), description, file, git: self.git.work_tree(&work_tree) }
+    }
+}
+
+impl Changeset {
+    /// Returns the path of the work tree.
+    pub(crate) fn work_tree(&self) -> &Path {
+        &self.git.root
+    }
+
+    /// Returns what the changeset changes in the commit that is checked out in `repository`. If that is not the one on
+    /// which it was opened, they are merged in the work tree; where that is not possible, both versions are marked.
+    pub(crate) async fn rebase(&mut self, repository: &Git) -> Result<Rebased> {
+        let (head, base, mut tree) = (repository.head().await?, self.git.head().await?, self.git.stage().await?);
+        if head != base {
+            let ours = self.git.commit(&tree, &base, "changeset").await?;
+            // Whatever happens to the work tree, git does not forget its files.
+            self.git.keep(&self.reference(), Some(&ours)).await?;
+            let Merged { tree: merged, conflicts } = self.git.merge(&head, &ours).await?;
+            self.description.conflicts.clone_from(&conflicts);
+            self.store()?;
+            self.git.set(&merged, &head).await?;
+            if !conflicts.is_empty() {
+                return Ok(Rebased::Conflict { head, files: conflicts });
+            }
+            tree = merged;
+        }
+        let marked = self.git.marked(&self.description.conflicts).await?;
+        if !marked.is_empty() {
+            return Ok(Rebased::Conflict { head, files: marked });
+        }
+        let changes = self.git.changes(&head, &tree).await?;
+        Ok(Rebased::Done { head, tree, changes })
+    }
+
+    fn store(&self) -> Result<()> {
+        let text = serde_json::to_vec_pretty(&self.description)?;
+        let new = self.file.with_extension("new");
+        fs::write(&new, text)?;
+        Ok(fs::rename(new, &self.file)?)
+    }
+
+    fn reference(&self) -> String {
+        format!("refs/goondan/{}", self.id)
+    }
+}

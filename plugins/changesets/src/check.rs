@@ -1,0 +1,43 @@
+//! The command that judges a changeset before it is committed.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use process::Process;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// How many bytes of each output the model reads: its start.
+const SHOWN: u64 = 10_000;
+
+/// Runs `command` in `directory`, and returns what it printed if it failed.
+pub(crate) async fn run(command: &[String], directory: &Path, seconds: u64) -> Result<(), String> {
+    let Some((program, arguments)) = command.split_first() else { return Ok(()) };
+    let mut check = Command::new(program);
+    check.args(arguments).current_dir(directory);
+    check.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut check = Process::spawn(check).await.map_err(|error| format!("the check cannot be started: {error}"))?;
+    let printed = tokio::spawn(read(check.stdout()));
+    let complained = tokio::spawn(read(check.stderr()));
+    let status = match timeout(Duration::from_secs(seconds), check.wait()).await {
+        Ok(Ok(status)) if status.success() => return Ok(()),
+        Ok(Ok(status)) => status.to_string(),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("it took longer than {seconds} s"),
+    };
+    // Ends what it has started too, so that its output ends.
+    drop(check);
+    let text = [printed.await, complained.await].map(Result::unwrap_or_default).concat();
+    Err(format!("the check failed: {status}\n{}", text.trim()))
+}
+
+async fn read(output: Option<impl AsyncRead + Unpin>) -> String {
+    let Some(mut output) = output else { return String::new() };
+    let mut bytes = Vec::new();
+    // What was read before an error is shown.
+    let _ = (&mut output).take(SHOWN).read_to_end(&mut bytes).await;
+    let _ = tokio::io::copy(&mut output, &mut tokio::io::sink()).await;
+    String::from_utf8_lossy(&bytes).into_owned()
+}
