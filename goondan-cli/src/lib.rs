@@ -41,6 +41,7 @@ use clap::Parser;
 // The extensions that every `goondan` has. Nothing else names these crates, and the linker would leave them out.
 #[cfg(feature = "models")]
 use goondan_models as _;
+use changesets as _;
 use logging as _;
 #[cfg(feature = "mcp")]
 use mcp as _;

@@ -1,4 +1,4 @@
-//! `goondan run --watch`: changes are applied between two turns, and no turn or state is lost.
+//! `goondan run --watch`: changes are applied between two turns or two steps of one, and no turn or state is lost.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -219,6 +219,28 @@ spec: { entry: \"linked:message-window\" }
     fs::write(fixture.path("goondan.yaml"), bundle).unwrap();
     assert_eq!(conversation.wait_for("reloaded"), format!("reloaded: message-window {version} is gone"));
     conversation.turn();
+    conversation.end();
+}
+
+#[test]
+fn a_turn_that_runs_continues_on_the_changed_bundle() {
+    let fixture = Fixture::new();
+    let bundle = fs::read_to_string(fixture.path("goondan.yaml")).unwrap();
+    let endless = bundle.replace("extensions:", "policy: { maxStepsPerTurn: 4000000000 }, extensions:");
+    fs::write(fixture.path("goondan.yaml"), endless).unwrap();
+    fs::write(fixture.path("script.yaml"), "- { call: { tool: none__such }, repeat: true }\n").unwrap();
+    let mut conversation = fixture.run();
+    writeln!(conversation.stdin, "go").unwrap();
+    let directory = fixture.path("state/workspaces/main/instances/main:default/messages");
+    let has_begun =
+        || fs::read_to_string(directory.join("events.jsonl")).is_ok_and(|events| events.contains("none__such"));
+    while !has_begun() {
+        thread::yield_now();
+    }
+    fs::write(fixture.path("script.yaml"), "- { say: enough }\n").unwrap();
+    // Only the new script ends the turn.
+    conversation.wait_for("reloaded");
+    assert_eq!(conversation.stdout.next().unwrap().unwrap(), "1 by the code of build one");
     conversation.end();
 }
 

@@ -101,7 +101,7 @@ impl Changesets {
 
     /// Removes a changeset with its work tree.
     pub(crate) async fn remove(&self, changeset: &Changeset) -> Result<()> {
-        self.git.remove_work_tree(&changeset.git.root).await?;
+        self.git.remove(&changeset.git).await?;
         self.git.keep(&changeset.reference(), None).await?;
         Ok(fs::remove_file(&changeset.file)?)
     }

@@ -1,6 +1,8 @@
 //! The command `git`, run so that nothing in the repository or in a work tree makes it run another program.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
@@ -105,13 +107,19 @@ impl Git {
         self.line(add.into_iter().chain([path.as_os_str(), OsStr::new(commit)])).await.map(drop)
     }
 
-    /// Removes a work tree and all its changes, and what the repository has of work trees that are gone.
-    pub(crate) async fn remove_work_tree(&self, path: &Path) -> Result<()> {
-        if path.exists() {
-            let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
-            self.line(remove.into_iter().chain([path.as_os_str()])).await?;
+    /// Removes a work tree and all its changes.
+    pub(crate) async fn remove(&self, work_tree: &Self) -> Result<()> {
+        // Not by git, which needs the `.git` in it to be as it was made.
+        if let Err(error) = fs::remove_dir_all(&work_tree.root)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error.into());
         }
-        self.line(["worktree", "prune"]).await.map(drop)
+        if !work_tree.directory.exists() {
+            return Ok(());
+        }
+        let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+        self.line(remove.into_iter().chain([work_tree.root.as_os_str()])).await.map(drop)
     }
 
     /// Stages all files, and returns their tree.

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use super::background::Told;
 use super::conversation::OpenConversation;
 use super::race::{Either, race};
+use super::reload::while_reloading;
 use super::signals::{Signal, Signals, TurnEnd};
 use super::watch::FileWatcher;
 use crate::args::RunArgs;
@@ -129,13 +130,17 @@ impl<'a> Batch<'a> {
     }
 
     async fn turn(&mut self, input: impl Into<AgentEvent>) -> Result<Flow> {
-        let instance = self.conversation.instance();
-        let end = if self.args.stream {
-            self.signals.run_turn(answer::stream(instance.run_stream(input)), self.args.grace()).await
-        } else {
-            self.signals.run_turn(instance.run(input), self.args.grace()).await
+        let Self { conversation, args, signals, watcher, .. } = self;
+        let instance = conversation.instance().clone();
+        let turn = async {
+            if args.stream {
+                signals.run_turn(answer::stream(instance.run_stream(input)), args.grace()).await
+            } else {
+                signals.run_turn(instance.run(input), args.grace()).await
+            }
         };
-        match end {
+        let tell = |told| output::eprint_styled(&told);
+        match while_reloading(turn, conversation, watcher, tell, || Styled::new(false)).await {
             TurnEnd::Completed(result) => self.print(&result),
             TurnEnd::Interrupted => Ok(Flow::Exit(Outcome::Interrupted)),
             TurnEnd::Drained(result) => {

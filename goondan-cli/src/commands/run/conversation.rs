@@ -67,7 +67,8 @@ impl OpenConversation {
         self.files.clone()
     }
 
-    /// Reads the bundle again and continues the conversation with it. Returns the changes in words.
+    /// Reads the bundle again and continues the conversation with it, a turn that runs with its next step. Returns the
+    /// changes in words.
     ///
     /// An agent whose extensions cannot be initialized is left unchanged. If it is another agent than the one of this
     /// conversation, `page` gets the error and the reload succeeds.
@@ -78,7 +79,7 @@ impl OpenConversation {
         let bundle = bundle::read_with(&self.args.bundle, &self.plugins, cassettes(&self.args)?)?;
         bundle.check_values()?;
         bundle.agent(self.agent.as_str())?;
-        let outcomes = self.agents.reload(&bundle, Some(&self.plugins)).await?;
+        let outcomes = self.agents.reload_at_next_step(&bundle, Some(&self.plugins)).await?;
         self.files = files(&bundle);
         self.background.follow(self.agents.iter());
         let (mut changes, mut own) = (Vec::new(), Ok(()));

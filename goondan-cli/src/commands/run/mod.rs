@@ -5,6 +5,7 @@ mod batch;
 mod conversation;
 mod files;
 mod race;
+mod reload;
 mod repl;
 mod signals;
 mod watch;

@@ -136,7 +136,7 @@ async fn an_opened_changeset_is_a_work_tree_of_its_own() {
     assert_eq!(repository.git(&["status", "--porcelain"]), "");
     let listed = output(&mut chat, "list", json!({})).await;
     let expected = json!({
-        "changesetId": open.id, "conversation": "assistant/test", "workdir": open.path(""), "reason": "to see",
+        "changesetId": open.id, "conversation": "assistant/test", "workdir": open.answer["workdir"], "reason": "to see",
     });
     assert_eq!(listed["changesets"], json!([expected]));
 }

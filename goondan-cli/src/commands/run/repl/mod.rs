@@ -24,6 +24,7 @@ use super::background::Told;
 use super::conversation::OpenConversation;
 use super::files;
 use super::race::{Either, race};
+use super::reload::while_reloading;
 use super::signals::{Signal, Signals, TurnEnd};
 use super::watch::FileWatcher;
 use crate::args::RunArgs;
@@ -173,7 +174,17 @@ impl<'a> Repl<'a> {
         let mut view = TurnView::new(&mut progress, self.args.reasoning);
         let event = files::event(input, std::mem::take(&mut self.files));
         let turn = self.conversation.instance().run_stream(event);
-        let end = self.signals.run_turn(view.watch(turn), self.args.grace()).await;
+        // Printed after the turn, which has the terminal until then.
+        let mut reloaded = Vec::new();
+        let end = while_reloading(
+            self.signals.run_turn(view.watch(turn), self.args.grace()),
+            self.conversation,
+            &mut self.watcher,
+            |told| reloaded.push(told),
+            || self.terminal.styled(),
+        );
+        let end = end.await;
+        reloaded.iter().for_each(output::eprint_styled);
         match end {
             TurnEnd::Completed(result) => {
                 report(result?);
