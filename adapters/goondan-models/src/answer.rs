@@ -73,6 +73,13 @@ impl From<(u64, u64)> for Key {
     }
 }
 
+impl Key {
+    /// Returns the first number.
+    pub fn index(self) -> u64 {
+        self.0
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Arriving,
@@ -231,6 +238,20 @@ impl<'a> Answer<'a> {
     fn at(&mut self, key: Key) -> Option<(u32, &mut Growing)> {
         let index = self.parts.iter().rposition(|part| part.key == key)?;
         Some((u32::try_from(index).unwrap_or(u32::MAX), self.parts.get_mut(index)?))
+    }
+
+    /// Returns the key of the part that was opened last.
+    pub fn newest(&self) -> Option<Key> {
+        Some(self.parts.last()?.key)
+    }
+
+    /// Returns the key of the newest part with this id: the member `id` of its rest, or that of its call.
+    pub fn find(&self, id: &str) -> Option<Key> {
+        let has_id = |part: &&Growing| {
+            part.rest.get("id").is_some_and(|known| known == id)
+                || matches!(&part.kind, Kind::Call { id: known, .. } if known.as_str() == id)
+        };
+        Some(self.parts.iter().rev().find(has_id)?.key)
     }
 
     /// Returns how many parts were opened: a number for the key of the next one, if the provider has none.

@@ -153,7 +153,9 @@ impl<W: Wire> HttpModel<W> {
 
     async fn read(&self, events: &mut Events, answer: &mut Answer<'_>) -> Result<(), Failure> {
         while !answer.is_ended() {
-            let event = if answer.is_complete() { events.next_of_rest().await } else { events.next().await? };
+            // Some gateways send a reason to stop before the answer begins.
+            let needs_no_more = answer.is_complete() && !answer.is_empty();
+            let event = if needs_no_more { events.next_of_rest().await } else { events.next().await? };
             let Some(event) = event else { break };
             self.wire.event(event.name, event.data, answer)?;
         }

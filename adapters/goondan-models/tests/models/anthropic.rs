@@ -1,11 +1,11 @@
 //! What requests to Anthropic carry.
 
-use goondan_core::ErrorCode;
+use goondan_core::{ErrorCode, ModelFinish};
 use goondan_models::wire::Anthropic;
 use goondan_models::{HttpModel, ModelConfig, providers};
 use serde_json::{Value, json};
 
-use crate::support::{self, Asked, Played, Sent, config, data, result, sent_body, text, weather};
+use crate::support::{self, Asked, Played, Sent, ask, config, data, result, sent_body, text, weather};
 
 const ANSWER: &str = "data: {\"type\":\"message_start\",\"message\":{}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
 
@@ -306,4 +306,22 @@ async fn a_call_id_that_is_taken_or_empty_is_replaced_before_watchers_see_it() {
     assert_eq!(unique.len(), 6, "{ids:?}");
     let own = |part: usize| json!(answer.content[part])["provider"]["rest"]["id"].clone();
     assert_eq!([own(0), own(2), own(3)], [json!("1"), json!("2"), json!(null)]);
+}
+
+/// Some gateways leave the type out of the data, and some add the end of another interface.
+#[tokio::test]
+async fn the_name_of_an_event_is_enough() {
+    let stream = concat!(
+        "event: message_start\ndata: {\"message\":{\"model\":\"m-1\",\"usage\":null}}\n\n",
+        "event: ping\ndata: {}\n\n",
+        "event: content_block_start\ndata: {\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+        "event: content_block_delta\ndata: {\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi.\"}}\n\n",
+        "event: message_delta\ndata: {\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":null}\n\n",
+        "event: message_stop\ndata: {}\n\n",
+        "data: [DONE]\n\n",
+    );
+    let sent = Sent::to([Played::events(stream)]);
+    let answer = ask(&model(config("http://127.0.0.1:9"), &sent)).await.unwrap();
+    assert_eq!((&*answer.to_text(), answer.model.as_deref()), ("Hi.", Some("m-1")));
+    assert_eq!(answer.finish_reason, Some(ModelFinish::Stop));
 }

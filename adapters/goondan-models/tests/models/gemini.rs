@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use goondan_core::{Deltas, ErrorCode, ModelResponse, ToolItem};
+use goondan_core::{Deltas, ErrorCode, ModelFinish, ModelResponse, ToolItem};
 use goondan_covers::covers;
 use goondan_models::wire::Gemini;
 use goondan_models::{HttpModel, ModelConfig, providers};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::support::{
-    self, Asked, Played, Reply, Sent, Server, ask, config, requests_are_as_written_down, sent_body, told,
+    self, Asked, Played, Reply, Sent, Server, Step, ask, config, requests_are_as_written_down, sent_body, told,
 };
 
 const ANSWER: &str =
@@ -430,4 +430,24 @@ async fn a_text_that_changed_goes_back_as_one() {
     ]));
     let body = body_of("m", asked).await.unwrap();
     assert_eq!(body["contents"][1]["parts"], json!([{ "text": "sh", "thoughtSignature": "a" }, { "text": "ort" }]));
+}
+
+/// Some gateways send a reason to stop before the answer, or with each of its events.
+#[tokio::test(start_paused = true)]
+async fn a_reason_to_stop_before_the_answer_does_not_end_it() {
+    let event = |parts: Value| stream([json!({ "content": { "parts": parts }, "finishReason": "STOP" })]).into();
+    let (early, text) = (event(json!([])), event(json!([{ "text": "Hello" }])));
+    let more = event(json!([{ "text": " there." }]));
+    let steps = [
+        Step::Bytes(early),
+        Step::Wait(Duration::from_secs(20)),
+        Step::Bytes(text),
+        Step::Wait(Duration::from_secs(1)),
+        Step::Bytes(more),
+    ];
+    let answer = ask(&played([Played::new(200, steps)]).0).await.unwrap();
+    assert_eq!((&*answer.to_text(), answer.finish_reason), ("Hello there.", Some(ModelFinish::Stop)));
+
+    let nothing = ask(&played([Played::events(&stream([json!({ "finishReason": "STOP" })]))]).0).await.unwrap();
+    assert!(nothing.content.is_empty());
 }

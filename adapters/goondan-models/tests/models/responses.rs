@@ -8,7 +8,7 @@ use goondan_models::{HttpModel, providers};
 use serde_json::{Value, json};
 
 use crate::support::{
-    self, Asked, Played, Reply, Sent, Server, ask, config, data, result, sent_body, text, told, weather,
+    self, Asked, Played, Recording, Reply, Sent, Server, ask, config, data, result, sent_body, text, told, weather,
 };
 
 const ANSWER: &str = "data: {\"type\":\"response.created\",\"response\":{}}\n\n\
@@ -568,5 +568,23 @@ async fn a_server_gets_the_key_and_may_send_an_answer_in_any_form() {
         let request = server.requests().remove(0);
         assert_eq!(request.path, "/responses");
         assert_eq!(request.header("authorization"), Some("Bearer key-for-tests-4711"));
+    }
+}
+
+/// llama.cpp, and servers around it, send no `output_index`.
+#[tokio::test]
+async fn items_without_an_index_are_found_by_their_ids() {
+    for recording in Recording::all("responses") {
+        let line = |line: &str| match line.strip_prefix("data: ") {
+            Some(json) => {
+                let mut event: Value = serde_json::from_str(json).unwrap();
+                event.as_object_mut().unwrap().remove("output_index");
+                format!("data: {event}\n")
+            }
+            None => format!("{line}\n"),
+        };
+        let stream: String = recording.stream().lines().map(line).collect();
+        let answer = ask(&model("m", &Sent::to([Played::events(&stream)]))).await.unwrap();
+        assert_eq!(json!(answer), recording.expected["response"], "{}", recording.name);
     }
 }

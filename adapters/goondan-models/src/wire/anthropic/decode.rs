@@ -77,10 +77,11 @@ struct OutputDetails {
     thinking_tokens: Option<u64>,
 }
 
-/// Reads one event.
-pub(super) fn event(data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
+/// Reads one event, which has its type, or only a name.
+pub(super) fn event(name: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
     let event: Event<'_> = serde_json::from_str(data).map_err(Failure::unreadable)?;
-    match &*event.kind {
+    // Some gateways name the event only.
+    match if event.kind.is_empty() { name } else { &*event.kind } {
         "content_block_delta" => piece(event.index, event.delta, data, answer),
         "content_block_start" => start(event.index, event.content_block.unwrap_or_default(), answer),
         "content_block_stop" => stop(event.index, answer),
@@ -200,7 +201,8 @@ fn finish(reason: &str) -> ModelFinish {
     match reason {
         "end_turn" | "stop_sequence" => ModelFinish::Stop,
         "tool_use" => ModelFinish::ToolCalls,
-        "pause_turn" => ModelFinish::Pause,
+        // The provider ran tools, or summarized the conversation, and wants to be asked to go on.
+        "pause_turn" | "compaction" => ModelFinish::Pause,
         "max_tokens" => ModelFinish::Length,
         "model_context_window_exceeded" => ModelFinish::ContextFull,
         "refusal" => ModelFinish::Refusal,

@@ -40,7 +40,7 @@ impl Wire for Anthropic {
         encode::encode(request)
     }
 
-    fn event(&self, _: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
-        decode::event(data, answer)
+    fn event(&self, name: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
+        decode::event(name, data, answer)
     }
 }

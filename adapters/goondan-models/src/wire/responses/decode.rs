@@ -25,7 +25,8 @@ struct Kind<'a> {
 struct Piece<'a> {
     #[serde(default, borrow)]
     item_id: Option<Text<'a>>,
-    output_index: u64,
+    #[serde(default)]
+    output_index: Option<u64>,
     #[serde(default)]
     content_index: u64,
     #[serde(default)]
@@ -38,6 +39,17 @@ struct Piece<'a> {
     part: Option<Entry<'a>>,
 }
 
+impl Piece<'_> {
+    /// Returns the index of the item. Some servers send none: then the id of the item counts.
+    fn index(&self, answer: &Answer<'_>) -> u64 {
+        let known = match &self.item_id {
+            Some(id) => answer.find(id),
+            None => answer.newest(),
+        };
+        self.output_index.unwrap_or_else(|| known.map_or_else(|| next_index(answer), Key::index))
+    }
+}
+
 #[derive(Deserialize)]
 struct Entry<'a> {
     #[serde(borrow, rename = "type")]
@@ -46,8 +58,22 @@ struct Entry<'a> {
 
 #[derive(Deserialize)]
 struct Item {
-    output_index: u64,
+    #[serde(default)]
+    output_index: Option<u64>,
     item: Map<String, Value>,
+}
+
+impl Item {
+    /// Returns the index of the item. Without one, it is the item with the same id, or a new one.
+    fn index(&self, answer: &Answer<'_>) -> u64 {
+        let with = |member| self.item.get(member).and_then(Value::as_str).and_then(|id| answer.find(id));
+        let known = || with("id").or_else(|| with("call_id"));
+        self.output_index.unwrap_or_else(|| known().map_or_else(|| next_index(answer), Key::index))
+    }
+}
+
+fn next_index(answer: &Answer<'_>) -> u64 {
+    answer.newest().map_or(0, |newest| newest.index() + 1)
 }
 
 #[derive(Deserialize)]
@@ -130,11 +156,14 @@ fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>
             match piece.part.as_ref().map(|part| &*part.kind) {
                 Some("reasoning_text") => reasoning("content", piece.content_index, &piece, answer),
                 Some(kind @ ("output_text" | "refusal")) => text(kind, &piece, answer),
-                Some(kind) if !answer.has((piece.output_index, piece.content_index)) => {
-                    // It comes with the item. This is its place.
-                    answer.open_block((piece.output_index, piece.content_index), begun("content", kind, &piece));
+                Some(kind) => {
+                    let key = (piece.index(answer), piece.content_index);
+                    if !answer.has(key) {
+                        // It comes with the item. This is its place.
+                        answer.open_block(key, begun("content", kind, &piece));
+                    }
                 }
-                _ => {}
+                None => {}
             }
         }
         "response.reasoning_summary_part.added" | "response.reasoning_summary_text.delta" => {
@@ -147,15 +176,15 @@ fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>
         }
         "response.function_call_arguments.delta" => {
             let piece: Piece<'_> = read(data)?;
-            answer.grow(piece.output_index, piece.delta.as_deref().unwrap_or_default());
+            answer.grow(piece.index(answer), piece.delta.as_deref().unwrap_or_default());
         }
         "response.function_call_arguments.done" => {
             let piece: Piece<'_> = read(data)?;
-            answer.set(piece.output_index, piece.arguments.as_deref().unwrap_or_default());
+            answer.set(piece.index(answer), piece.arguments.as_deref().unwrap_or_default());
         }
         "response.output_item.added" | "response.output_item.done" => {
-            let Item { output_index, item } = read(data)?;
-            whole(output_index, item, answer);
+            let item: Item = read(data)?;
+            whole(item.index(answer), item.item, answer);
         }
         "response.created" => {
             answer.restart("the provider began its answer again");
@@ -200,7 +229,7 @@ fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, Failure> {
 
 /// Adds a piece to an entry of a message, which is opened with its first piece.
 fn text(kind: &str, piece: &Piece<'_>, answer: &mut Answer<'_>) {
-    let key = (piece.output_index, piece.content_index);
+    let key = (piece.index(answer), piece.content_index);
     if !answer.has(key) {
         answer.open_text(key, begun("content", kind, piece));
     }
@@ -209,7 +238,7 @@ fn text(kind: &str, piece: &Piece<'_>, answer: &mut Answer<'_>) {
 
 /// Adds a piece to an entry of reasoning. The first entry is opened with the item.
 fn reasoning(list: &str, index: u64, piece: &Piece<'_>, answer: &mut Answer<'_>) {
-    let key = (piece.output_index, index);
+    let key = (piece.index(answer), index);
     if !answer.has(key) {
         let kind = if list == "summary" { "summary_text" } else { "reasoning_text" };
         answer.open_reasoning(key, begun(list, kind, piece));
