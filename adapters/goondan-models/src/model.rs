@@ -98,12 +98,13 @@ impl<W: Wire> HttpModel<W> {
             let Some(wait) = waits.after(&failure) else {
                 return Err(failure.into_error(&self.info.provider, waits.attempts()));
             };
+            // What was recorded is there already.
+            let plays = self.cassette.as_ref().is_some_and(Cassette::only_plays);
+            let wait = if plays { Duration::ZERO } else { wait };
             let (provider, attempt, reason) = (&*self.info.provider, waits.attempts(), &*failure.reason());
             tracing::info!(provider, model, attempt, ?wait, reason, "the request is repeated");
             deltas.send(ModelDelta::Restart { reason, wait: Some(wait) });
-            if !self.cassette.as_ref().is_some_and(Cassette::only_plays) {
-                sleep(wait).await;
-            }
+            sleep(wait).await;
         }
     }
 

@@ -8,9 +8,10 @@ mod secrets;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
-use goondan_core::{BoxFuture, CassetteMode, ErrorCode, Part, Result};
+use goondan_core::{BoxFuture, CassetteMode, Deltas, ErrorCode, ModelDelta, Part, Result};
 use goondan_models::cassette::CassetteConfig;
 use goondan_models::http::{Failure, FailureKind, Incoming, Outgoing, Transport};
 use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
@@ -153,6 +154,15 @@ async fn failures_cuts_and_silences_are_played_too_and_nothing_waits() {
         assert_eq!(played.1.last(), recorded.1.last(), "{name}");
         assert_eq!(begun.elapsed(), Duration::ZERO, "{name}");
         cassette.finish().unwrap();
+
+        let waits = Mutex::new(Vec::new());
+        let tell = |delta: ModelDelta<'_>| {
+            if let ModelDelta::Restart { wait: Some(wait), .. } = delta {
+                waits.lock().unwrap().push(wait);
+            }
+        };
+        Asked::default().of(&tape.playing().0, Deltas::to(&tell)).await.unwrap();
+        assert_eq!(waits.into_inner().unwrap(), vec![Duration::ZERO; count - 1], "{name}");
     }
 }
 
