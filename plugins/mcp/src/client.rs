@@ -9,12 +9,12 @@ use goondan::{Error, Map, Value, json};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
     ContentBlock, CustomResult, GetPromptRequestParams, Implementation, JsonRpcMessage, ListToolsRequest,
-    PaginatedRequestParams, ReadResourceRequestParams, ResourceContents, ServerNotification, ServerPeerInfo,
-    ServerResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ResourceContents, ServerNotification,
+    ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
-    ClientInitializeError, Peer, RoleClient, RunningService, RxJsonRpcMessage, ServiceError, ServiceExt,
-    TxJsonRpcMessage,
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RoleClient, RunningService, RxJsonRpcMessage,
+    ServiceError, TxJsonRpcMessage,
 };
 #[cfg(feature = "http")]
 use rmcp::transport::StreamableHttpClientTransport;
@@ -26,6 +26,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
+use crate::config::Protocol;
 use crate::failure::{self, Failure};
 #[cfg(feature = "http")]
 use crate::http::Endpoint;
@@ -51,41 +52,68 @@ pub(crate) struct Client {
     peer: Peer<RoleClient>,
 }
 
+/// The announcements that a server without a handshake sends. They are counted where messages are read.
+pub(crate) struct Subscription(rmcp::service::Subscription);
+
 /// Declares no capability: servers then offer no tools that need sampling or elicitation.
-struct Quiet;
+struct Quiet {
+    /// The version that a handshake proposes.
+    version: ProtocolVersion,
+}
 
 impl rmcp::ClientHandler for Quiet {
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::new(ClientCapabilities::default(), Implementation::new("goondan", env!("CARGO_PKG_VERSION")))
+        let name = Implementation::new("goondan", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), name).with_protocol_version(self.version.clone())
+    }
+}
+
+/// Returns the version that a handshake proposes, and how the session begins.
+fn lifecycle(protocol: Protocol) -> (ProtocolVersion, ClientLifecycleMode) {
+    let newest = || vec![ProtocolVersion::V_2026_07_28];
+    let discover = ClientLifecycleMode::Discover { preferred_versions: newest() };
+    let auto = ClientLifecycleMode::Auto { preferred_versions: newest(), legacy_version: None };
+    let handshake = |version| (version, ClientLifecycleMode::Initialize);
+    match protocol {
+        Protocol::Auto => (ProtocolVersion::LATEST_WITH_INITIALIZE, auto),
+        Protocol::Legacy => handshake(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        Protocol::V2026_07_28 => (ProtocolVersion::V_2026_07_28, discover),
+        Protocol::V2025_11_25 => handshake(ProtocolVersion::V_2025_11_25),
+        Protocol::V2025_06_18 => handshake(ProtocolVersion::V_2025_06_18),
+        Protocol::V2025_03_26 => handshake(ProtocolVersion::V_2025_03_26),
+        Protocol::V2024_11_05 => handshake(ProtocolVersion::V_2024_11_05),
     }
 }
 
 impl Session {
-    /// Shakes hands with the server behind a pair of pipes.
+    /// Begins with the server behind a pair of pipes.
     pub(crate) async fn over_pipes(
         output: impl AsyncRead + Send + Unpin + 'static,
         input: impl AsyncWrite + Send + Unpin + 'static,
+        protocol: Protocol,
         announced: Arc<Announced>,
     ) -> Result<Self, Error> {
-        Self::over(Counting { inner: AsyncRwTransport::new(output, input), announced }).await
+        Self::over(Counting { inner: AsyncRwTransport::new(output, input), announced }, protocol).await
     }
 
-    /// Shakes hands with the server at a URL.
+    /// Begins with the server at a URL.
     #[cfg(feature = "http")]
     pub(crate) async fn over_http(
         endpoint: &Endpoint,
         requests: reqwest::Client,
+        protocol: Protocol,
         announced: Arc<Announced>,
     ) -> Result<Self, Error> {
         let config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str());
         let config = config.custom_headers(endpoint.headers.clone());
         let inner = StreamableHttpClientTransport::with_client(requests, config);
-        Self::over(Counting { inner, announced }).await
+        Self::over(Counting { inner, announced }, protocol).await
     }
 
-    async fn over(transport: impl Transport<RoleClient> + 'static) -> Result<Self, Error> {
-        let running = Quiet.serve(transport).await.map_err(|error| Error::new(failure::START, reason(&error)))?;
-        Ok(Self { running })
+    async fn over(transport: impl Transport<RoleClient> + 'static, protocol: Protocol) -> Result<Self, Error> {
+        let (version, lifecycle) = lifecycle(protocol);
+        let running = Quiet { version }.serve_with_lifecycle(transport, lifecycle).await;
+        Ok(Self { running: running.map_err(|error| Error::new(failure::START, reason(&error)))? })
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -119,6 +147,20 @@ impl Client {
     /// Returns the name that the server gives itself.
     pub(crate) fn server_name(&self) -> Option<String> {
         Some(self.info()?.server_info.as_ref()?.name.clone())
+    }
+
+    /// Asks for announcements; `None` if they come anyway, or never.
+    pub(crate) async fn subscribe(&self) -> Option<Subscription> {
+        let info = self.info().filter(|info| !info.protocol_version.has_initialize())?;
+        let (tools, resources) = (info.capabilities.tools.as_ref(), info.capabilities.resources.as_ref());
+        let mut filter = SubscriptionFilter::new();
+        filter.tools_list_changed = tools.and_then(|tools| tools.list_changed).filter(|changed| *changed);
+        filter.resources_list_changed =
+            resources.and_then(|resources| resources.list_changed).filter(|changed| *changed);
+        if filter == SubscriptionFilter::new() {
+            return None;
+        }
+        self.peer.listen(filter).await.ok().map(Subscription)
     }
 
     /// Returns the tools of the server, and the names of those that cannot be read.
@@ -208,10 +250,19 @@ impl Client {
     }
 }
 
-/// Returns why a handshake failed, without names of types and without the URL, which may have a key in its query.
+impl Subscription {
+    /// Waits until the server ends it.
+    pub(crate) async fn ended(&mut self) {
+        while let Ok(Some(_)) = self.0.next().await {}
+    }
+}
+
+/// Returns why a session did not begin, without names of types and without the URL, which may have a key in its query.
 fn reason(error: &ClientInitializeError) -> String {
-    let ClientInitializeError::TransportError { error: DynamicTransportError { error, .. }, .. } = error else {
-        return error.to_string();
+    let error = match error {
+        ClientInitializeError::TransportError { error: DynamicTransportError { error, .. }, .. } => error,
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return reason(fallback),
+        error => return error.to_string(),
     };
     #[cfg(feature = "http")]
     if let Some(StreamableHttpError::Client(error)) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {

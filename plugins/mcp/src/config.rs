@@ -21,6 +21,8 @@ use wildmatch::WildMatch;
 pub struct Config {
     /// How the server is reached. Without it, the extension logs a warning and registers nothing.
     pub transport: Option<Transport>,
+    /// Which version of MCP is spoken.
+    pub protocol: Protocol,
     /// How long a connection is kept, and who shares it.
     pub attach: Attach,
     /// What of the server the model is offered.
@@ -71,6 +73,33 @@ pub enum Transport {
         #[serde(default)]
         headers: BTreeMap<String, String>,
     },
+}
+
+/// Which version of MCP is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Protocol {
+    /// The newest one that the server knows.
+    #[default]
+    Auto,
+    /// The newest one with a handshake that the server knows. It is for servers that do not survive the question
+    /// which versions they know.
+    Legacy,
+    /// Without a handshake.
+    #[serde(rename = "2026-07-28")]
+    V2026_07_28,
+    /// The newest one with a handshake.
+    #[serde(rename = "2025-11-25")]
+    V2025_11_25,
+    /// An older one.
+    #[serde(rename = "2025-06-18")]
+    V2025_06_18,
+    /// An older one.
+    #[serde(rename = "2025-03-26")]
+    V2025_03_26,
+    /// The oldest one.
+    #[serde(rename = "2024-11-05")]
+    V2024_11_05,
 }
 
 /// How long a connection is kept, and who shares it.

@@ -10,7 +10,7 @@ use goondan::{Error, Result};
 use tokio::time::{sleep, timeout};
 
 use crate::client::Client;
-use crate::config::{Limits, Mode, Transport};
+use crate::config::{Limits, Mode, Protocol, Transport};
 use crate::failure::{self, Failure};
 use crate::listing::Listing;
 use crate::restarts::{Restarts, Start};
@@ -40,8 +40,8 @@ pub(crate) struct User {
 impl Connection {
     /// # Errors
     /// `E_EXT_CONFIG` when the transport cannot be used.
-    pub(crate) fn new(transport: &Transport, root: &Path, mode: Mode) -> Result<Arc<Self>> {
-        let server = Server::new(transport, root)?;
+    pub(crate) fn new(transport: &Transport, protocol: Protocol, root: &Path, mode: Mode) -> Result<Arc<Self>> {
+        let server = Server::new(transport, protocol, root)?;
         let (live, listing, restarts, users) = Default::default();
         Ok(Arc::new(Self { server, mode, live, listing, restarts, users }))
     }
@@ -136,6 +136,8 @@ impl Connection {
         let watch: Weak<Self> = Arc::downgrade(self);
         let mut live = self.open(watch, limits).await.inspect_err(failed)?;
         let (client, ended) = (live.client(), live.ended());
+        // Before the server is asked, so that no change is missed.
+        let subscription = self.listing.subscribe(&client).await;
         if let Err(error) = self.listing.ask(&client, limits.connect()).await {
             live.end(limits.shutdown()).await;
             // If the server ended by itself, that was counted.
@@ -144,7 +146,7 @@ impl Connection {
             }
             return Err(error);
         }
-        live.follow(Arc::clone(&self.listing));
+        live.follow(Arc::clone(&self.listing), subscription);
         *slot = Some(live);
         drop(slot);
         self.tell("mcp.connected", client.server_name().as_deref().unwrap_or_default());

@@ -58,7 +58,7 @@ impl Mcp {
             return Err(Error::new(ErrorCode::EXT_CONFIG, message)
                 .suggest("choose a shorter one: the names of the tools begin with it"));
         }
-        let connection = pool::connection(&transport, config.attach, &ctx)?;
+        let connection = pool::connection(&transport, config.protocol, config.attach, &ctx)?;
         if ctx.inspect() {
             return Ok(Self { api, attached: None });
         }

@@ -40,6 +40,8 @@ impl Endpoint {
 /// Returns a client for requests. It follows no redirects, which would carry the headers to another host, and names its
 /// cryptography, because a library must not choose it for the whole process.
 ///
+/// A source of tokens, such as OAuth, belongs here: a client around this one, which adds a header to each request.
+///
 /// # Errors
 /// When the root certificates of the system cannot be read.
 pub(crate) fn client(connect: Duration) -> Result<Client> {

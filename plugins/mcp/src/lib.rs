@@ -41,5 +41,5 @@ mod restarts;
 mod server;
 mod tools;
 
-pub use config::{Attach, Config, Expose, Limits, Mode, Scope, SideEffects, ToolSettings, Transport};
+pub use config::{Attach, Config, Expose, Limits, Mode, Protocol, Scope, SideEffects, ToolSettings, Transport};
 pub use extension::Mcp;

@@ -6,14 +6,18 @@ use std::time::Duration;
 
 use goondan::{Error, Result};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
-use crate::client::{Announced, Client};
+use crate::client::{Announced, Client, Subscription};
 use crate::failure::{self, Failure};
 use crate::offer::Offers;
 
 /// How long the server may take to answer when it has announced a change.
 const LIMIT: Duration = Duration::from_secs(10);
+/// How long the server may take to accept a subscription. Without one, changes are not heard of.
+const ACCEPT: Duration = Duration::from_secs(2);
+/// How long to wait until a subscription that the server has ended is made again.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a server offers, with the number of its announcements.
 #[derive(Default)]
@@ -78,6 +82,23 @@ impl Listing {
         };
         let problems = unreadable.into_iter().map(|tool| format!("the tool {tool}")).collect();
         Ok(Offers { server: client.server_name(), tools, resources, problems })
+    }
+
+    /// Asks for announcements, if the server sends them only then.
+    pub(crate) async fn subscribe(&self, client: &Client) -> Option<Subscription> {
+        timeout(ACCEPT, client.subscribe()).await.ok().flatten()
+    }
+
+    /// Makes a subscription again whenever it ends, as long as the future is polled.
+    pub(crate) async fn stay_subscribed(&self, client: &Client, mut subscription: Subscription) {
+        loop {
+            subscription.ended().await;
+            sleep(PAUSE).await;
+            let Some(next) = self.subscribe(client).await else { return };
+            subscription = next;
+            // There may have been some that were not sent.
+            self.announced.send_modify(|count| *count += 1);
+        }
     }
 
     /// Asks the server after each announcement, as long as the future is polled. What it offered before stays if it

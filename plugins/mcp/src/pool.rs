@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use goondan::extension::InitContext;
 use goondan::{Error, ErrorCode, Result, json};
 
-use crate::config::{Attach, Scope, Transport};
+use crate::config::{Attach, Protocol, Scope, Transport};
 use crate::connection::Connection;
 
 /// All connections, by what must be the same for two conversations to share one. A library has a pool of its own.
@@ -21,16 +21,21 @@ static POOL: LazyLock<Mutex<HashMap<String, Weak<Connection>>>> = LazyLock::new(
 /// # Errors
 /// `E_EXT_CONFIG` when the transport cannot be used.
 // PATTERN-MCP-11, PATTERN-MCP-12
-pub(crate) fn connection(transport: &Transport, attach: Attach, ctx: &InitContext) -> Result<Arc<Connection>> {
+pub(crate) fn connection(
+    transport: &Transport,
+    protocol: Protocol,
+    attach: Attach,
+    ctx: &InitContext,
+) -> Result<Arc<Connection>> {
     let directory = match ctx.bundle_root() {
         Some(root) => root.to_owned(),
         None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
     };
     let place = (ctx.workspace(), ctx.bundle_root(), ctx.extension(), ctx.instance());
     let key = match attach.scope {
-        Scope::Agent => json::to_string(&(transport, attach, &directory, place, ctx.agent())),
-        Scope::Instance => json::to_string(&(transport, attach, &directory, place)),
-        Scope::Shared => json::to_string(&(transport, attach, &directory)),
+        Scope::Agent => json::to_string(&(transport, protocol, attach, &directory, place, ctx.agent())),
+        Scope::Instance => json::to_string(&(transport, protocol, attach, &directory, place)),
+        Scope::Shared => json::to_string(&(transport, protocol, attach, &directory)),
     };
     let key = key.map_err(|error| Error::new(ErrorCode::EXT_CONFIG, format!("the transport has no text: {error}")))?;
     let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +43,7 @@ pub(crate) fn connection(transport: &Transport, attach: Attach, ctx: &InitContex
         return Ok(connection);
     }
     pool.retain(|_, connection| connection.strong_count() > 0);
-    let connection = Connection::new(transport, &directory, attach.mode)?;
+    let connection = Connection::new(transport, protocol, &directory, attach.mode)?;
     pool.insert(key, Arc::downgrade(&connection));
     Ok(connection)
 }

@@ -1,6 +1,7 @@
 //! How a server is started, watched and ended.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -8,11 +9,13 @@ use goondan::{Error, ErrorCode, Result};
 use process::Process;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+#[cfg(feature = "http")]
+use tokio::time::timeout_at;
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::child::{Child, Stderr};
-use crate::client::{Announced, Client, Session};
-use crate::config::Transport;
+use crate::client::{Announced, Client, Session, Subscription};
+use crate::config::{Protocol, Transport};
 use crate::failure;
 #[cfg(feature = "http")]
 use crate::http::{self, Endpoint};
@@ -21,8 +24,16 @@ use crate::listing::Listing;
 /// How long the end of a process is waited for that did not shake hands.
 const END: Duration = Duration::from_secs(1);
 
+/// A server that can be started.
+pub(crate) struct Server {
+    place: Place,
+    protocol: Protocol,
+    /// Whether it was found that the server does not survive the question which versions of the protocol it knows.
+    old: AtomicBool,
+}
+
 /// How a server is reached.
-pub(crate) enum Server {
+enum Place {
     Program(Program),
     #[cfg(feature = "http")]
     Endpoint(Endpoint),
@@ -60,7 +71,40 @@ pub(crate) type Ended = watch::Receiver<Option<String>>;
 impl Server {
     /// # Errors
     /// `E_EXT_CONFIG` when the transport cannot be used. Relative paths start at `root`.
-    pub(crate) fn new(transport: &Transport, root: &Path) -> Result<Self> {
+    pub(crate) fn new(transport: &Transport, protocol: Protocol, root: &Path) -> Result<Self> {
+        Ok(Self { place: Place::new(transport, root)?, protocol, old: AtomicBool::new(false) })
+    }
+
+    /// Starts the server, and begins a session. One that ends when it is asked which versions of the protocol it knows
+    /// is started again, and not asked any more.
+    ///
+    /// # Errors
+    /// `E_MCP_START`.
+    pub(crate) async fn open(
+        &self,
+        announced: Arc<Announced>,
+        connect: Duration,
+        watch: Weak<dyn Watch>,
+    ) -> Result<Live> {
+        let limit = Instant::now() + connect;
+        let attempt = |protocol| self.place.open(protocol, Arc::clone(&announced), connect, limit, Weak::clone(&watch));
+        if self.protocol != Protocol::Auto {
+            return attempt(self.protocol).await;
+        }
+        if !self.old.load(Ordering::Relaxed) {
+            let opened = attempt(Protocol::Auto).await;
+            if opened.is_ok() || Instant::now() >= limit {
+                return opened;
+            }
+        }
+        let live = attempt(Protocol::Legacy).await?;
+        self.old.store(true, Ordering::Relaxed);
+        Ok(live)
+    }
+}
+
+impl Place {
+    fn new(transport: &Transport, root: &Path) -> Result<Self> {
         match transport {
             Transport::Stdio { command, env, cwd } => {
                 let Some((name, args)) = command.split_first() else {
@@ -80,25 +124,23 @@ impl Server {
         }
     }
 
-    /// Starts the server, and shakes hands with it.
-    ///
-    /// # Errors
-    /// `E_MCP_START`.
-    pub(crate) async fn open(
+    async fn open(
         &self,
+        protocol: Protocol,
         announced: Arc<Announced>,
         connect: Duration,
+        limit: Instant,
         watch: Weak<dyn Watch>,
     ) -> Result<Live> {
         match self {
-            Self::Program(program) => program.open(announced, connect, watch).await,
+            Self::Program(program) => program.open(protocol, announced, connect, limit, watch).await,
             #[cfg(feature = "http")]
             Self::Endpoint(endpoint) => {
-                let handshake = Session::over_http(endpoint, http::client(connect)?, announced);
-                let problem = match timeout(connect, handshake).await {
+                let session = Session::over_http(endpoint, http::client(connect)?, protocol, announced);
+                let problem = match timeout_at(limit, session).await {
                     Ok(Ok(session)) => return Ok(Live::without_process(session)),
                     Ok(Err(error)) => error.message().into_owned(),
-                    Err(_) => format!("it did not shake hands within {connect:?}"),
+                    Err(_) => format!("it did not answer within {connect:?}"),
                 };
                 let message = format!("the MCP server at `transport.endpoint` cannot be reached: {problem}");
                 Err(Error::new(failure::START, message))
@@ -108,7 +150,14 @@ impl Server {
 }
 
 impl Program {
-    async fn open(&self, announced: Arc<Announced>, connect: Duration, watch: Weak<dyn Watch>) -> Result<Live> {
+    async fn open(
+        &self,
+        protocol: Protocol,
+        announced: Arc<Announced>,
+        connect: Duration,
+        limit: Instant,
+        watch: Weak<dyn Watch>,
+    ) -> Result<Live> {
         let Self { name, args, env, directory } = self;
         let hearing = Weak::clone(&watch);
         let heard = move |line: &str| {
@@ -117,9 +166,9 @@ impl Program {
             }
         };
         let Child { mut process, input, output, stderr } = Child::start(name, args, env, directory, heard).await?;
-        let handshake = Session::over_pipes(output, input, announced);
+        let session = Session::over_pipes(output, input, protocol, announced);
         let problem = tokio::select! {
-            session = handshake => match session {
+            session = session => match session {
                 Ok(session) => return Ok(Live::with_process(session, process, stderr, watch)),
                 Err(error) => match timeout(END, process.wait()).await {
                     Ok(Ok(status)) => format!("ended at once: {status}"),
@@ -130,7 +179,7 @@ impl Program {
                 Ok(status) => format!("ended at once: {status}"),
                 Err(error) => format!("cannot be awaited: {error}"),
             },
-            () = sleep(connect) => format!("did not shake hands within {connect:?}"),
+            () = sleep_until(limit) => format!("did not shake hands within {connect:?}"),
         };
         // What it started may hold its standard error open.
         drop(process);
@@ -187,7 +236,11 @@ impl Live {
     }
 
     /// Asks the server what it offers whenever it announces a change.
-    pub(crate) fn follow(&mut self, listing: Arc<Listing>) {
+    pub(crate) fn follow(&mut self, listing: Arc<Listing>, subscription: Option<Subscription>) {
+        if let Some(subscription) = subscription {
+            let (client, listing) = (self.client(), Arc::clone(&listing));
+            self.listing.spawn(async move { listing.stay_subscribed(&client, subscription).await });
+        }
         let client = self.client();
         self.listing.spawn(async move { listing.follow(&client).await });
     }

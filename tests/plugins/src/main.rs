@@ -2,13 +2,16 @@
 //! has children, and offers odd schemas. It answers one message after the other.
 //!
 //! ```text
-//! odd-server [fail | noisy | silent | mute] [stubborn] [child] [http] [log=<file>] [tools=<file>]
+//! odd-server [fail | noisy | silent | mute | strict] [modern] [stubborn] [child] [http] [log=<file>] [tools=<file>]
 //! ```
 //!
 //! - `fail`: writes thirty lines to its standard error, and ends.
 //! - `noisy`: writes lines that are no messages, to its standard output and error.
 //! - `silent`: never answers `initialize`.
 //! - `mute`: never answers `tools/list`.
+//! - `strict`: ends when it reads a request that it does not know.
+//! - `modern`: speaks the version 2026-07-28 of the protocol, which has no `initialize`, and in which announcements are
+//!   sent only to subscriptions.
 //! - `stubborn`: ignores the end of its input, and `SIGTERM`.
 //! - `child`: has a child that sleeps, with its standard output and error.
 //! - `http`: listens on a port of the loopback interface instead of its standard input, and logs which.
@@ -63,11 +66,16 @@ fn main() {
     }
 }
 
+/// Where a message says to which subscription it belongs.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
 struct Server {
     options: Vec<String>,
     log: Option<File>,
     tools: Vec<Value>,
     resources: Vec<Value>,
+    /// The ids of the requests for announcements.
+    subscriptions: Vec<Value>,
     /// Messages that are still to be sent.
     outbox: Vec<Value>,
 }
@@ -98,6 +106,7 @@ impl Server {
             "image",
             "data",
             "ask",
+            "unsubscribe",
         ];
         tools.extend(names.map(any));
         tools[1]["annotations"] = json!({ "readOnlyHint": true });
@@ -106,7 +115,8 @@ impl Server {
             tools.extend(more);
         }
         let resources = vec![json!({ "uri": "odd://one", "name": "One", "mimeType": "text/plain" })];
-        let mut server = Self { options: options.to_vec(), log, tools, resources, outbox: Vec::new() };
+        let (subscriptions, outbox) = Default::default();
+        let mut server = Self { options: options.to_vec(), log, tools, resources, subscriptions, outbox };
         server.log(&format!("start {}", std::process::id()));
         server
     }
@@ -140,16 +150,38 @@ impl Server {
 
     fn handle(&mut self, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
+        let changing = json!({ "listChanged": true });
+        let capabilities = json!({ "tools": changing, "resources": changing, "prompts": {} });
+        let info = json!({ "name": "odd", "version": "1" });
         let result = match message["method"].as_str().unwrap_or_default() {
-            "initialize" if self.has("silent") => return,
+            "initialize" | "server/discover" if self.has("silent") => return,
+            "initialize" if self.has("modern") => json!("there is no handshake"),
             "initialize" => {
+                self.log(&format!("version {}", params["protocolVersion"].as_str().unwrap()));
                 self.log(&format!("capabilities {}", params["capabilities"]));
-                let changing = json!({ "listChanged": true });
                 json!({
-                    "protocolVersion": "2025-11-25",
-                    "capabilities": { "tools": changing, "resources": changing, "prompts": {} },
-                    "serverInfo": { "name": "odd", "version": "1" },
+                    "protocolVersion": params["protocolVersion"],
+                    "capabilities": capabilities,
+                    "serverInfo": info,
                 })
+            }
+            "server/discover" if self.has("modern") => {
+                let meta = |key: &str| &params["_meta"][format!("io.modelcontextprotocol/{key}")];
+                self.log(&format!("version {}", meta("protocolVersion").as_str().unwrap()));
+                self.log(&format!("capabilities {}", meta("clientCapabilities")));
+                json!({
+                    "supportedVersions": ["2026-07-28"],
+                    "capabilities": capabilities,
+                    "ttlMs": 0,
+                    "cacheScope": "private",
+                    "_meta": { "io.modelcontextprotocol/serverInfo": info },
+                })
+            }
+            "subscriptions/listen" if self.has("modern") => {
+                self.log("subscription");
+                self.subscriptions.push(id.clone());
+                let filter = json!({ "notifications": params["notifications"] });
+                return self.announce("notifications/subscriptions/acknowledged", id, filter);
             }
             "tools/list" if self.has("mute") => return,
             "tools/list" => json!({ "tools": self.tools }),
@@ -172,6 +204,10 @@ impl Server {
             "notifications/cancelled" => return self.log(&format!("cancelled {}", params["requestId"])),
             method => {
                 if !id.is_null() {
+                    self.log(&format!("unknown {method}"));
+                    if self.has("strict") {
+                        exit(9);
+                    }
                     let error = json!({ "code": -32601, "message": format!("there is no method `{method}`") });
                     self.send(json!({ "id": id, "error": error }));
                 }
@@ -182,8 +218,19 @@ impl Server {
             Value::String(refusal) => {
                 self.send(json!({ "id": id, "error": { "code": -32000, "message": refusal } }));
             }
-            result => self.send(json!({ "id": id, "result": result })),
+            mut result => {
+                if self.has("modern") && result["resultType"].is_null() {
+                    result["resultType"] = "complete".into();
+                }
+                self.send(json!({ "id": id, "result": result }));
+            }
         }
+    }
+
+    /// Sends a notification that belongs to a subscription.
+    fn announce(&mut self, method: &str, subscription: &Value, mut params: Value) {
+        params["_meta"] = json!({ SUBSCRIPTION: subscription });
+        self.send(json!({ "method": method, "params": params }));
     }
 
     /// Returns the result of a call, `None` if there is none, and a text if the call is refused.
@@ -234,12 +281,25 @@ impl Server {
             ] })),
             "data" => Some(json!({ "content": [], "structuredContent": { "answer": 42 } })),
             "ask" => Some(json!({ "resultType": "input_required", "inputRequests": {} })),
+            "unsubscribe" => {
+                for id in std::mem::take(&mut self.subscriptions) {
+                    let meta = json!({ SUBSCRIPTION: id });
+                    self.send(json!({ "id": id, "result": { "resultType": "complete", "_meta": meta } }));
+                }
+                text("unsubscribed".to_owned())
+            }
             other => text(format!("{other} {arguments}")),
         }
     }
 
     fn changed(&mut self) {
-        self.send(json!({ "method": "notifications/tools/list_changed" }));
-        self.send(json!({ "method": "notifications/resources/list_changed" }));
+        for method in ["notifications/tools/list_changed", "notifications/resources/list_changed"] {
+            if !self.has("modern") {
+                self.send(json!({ "method": method }));
+            }
+            for id in self.subscriptions.clone() {
+                self.announce(method, &id, json!({}));
+            }
+        }
     }
 }

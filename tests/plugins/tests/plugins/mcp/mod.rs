@@ -4,6 +4,7 @@ mod calls;
 mod changes;
 mod failures;
 mod over_http;
+mod protocol;
 mod settings;
 mod sharing;
 pub(crate) mod support;

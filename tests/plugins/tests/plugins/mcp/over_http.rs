@@ -19,9 +19,13 @@ struct Listening {
 
 impl Listening {
     async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    async fn start_with(options: &[&str]) -> Self {
         let odd = Odd::new();
         let mut command = Command::new(env!("CARGO_BIN_EXE_odd-server"));
-        command.arg("http").arg(format!("log={}", odd.path("log").display())).stdin(Stdio::null());
+        command.arg("http").args(options).arg(format!("log={}", odd.path("log").display())).stdin(Stdio::null());
         let process = command.spawn().unwrap();
         odd.wait_for("port").await;
         let port = odd.logged("port").remove(0);
@@ -109,4 +113,18 @@ async fn an_endpoint_or_a_header_that_cannot_be_sent_is_refused() {
         let report = error.report().to_string();
         assert!(report.contains("E_EXT_CONFIG") && report.contains(about), "{report}");
     }
+}
+
+/// Announcements and answers come in different responses, so that their order is not known.
+#[both_linkages]
+async fn a_tool_that_a_server_without_a_handshake_adds_at_a_url_is_offered() {
+    let server = Listening::start_with(&["modern"]).await;
+    let mut chat = chat(server.config(json!({}))).await;
+    assert_eq!(call(&mut chat, "add", json!({ "name": "new" })).await, "added");
+    while !tools(&chat).await.contains(&"odd__new".to_owned()) {
+        chat.say("hello").await.unwrap();
+    }
+    assert_eq!(call(&mut chat, "new", json!({})).await, "new {}");
+    assert_eq!(server.odd.logged("version"), ["2026-07-28"]);
+    chat.close().await.unwrap();
 }

@@ -94,6 +94,9 @@ async fn a_reload_keeps_the_server_unless_its_transport_changes() {
     let other = odd.running();
     assert_eq!((odd.starts(), other.len()), (2, 1));
     assert_ne!(other, pid);
+    first.reload(&agent("one", odd.config_with(&[], json!({ "protocol": "legacy" }))).build().unwrap()).await.unwrap();
+    assert!(conversation.run("hello").await.is_ok());
+    assert_eq!((odd.starts(), odd.running().len()), (3, 1));
     // Removed.
     first.reload(&without_server("one").build().unwrap()).await.unwrap();
     assert!(conversation.run("hello").await.is_ok());
