@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::time::Duration;
 
 use conformance_extensions::init_context::{Placed, placed_module};
-use goondan::agent::AgentBuilder;
+use goondan::agent::{AgentBuilder, Instance};
 use goondan::model::ScriptItem;
 use goondan::store::{FileStore, MemoryStore, Store};
 use goondan::{ErrorCode, Result, json};
@@ -113,4 +114,32 @@ async fn no_directory_is_made_or_used_through_a_link() {
         assert!(report.contains(&format!("{} is a symbolic link", link.display())), "{report}");
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
     }
+}
+
+/// Returns the number that the extensions of a conversation were told.
+async fn number(instance: &Instance, log: &Log) -> String {
+    log.take();
+    instance.events().emit("placed.number", ()).await.unwrap();
+    assert!(instance.events().settle(Duration::from_secs(60)).await.unwrap());
+    let [one, other] = &log.take()[..] else { panic!("there are two extensions") };
+    assert_eq!(one, other);
+    one.clone()
+}
+
+#[both_linkages]
+async fn a_number_tells_conversations_apart_that_have_the_same_names_and_stays_over_reloads() {
+    let log = Log::new();
+    // Each is stored in memory, apart from the other.
+    let build = || {
+        let two = agent([]).with::<Placed>(log.config()).with_named("quarters", "placed", log.config());
+        two.build().unwrap()
+    };
+    let [first, second] = [build(), build()];
+    let [one, other] = [first.instance("a").await.unwrap(), second.instance("a").await.unwrap()];
+    let before = number(&one, &log).await;
+    assert_ne!(before, number(&other, &log).await);
+    let changed = agent([]).with::<Placed>(json!({ "log": log, "files": false }));
+    let changed = changed.with_named("quarters", "placed", log.config());
+    first.reload(&changed.build().unwrap()).await.unwrap();
+    assert_eq!(before, number(&one, &log).await);
 }

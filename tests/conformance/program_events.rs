@@ -137,3 +137,15 @@ async fn a_program_that_does_not_read_loses_what_its_queue_cannot_hold() {
     turn().await;
     assert_eq!(numbers.next().await.unwrap().payload::<u32>().unwrap(), 0);
 }
+
+#[both_linkages]
+async fn a_program_that_asks_all_extensions_knows_when_it_has_the_answers() {
+    let agent = agent([]).with::<Approval>(json!({})).build().unwrap();
+    let instance = agent.instance("test").await.unwrap();
+    let mut pongs = instance.events().subscribe("approval.pong").unwrap();
+    instance.events().emit("approval.ping", (1,)).await.unwrap();
+    assert!(instance.events().settle(Duration::from_secs(60)).await.unwrap());
+    // It is there: nothing is waited for.
+    let pong = tokio::time::timeout(Duration::ZERO, pongs.next()).await.unwrap().unwrap();
+    assert_eq!(pong.payload::<u32>().unwrap(), 2);
+}

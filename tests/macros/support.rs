@@ -65,6 +65,7 @@ impl ExtensionHost for Recorder {
             workspace: None,
             bundle_root: None,
             inspect: false,
+            conversation: 1,
         })
     }
 

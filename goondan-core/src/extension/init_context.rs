@@ -57,6 +57,9 @@ pub struct Surroundings {
     pub bundle_root: Option<PathBuf>,
     /// See [`InitContext::inspect`].
     pub inspect: bool,
+    /// See [`InitContext::conversation`]. Hosts of earlier versions tell none.
+    #[serde(default)]
+    pub conversation: u64,
 }
 
 impl InitContext {
@@ -95,6 +98,15 @@ impl InitContext {
     /// Then it runs no turn, and `#[init]` should register as ever, but start and connect to nothing.
     pub fn inspect(&self) -> bool {
         self.surroundings.inspect
+    }
+
+    /// Returns a number that tells this conversation apart from the others that are open in this process. It is the same
+    /// for all extensions of the conversation, also in libraries, and stays the same over reloads.
+    ///
+    /// It is for what belongs to one conversation and is kept outside of the extension, such as a pool of connections. Names
+    /// do not do: two agents in one process that store in different places may have the same name and the same keys.
+    pub fn conversation(&self) -> u64 {
+        self.surroundings.conversation
     }
 
     /// Makes, unless it exists, and returns a directory for files of this extension: `extensions/<name>` in the

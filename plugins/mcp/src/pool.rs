@@ -32,8 +32,10 @@ pub(crate) fn connection(
         None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
     };
     let place = (ctx.workspace(), ctx.bundle_root(), ctx.extension(), ctx.instance());
+    // Names alone do not do: agents in one program that store in different places may have the same.
+    let conversation = (ctx.agent(), ctx.conversation());
     let key = match attach.scope {
-        Scope::Agent => json::to_string(&(transport, protocol, attach, &directory, place, ctx.agent())),
+        Scope::Agent => json::to_string(&(transport, protocol, attach, &directory, place, conversation)),
         Scope::Instance => json::to_string(&(transport, protocol, attach, &directory, place)),
         Scope::Shared => json::to_string(&(transport, protocol, attach, &directory)),
     };

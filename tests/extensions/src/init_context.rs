@@ -39,6 +39,12 @@ impl Placed {
         Ok(Self { ctx, log })
     }
 
+    #[on("placed.number")]
+    async fn number(&self) -> Result<()> {
+        self.log.write(self.ctx.conversation().to_string());
+        Ok(())
+    }
+
     #[middleware(turn)]
     async fn look(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         self.log.write(std::fs::read_to_string(self.ctx.state_dir()?.join("visitors"))?);

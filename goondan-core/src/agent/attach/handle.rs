@@ -160,6 +160,7 @@ impl ExtensionHost for ExtensionHandle {
             workspace: services.store.workspace().map(str::to_owned),
             bundle_root: self.opening.bundle_root.as_deref().map(Path::to_owned),
             inspect: self.opening.inspect,
+            conversation: services.number,
         })
     }
 

@@ -1,6 +1,6 @@
 //! What the extensions of one conversation share while it is open.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::late::LateTools;
@@ -15,6 +15,8 @@ use crate::store::{InstanceId, Store};
 /// keep hold it beyond the end of the conversation, where it does nothing any more.
 pub(in crate::agent) struct Services {
     pub(in crate::agent) id: InstanceId,
+    /// Tells the conversation apart from the others that are open in this process.
+    pub(super) number: u64,
     pub(in crate::agent) bus: Bus,
     pub(in crate::agent) states: States,
     pub(in crate::agent) inbox: Arc<Inbox>,
@@ -44,9 +46,11 @@ impl Services {
         store: Arc<dyn Store>,
         instance: Weak<dyn InstanceUpcalls>,
     ) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(1);
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let (inbox, late, delegated) = (Arc::default(), Arc::default(), AtomicUsize::new(0));
         let waiting_reload = WaitingReload::default();
-        Self { id, bus, states, inbox, late, store, delegated, waiting_reload, instance }
+        Self { id, number, bus, states, inbox, late, store, delegated, waiting_reload, instance }
     }
 
     /// Whether event handlers run, or other agents' answers or delegations are awaited.

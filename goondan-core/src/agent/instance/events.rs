@@ -1,6 +1,7 @@
 //! The program's end of the event bus of a conversation.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::Instance;
 use crate::error::Result;
@@ -87,6 +88,17 @@ impl InstanceEvents<'_> {
         let event = Event::new(name, args)?;
         self.instance.view().await?.services.emit(None, event);
         Ok(())
+    }
+
+    /// Waits until all events that were emitted are handled, those that handlers emit included, but not longer than
+    /// `limit`. Returns whether they are. So a program can ask all extensions something, and knows when it has the
+    /// answers.
+    ///
+    /// # Errors
+    /// As [`Instance::messages`].
+    pub async fn settle(&self, limit: Duration) -> Result<bool> {
+        let bus = self.instance.view().await?.services.bus.clone();
+        Ok(bus.drain(limit).await == 0)
     }
 
     /// Returns the events that match `pattern`, a name or a glob such as `workspace.*`, from now on: those of

@@ -111,3 +111,21 @@ async fn a_conversation_that_is_only_shown_starts_no_server() {
     assert_eq!(tools(&chat).await, [""; 0]);
     assert_eq!(odd.log(), [""; 0]);
 }
+
+/// As in a program that builds an agent for each of its users.
+#[both_linkages]
+#[covers("PATTERN-MCP-09")]
+async fn agents_with_one_name_that_store_in_different_places_share_a_server_only_if_the_scope_says_so() {
+    for (scope, expected) in [("agent", 2), ("instance", 1), ("shared", 1)] {
+        let odd = Odd::new();
+        let config = odd.config_with(&[], json!({ "attach": { "scope": scope } }));
+        // Without a store of its own, each is stored in memory, apart from the others.
+        let [one, other] = [(); 2].map(|()| agent("one", config.clone()).build().unwrap());
+        let conversations = [one.instance("a").await.unwrap(), other.instance("a").await.unwrap()];
+        assert_eq!(odd.running().len(), expected, "{scope}");
+        for conversation in conversations {
+            conversation.close().await.unwrap();
+        }
+        assert_eq!(odd.running(), [0; 0]);
+    }
+}
