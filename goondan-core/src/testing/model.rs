@@ -8,6 +8,7 @@ use super::{RecordedRequest, lock};
 use crate::BoxFuture;
 use crate::error::Result;
 use crate::model::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use crate::model_call::ModelInfo;
 use crate::name::ToolCallId;
 use crate::pipeline::ToolRequest;
 
@@ -77,5 +78,9 @@ impl Model for RecordedModel {
             Some(script) => Box::pin(async move { script.generate(request, deltas).await }),
             None => self.0.model.generate(request, deltas),
         }
+    }
+
+    fn info(&self) -> ModelInfo {
+        self.0.model.info()
     }
 }
