@@ -45,6 +45,7 @@ use changesets as _;
 use logging as _;
 #[cfg(feature = "mcp")]
 use mcp as _;
+use message_compaction as _;
 use message_window as _;
 use tool_search as _;
 use validate as _;

@@ -15,6 +15,7 @@ use goondan_libraries::Build;
 use changesets as _;
 use mcp as _;
 use tool_search as _;
+use {mcp as _, message_compaction as _, message_window as _};
 
 /// How a case gets the extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,3 +6,5 @@ mod changesets;
 mod linkage;
 mod mcp;
 mod tool_search;
+mod message_compaction;
+mod message_window;

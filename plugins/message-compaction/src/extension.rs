@@ -1,0 +1,153 @@
+//! The middlewares, and what happens when a summary fails.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use goondan::ErrorCode;
+use goondan::agent::AgentsApi;
+use goondan::conversation::{ConversationView, MessageRef};
+use goondan::prelude::*;
+
+use crate::choice::{Cause, Size, choose, is_too_long};
+use crate::config::{Config, OnFailure, Place};
+use crate::summary::{Done, Removed, Written};
+
+/// After as many failures in a row, no model is asked until the conversation has been within its limits once.
+const MAX_FAILURES: u32 = 2;
+
+/// The extension.
+#[derive(Debug)]
+pub struct MessageCompaction {
+    api: ExtensionApi,
+    config: Config,
+    /// Whether the request of this step was too long for the model when the step ran before.
+    overflowed: AtomicBool,
+    /// Whether no summary was written in this turn, and the conversation stays as it is until the next one.
+    kept: AtomicBool,
+}
+
+/// Replaces older messages of a conversation by a summary.
+#[goondan::extension(name = "message-compaction")]
+impl MessageCompaction {
+    #[init]
+    fn new(api: ExtensionApi, config: Config) -> Self {
+        Self { api, config, overflowed: AtomicBool::new(false), kept: AtomicBool::new(false) }
+    }
+
+    /// Compacts what earlier turns have left.
+    #[middleware(turn, priority = -50)]
+    async fn before_turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
+        self.overflowed.store(false, Ordering::Relaxed);
+        self.kept.store(false, Ordering::Relaxed);
+        for event in self.compact(ctx.conversation(), ctx.agents(), Cause::Limits).await? {
+            ctx.emit(event);
+        }
+        next.run(ctx).await
+    }
+
+    /// Compacts what this turn has added, because a turn with many tool calls can exceed the limits on its own, and
+    /// what the model cannot take.
+    #[middleware(step, priority = -50)]
+    async fn within_turn(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let cause = if self.exceeds_tokens(ctx) { Cause::Request } else { Cause::Limits };
+        if !self.kept.load(Ordering::Relaxed) && (cause == Cause::Request || ctx.step_index() > 0) {
+            for event in self.compact(ctx.conversation(), ctx.agents(), cause).await? {
+                ctx.emit(event);
+            }
+        }
+        let error = match next.catch(ctx).await {
+            Ok(result) => {
+                self.overflowed.store(false, Ordering::Relaxed);
+                return Ok(result);
+            }
+            Err(failure) => failure.into_error(),
+        };
+        let is_overflow = *error.code() == ErrorCode::MODEL_CONTEXT_OVERFLOW;
+        if !is_overflow || self.overflowed.swap(true, Ordering::Relaxed) {
+            return Err(error);
+        }
+        let events = self.compact(ctx.conversation(), ctx.agents(), Cause::Request).await?;
+        if events.is_empty() {
+            return Err(error);
+        }
+        for event in events {
+            ctx.emit(event);
+        }
+        let problem = "the request was too long for the model, and the conversation was shortened";
+        Err(Error::retry_after(Duration::ZERO, problem).caused_by(error))
+    }
+
+    fn exceeds_tokens(&self, ctx: &StepContext<'_>) -> bool {
+        let window = || ctx.model_info().context_window.map(|window| window / 5 * 4);
+        let limit = self.config.max_tokens.map(|limit| limit.get()).or_else(window);
+        limit.is_some_and(|limit| ctx.token_estimate() > limit)
+    }
+
+    /// Returns the events that replace messages by a summary, or none.
+    async fn compact(
+        &self,
+        conversation: ConversationView<'_>,
+        agents: AgentsApi<'_>,
+        cause: Cause,
+    ) -> Result<Vec<MessageEvent>> {
+        if cause == Cause::Limits && !is_too_long(conversation, &self.config) {
+            self.ask_again()?;
+            return Ok(Vec::new());
+        }
+        let messages: Vec<_> = conversation.iter().map(|message| message.to_message()).collect();
+        let removed = Removed(choose(&messages, &self.config, cause));
+        let Some(first) = removed.0.first().map(|message| message.id().clone()) else { return Ok(Vec::new()) };
+        let written = match self.write(&removed, agents).await {
+            Ok(written) => written,
+            Err(error) => {
+                let then = match self.config.on_failure {
+                    OnFailure::Fail => return Err(error),
+                    OnFailure::Keep => "the conversation stays as it is",
+                    OnFailure::Count => "the messages are removed without one",
+                };
+                self.api.logger().warn(format!("no summary was written, and {then}: {error}"));
+                if self.config.on_failure == OnFailure::Keep {
+                    self.kept.store(true, Ordering::Relaxed);
+                    return Ok(Vec::new());
+                }
+                None
+            }
+        };
+        let summary = removed.summary(written.as_ref());
+        let before = Size::of(messages.iter().map(MessageRef::from));
+        let done = Done::new(before, &removed, &summary, written.as_ref(), &self.config);
+        self.api.logger().info(format!("{} messages were replaced by a summary", done.removed));
+        self.api.events().emit("compaction.done", (done,));
+
+        let removals = removed.0.iter().map(|message| MessageEvent::remove(message.id().clone()));
+        Ok(match self.config.place() {
+            Place::First => std::iter::once(MessageEvent::replace(first, summary)).chain(removals.skip(1)).collect(),
+            Place::End => removals.chain([MessageEvent::append(summary)]).collect(),
+        })
+    }
+
+    /// Asks the model for a summary, if one is to write it, and counts failures in a row.
+    async fn write(&self, removed: &Removed<'_>, agents: AgentsApi<'_>) -> Result<Option<Written>> {
+        let Some(config) = &self.config.summary else { return Ok(None) };
+        let failures: u32 = self.api.state().get()?.unwrap_or_default();
+        if failures >= MAX_FAILURES {
+            return Ok(None);
+        }
+        let outcome = removed.summarize(agents, config, self.config.summary_characters(config)).await;
+        let now = if outcome.is_ok() { 0 } else { failures + 1 };
+        if now != failures {
+            self.api.state().set(&now)?;
+        }
+        outcome.map(Some)
+    }
+
+    /// Lets the model be asked again after failures, because the conversation is within its limits.
+    fn ask_again(&self) -> Result<()> {
+        if self.config.summary.is_some()
+            && self.api.state().get::<u32>()?.is_some_and(|failures| failures >= MAX_FAILURES)
+        {
+            self.api.state().set(&0)?;
+        }
+        Ok(())
+    }
+}

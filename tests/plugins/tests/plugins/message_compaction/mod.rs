@@ -1,0 +1,8 @@
+//! PATTERN-COMPACT: the extension `message-compaction`.
+
+mod limits;
+mod marked;
+mod overflow;
+mod random;
+mod summaries;
+mod support;
