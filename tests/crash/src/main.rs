@@ -7,6 +7,7 @@
 
 mod answering;
 mod child;
+mod compacting;
 mod expected;
 mod kill;
 mod owner;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         ["deleter", dir] => race::delete(Path::new(dir)),
         ["race", openings] => number(openings).and_then(race::run),
         ["answering", dir, input] => block_on(answering::run(Path::new(dir), input)),
+        ["compacting", dir, input] => block_on(compacting::run(Path::new(dir), input)),
         ["owner", alive] => block_on(owner::run(Path::new(alive))),
         ["projecting", dir, input] => block_on(projecting::run(Path::new(dir), input)),
         ["stuck", dir, input] => block_on(stuck::run(Path::new(dir), input)),
