@@ -76,10 +76,12 @@ pub(crate) mod marker {
 /// A model that answers by a function of what it is asked: with `None`, never.
 #[derive(Clone)]
 pub(crate) struct Answering {
-    answer: Arc<dyn Fn(&Asked) -> Option<Result<ModelResponse>> + Send + Sync>,
+    answer: Arc<Answer>,
     asked: Arc<Mutex<Vec<Asked>>>,
     info: ModelInfo,
 }
+
+type Answer = dyn Fn(&Asked) -> Option<Result<ModelResponse>> + Send + Sync;
 
 /// What a model was asked.
 #[derive(Clone, Debug)]
