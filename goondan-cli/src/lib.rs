@@ -47,6 +47,7 @@ use logging as _;
 use mcp as _;
 use message_compaction as _;
 use message_window as _;
+use skills as _;
 use tool_search as _;
 use validate as _;
 

@@ -14,6 +14,8 @@ use goondan_libraries::Build;
 // Nothing else names the crates, and the linker would leave them out.
 use changesets as _;
 use mcp as _;
+use message_window as _;
+use skills as _;
 use tool_search as _;
 use {mcp as _, message_compaction as _, message_window as _};
 

@@ -5,6 +5,7 @@
 mod changesets;
 mod linkage;
 mod mcp;
+mod skills;
 mod tool_search;
 mod message_compaction;
 mod message_window;

@@ -1,0 +1,132 @@
+//! The tools of the model. They are registered at run time, because an empty config registers nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use goondan::prelude::*;
+use goondan::tool::{Effect, ToolHandler, ToolItem};
+use goondan::{BoxFuture, Value, json};
+use schemars::schema_for;
+
+use crate::collection::Collection;
+use crate::run;
+
+/// The name of the tool that opens a skill.
+pub(crate) const OPEN: &str = "skills__open";
+const CLOSE: &str = "skills__close";
+const RUN: &str = "skills__run";
+
+/// The tools that are of no use without skills.
+pub(crate) const NEED_SKILLS: [&str; 3] = [OPEN, CLOSE, RUN];
+
+/// How long a call may take. The timeout of its command ends it before.
+const DEADLINE: Duration = Duration::from_secs(60 * 60);
+
+/// Registers the tools.
+///
+/// # Errors
+/// As `ToolsApi::register`.
+pub(crate) fn register(skills: &Arc<Collection>) -> Result<()> {
+    let add = |item: ToolItem, tool| skills.api.tools().register(item, Handler { skills: Arc::clone(skills), tool });
+    let list = ToolItem::new("skills__list")?.describe("Lists the skills.").effect(Effect::Read);
+    add(list.parameters(json!({ "type": "object", "properties": {} })), Tool::List)?;
+    let open = ToolItem::new(OPEN)?
+        .describe("Opens a skill: returns its instructions, and keeps them in the context until it is closed.");
+    add(open.parameters(schema_for!(Name)).effect(Effect::Idempotent), Tool::Open)?;
+    let close = ToolItem::new(CLOSE)?.describe("Closes a skill: removes its instructions from the context.");
+    add(close.parameters(schema_for!(Name)).effect(Effect::Idempotent), Tool::Close)?;
+    if skills.config.run {
+        let run = ToolItem::new(RUN)?.describe("Runs a shell command in the directory of a skill.");
+        add(run.parameters(schema_for!(Run)).timeout(DEADLINE), Tool::Run)?;
+    }
+    Ok(())
+}
+
+/// The input of `open` and `close`.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Name {
+    /// The name of the skill.
+    name: String,
+}
+
+/// The input of `run`.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Run {
+    /// The name of the skill.
+    name: String,
+    /// The command, such as `./deploy.sh production`.
+    command: String,
+    /// Further arguments. The shell does not interpret them.
+    #[serde(default)]
+    args: Vec<String>,
+    /// How long the command may take, in milliseconds.
+    #[serde(default = "default_timeout")]
+    #[schemars(range(min = 1, max = 3_600_000))]
+    timeout: u64,
+}
+
+// PATTERN-SKILL-17
+fn default_timeout() -> u64 {
+    60_000
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Tool {
+    List,
+    Open,
+    Close,
+    Run,
+}
+
+struct Handler {
+    skills: Arc<Collection>,
+    tool: Tool,
+}
+
+impl ToolHandler for Handler {
+    fn call<'a>(&'a self, _: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
+        let skills = &self.skills;
+        Box::pin(async move {
+            let reply = match self.tool {
+                Tool::List => list(skills),
+                Tool::Open => open(skills, json::from_value(input)?).await?,
+                Tool::Close => {
+                    let Name { name } = json::from_value(input)?;
+                    json!({ "closed": skills.close(&name)?, "name": name })
+                }
+                Tool::Run => run(skills, json::from_value(input)?).await?,
+            };
+            Ok(reply.into())
+        })
+    }
+}
+
+// PATTERN-SKILL-03, C-17
+fn list(skills: &Collection) -> Value {
+    let found = skills.found();
+    let all: Value = found
+        .skills
+        .iter()
+        .map(|(name, skill)| json!({ "name": name, "description": skill.description, "path": skill.path }))
+        .collect();
+    json!({ "skills": all, "items": all, "total": found.skills.len() })
+}
+
+// PATTERN-SKILL-04, PATTERN-SKILL-13
+async fn open(skills: &Collection, Name { name }: Name) -> Result<Value> {
+    let skill = skills.get(&name)?;
+    let content = skills.content(&skill).await?;
+    skills.open(&name)?;
+    let hint = match skills.config.run {
+        true => "`skills__run` runs commands in `dir`",
+        false => "the files of the skill are in `dir`",
+    };
+    Ok(json!({ "name": name, "path": skill.path, "dir": skill.dir, "content": content, "hint": hint }))
+}
+
+// PATTERN-SKILL-16
+async fn run(skills: &Collection, Run { name, command, args, timeout }: Run) -> Result<Value> {
+    let (dir, limit) = (skills.get(&name)?.dir, Duration::from_millis(timeout));
+    let run::Ended { code, stdout, stderr } = run::run(&dir, &command, &args, limit).await?;
+    Ok(json!({ "code": code, "stdout": stdout, "stderr": stderr, "skill": name, "command": command, "args": args }))
+}
