@@ -9,3 +9,4 @@ mod skills;
 mod tool_search;
 mod message_compaction;
 mod message_window;
+mod tool_output;
