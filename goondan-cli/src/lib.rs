@@ -49,6 +49,7 @@ use message_compaction as _;
 use message_window as _;
 use skills as _;
 use tool_search as _;
+use retry as _;
 use tool_output as _;
 use validate as _;
 

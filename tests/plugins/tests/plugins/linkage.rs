@@ -18,6 +18,7 @@ use message_window as _;
 use skills as _;
 use tool_search as _;
 use {mcp as _, message_compaction as _, message_window as _};
+use retry as _;
 use tool_output as _;
 
 /// How a case gets the extensions.

@@ -9,4 +9,5 @@ mod skills;
 mod tool_search;
 mod message_compaction;
 mod message_window;
+mod retry;
 mod tool_output;
