@@ -52,6 +52,7 @@ use tool_search as _;
 use retry as _;
 use tool_output as _;
 use validate as _;
+use wait as _;
 
 use args::Args;
 

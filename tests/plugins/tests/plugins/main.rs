@@ -11,3 +11,7 @@ mod message_compaction;
 mod message_window;
 mod retry;
 mod tool_output;
+mod call;
+mod linkage;
+mod mcp;
+mod wait;
