@@ -42,6 +42,7 @@ use clap::Parser;
 #[cfg(feature = "models")]
 use goondan_models as _;
 use changesets as _;
+use json_query as _;
 use logging as _;
 #[cfg(feature = "mcp")]
 use mcp as _;
