@@ -52,6 +52,7 @@ use skills as _;
 use tool_search as _;
 use retry as _;
 use tool_output as _;
+use text_transform as _;
 use validate as _;
 use wait as _;
 

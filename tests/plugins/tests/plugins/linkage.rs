@@ -21,6 +21,7 @@ use tool_search as _;
 use {mcp as _, message_compaction as _, message_window as _};
 use retry as _;
 use tool_output as _;
+use text_transform as _;
 use wait as _;
 
 /// How a case gets the extensions.

@@ -15,4 +15,5 @@ mod call;
 mod json_query;
 mod linkage;
 mod mcp;
+mod text_transform;
 mod wait;
