@@ -39,6 +39,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 // The extensions that every `goondan` has. Nothing else names these crates, and the linker would leave them out.
+use agents as _;
 #[cfg(feature = "models")]
 use goondan_models as _;
 use changesets as _;

@@ -11,6 +11,7 @@ mod message_compaction;
 mod message_window;
 mod retry;
 mod tool_output;
+mod agents;
 mod call;
 mod json_query;
 mod linkage;
