@@ -29,6 +29,7 @@
 //! A process that moves itself into another group, as daemons do, is out of reach.
 
 mod keeper;
+mod output;
 
 use std::io;
 use std::process::ExitStatus;
@@ -36,6 +37,7 @@ use std::time::Duration;
 
 use keeper::Keeper;
 use nix::sys::signal::Signal;
+pub use output::Output;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
@@ -109,8 +111,17 @@ impl Process {
         if let Ok(status) = timeout(grace / 2, self.wait()).await {
             return status;
         }
+        self.terminate(grace / 2).await
+    }
+
+    /// Ends the process, which does not wait for its input: it is sent `SIGTERM`, and killed after `grace`. The signals
+    /// go to the whole group.
+    ///
+    /// # Errors
+    /// When the system cannot tell how it ended.
+    pub async fn terminate(&mut self, grace: Duration) -> io::Result<ExitStatus> {
         self.keeper.signal(Signal::SIGTERM);
-        if let Ok(status) = timeout(grace / 2, self.wait()).await {
+        if let Ok(status) = timeout(grace, self.wait()).await {
             return status;
         }
         self.keeper.kill();

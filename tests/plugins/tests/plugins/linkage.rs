@@ -14,6 +14,7 @@ use goondan_libraries::Build;
 // Nothing else names the crates, and the linker would leave them out.
 use changesets as _;
 use agents as _;
+use bash as _;
 use json_query as _;
 use mcp as _;
 use message_window as _;

@@ -12,6 +12,7 @@ mod message_window;
 mod retry;
 mod tool_output;
 mod agents;
+mod bash;
 mod call;
 mod json_query;
 mod linkage;
