@@ -41,6 +41,7 @@ use clap::Parser;
 // The extensions that every `goondan` has. Nothing else names these crates, and the linker would leave them out.
 use agents as _;
 use bash as _;
+use file_system as _;
 #[cfg(feature = "models")]
 use goondan_models as _;
 use changesets as _;

@@ -15,6 +15,7 @@ use goondan_libraries::Build;
 use changesets as _;
 use agents as _;
 use bash as _;
+use file_system as _;
 use json_query as _;
 use mcp as _;
 use message_window as _;

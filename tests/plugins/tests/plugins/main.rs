@@ -14,6 +14,7 @@ mod tool_output;
 mod agents;
 mod bash;
 mod call;
+mod file_system;
 mod json_query;
 mod linkage;
 mod mcp;

@@ -1,0 +1,148 @@
+//! Tools for files below configured directories, and nowhere else.
+//!
+//! # Layout
+//! - `place`: paths, which lead to places below the roots.
+//! - `read`, `list`, `write`: what the tools do there. It blocks, so each call runs on a thread of its own.
+
+mod list;
+mod place;
+mod read;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use goondan::ErrorCode;
+use goondan::prelude::*;
+
+use list::{List, Listed, Status};
+use place::{Place, Roots};
+use read::{Content, Read};
+use write::{Deleted, Edit, Edited, MadeDir, Write, Written};
+
+/// The config of the extension.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// The directories below which the tools work. A relative one starts at the directory of the bundle. Relative paths
+    /// in calls start at the first. Defaults to the working directory of the conversation, which is empty at first.
+    pub roots: Vec<PathBuf>,
+}
+
+/// The input of `file-system__stat`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Stat {
+    /// The path of a file, a directory or a link. A link is not followed.
+    path: String,
+}
+
+/// The input of `file-system__mkdir`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Mkdir {
+    /// The path of the directory.
+    path: String,
+    /// Whether to create the directories above it as well. Defaults to true.
+    #[serde(default = "list::yes")]
+    recursive: bool,
+}
+
+/// The input of `file-system__delete`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Delete {
+    /// The path of a file, a link or a directory. Of a link, the link is deleted and not what it leads to.
+    path: String,
+    /// Whether to delete a directory with everything in it. Defaults to false: only an empty one.
+    #[serde(default)]
+    recursive: bool,
+}
+
+/// The extension.
+#[derive(Debug)]
+pub struct FileSystem {
+    /// `None` for the working directory of the conversation.
+    roots: Option<Roots>,
+}
+
+/// Lets the model read and write files, below directories that the config names.
+#[goondan::extension(name = "file-system")]
+impl FileSystem {
+    #[init]
+    fn new(config: Config, ctx: InitContext) -> Result<Self> {
+        if config.roots.is_empty() {
+            return Ok(Self { roots: None });
+        }
+        let bundle = ctx.bundle_root().unwrap_or(Path::new("."));
+        let canonical = |root: &PathBuf| {
+            let root = bundle.join(root);
+            root.canonicalize().ok().filter(|root| root.is_dir()).ok_or_else(|| {
+                let message = format!("`roots` has {}, which is no directory", root.display());
+                Error::new(ErrorCode::EXT_CONFIG, message).suggest("create it, or correct the path")
+            })
+        };
+        let roots: Vec<PathBuf> = config.roots.iter().map(canonical).collect::<Result<_>>()?;
+        Ok(Self { roots: Some(Roots(roots.into())) })
+    }
+
+    /// Reads a text file, up to 100000 bytes at once. If `truncated` is true there is more: go on at `nextOffset`.
+    #[tool(effect = read)]
+    async fn read(&self, input: Read, ctx: &ToolContext<'_>) -> Result<Content> {
+        self.at(ctx, input.path.clone(), move |place| read::read(place, &input)).await
+    }
+
+    /// Writes a file: a new one with the directories above it, or in place of an old one. To change a part of a file,
+    /// use `file-system__edit`.
+    // Not `idempotent`, because it can append.
+    #[tool]
+    async fn write(&self, input: Write, ctx: &ToolContext<'_>) -> Result<Written> {
+        self.at(ctx, input.path.clone(), move |place| write::write(place, &input)).await
+    }
+
+    /// Replaces a text in a file by another one. The text must occur exactly as it is in the file, and only once.
+    #[tool]
+    async fn edit(&self, input: Edit, ctx: &ToolContext<'_>) -> Result<Edited> {
+        self.at(ctx, input.path.clone(), move |place| write::edit(place, &input)).await
+    }
+
+    /// Lists what is in a directory, up to 1000 entries.
+    #[tool(effect = read)]
+    async fn list(&self, input: List, ctx: &ToolContext<'_>) -> Result<Listed> {
+        self.at(ctx, input.path.clone(), move |place| list::list(place, &input)).await
+    }
+
+    /// Tells whether there is something at a path, what it is, its size and when it was changed.
+    #[tool(effect = read)]
+    async fn stat(&self, input: Stat, ctx: &ToolContext<'_>) -> Result<Status> {
+        self.at(ctx, input.path, list::stat).await
+    }
+
+    /// Creates a directory. It is no error if it exists.
+    #[tool(effect = idempotent)]
+    async fn mkdir(&self, input: Mkdir, ctx: &ToolContext<'_>) -> Result<MadeDir> {
+        self.at(ctx, input.path, move |place| write::mkdir(place, input.recursive)).await
+    }
+
+    /// Deletes a file, a link or a directory.
+    #[tool(effect = idempotent)]
+    async fn delete(&self, input: Delete, ctx: &ToolContext<'_>) -> Result<Deleted> {
+        self.at(ctx, input.path, move |place| write::delete(place, input.recursive)).await
+    }
+}
+
+impl FileSystem {
+    /// Does some work at a path, on a thread that may block.
+    async fn at<T: Send + 'static>(
+        &self,
+        ctx: &ToolContext<'_>,
+        path: String,
+        work: impl FnOnce(&Place) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let roots = match &self.roots {
+            Some(roots) => roots.clone(),
+            None => Roots(Arc::new([ctx.workdir()?.to_owned()])),
+        };
+        tokio::task::spawn_blocking(move || work(&roots.place(&path)?)).await?
+    }
+}

@@ -1,0 +1,4 @@
+//! F-BASE: the tools for files.
+
+mod escapes;
+mod files;
