@@ -45,6 +45,8 @@ use file_system as _;
 #[cfg(feature = "models")]
 use goondan_models as _;
 use changesets as _;
+#[cfg(feature = "http-fetch")]
+use http_fetch as _;
 use json_query as _;
 use logging as _;
 #[cfg(feature = "mcp")]

@@ -16,6 +16,7 @@ use changesets as _;
 use agents as _;
 use bash as _;
 use file_system as _;
+use http_fetch as _;
 use json_query as _;
 use mcp as _;
 use message_window as _;

@@ -15,6 +15,7 @@ mod agents;
 mod bash;
 mod call;
 mod file_system;
+mod http_fetch;
 mod json_query;
 mod linkage;
 mod mcp;

@@ -1,0 +1,70 @@
+//! Tools that make HTTP requests, to public addresses only.
+//!
+//! # Layout
+//! In the order of the data:
+//!
+//! - `request`: what the model asks for.
+//! - `fetch`: sends a request, and follows its redirects.
+//! - `guard`: refuses addresses that are not public, before a connection is made to them.
+//! - `address`: which addresses are public.
+//! - `response`: what the model reads.
+//! - `failure`: the errors of the extension.
+
+mod address;
+mod failure;
+mod fetch;
+mod guard;
+mod request;
+mod response;
+
+use goondan::prelude::*;
+use reqwest::Method;
+
+use fetch::Fetcher;
+use guard::Allowed;
+use request::{Any, Get, Post, Request};
+use response::Fetched;
+
+/// The config of the extension.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// Hosts that may be reached although their addresses are not public, each as it is in URLs: `localhost`,
+    /// `192.168.1.7`, `[fd00::7]`. All of their ports may be.
+    pub allow_hosts: Vec<String>,
+}
+
+/// The extension.
+#[derive(Debug)]
+pub struct HttpFetch {
+    fetcher: Fetcher,
+}
+
+/// Lets the model make HTTP requests, to public addresses only.
+#[goondan::extension(name = "http-fetch")]
+impl HttpFetch {
+    #[init]
+    fn new(config: Config) -> Result<Self> {
+        Ok(Self { fetcher: Fetcher::new(Allowed::new(&config.allow_hosts)?)? })
+    }
+
+    /// Fetches a URL by GET, and follows redirects. An answer such as 404 is not an error of this tool: look at
+    /// `status`. Addresses of private networks are refused.
+    #[tool(effect = read, timeout = "11m")]
+    async fn get(&self, input: Get, ctx: &ToolContext<'_>) -> Result<Fetched> {
+        self.fetcher.fetch(ctx, Request::new(Method::GET, input.target)?).await
+    }
+
+    /// Sends data to a URL by POST, and follows redirects. An answer such as 404 is not an error of this tool: look at
+    /// `status`. Addresses of private networks are refused.
+    #[tool(timeout = "11m")]
+    async fn post(&self, input: Post, ctx: &ToolContext<'_>) -> Result<Fetched> {
+        self.fetcher.fetch(ctx, Request::new(Method::POST, input.target)?.with(input.data)?).await
+    }
+
+    /// Makes an HTTP request with any method, and follows redirects. Prefer `http-fetch__get` where it is enough.
+    #[tool(timeout = "11m")]
+    async fn request(&self, input: Any, ctx: &ToolContext<'_>) -> Result<Fetched> {
+        self.fetcher.fetch(ctx, Request::new(input.method.into(), input.target)?.with(input.data)?).await
+    }
+}

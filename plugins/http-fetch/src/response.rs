@@ -1,0 +1,111 @@
+//! What the model reads of a response.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use goondan::Result;
+use goondan::tool::ToolContext;
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Method, Response};
+use serde::Serialize;
+
+use crate::failure::failed;
+
+/// A response.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Fetched {
+    /// Where it came from, after redirects.
+    url: String,
+    method: String,
+    status: u16,
+    status_text: &'static str,
+    headers: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    /// The file with a body that is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<PathBuf>,
+    /// Whether the body is longer than what was read.
+    truncated: bool,
+    duration_ms: u64,
+}
+
+impl Fetched {
+    /// Reads a response, and not more of its body than `max_bytes`.
+    ///
+    /// # Errors
+    /// When the connection ends before the body does, or a body that is no text cannot be written to a file.
+    pub(crate) async fn read(
+        ctx: &ToolContext<'_>,
+        method: Method,
+        mut response: Response,
+        max_bytes: usize,
+        started: Instant,
+    ) -> Result<Self> {
+        let status = response.status();
+        let url = response.url().to_string();
+        let mut headers = BTreeMap::<String, String>::new();
+        for (name, value) in response.headers() {
+            let value = String::from_utf8_lossy(value.as_bytes());
+            let all = headers.entry(name.to_string()).or_default();
+            *all = if all.is_empty() { value.into_owned() } else { format!("{all}, {value}") };
+        }
+        let says_text = response.headers().get(CONTENT_TYPE).is_some_and(|value| is_text(value.as_bytes()));
+
+        let (mut bytes, mut truncated) = (Vec::new(), false);
+        while let Some(piece) = response.chunk().await.map_err(|error| failed(&error))? {
+            let room = piece.len().min(max_bytes - bytes.len());
+            bytes.extend_from_slice(&piece[..room]);
+            truncated = room < piece.len();
+            if truncated {
+                break;
+            }
+        }
+        let (body, file) = match text(bytes, says_text, truncated) {
+            Ok(text) => (Some(text), None),
+            Err(bytes) => (None, Some(write_new(ctx.workdir()?, ctx.call_id().as_str(), &bytes)?)),
+        };
+        let status_text = status.canonical_reason().unwrap_or_default();
+        let (method, duration_ms) = (method.to_string(), started.elapsed().as_millis().try_into()?);
+        Ok(Self { url, method, status: status.as_u16(), status_text, headers, body, file, truncated, duration_ms })
+    }
+}
+
+/// Returns whether this type of content is text in any encoding.
+fn is_text(content_type: &[u8]) -> bool {
+    let content_type = String::from_utf8_lossy(content_type).to_ascii_lowercase();
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    essence.starts_with("text/") || ["json", "xml", "javascript"].iter().any(|end| essence.ends_with(end))
+}
+
+/// Returns a body as text, or as it is if it is none.
+fn text(bytes: Vec<u8>, says_text: bool, truncated: bool) -> Result<String, Vec<u8>> {
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        // The limit cut a character.
+        Err(error) if truncated && error.utf8_error().error_len().is_none() => {
+            let end = error.utf8_error().valid_up_to();
+            Ok(String::from_utf8_lossy(&error.as_bytes()[..end]).into_owned())
+        }
+        Err(error) if says_text => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        Err(error) => Err(error.into_bytes()),
+    }
+}
+
+/// Writes a file that does not exist yet, so that no link is followed.
+fn write_new(directory: &Path, call: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+    let call: String = call.chars().filter(char::is_ascii_alphanumeric).take(32).collect();
+    let mut number = 1_u64;
+    loop {
+        let path = directory.join(format!("http-{call}-{number}"));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(mut file) => return file.write_all(bytes).map(|()| path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
