@@ -41,10 +41,10 @@ use clap::Parser;
 // The extensions that every `goondan` has. Nothing else names these crates, and the linker would leave them out.
 use agents as _;
 use bash as _;
+use changesets as _;
 use file_system as _;
 #[cfg(feature = "models")]
 use goondan_models as _;
-use changesets as _;
 #[cfg(feature = "http-fetch")]
 use http_fetch as _;
 use json_query as _;
@@ -53,11 +53,11 @@ use logging as _;
 use mcp as _;
 use message_compaction as _;
 use message_window as _;
-use skills as _;
-use tool_search as _;
 use retry as _;
-use tool_output as _;
+use skills as _;
 use text_transform as _;
+use tool_output as _;
+use tool_search as _;
 use validate as _;
 use wait as _;
 

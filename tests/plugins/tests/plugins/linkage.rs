@@ -12,20 +12,20 @@ use goondan::store::MemoryStore;
 use goondan::{Bundle, Value};
 use goondan_libraries::Build;
 // Nothing else names the crates, and the linker would leave them out.
-use changesets as _;
 use agents as _;
 use bash as _;
+use changesets as _;
 use file_system as _;
 use http_fetch as _;
 use json_query as _;
 use mcp as _;
+use message_compaction as _;
 use message_window as _;
-use skills as _;
-use tool_search as _;
-use {mcp as _, message_compaction as _, message_window as _};
 use retry as _;
-use tool_output as _;
+use skills as _;
 use text_transform as _;
+use tool_output as _;
+use tool_search as _;
 use wait as _;
 
 /// How a case gets the extensions.

@@ -2,22 +2,20 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod changesets;
-mod linkage;
-mod mcp;
-mod skills;
-mod tool_search;
-mod message_compaction;
-mod message_window;
-mod retry;
-mod tool_output;
 mod agents;
 mod bash;
 mod call;
+mod changesets;
 mod file_system;
 mod http_fetch;
 mod json_query;
 mod linkage;
 mod mcp;
+mod message_compaction;
+mod message_window;
+mod retry;
+mod skills;
 mod text_transform;
+mod tool_output;
+mod tool_search;
 mod wait;
