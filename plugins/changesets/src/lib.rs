@@ -255,7 +255,7 @@ impl ChangesetsExtension {
                 (answer.new_ref, answer.summary) = (Some(reference(&commit)), Some(summary));
                 self.api.events().emit("changeset.committed", (answer.clone(),));
                 if let Err(error) = changesets.remove(&changeset).await {
-                    self.api.logger().warn(&format!("the work tree of {} stays: {}", changeset.id, error.report()));
+                    self.api.logger().warn(format!("the work tree of {} stays: {}", changeset.id, error.report()));
                 }
             }
             Err((status, problem)) => (answer.status, answer.error) = (status, Some(problem)),
