@@ -23,6 +23,7 @@ use message_compaction as _;
 use message_window as _;
 use retry as _;
 use skills as _;
+use shared as _;
 use text_transform as _;
 use tool_output as _;
 use tool_search as _;

@@ -15,6 +15,7 @@ mod message_compaction;
 mod message_window;
 mod retry;
 mod skills;
+mod shared;
 mod text_transform;
 mod tool_output;
 mod tool_search;
