@@ -95,15 +95,15 @@ struct Joined {
 struct Trim {
     /// The text to trim.
     text: String,
-    /// Which end to trim. Defaults to both.
+    /// Which side to trim. Defaults to both.
     #[serde(default)]
-    mode: End,
+    mode: Side,
 }
 
-/// Which end of a text.
+/// Which side of a text.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum End {
+enum Side {
     #[default]
     Both,
     Start,
@@ -207,9 +207,9 @@ pub mod text_transform {
     async fn trim(input: Trim) -> Result<Trimmed> {
         let text = input.text.as_str();
         let result = match input.mode {
-            End::Both => text.trim(),
-            End::Start => text.trim_start(),
-            End::End => text.trim_end(),
+            Side::Both => text.trim(),
+            Side::Start => text.trim_start(),
+            Side::End => text.trim_end(),
         };
         let trimmed_length = text.chars().count() - result.chars().count();
         Ok(Trimmed { result: result.to_owned(), trimmed_length })
