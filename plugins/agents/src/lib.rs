@@ -31,7 +31,8 @@ struct Letter {
 struct Request {
     #[serde(flatten)]
     letter: Letter,
-    /// How long to wait for the answer, in milliseconds. Defaults to 15000, which is short for an agent that uses tools.
+    /// How long to wait for the answer, in milliseconds. Defaults to 15000, which is short for an agent that uses
+    /// tools.
     #[schemars(range(min = 1, max = 3_600_000))]
     timeout_ms: Option<u64>,
     /// Does not wait: go on working, and the answer comes as a message.

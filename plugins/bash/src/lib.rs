@@ -49,8 +49,8 @@ impl Default for Config {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Exec {
     /// The command for bash. Pipes, redirections and several lines work. It reads no input, so use options such as
-    /// `--yes` for programs that ask. Nothing is left of the shell after the call: not its variables, not its directory,
-    /// and no process that it started in the background.
+    /// `--yes` for programs that ask. Nothing is left of the shell after the call: not its variables, not its
+    /// directory, and no process that it started in the background.
     #[schemars(length(min = 1))]
     command: String,
     /// The directory to run it in. A relative path starts at the usual one, which is the default.

@@ -1,8 +1,8 @@
 //! Paths, which lead to places below the roots.
 //!
 //! Every access goes through the handle of a root: the kernel resolves the path below it (`openat2` with
-//! `RESOLVE_BENEATH`, or component by component where there is none), so that neither a link nor `..` leads out, also if
-//! another process changes the directories meanwhile. Nothing here compares names to decide what is allowed.
+//! `RESOLVE_BENEATH`, or component by component where there is none), so that neither a link nor `..` leads out, also
+//! if another process changes the directories meanwhile. Nothing here compares names to decide what is allowed.
 
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};

@@ -46,8 +46,8 @@ pub(crate) struct Written {
 pub(crate) struct Edit {
     /// The path of the file. A relative one starts at the usual directory.
     pub(crate) path: String,
-    /// The text to replace, exactly as it is in the file, with its indentation. Add lines around it until it occurs only
-    /// once.
+    /// The text to replace, exactly as it is in the file, with its indentation. Add lines around it until it occurs
+    /// only once.
     #[schemars(length(min = 1))]
     old_text: String,
     /// The text that replaces it. If it is empty, the text is removed.

@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Returns whether an address is one of the public internet: neither of this machine, nor of a private network, nor of a
-/// link, nor for another purpose. An IPv6 address that stands for an IPv4 address is judged by that.
+/// Returns whether an address is one of the public internet: neither of this machine, nor of a private network, nor of
+/// a link, nor for another purpose. An IPv6 address that stands for an IPv4 address is judged by that.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

@@ -88,7 +88,8 @@ fn target(response: &Response) -> Option<Url> {
     response.url().join(response.headers().get(LOCATION)?.to_str().ok()?).ok()
 }
 
-/// Makes of a request the one that follows it. Headers of the caller, among which may be keys, are not for another site.
+/// Makes of a request the one that follows it. Headers of the caller, among which may be keys, are not for another
+/// site.
 fn redirect(request: &mut Request, status: StatusCode, url: Url) {
     let becomes_get = match status.as_u16() {
         301 | 302 => request.method == Method::POST,
