@@ -234,3 +234,17 @@ async fn turns_that_another_agent_requests_are_told() {
     assert!(turn.input.reply_to.is_some() && own.next_pending().await.is_none());
     router.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn what_is_delegated_between_turns_begins_a_chain_of_its_own() {
+    let agent = agent([ScriptItem::say("awake").repeat()]).build().unwrap();
+    let mut turns = agent.subscribe_turns();
+    let instance = agent.instance("test").await.unwrap();
+    // As a timer does it, and more often than delegations may lead to one another.
+    for _ in 0..40 {
+        let delegate = AgentDelegate::new(agent.name().clone(), "woken");
+        instance.events().emit(AgentDelegate::NAME, (delegate,)).await.unwrap();
+        let turn = told(&mut turns).await;
+        assert_eq!((turn.input.wakings, turn.outcome.is_ok()), (1, true));
+    }
+}

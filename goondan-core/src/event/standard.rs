@@ -56,6 +56,9 @@ payload! {
 payload! {
     /// A turn of an agent is asked for: the runtime starts it, and emits an [`AgentDelegationResult`] with the same id
     /// when it has ended. An extension emits it from anywhere, also from a task of its own. See [`AgentDelegate::new`].
+    ///
+    /// After 32 delegations that led to one another, the next is refused. What a task emits while no turn runs begins a
+    /// new chain, as that of a timer: a task that answers each result by another delegation has to count them itself.
     // LEGACY-EVENTS-04, WAKE-01
     AgentDelegate = "agent.delegate" {
         /// Connects the delegation and its result.
