@@ -2,29 +2,25 @@
 
 use goondan::prelude::*;
 
+/// Refuses steps once a conversation has used up its tokens.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Config {
-    max_tokens: u64,
-}
-
-/// Refuses steps once a conversation has used up its tokens.
 pub struct TokenBudget {
-    max: u64,
+    max_tokens: u64,
 }
 
 #[goondan::extension(name = "token-budget")]
 impl TokenBudget {
     #[init]
-    fn new(config: Config) -> Self {
-        Self { max: config.max_tokens }
+    fn new(config: TokenBudget) -> Self {
+        config
     }
 
     #[middleware(step)]
     async fn check(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>, api: &ExtensionApi) -> Result<StepResult> {
         let used: u64 = api.state().get()?.unwrap_or_default();
-        if used >= self.max {
-            return Err(Error::new("TOKEN_BUDGET", format!("{used} of {} tokens are used", self.max)));
+        if used >= self.max_tokens {
+            return Err(Error::new("TOKEN_BUDGET", format!("{used} of {} tokens are used", self.max_tokens)));
         }
         let result = next.run(ctx).await?;
         let tokens = result.usage().map_or(0, |usage| usage.total_tokens);

@@ -18,7 +18,7 @@ pub fn wake_daily(instance: Instance) -> JoinHandle<()> {
 /// Lets the model go on in a turn of its own.
 #[goondan::extension(name = "follow-up")]
 pub mod follow_up {
-    use goondan::agent::AgentRequest;
+    use goondan::event::AgentDelegate;
     use goondan::prelude::*;
 
     #[derive(Debug, Deserialize, JsonSchema)]
@@ -29,8 +29,10 @@ pub mod follow_up {
 
     /// Begins another turn of this conversation after this one.
     #[tool]
-    async fn plan(task: Task, ctx: &ToolContext<'_>) -> Result<bool> {
-        ctx.agents().send(AgentRequest::new(ctx.agent_name().as_str()).input(task.text)).await
+    async fn plan(task: Task, ctx: &ToolContext<'_>, api: &ExtensionApi) -> Result<()> {
+        let delegate = AgentDelegate::new(ctx.agent_name().clone(), task.text);
+        api.events().emit(AgentDelegate::NAME, (delegate,));
+        Ok(())
     }
 }
 
@@ -38,7 +40,7 @@ pub mod follow_up {
 mod tests {
     use std::time::Duration;
 
-    use goondan::agent::LocalRouter;
+    use goondan::agent::TurnNotice;
     use goondan::json;
     use goondan::model::ScriptItem;
     use goondan::testing::{Chat, time};
@@ -60,16 +62,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_tool_begins_another_turn() -> goondan::Result<()> {
-        let router = LocalRouter::new();
         let plan = ScriptItem::call("follow-up__plan", json!({ "text": "check the oven" }));
         let script = [plan, ScriptItem::say("later"), ScriptItem::say("it is hot")];
-        let chat = Chat::with::<follow_up::Extension>(json!({})).agent(|agent| agent.router(router.clone()));
-        let chat = chat.script(script).start().await?;
-        router.add(chat.agent());
+        let chat = Chat::with::<follow_up::Extension>(json!({})).script(script).start().await?;
+        let mut turns = chat.agent().subscribe_turns();
 
         assert_eq!(chat.say("bake").await?.text(), "later");
 
-        // `transcript` waits for the turns that were queued before.
+        let Some(TurnNotice::Ended(turn)) = turns.next().await else { panic!("a turn was planned") };
+        assert_eq!(turn.outcome.as_ref().unwrap().text(), "it is hot");
         assert_eq!(chat.transcript().await[4..], ["user: check the oven", "assistant: it is hot"]);
         Ok(())
     }
