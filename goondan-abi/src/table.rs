@@ -1,7 +1,7 @@
 //! The binary contract, version 1: every type that host and library share, in C layout.
 //!
-//! This file has no dependencies, so a library can be built against a copy of it; `tests/frozen/v1.rs` is the copy
-//! that old libraries were built against. `docs/abi.md` describes the contract in prose.
+//! This file has no dependencies, so a library can be built against a copy of it; `tests/frozen/v1.rs` and
+//! `v1_1.rs` are the copies that old libraries were built against. `docs/abi.md` describes the contract in prose.
 //!
 //! # Rules
 //! - Every table starts with `size`, its size in bytes in the version that its maker was built with. A reader

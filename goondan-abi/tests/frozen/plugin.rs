@@ -2,10 +2,12 @@
 //! With `--cfg grown` its table has one more entry than version 1; with `--cfg exits` loading it ends the process, with
 //! `crashes` it aborts, with `hangs` it does not return, and with `talks` it writes to standard output. With `refuses`,
 //! `entry` returns an error, and with `mute` `describe` does; with `unresolved` the system cannot load it; with
-//! `scalar_input` and `scalar_config` a schema takes no object.
+//! `scalar_input` and `scalar_config` a schema takes no object. With `minor_1` it is built against version 1.1 of the
+//! tables, and uses what that version added.
 #![allow(unsafe_op_in_unsafe_fn)]
 
-#[path = "v1.rs"]
+#[cfg_attr(minor_1, path = "v1_1.rs")]
+#[cfg_attr(not(minor_1), path = "v1.rs")]
 mod v1;
 
 use std::ffi::c_void;
@@ -84,7 +86,7 @@ pub static goondan_extension_decl_v1: Declaration = Declaration {
     magic: MAGIC,
     size: size_of::<Declaration>() as u32,
     abi_major: 1,
-    abi_minor: 0,
+    abi_minor: ABI_MINOR,
     pointer_width: usize::BITS,
     panic_unwind: 1,
     host_table_size: size_of::<HostTable>() as u32,
@@ -166,8 +168,65 @@ unsafe extern "C" fn register(_: usize, handle: *const c_void, _: Text, _: Text)
     note(STEP, r#"{"name":"pass"}"#, &raw const PASS);
     note(TOOL, TOOL_ITEM, &raw const ECHO);
     (host().extension_log)(handle, 3, text("registered"), text("{}"));
+    #[cfg(minor_1)]
+    minor_1::ask(handle);
     (host().extension_release)(handle);
     ready(Vec::new())
+}
+
+/// What version 1.1 added.
+#[cfg(minor_1)]
+mod minor_1 {
+    use super::*;
+
+    /// What the host says of the conversation, as JSON.
+    static ASKED: OnceLock<Vec<u8>> = OnceLock::new();
+
+    pub unsafe fn ask(handle: *const c_void) {
+        let mut directory = fixed("");
+        assert_eq!((host().extension_state_dir)(handle, &mut directory), OK);
+        assert!(taken(directory).ends_with(b"/old"));
+        let mut surroundings = fixed("");
+        assert_eq!((host().extension_surroundings)(handle, &mut surroundings), OK);
+        ASKED.get_or_init(|| taken(surroundings));
+        let secret = (host().secret_remember)(text("a long secret"));
+        (host().secret_forget)(secret);
+    }
+
+    pub unsafe fn tell_progress(call: *const c_void) {
+        (host().run_progress)(call, 1.0, &2.0, text("half"));
+    }
+
+    /// A future of a reply that says that the call failed: the arguments, and what the host says of the conversation.
+    pub fn reply(arguments: Vec<u8>) -> Future {
+        let text = |bytes| std::str::from_utf8(bytes).unwrap();
+        let value = format!(r#"[{},{}]"#, text(&arguments), text(ASKED.get().unwrap()));
+        let reply = format!(r#"{{"output":{{"type":"json","value":{value}}},"isError":true}}"#);
+        Future { data: Box::into_raw(Box::new(reply.into_bytes())).cast(), table: &REPLIED }
+    }
+
+    static REPLIED: FutureTable = FutureTable { size: size_of::<FutureTable>(), poll: poll_reply, drop };
+
+    unsafe extern "C" fn poll_reply(data: *mut c_void, _: *const Waker, output: *mut Buffer) -> i32 {
+        unsafe extern "C" fn free(data: *mut c_void, len: usize, _: usize) {
+            std::mem::drop(Box::from_raw(std::ptr::slice_from_raw_parts_mut(data.cast::<u8>(), len)));
+        }
+        let bytes = std::mem::take(&mut *data.cast::<Vec<u8>>()).into_boxed_slice();
+        let len = bytes.len();
+        output.write(Buffer { data: Box::into_raw(bytes).cast(), len, extra: REPLY, free: Some(free) });
+        OK
+    }
+
+    unsafe fn taken(buffer: Buffer) -> Vec<u8> {
+        let bytes = match buffer.len {
+            0 => Vec::new(),
+            len => std::slice::from_raw_parts(buffer.data.cast::<u8>(), len).to_vec(),
+        };
+        if let Some(free) = buffer.free {
+            free(buffer.data, buffer.len, buffer.extra);
+        }
+        bytes
+    }
 }
 
 static PASS: ObjectTable = ObjectTable { size: size_of::<ObjectTable>(), call: pass, drop: nothing };
@@ -184,8 +243,15 @@ unsafe extern "C" fn pass(_: *mut c_void, call: *const c_void, _: Text) -> Futur
     (host().run_next)(call)
 }
 
-unsafe extern "C" fn echo(_: *mut c_void, _: *const c_void, input: Text) -> Future {
-    ready(std::slice::from_raw_parts(input.data, input.len).to_vec())
+unsafe extern "C" fn echo(_: *mut c_void, call: *const c_void, input: Text) -> Future {
+    #[cfg(minor_1)]
+    minor_1::tell_progress(call);
+    let _ = call;
+    let arguments = std::slice::from_raw_parts(input.data, input.len).to_vec();
+    #[cfg(minor_1)]
+    return minor_1::reply(arguments);
+    #[cfg(not(minor_1))]
+    ready(arguments)
 }
 
 static READY: FutureTable = FutureTable { size: size_of::<FutureTable>(), poll, drop };

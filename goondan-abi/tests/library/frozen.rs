@@ -1,4 +1,4 @@
-//! Libraries that were built against version 1 of the tables keep working when entries are added (LINK-03).
+//! Libraries that were built against versions 1.0 and 1.1 of the tables keep working when entries are added (LINK-03).
 
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use goondan_abi::{Library, Loaded, table};
-use goondan_core::{FileStore, InstanceId, Message, Part, ScriptItem, ToolOutput, ToolResultPart};
+use goondan_core::{FileStore, InstanceId, Message, Part, ScriptItem, ToolOutput, ToolResultPart, TurnUpdate};
 use goondan_libraries::by_hand;
 use serde_json::json;
 
@@ -15,20 +15,34 @@ use crate::support::agent;
 
 #[path = "../frozen/v1.rs"]
 mod v1;
+#[path = "../frozen/v1_1.rs"]
+mod v1_1;
 
-/// Asserts that every entry of version 1 has its old offset, and that no table has shrunk.
+/// Asserts that every entry of an old version has its old offset, and that no table has shrunk.
 macro_rules! unmoved {
-    ($($table:ident { $($entry:ident)* })*) => {
+    ($old:ident: $($table:ident { $($entry:ident)* })*) => {
         $(
-            $(assert_eq!(offset_of!(table::$table, $entry), offset_of!(v1::$table, $entry), stringify!($table, $entry));)*
-            assert!(size_of::<table::$table>() >= size_of::<v1::$table>());
+            $(assert_eq!(offset_of!(table::$table, $entry), offset_of!($old::$table, $entry), stringify!($table, $entry));)*
+            assert!(size_of::<table::$table>() >= size_of::<$old::$table>());
         )*
     };
 }
 
+/// Asserts that types which are passed by value, or written by the other binary, have not grown.
+macro_rules! same_size {
+    ($old:ident: $($passed:ident)*) => {
+        $(assert_eq!(size_of::<table::$passed>(), size_of::<$old::$passed>(), stringify!($passed));)*
+    };
+}
+
+/// Asserts that numbers and texts mean what they meant.
+macro_rules! same_value {
+    ($old:ident: $($constant:ident)*) => { $(assert_eq!(table::$constant, $old::$constant);)* };
+}
+
 #[test]
 fn the_entries_of_version_1_keep_their_offsets() {
-    unmoved! {
+    unmoved! { v1:
         Declaration {
             magic size abi_major abi_minor pointer_width panic_unwind host_table_size plugin_table_size reserved
             api_version rustc target sdk_version entry
@@ -53,15 +67,29 @@ fn the_entries_of_version_1_keep_their_offsets() {
         LogPlace { size name target file line level fields field_count }
         LogValue { kind bits text }
     }
-    // Types that are passed by value, or written by the other binary, must not grow either.
-    assert_eq!(size_of::<table::Text>(), size_of::<v1::Text>());
-    assert_eq!(size_of::<table::Buffer>(), size_of::<v1::Buffer>());
-    assert_eq!(size_of::<table::Future>(), size_of::<v1::Future>());
-    assert_eq!(size_of::<table::Object>(), size_of::<v1::Object>());
-    assert_eq!(size_of::<table::Message>(), size_of::<v1::Message>());
-    assert_eq!(size_of::<table::LogValue>(), size_of::<v1::LogValue>());
-    assert_eq!(table::DECLARATION_SYMBOL, v1::DECLARATION_SYMBOL);
-    assert_eq!(table::MAGIC, v1::MAGIC);
+    same_size! { v1: Text Buffer Future Object Message LogValue }
+    same_value! { v1: DECLARATION_SYMBOL MAGIC ABI_MAJOR }
+    same_value! { v1: OK FAILED PANICKED NONE PENDING HANDLE TURN STEP TOOL_CALL TOOL SUBSCRIPTION CLEANUP BASE NOW }
+}
+
+#[test]
+fn the_entries_of_version_1_1_keep_their_offsets() {
+    // Its other tables are those of version 1.0.
+    unmoved! { v1_1:
+        Declaration { entry }
+        FutureTable { size poll drop }
+        WakerTable { size clone wake wake_by_ref drop }
+        PluginTable { size extension_count describe register }
+        ObjectTable { size call drop }
+        Registration { size kind priority text object }
+        HostTable {
+            result_release extension_surroundings extension_state_dir run_progress secret_remember secret_forget
+        }
+        LogPlace { size name target file line level fields field_count }
+    }
+    assert!(table::ABI_MINOR >= v1_1::ABI_MINOR);
+    same_size! { v1_1: Text Buffer Future Object Message LogValue }
+    same_value! { v1_1: REPLY }
 }
 
 /// Returns the hand-written library, compiled once for each `cfg`.
@@ -83,6 +111,37 @@ async fn works(library: Loaded) {
 #[tokio::test]
 async fn a_library_that_was_built_against_version_1_works() {
     works(Library::inspect(build("plain")).unwrap().load().unwrap()).await;
+}
+
+/// It uses the entries that version 1.1 added.
+#[tokio::test]
+async fn a_library_that_was_built_against_version_1_1_works() {
+    let library = Library::inspect(build("minor_1")).unwrap();
+    assert_eq!(library.abi_version(), "1.1");
+    let library = library.load().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let script = [ScriptItem::call("frozen__echo", json!({ "say": "it" })), ScriptItem::say("done")];
+    let agent = agent(script).described("old", library.extension(None).unwrap(), json!({}));
+    let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
+    let instance = agent.instance("one").await.unwrap();
+    let mut turn = instance.run_stream("hello");
+    let mut progress = Vec::new();
+    while let Some(update) = turn.next().await {
+        if let TurnUpdate::Progress { done, total, text, .. } = update {
+            progress.push((done, total, text));
+        }
+    }
+    assert_eq!(turn.finish().await.unwrap().text(), "done");
+    assert_eq!(progress, [(1.0, Some(2.0), "half".to_owned())]);
+    let messages = instance.messages().await.unwrap();
+    let [result] = &results(&messages)[..] else { panic!("{messages:?}") };
+    assert!(result.is_error);
+    let ToolOutput::Json(answer) = &result.output else { panic!("{result:?}") };
+    assert_eq!(answer[0], json!({ "say": "it" }));
+    let place = ["extension", "agent", "instance"].map(|member| answer[1][member].as_str().unwrap_or_default());
+    assert_eq!(place, ["old", "assistant", "one"]);
+    assert!(dir.path().join("extensions/old").is_dir());
+    instance.close().await.unwrap();
 }
 
 #[tokio::test]
