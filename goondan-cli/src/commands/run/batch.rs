@@ -68,7 +68,7 @@ impl<'a> Batch<'a> {
                 let next = race(self.watcher.changed(), race(background, lines.recv()));
                 match race(self.signals.next(), next).await {
                     Either::Left(Signal::Interrupt) => return Ok(Outcome::Interrupted),
-                    Either::Left(Signal::Terminate) => return Ok(Outcome::Done),
+                    Either::Left(Signal::Terminate) => return self.end().await.map(|_| Outcome::Done),
                     Either::Right(Either::Left(())) => self.reload().await,
                     Either::Right(Either::Right(Either::Left(told))) => match self.tell(&told)? {
                         Flow::Stop => return Ok(self.outcome()),
