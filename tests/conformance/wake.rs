@@ -212,7 +212,8 @@ async fn turns_that_are_sent_are_told_and_a_slow_subscriber_learns_how_many_it_m
     instance.messages().await.unwrap();
     assert!(matches!(turns.next().await, Some(TurnNotice::Missed(44))));
     for number in 0..256 {
-        assert_eq!(text(&*told(&mut turns).await), format!("number {number}"));
+        let turn = told(&mut turns).await;
+        assert_eq!(text(&turn), format!("number {number}"));
     }
     assert!(turns.next_pending().await.is_none());
     instance.close().await.unwrap();
