@@ -8,6 +8,7 @@ mod c;
 mod damaged;
 mod failures;
 mod frozen;
+mod frozen_1_1;
 mod inspect;
 mod refused;
 mod reload;
