@@ -92,7 +92,8 @@ impl Agent {
     /// use goondan::model::{ScriptItem, ScriptedModel};
     ///
     /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
-    /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("Nothing is due.")])).build()?;
+    /// let model = ScriptedModel::new([ScriptItem::say("Nothing is due.")]);
+    /// let agent = Agent::builder("assistant").model(model).build()?;
     /// let mut turns = agent.subscribe_turns();
     /// let instance = agent.instance("user:42").await?;
     /// let reminder = AgentDelegate::new(agent.name().clone(), "Is anything due?");
