@@ -38,6 +38,12 @@ pub(crate) struct OptionalBundleArgs {
 }
 
 impl OptionalBundleArgs {
+    /// Returns the arguments of a command that needs a bundle, if there is one.
+    pub(crate) fn required(&self) -> Option<BundleArgs> {
+        let path = self.path.clone()?;
+        Some(BundleArgs { path, allow_absolute_plugins: self.allow_absolute_plugins })
+    }
+
     /// Returns the entries of the bundle's extensions that are in libraries, and nothing without a bundle. Neither the
     /// libraries nor the configs are checked.
     pub(crate) fn libraries(&self) -> Result<Vec<LibraryEntry>> {

@@ -28,12 +28,17 @@ pub(crate) enum PluginCommand {
 /// For each extension: its middlewares with kind, priority and function, its tools, the events
 /// that it subscribes to, and the capabilities that it requires. For an extension in a library,
 /// which is read but not loaded, also the entry by which the bundle names it and the size of the
-/// file. What an extension registers at run time, in its initialization, is not listed.
+/// file. What an extension registers at run time, in its initialization, is listed with --start.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct PluginListArgs {
     #[command(flatten)]
     pub(crate) bundle: OptionalBundleArgs,
+
+    /// Also start the extensions of the bundle's agents, as a conversation does, and list the tools that each agent
+    /// then has, and what the extensions say about themselves. This starts MCP servers.
+    #[arg(long, requires = "path")]
+    pub(crate) start: bool,
 
     /// Print one JSON array.
     #[arg(long)]

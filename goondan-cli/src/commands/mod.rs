@@ -10,6 +10,7 @@ mod plugin;
 mod run;
 mod schema;
 mod shell;
+mod tools;
 
 use goondan::Result;
 
@@ -35,7 +36,7 @@ pub(crate) fn execute(command: GoondanCommand) -> Result<Outcome> {
             NewCommand::Extension(args) => new::extension(&args)?,
         },
         GoondanCommand::Plugin(args) => match args.command {
-            PluginCommand::List(args) => plugin::list(&args)?,
+            PluginCommand::List(args) => return plugin::list(&args),
             PluginCommand::Inspect(args) => plugin::inspect(&args)?,
             PluginCommand::Pack(args) => plugin::pack(&args)?,
             PluginCommand::Describe(args) => plugin::describe(&args)?,

@@ -100,11 +100,12 @@ impl InitContext {
         self.surroundings.inspect
     }
 
-    /// Returns a number that tells this conversation apart from the others that are open in this process. It is the same
-    /// for all extensions of the conversation, also in libraries, and stays the same over reloads.
+    /// Returns a number that tells this conversation apart from the others that are open in this process. It is the
+    /// same for all extensions of the conversation, also in libraries, and stays the same over reloads.
     ///
-    /// It is for what belongs to one conversation and is kept outside of the extension, such as a pool of connections. Names
-    /// do not do: two agents in one process that store in different places may have the same name and the same keys.
+    /// It is for what belongs to one conversation and is kept outside of the extension, such as a pool of connections.
+    /// Names do not do: two agents in one process that store in different places may have the same name and the same
+    /// keys.
     pub fn conversation(&self) -> u64 {
         self.surroundings.conversation
     }

@@ -15,6 +15,7 @@ use crate::failure::{self, Failure};
 use crate::listing::Listing;
 use crate::restarts::{Restarts, Start};
 use crate::server::{Ended, Live, Server, Watch};
+use crate::state::{State, Status};
 
 /// How long the end of a process is waited for when the connection to it has ended.
 const END: Duration = Duration::from_secs(1);
@@ -28,6 +29,8 @@ pub(crate) struct Connection {
     live: tokio::sync::Mutex<Option<Live>>,
     listing: Arc<Listing>,
     restarts: Mutex<Restarts>,
+    /// Why it is not open, or was not at the last call.
+    fault: Mutex<Option<String>>,
     users: Mutex<Vec<(u64, ExtensionApi)>>,
 }
 
@@ -42,8 +45,8 @@ impl Connection {
     /// `E_EXT_CONFIG` when the transport cannot be used.
     pub(crate) fn new(transport: &Transport, protocol: Protocol, root: &Path, mode: Mode) -> Result<Arc<Self>> {
         let server = Server::new(transport, protocol, root)?;
-        let (live, listing, restarts, users) = Default::default();
-        Ok(Arc::new(Self { server, mode, live, listing, restarts, users }))
+        let (live, listing, restarts, fault, users) = Default::default();
+        Ok(Arc::new(Self { server, mode, live, listing, restarts, fault, users }))
     }
 
     pub(crate) fn listing(&self) -> &Listing {
@@ -66,6 +69,32 @@ impl Connection {
         self.restarts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn set_fault(&self, fault: Option<String>) {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+    }
+
+    /// Returns how the connection is, for the user.
+    pub(crate) fn status(&self, limits: &Limits) -> Status {
+        let pause = match self.restarts().next(limits.restarts, Instant::now()) {
+            Start::NotFor(pause) => Some(pause),
+            Start::After(_) => None,
+        };
+        let offers = self.listing.offers();
+        let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let open = match self.mode {
+            Mode::Stateful => self.live.try_lock().map(|live| live.as_ref().is_some_and(Live::is_open)),
+            Mode::Stateless => Ok(false),
+        };
+        let state = match (open, fault) {
+            (Err(_), _) => State::Starts,
+            (Ok(true), _) => State::Works,
+            (Ok(false), Some(reason)) => State::Broken { reason },
+            (Ok(false), None) if self.mode == Mode::Stateless && self.listing.revision() > 0 => State::WorksForEachCall,
+            (Ok(false), None) => State::New,
+        };
+        Status { state, server: offers.server.clone(), tools: offers.tools.len(), pause }
+    }
+
     /// Emits an event on the bus of each user.
     fn tell(&self, event: &str, text: &str) {
         let users = self.users().clone();
@@ -85,7 +114,7 @@ impl Connection {
                 let live = self.open(Weak::<Self>::new(), limits).await?;
                 let asked = self.listing.ask(&live.client(), limits.connect()).await;
                 live.end(limits.shutdown()).await;
-                asked
+                asked.inspect_err(|error| self.set_fault(Some(error.message().into_owned())))
             }
         }
     }
@@ -98,18 +127,21 @@ impl Connection {
     where
         F: Future<Output = Result<T, Failure>>,
     {
-        let (answer, ended) = match self.mode {
+        // A connection that broke is kept until it is known why.
+        let (answer, ended, _broken) = match self.mode {
             Mode::Stateful => {
                 let (client, ended) = self.live_client(limits).await?;
-                (question(client).await, ended)
+                (question(client).await, ended, None)
             }
             Mode::Stateless => {
                 let live = self.open(Weak::<Self>::new(), limits).await?;
                 let (answer, ended) = (question(live.client()).await, live.ended());
-                if !matches!(answer, Err(Failure::Gone)) {
+                if matches!(answer, Err(Failure::Gone)) {
+                    (answer, ended, Some(live))
+                } else {
                     live.end(limits.shutdown()).await;
+                    (answer, ended, None)
                 }
-                (answer, ended)
             }
         };
         match answer {
@@ -140,6 +172,7 @@ impl Connection {
         let subscription = self.listing.subscribe(&client).await;
         if let Err(error) = self.listing.ask(&client, limits.connect()).await {
             live.end(limits.shutdown()).await;
+            self.set_fault(Some(error.message().into_owned()));
             // If the server ended by itself, that was counted.
             if *error.code() != *failure::GONE {
                 failed(&error);
@@ -184,18 +217,19 @@ impl Connection {
         if slot.as_ref().is_some_and(|live| !live.is_open()) {
             *slot = None;
         }
-        match reason {
-            Some(reason) => failure::gone(&reason),
-            None => {
-                self.restarts().failed(Instant::now());
-                failure::gone("the connection broke")
-            }
+        if reason.is_none() {
+            self.restarts().failed(Instant::now());
         }
+        let reason = reason.as_deref().unwrap_or("the connection broke");
+        self.set_fault(Some(reason.to_owned()));
+        failure::gone(reason)
     }
 
     /// Starts the server, and shakes hands with it. `watch` hears of it while it runs.
     async fn open(&self, watch: Weak<dyn Watch>, limits: &Limits) -> Result<Live> {
-        self.server.open(self.listing.announced(), limits.connect(), watch).await
+        let opened = self.server.open(self.listing.announced(), limits.connect(), watch).await;
+        self.set_fault(opened.as_ref().err().map(|error| error.message().into_owned()));
+        opened
     }
 }
 
@@ -207,6 +241,7 @@ impl Watch for Connection {
 
     fn ended(&self, reason: &str) {
         self.restarts().failed(Instant::now());
+        self.set_fault(Some(reason.to_owned()));
         self.listing.stop();
         self.tell("mcp.disconnected", reason);
     }

@@ -85,6 +85,16 @@ impl Mcp {
         next.run(ctx).await
     }
 
+    /// Says how the server is, for programs that show it.
+    #[on("status.request")]
+    async fn report(&self) -> Result<()> {
+        if let Some(Attached { server, .. }) = &self.attached {
+            let text = server.connection.status(&server.config.limits).to_string();
+            self.api.events().emit("status.report", (json!({ "extension": server.extension, "text": text }),));
+        }
+        Ok(())
+    }
+
     #[cleanup]
     async fn close(&self) {
         if let Some(attached) = &self.attached {
@@ -104,7 +114,7 @@ impl Attached {
         Self {
             resources_id: format!("mcp:{extension}:resources"),
             user: Mutex::new(Some(Arc::clone(&connection).join(api.clone()))),
-            server: Server { connection, config: Arc::new(config) },
+            server: Server { extension: extension.clone(), connection, config: Arc::new(config) },
             tools: Mutex::new(tools),
             seen: AtomicU64::new(0),
             starting: tokio::sync::Mutex::default(),
@@ -113,13 +123,12 @@ impl Attached {
 
     /// Starts the server, and registers what it offers.
     async fn start(&self, api: &ExtensionApi) -> Result<()> {
-        let Server { connection, config } = &self.server;
+        let Server { extension, connection, config } = &self.server;
         match connection.start(&config.limits).await {
             Err(error) if config.required.0 => return Err(error),
             Err(error) => api.logger().warn(format!("the MCP server is not there: {}", error.report())),
             Ok(()) => {}
         }
-        let extension = &self.extension_name();
         for kind in extra_tools(config) {
             let item = ToolItem::new(&format!("{extension}__{}", kind.name()))?.describe(kind.description());
             let item = item.parameters(kind.parameters()).effect(Effect::Read).timeout(config.tools.timeout());
@@ -127,10 +136,6 @@ impl Attached {
         }
         self.register(api);
         Ok(())
-    }
-
-    fn extension_name(&self) -> String {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner).extension().to_string()
     }
 
     /// Registers what the server offers since the last time.
@@ -183,7 +188,7 @@ impl Attached {
         }
         let mut starting = self.starting.lock().await;
         let task = starting.get_or_insert_with(|| {
-            let Server { connection, config } = self.server.clone();
+            let Server { connection, config, .. } = self.server.clone();
             tokio::spawn(async move {
                 // Until it is there, calls say why it is not.
                 let _ = connection.start(&config.limits).await;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use goondan::name::ExtensionName;
 use goondan::tool::{ToolContext, ToolHandler, ToolReply};
 use goondan::{BoxFuture, Map, Result, Value, json};
 
@@ -13,6 +14,8 @@ use crate::reply;
 /// A server, and how it is asked.
 #[derive(Clone)]
 pub(crate) struct Server {
+    /// The name of the extension that uses it.
+    pub(crate) extension: ExtensionName,
     pub(crate) connection: Arc<Connection>,
     pub(crate) config: Arc<Config>,
 }
@@ -99,7 +102,7 @@ fn listed(resources: &[Resource]) -> Value {
 impl ToolHandler for Call {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
-            let Server { connection, config } = &self.server;
+            let Server { connection, config, .. } = &self.server;
             let (tool, arguments) = (self.tool.clone(), members(input));
             let asked = connection.ask(&config.limits, |client| async move { client.call(tool, arguments).await });
             reply::reply(ctx, asked.await?, config.limits.output_chars)
@@ -110,7 +113,7 @@ impl ToolHandler for Call {
 impl ToolHandler for Extra {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
-            let Server { connection, config } = &self.server;
+            let Server { connection, config, .. } = &self.server;
             let (limits, length) = (&config.limits, config.limits.output_chars);
             let mut input = members(input);
             let mut text = |key: &str| match input.remove(key) {

@@ -12,6 +12,7 @@
 //! - `connection`: one connection: when it starts, starts again and ends.
 //! - `server`: how a server is started, watched and ended.
 //! - `listing`: what the server offers, kept up to date.
+//! - `state`: what the user is told about a connection.
 //! - `child`: the process of a server.
 //! - `http`: requests to a server at a URL.
 //! - `restarts`: when a server that failed is started again.
@@ -39,6 +40,7 @@ mod pool;
 mod reply;
 mod restarts;
 mod server;
+mod state;
 mod tools;
 
 pub use config::{Attach, Config, Expose, Limits, Mode, Protocol, Scope, SideEffects, ToolSettings, Transport};

@@ -42,10 +42,6 @@ impl Tools {
         Self { extension, settings, reserved, known: Vec::new(), withdrawn: false }
     }
 
-    pub(crate) fn extension(&self) -> &ExtensionName {
-        &self.extension
-    }
-
     /// Registers what is new or different in `offers`. What cannot be registered is left out with a warning.
     pub(crate) fn update(
         &mut self,

@@ -8,7 +8,9 @@ use goondan::middleware::MiddlewareKind;
 use goondan::model::ProviderDescriptor;
 use goondan::plugin::ExtensionRecord;
 use goondan::tool::Effect;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+use crate::commands::tools::Tools;
 
 /// A row of `list`.
 #[derive(Serialize)]
@@ -16,6 +18,7 @@ use serde::Serialize;
 pub(super) enum Listed<'a> {
     Provider(ListedProvider),
     Extension(ListedExtension<'a>),
+    Agent(ListedAgent),
 }
 
 impl Display for Listed<'_> {
@@ -23,11 +26,34 @@ impl Display for Listed<'_> {
         match self {
             Self::Provider(provider) => provider.fmt(f),
             Self::Extension(extension) => extension.fmt(f),
+            Self::Agent(agent) => agent.fmt(f),
         }
     }
 }
 
-/// A provider of models, which bundles name as `provider`. Only providers have a `kind` in JSON.
+/// An agent of the bundle, with its tools. In JSON, its `kind` is `agent`.
+pub(super) struct ListedAgent {
+    pub(super) name: String,
+    pub(super) tools: Tools,
+}
+
+impl Serialize for ListedAgent {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = self.tools.object();
+        object["kind"] = "agent".into();
+        object["name"] = self.name.as_str().into();
+        object.serialize(serializer)
+    }
+}
+
+impl Display for ListedAgent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "tools of the agent {}", self.name)?;
+        self.tools.page().lines().try_for_each(|line| writeln!(f, "{}", format!("  {line}").trim_end()))
+    }
+}
+
+/// A provider of models, which bundles name as `provider`. Extensions have no `kind` in JSON.
 #[derive(Serialize)]
 pub(super) struct ListedProvider {
     kind: &'static str,

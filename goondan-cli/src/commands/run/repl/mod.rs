@@ -29,6 +29,7 @@ use super::signals::{Signal, Signals, TurnEnd};
 use super::watch::FileWatcher;
 use crate::args::RunArgs;
 use crate::commands::order;
+use crate::commands::tools::Tools;
 use crate::outcome::Outcome;
 use crate::output::{self, Style, Styled};
 use command::Command;
@@ -228,7 +229,7 @@ impl<'a> Repl<'a> {
         match command {
             Command::File(path) => self.attach(&path),
             Command::Help => print(&command::help())?,
-            Command::Tools => print(&pages::tools(instance).await?)?,
+            Command::Tools => print(&Tools::of(instance).await?.page())?,
             Command::History => print(&pages::history(instance, self.columns).await?)?,
             Command::State => print(&pages::state(instance).await?)?,
             Command::Order => print(&order::page(instance).await?)?,

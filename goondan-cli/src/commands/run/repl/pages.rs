@@ -1,4 +1,4 @@
-//! The output of the commands `/tools`, `/history` and `/state`.
+//! The output of the commands `/history` and `/state`.
 
 use std::fmt::Write as _;
 
@@ -13,19 +13,6 @@ const MAX_LINES: usize = 3;
 const ROLE: usize = 11;
 /// The least width of the texts. A narrower terminal wraps them by itself.
 const MIN_WIDTH: usize = 20;
-
-/// Returns each tool with the first line of its description.
-pub(crate) async fn tools(instance: &Instance) -> Result<String> {
-    let tools = instance.tools().await?;
-    let width = tools.iter().map(|tool| tool.name.as_str().len()).max().unwrap_or(0);
-    let mut page = String::new();
-    for tool in tools.iter() {
-        let description = tool.description.as_deref().and_then(|text| text.lines().next()).unwrap_or_default();
-        // Writing to a string does not fail.
-        _ = writeln!(page, "{:<width$}  {}", tool.name.as_str(), description);
-    }
-    Ok(non_empty(page, "The agent has no tools.\n"))
-}
 
 /// Returns the messages, each part in a few lines of at most `columns` columns.
 pub(crate) async fn history(instance: &Instance, columns: usize) -> Result<String> {

@@ -47,7 +47,7 @@ async fn a_tool_that_the_server_adds_is_called_in_the_next_step_of_the_turn() {
 #[covers("LATE-01")]
 async fn an_announcement_is_not_overtaken_by_the_answer_after_it() {
     let odd = Odd::new();
-    let names: Vec<_> = (0..40).map(|index| format!("new{index}")).collect();
+    let names: Vec<_> = (0..20).map(|index| format!("new{index}")).collect();
     let script = names.iter().flat_map(|name| [add(name), use_tool(name), ScriptItem::say("done")]);
     let chat = chat_with(odd.config(&[]), script).await;
     for _ in &names {

@@ -119,7 +119,7 @@ async fn a_server_that_ignores_everything_is_killed_with_its_children() {
 #[covers("PROC-01")]
 async fn a_conversation_that_is_dropped_takes_its_server_with_it() {
     let odd = Odd::new();
-    drop(chat(odd.config(&["stubborn", "child"])).await);
+    drop(chat(odd.config_with(&["stubborn", "child"], json!({ "limits": { "shutdownMs": 100 } }))).await);
     odd.wait_for_end().await;
     assert_eq!(odd.logged("child").len(), 1);
 }

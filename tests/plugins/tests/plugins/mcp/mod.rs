@@ -7,4 +7,5 @@ mod over_http;
 mod protocol;
 mod settings;
 mod sharing;
+mod status;
 pub(crate) mod support;
