@@ -1,6 +1,8 @@
 //! The extensions that are linked into a program, as far as a bundle is checked against them.
 
-use goondan_core::{ExtensionDescriptor, MiddlewareDescriptor, ToolDescriptor, linked};
+use std::fmt;
+
+use goondan_core::{ExtensionDescriptor, MiddlewareDescriptor, SchemaFn, ToolDescriptor, linked};
 use serde_json::Value;
 
 /// An extension of the program, as far as a bundle is checked against it.
@@ -11,11 +13,42 @@ pub struct KnownExtension<'a> {
     /// Whether it guards: then its failures are never skipped.
     pub guard: bool,
     /// The JSON Schema of its config.
-    pub config_schema: Value,
+    pub config_schema: ConfigSchema,
     /// The middlewares that it declares.
     pub middlewares: &'a [MiddlewareDescriptor],
     /// The tools that it declares.
     pub tools: &'a [ToolDescriptor],
+}
+
+/// The JSON Schema of a config. One that a function computes is computed only for a bundle that uses the extension: a
+/// program may have many extensions.
+#[derive(Clone)]
+pub enum ConfigSchema {
+    /// This one.
+    Value(Value),
+    /// What this function returns.
+    Function(SchemaFn),
+}
+
+impl ConfigSchema {
+    pub(crate) fn compute(&self) -> Value {
+        match self {
+            Self::Value(schema) => schema.clone(),
+            Self::Function(schema) => schema(),
+        }
+    }
+}
+
+impl From<Value> for ConfigSchema {
+    fn from(schema: Value) -> Self {
+        Self::Value(schema)
+    }
+}
+
+impl fmt::Debug for ConfigSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.compute(), f)
+    }
 }
 
 impl KnownExtension<'static> {
@@ -28,6 +61,6 @@ impl KnownExtension<'static> {
 impl From<&'static ExtensionDescriptor> for KnownExtension<'static> {
     fn from(descriptor: &'static ExtensionDescriptor) -> Self {
         let ExtensionDescriptor { name, guard, config_schema, middlewares, tools, .. } = descriptor;
-        Self { name, guard: *guard, config_schema: config_schema(), middlewares, tools }
+        Self { name, guard: *guard, config_schema: ConfigSchema::Function(*config_schema), middlewares, tools }
     }
 }

@@ -36,7 +36,7 @@ pub use plain::read_yaml;
 mod scripted;
 
 mod known;
-pub use known::KnownExtension;
+pub use known::{ConfigSchema, KnownExtension};
 
 mod libraries;
 pub use libraries::{Declared, DeclaredTool, Libraries, LibraryEntry};

@@ -25,21 +25,27 @@ pub(crate) struct Extensions<'a> {
 
 /// An extension of the program.
 struct LinkedExtension<'a> {
-    /// Compiled on first use: a program has more extensions than a bundle uses.
+    /// Computed on first use: a program has more extensions than a bundle uses.
+    config_schema: OnceCell<Value>,
+    /// Compiled on first use.
     schema: OnceCell<Result<Schema>>,
     known: &'a KnownExtension<'a>,
 }
 
 impl<'a> LinkedExtension<'a> {
     fn new(known: &'a KnownExtension<'a>) -> Self {
-        Self { schema: OnceCell::new(), known }
+        Self { config_schema: OnceCell::new(), schema: OnceCell::new(), known }
+    }
+
+    fn config_schema(&self) -> &Value {
+        self.config_schema.get_or_init(|| self.known.config_schema.compute())
     }
 
     fn schema(&self) -> Result<&Schema, &Error> {
         let checked = || {
-            let KnownExtension { config_schema, tools, .. } = self.known;
+            let config_schema = self.config_schema();
             check_config(config_schema)?;
-            tools.iter().try_for_each(|tool| check_input(tool.name, &(tool.parameters)()))?;
+            self.known.tools.iter().try_for_each(|tool| check_input(tool.name, &(tool.parameters)()))?;
             Schema::derived(config_schema).map_err(|error| invalid_config(&error))
         };
         self.schema.get_or_init(checked).as_ref()
@@ -146,7 +152,7 @@ impl<'a> Extensions<'a> {
     pub(super) fn violations(&self, extension: &ExtensionResource, config: Value) -> Vec<Violation> {
         let schemas = match &extension.entry {
             Entry::Linked(name) => {
-                self.linked(name).and_then(|linked| Some((linked.schema().ok()?, &linked.known.config_schema)))
+                self.linked(name).and_then(|linked| Some((linked.schema().ok()?, linked.config_schema())))
             }
             Entry::Library(library) => {
                 let loaded = self.loaded.get(&library.name);

@@ -21,7 +21,13 @@ fn check(directory: &TempDir) -> Result<Bundle, Diagnostics> {
             "additionalProperties": false,
         } },
     });
-    let known = KnownExtension { name: "message-window", guard: false, config_schema, middlewares: &[], tools: &[] };
+    let known = KnownExtension {
+        name: "message-window",
+        guard: false,
+        config_schema: config_schema.into(),
+        middlewares: &[],
+        tools: &[],
+    };
     Bundle::check_with(directory.path(), &[known])
 }
 

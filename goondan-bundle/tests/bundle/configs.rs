@@ -11,7 +11,13 @@ fn known() -> [KnownExtension<'static>; 1] {
 }
 
 fn window(config_schema: Value) -> KnownExtension<'static> {
-    KnownExtension { name: "message-window", guard: false, config_schema, middlewares: &[], tools: &[] }
+    KnownExtension {
+        name: "message-window",
+        guard: false,
+        config_schema: config_schema.into(),
+        middlewares: &[],
+        tools: &[],
+    }
 }
 
 fn schema() -> Value {

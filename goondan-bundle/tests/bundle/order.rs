@@ -20,7 +20,13 @@ const LENIENT: &[MiddlewareDescriptor] = &[layer(&["nobody?"], &[])];
 #[cfg(test)]
 fn errors(uses: &[&str]) -> Vec<String> {
     let known = [("outer", OUTER), ("inner", INNER), ("stubborn", STUBBORN), ("lenient", LENIENT)].map(
-        |(name, middlewares)| KnownExtension { name, guard: false, config_schema: json!({}), middlewares, tools: &[] },
+        |(name, middlewares)| KnownExtension {
+            name,
+            guard: false,
+            config_schema: json!({}).into(),
+            middlewares,
+            tools: &[],
+        },
     );
     let head = "apiVersion: goondan.ai/v1\nkind: ";
     let mut documents: Vec<_> = known
