@@ -1,40 +1,101 @@
 //! What a call of a server's tool costs: by hand, with `rmcp` alone, and through the extension, linked and loaded.
+//!
+//! The machine may be busy, so each round measures all of them one after the other, and only ratios within a round are
+//! compared. `cargo bench -p goondan-plugin-tests -- 50` measures fifty rounds.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use goondan::agent::AgentBuilder;
 use goondan::model::{ScriptItem, ScriptedModel};
-use goondan::plugin::Library;
+use goondan::plugin::{Library, Loaded};
+use goondan::prelude::*;
 use goondan::{Agent, Value, json};
 use goondan_libraries::Build;
 use mcp as _;
 use rmcp::ServiceExt;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
 
-const CALLS: usize = 1000;
+/// Calls in each round.
+const CALLS: usize = 200;
 const SERVER: &str = env!("CARGO_BIN_EXE_odd-server");
 
+/// How long the tool calls of the running round took.
+static TOOL_CALLS: Mutex<Vec<Duration>> = Mutex::new(Vec::new());
+
+/// Measures tool calls, as the outermost layer.
+struct Stopwatch;
+
+#[goondan::extension(name = "stopwatch")]
+impl Stopwatch {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    #[middleware(toolCall, priority = -10000)]
+    async fn measure(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+        let start = Instant::now();
+        let result = next.run(ctx).await;
+        TOOL_CALLS.lock().unwrap().push(start.elapsed());
+        result
+    }
+}
+
+/// Medians of one round. The turn has two steps, one of which calls the tool.
+struct Round {
+    hand: Duration,
+    rmcp: Duration,
+    linked: Cost,
+    loaded: Cost,
+}
+
+struct Cost {
+    call: Duration,
+    turn: Duration,
+}
+
 fn main() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let rounds = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(20);
     let library = Build::new("mcp").profile("release").run(env!("CARGO_TARGET_TMPDIR"));
     let library = Library::inspect(library).unwrap().load().unwrap();
-    for _ in 0..3 {
-        let hand = by_hand();
-        let bare = runtime.block_on(bare());
-        let linked = runtime.block_on(turns(|agent, config| agent.linked("odd", "mcp", config)));
-        let loaded = |agent: AgentBuilder, config| agent.described("odd", library.extension(None).unwrap(), config);
-        let loaded = runtime.block_on(turns(loaded));
-        let ratio = |time: Duration| time.as_secs_f64() / bare.as_secs_f64();
-        println!(
-            "by hand {hand:?}, rmcp {bare:?}, linked {linked:?} ({:.2}), loaded {loaded:?} ({:.2})",
-            ratio(linked),
-            ratio(loaded)
-        );
+    // As in the command.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    print("one thread, as in the command", &runtime, &library, rounds);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    print("two threads", &runtime, &library, rounds);
+}
+
+fn print(title: &str, runtime: &tokio::runtime::Runtime, library: &Loaded, rounds: usize) {
+    let mut measured = Vec::new();
+    for _ in 0..rounds {
+        measured.push(Round {
+            hand: by_hand(),
+            rmcp: runtime.block_on(bare()),
+            linked: runtime.block_on(conversations(|agent, config| agent.linked("odd", "mcp", config))),
+            loaded: runtime.block_on(conversations(|agent, config| {
+                agent.described("odd", library.extension(None).unwrap(), config)
+            })),
+        });
     }
+    println!("{title}, {rounds} rounds of {CALLS} calls: median, and compared with `rmcp` median and least");
+    let row = |name: &str, time: fn(&Round) -> Duration| {
+        let median = median(measured.iter().map(time).collect());
+        let mut ratios: Vec<_> =
+            measured.iter().map(|round| time(round).as_secs_f64() / round.rmcp.as_secs_f64()).collect();
+        ratios.sort_by(f64::total_cmp);
+        println!("  {name:<12} {median:>10.1?}  {:.2}  {:.2}", ratios[ratios.len() / 2], ratios[0]);
+    };
+    row("by hand", |round| round.hand);
+    row("rmcp", |round| round.rmcp);
+    row("linked call", |round| round.linked.call);
+    row("linked turn", |round| round.linked.turn);
+    row("loaded call", |round| round.loaded.call);
+    row("loaded turn", |round| round.loaded.turn);
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {
@@ -81,23 +142,23 @@ async fn bare() -> Duration {
     median(times)
 }
 
-/// Returns the time of a turn that calls the tool: two steps.
-async fn turns(add: impl FnOnce(AgentBuilder, Value) -> AgentBuilder) -> Duration {
+/// Runs turns that call the tool, in conversations that stay short.
+async fn conversations(add: impl FnOnce(AgentBuilder, Value) -> AgentBuilder) -> Cost {
     let script =
         (0..CALLS).flat_map(|_| [ScriptItem::call("odd__echo", json!({ "text": "hello" })), ScriptItem::say("done")]);
-    let agent = Agent::builder("one").model(ScriptedModel::new(script));
+    let agent = Agent::builder("one").model(ScriptedModel::new(script)).extension::<Stopwatch>(json!({}));
     let config = json!({ "transport": { "type": "stdio", "command": [SERVER] } });
     let agent = add(agent, config).build().unwrap();
-    let mut times = Vec::new();
-    for key in 0..CALLS / 100 {
-        // The conversations stay short.
+    TOOL_CALLS.lock().unwrap().clear();
+    let mut turns = Vec::new();
+    for key in 0..CALLS / 50 {
         let instance = agent.instance(&key.to_string()).await.unwrap();
-        for _ in 0..100 {
+        for _ in 0..50 {
             let start = Instant::now();
             instance.run("go").await.unwrap();
-            times.push(start.elapsed());
+            turns.push(start.elapsed());
         }
         instance.close().await.unwrap();
     }
-    median(times)
+    Cost { call: median(std::mem::take(&mut TOOL_CALLS.lock().unwrap())), turn: median(turns) }
 }
