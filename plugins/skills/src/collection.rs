@@ -9,7 +9,6 @@ use tokio::task::spawn_blocking;
 use crate::config::Config;
 use crate::context::{Context, cut};
 use crate::discovery::{Found, Skill};
-use crate::tools;
 
 /// The skills of a conversation.
 pub(crate) struct Collection {
@@ -108,7 +107,7 @@ impl Collection {
                 return Ok(());
             }
             if state.open.len() >= most {
-                let message = format!("{most} skills are open, which is the limit: {}", state.open.join(", "));
+                let message = format!("no more than {most} can be open, and these are: {}", state.open.join(", "));
                 return Err(Error::new("E_SKILLS_OPEN", message).suggest("close one with `skills__close`"));
             }
             state.open.push(name.to_owned());
@@ -127,13 +126,9 @@ impl Collection {
     }
 
     /// Puts the skills into the model's context.
-    // PATTERN-SKILL-01
     pub(crate) async fn show(&self, ctx: &mut StepContext<'_>) -> Result<()> {
-        let (mut context, found) = (Context::default(), self.found());
-        context.list(&found);
-        if found.skills.is_empty() {
-            ctx.tool_catalog_mut().retain(|tool| !tools::NEED_SKILLS.contains(&tool.name.as_str()));
-        }
+        let mut context = Context::default();
+        context.list(&self.found());
         for name in self.state()?.open {
             let content = match self.get(&name) {
                 Ok(skill) => self.content(&skill).await.map(|content| (skill, content)),

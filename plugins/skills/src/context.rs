@@ -7,7 +7,11 @@ use goondan::conversation::{Content, MessageRef, Part, ToolOutput};
 use goondan::prelude::*;
 
 use crate::discovery::{Found, Skill};
-use crate::tools::OPEN;
+
+// The names of the tools that are of no use without skills.
+pub(crate) const OPEN: &str = "skills__open";
+pub(crate) const CLOSE: &str = "skills__close";
+pub(crate) const RUN: &str = "skills__run";
 
 /// With what the ids of all messages of the extension begin.
 const OURS: &str = "skills:";
@@ -45,8 +49,13 @@ impl Context {
         self.open.push(name.to_owned());
     }
 
-    /// Makes the messages of the extension be these. If they are, no event is emitted.
+    /// Makes the messages of the extension be these. If they are, no event is emitted. Without messages, there are no
+    /// skills, and the tools that need some are hidden.
+    // PATTERN-SKILL-01
     pub(crate) fn show(mut self, ctx: &mut StepContext<'_>) {
+        if self.messages.is_empty() {
+            ctx.tool_catalog_mut().retain(|tool| ![OPEN, CLOSE, RUN].contains(&tool.name.as_str()));
+        }
         let mut events = Vec::new();
         for message in ctx.conversation().iter().filter(|message| message.id().starts_with(OURS)) {
             match self.messages.remove_entry(message.id()) {
@@ -57,11 +66,11 @@ impl Context {
                 Some(_) => {}
             }
         }
-        if !self.messages.is_empty() {
-            let results = ctx.conversation().iter().filter(|message| message.role() == Role::Tool);
-            let shorter = results.filter_map(|message| Some((message.to_id(), self.shorten(message)?)));
-            events.extend(shorter.map(|(id, message)| MessageEvent::replace(id, message)));
-        }
+        // The results of the step before.
+        let newest = ctx.conversation().iter().rev().take_while(|message| message.role() != Role::Assistant);
+        let results = newest.filter(|message| message.role() == Role::Tool);
+        let shorter = results.filter_map(|message| Some((message.to_id(), self.shorten(message)?)));
+        events.extend(shorter.map(|(id, message)| MessageEvent::replace(id, message)));
         events.extend(self.messages.into_iter().map(|(id, text)| MessageEvent::append(pinned(id, text))));
         events.into_iter().for_each(|event| ctx.emit(event));
     }

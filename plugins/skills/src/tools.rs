@@ -9,17 +9,10 @@ use goondan::{BoxFuture, Value, json};
 use schemars::schema_for;
 
 use crate::collection::Collection;
+use crate::context::{CLOSE, OPEN, RUN};
 use crate::run;
 
-/// The name of the tool that opens a skill.
-pub(crate) const OPEN: &str = "skills__open";
-const CLOSE: &str = "skills__close";
-const RUN: &str = "skills__run";
-
-/// The tools that are of no use without skills.
-pub(crate) const NEED_SKILLS: [&str; 3] = [OPEN, CLOSE, RUN];
-
-/// How long a call may take. The timeout of its command ends it before.
+/// How long a call may take: longer than its command, so that the error is about that.
 const DEADLINE: Duration = Duration::from_secs(60 * 60);
 
 /// Registers the tools.
@@ -61,7 +54,7 @@ struct Run {
     args: Vec<String>,
     /// How long the command may take, in milliseconds.
     #[serde(default = "default_timeout")]
-    #[schemars(range(min = 1, max = 3_600_000))]
+    #[schemars(range(min = 1, max = 3_540_000))]
     timeout: u64,
 }
 

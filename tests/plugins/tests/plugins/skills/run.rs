@@ -60,7 +60,7 @@ async fn children_that_hold_the_output_open_are_not_waited_for() {
     let repo = Repo::with_two();
     // The second one leaves the process group, so that it is not ended with the shell.
     let command = "sleep 100000 & echo $!; setsid sleep 100000 & echo $!; echo done";
-    let ended = run(&repo, json!({ "command": command, "timeout": 3_600_000 })).await;
+    let ended = run(&repo, json!({ "command": command, "timeout": 3_540_000 })).await;
     let stdout = ended["stdout"].as_str().unwrap();
     let lines: Vec<_> = stdout.lines().collect();
     let [first, second] = [lines[0], lines[1]].map(|pid| Pid::from_raw(pid.parse().unwrap()));
