@@ -1,5 +1,5 @@
-//! The messages that the model reads. Each has a fixed id, and changes only when its text does, so that the beginning of
-//! the requests stays the same.
+//! The messages that the model reads. Each has a fixed id, and changes only when its text does, so that the beginning
+//! of the requests stays the same.
 
 use std::collections::BTreeMap;
 

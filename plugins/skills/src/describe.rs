@@ -43,7 +43,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Returns the text of a member of the front matter, on one line. Other members are not read, so they need not be legal.
+/// Returns the text of a member of the front matter, on one line. Other members are not read, and need not be legal.
 fn member(front: &str, key: &str) -> Option<String> {
     let value = |line: &'_ str| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
     let mut lines = front.split_inclusive('\n').skip_while(|line| !value(line));

@@ -21,7 +21,7 @@ const SEARCH: &str = "tool-search__search";
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// The tools that are offered whatever the selection is: names, in which `*` matches any text and `?` one character.
+    /// The tools that are always offered: names, in which `*` matches any text and `?` one character.
     pub always: Vec<String>,
     /// The catalog is reduced only if it has at least this number of tools.
     pub threshold: usize,

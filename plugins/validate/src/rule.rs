@@ -14,7 +14,7 @@ pub(crate) const SHELL_COMMAND: NonZeroUsize = NonZeroUsize::new(10_000).unwrap(
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
-    /// The tools: a full name, or a pattern in which `*` matches any text and `?` one character, such as `bash__*`.
+    /// The tools: a name, or a pattern in which `*` matches any text and `?` one character, such as `bash__*`.
     #[serde(deserialize_with = "pattern")]
     #[schemars(with = "String", length(min = 1))]
     pub tool: WildMatch,

@@ -57,7 +57,7 @@ fn main() {
         let cost = |name, all: Duration, reduced: Duration, searching: Duration| {
             let two_steps = |time: Duration| (time.as_secs_f64() - bare.as_secs_f64()) / 2.0 * 1e6;
             println!(
-                "{name}: a step {:.1} µs, a reduced step {:.1} µs, a turn with a search {searching:?}; without {bare:?}",
+                "{name}: step {:.1} µs, reduced step {:.1} µs, turn with a search {searching:?}, without {bare:?}",
                 two_steps(all),
                 two_steps(reduced)
             );
