@@ -226,20 +226,26 @@ spec: { entry: \"linked:message-window\" }
 fn a_turn_that_runs_continues_on_the_changed_bundle() {
     let fixture = Fixture::new();
     let bundle = fs::read_to_string(fixture.path("goondan.yaml")).unwrap();
-    let endless = bundle.replace("extensions:", "policy: { maxStepsPerTurn: 4000000000 }, extensions:");
-    fs::write(fixture.path("goondan.yaml"), endless).unwrap();
-    fs::write(fixture.path("script.yaml"), "- { call: { tool: none__such }, repeat: true }\n").unwrap();
+    let bundle = bundle
+        .replace("extensions: [ ", "policy: { maxStepsPerTurn: 4000000000 }, extensions: [ { ref: Extension/wait }, ")
+        + "---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: wait }
+spec: { entry: \"linked:wait\" }
+";
+    fs::write(fixture.path("goondan.yaml"), bundle).unwrap();
+    let waits = "- { call: { tool: wait__seconds, args: { seconds: 0.05 } }, repeat: true }\n";
+    fs::write(fixture.path("script.yaml"), waits).unwrap();
     let mut conversation = fixture.run();
     writeln!(conversation.stdin, "go").unwrap();
-    let directory = fixture.path("state/workspaces/main/instances/main:default/messages");
-    let has_begun =
-        || fs::read_to_string(directory.join("events.jsonl")).is_ok_and(|events| events.contains("none__such"));
-    while !has_begun() {
+    let events = fixture.path("state/workspaces/main/instances/main:default/messages/events.jsonl");
+    while !fs::read_to_string(&events).is_ok_and(|events| events.contains("wait__seconds")) {
         thread::yield_now();
     }
     fs::write(fixture.path("script.yaml"), "- { say: enough }\n").unwrap();
     // Only the new script ends the turn.
-    conversation.wait_for("reloaded");
+    assert_eq!(conversation.wait_for("reloaded"), "reloaded");
     assert_eq!(conversation.stdout.next().unwrap().unwrap(), "1 by the code of build one");
     conversation.end();
 }

@@ -169,6 +169,8 @@ impl<'a> TurnRun<'a> {
         loop {
             match action {
                 TurnAction::Step { index, attempt, delay } => {
+                    // Models and tools that are never pending would keep the thread, also from signals and reloads.
+                    tokio::task::coop::consume_budget().await;
                     if attempt > 0 {
                         tracing::info!(turn = %self.info.turn, step = index, attempt, ?delay, "running a step again");
                         self.metadata.insert("attempt".to_owned(), attempt.into());

@@ -22,15 +22,12 @@ use mcp as _;
 use message_compaction as _;
 use message_window as _;
 use retry as _;
-use skills as _;
 use shared as _;
+use skills as _;
 use text_transform as _;
 use tool_output as _;
 use tool_search as _;
 use wait as _;
-use mcp as _;
-use message_compaction as _;
-use message_window as _;
 
 /// How a case gets the extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
