@@ -74,8 +74,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) state_root: Option<PathBuf>,
 
-    /// How long a running turn may continue after SIGTERM, and turns in the background after the end of the input, before
-    /// they are cancelled.
+    /// How long a running turn may continue after SIGTERM, and turns in the background after the end of the input,
+    /// before they are cancelled.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     grace: u64,
 }

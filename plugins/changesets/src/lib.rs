@@ -1,7 +1,7 @@
 //! Lets an agent change a repository in a work tree of its own, and commit the whole change or none of it.
 //!
-//! This file has the config and the tools, `changeset` the changesets, `git` the command that does the work, and `check`
-//! the command that judges it.
+//! This file has the config and the tools, `changeset` the changesets, `git` the command that does the work, and
+//! `check` the command that judges it.
 // LEGACY-CHANGESET
 
 mod changeset;

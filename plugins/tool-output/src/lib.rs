@@ -1,7 +1,7 @@
 //! Writes long results of tools to files, and shortens what the model reads.
 //!
-//! This file has the config and the middleware, `reply` decides which texts of a reply are shortened, `excerpt` shortens
-//! one of them, and `file` writes the whole of it.
+//! This file has the config and the middleware, `reply` decides which texts of a reply are shortened, `excerpt`
+//! shortens one of them, and `file` writes the whole of it.
 
 mod excerpt;
 mod file;

@@ -7,7 +7,8 @@ use goondan::tool::{ReplyPart, ToolReply};
 
 use crate::excerpt::{Place, excerpt};
 
-/// The smallest number of characters to which one of several texts is shortened: less would be little more than the note.
+/// The smallest number of characters to which one of several texts is shortened: less would be little more than the
+/// note.
 const LEAST: usize = 1000;
 
 /// Writes a text to a file with this extension.
@@ -16,8 +17,8 @@ impl<F: FnMut(&str, &'static str) -> Place> Save for F {}
 
 /// Returns the reply with at most `max` characters of text. `None` if it has no more than that. Files stay.
 ///
-/// Where the reply has several texts, as JSON has, the longest are shortened, and the rest stays as it is: the exit code
-/// beside a long output of a command. If it is long because it has many texts, all of it is shortened as one text.
+/// Where the reply has several texts, as JSON has, the longest are shortened, and the rest stays as it is: the exit
+/// code beside a long output of a command. If it is long because it has many texts, all of it is shortened as one text.
 pub(crate) fn shortened(reply: ToolReply, max: usize, save: impl Save) -> Option<ToolReply> {
     let failed = reply.is_error();
     let short = match reply.into_output() {

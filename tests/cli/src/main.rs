@@ -1,5 +1,6 @@
 //! The command `goondan` with the extensions of these tests: one whose tools wait for the test, one that must run
-//! inside it, one whose tools answer with files, one that withholds answers, one that starts turns, and the one that reveals its key.
+//! inside it, one whose tools answer with files, one that withholds answers, one that starts turns, and the one that
+//! reveals its key.
 
 use goondan::event::AgentDelegate;
 use goondan::name::AgentName;

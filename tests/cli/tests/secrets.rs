@@ -138,8 +138,8 @@ fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-/// Returns where the extension leaks, the exit code that follows, and what is shown. `panic` is the text of the panic in
-/// `#[init]`.
+/// Returns where the extension leaks, the exit code that follows, and what is shown. `panic` is the text of the panic
+/// in `#[init]`.
 fn leaks(panic: &'static str) -> [(&'static str, i32, &'static str); 8] {
     [
         ("nowhere", 0, "401 for ***"),

@@ -21,8 +21,8 @@ use crate::outcome::ModelFinish;
 use crate::outcome::ToolCallStatus;
 use payload::millis;
 
-/// A report of the runtime about a turn, a step, a tool call or a model request. It is the first argument of the bus event called
-/// [`name`](RuntimeEvent::name), and a line of `runtime-events.jsonl`.
+/// A report of the runtime about a turn, a step, a tool call or a model request. It is the first argument of the bus
+/// event called [`name`](RuntimeEvent::name), and a line of `runtime-events.jsonl`.
 ///
 /// ```
 /// use goondan::Result;

@@ -21,8 +21,8 @@ use crate::http::Failure;
 ///
 /// # Parts
 /// An answer is a list of parts, which have no index. An event has whole parts; texts that follow each other are one
-/// text that grows. Where one of them has members of its own, such as `thoughtSignature`, they go back apart, even if it
-/// is empty: the signature must return on the part on which it came.
+/// text that grows. Where one of them has members of its own, such as `thoughtSignature`, they go back apart, even if
+/// it is empty: the signature must return on the part on which it came.
 ///
 /// The rest of a part has the members of the provider's part, and:
 ///
