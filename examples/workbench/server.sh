@@ -32,6 +32,7 @@ while read -r message; do
   *'"method":"tools/call"'*'"name":"now"'*) text "$id" "It is $(date +%H:%M)." ;;
   *'"method":"tools/call"'*'"name":"log"'*) text "$id" "${log}all is well" ;;
   *'"method":"tools/call"'*) text "$id" "Hello from the desk." ;;
+  *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}\n' "$id" ;;
   *) ;; # a notification
   esac
 done
