@@ -330,8 +330,8 @@ impl ChangesetsExtension {
         !change.is_link && self.allowed.as_ref().is_none_or(is_allowed)
     }
 
-    /// Says why the repository did not take a commit: somebody works on the same files in its checkout, or has
-    /// committed meanwhile.
+    /// Says why the repository did not take a commit: the same files have uncommitted changes in its checkout, or
+    /// another commit was made meanwhile.
     async fn not_moved(&self, changesets: &Changesets, changes: &[Change], error: Error) -> (Status, Problem) {
         let mut uncommitted = changesets.git.uncommitted().await.unwrap_or_default();
         uncommitted.retain(|path| changes.iter().any(|change| change.path == *path));

@@ -84,7 +84,7 @@ async fn read(pipe: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) {
     let Some(mut pipe) = pipe else { return };
     // No character has more than four bytes.
     while kept.len() <= 4 * LONGEST && matches!(pipe.read_buf(kept).await, Ok(1..)) {}
-    // A command whose output nobody reads would stop.
+    // A command stops at a full pipe.
     let _ = copy(&mut pipe, &mut sink()).await;
 }
 

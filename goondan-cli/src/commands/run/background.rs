@@ -1,4 +1,4 @@
-//! Turns that nobody typed: those that extensions, tools and agents start while the conversation is open.
+//! Background turns: those that extensions, tools and agents start while the conversation is open.
 // WAKE-01
 
 use std::sync::Arc;

@@ -306,7 +306,7 @@ async fn a_discarded_changeset_is_gone() {
     output(&mut chat, "discard", json!({ "changesetId": one.id })).await;
     assert!(!one.path("").exists());
     assert_eq!(error(&mut chat, "discard", json!({ "changesetId": one.id })).await, "E_CHANGESET_UNKNOWN");
-    // Somebody has deleted the directory.
+    // The directory was deleted by hand.
     fs::remove_dir_all(two.path("")).unwrap();
     output(&mut chat, "discard", json!({ "changesetId": two.id })).await;
     assert_eq!(names(&output(&mut chat, "list", json!({})).await), [""; 0]);
