@@ -21,6 +21,7 @@ use json_query as _;
 use mcp as _;
 use message_compaction as _;
 use message_window as _;
+use recipes as _;
 use retry as _;
 use shared as _;
 use skills as _;
@@ -66,6 +67,8 @@ fn library(package: &'static str) -> &'static Loaded {
 pub(crate) trait WithPlugin {
     /// Adds the extension of `package` with the name `name`.
     fn plugin(self, name: &str, package: &'static str, config: Value) -> Self;
+    /// Adds an extension of `docs/recipes.md`.
+    fn recipe(self, name: &'static str, config: Value) -> Self;
 }
 
 impl WithPlugin for AgentBuilder {
@@ -73,6 +76,13 @@ impl WithPlugin for AgentBuilder {
         match LINKAGE.get() {
             Linkage::Linked => self.linked(name, package, config),
             Linkage::Loaded => self.described(name, library(package).extension(Some(package)).unwrap(), config),
+        }
+    }
+
+    fn recipe(self, name: &'static str, config: Value) -> Self {
+        match LINKAGE.get() {
+            Linkage::Linked => self.linked(name, name, config),
+            Linkage::Loaded => self.described(name, library("recipes").extension(Some(name)).unwrap(), config),
         }
     }
 }

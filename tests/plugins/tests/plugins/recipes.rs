@@ -1,0 +1,112 @@
+//! The recipes of `docs/recipes.md` whose extensions use the newest members of the contract.
+
+use std::num::NonZeroU32;
+
+use goondan::agent::{AgentBuilder, TurnNotice, TurnUpdate};
+use goondan::event::{AgentEvent, Auth, Principal, TokenUsage};
+use goondan::model::{ModelResponse, ScriptItem};
+use goondan::testing::{Chat, ChatBuilder};
+use goondan::{Value, json};
+use goondan_covers::both_linkages;
+
+use crate::linkage::WithPlugin;
+
+fn chat(extension: &'static str, config: Value) -> ChatBuilder {
+    Chat::builder().agent(|agent: AgentBuilder| agent.recipe(extension, config))
+}
+
+#[both_linkages]
+async fn a_limit_per_user_counts_in_all_conversations() {
+    let chat = chat("user-limit", json!({ "maxTurns": 2 })).start().await.unwrap();
+    let from = |user: &str| {
+        let mut event = AgentEvent::input("hello");
+        event.auth = Some(Auth::new(Principal::new("user", user)));
+        event
+    };
+    let other = chat.agent().instance("other").await.unwrap();
+    chat.say(from("ada")).await.unwrap();
+    other.run(from("ada")).await.unwrap();
+    assert_eq!(chat.say(from("ada")).await.unwrap_err().code(), "USER_LIMIT");
+    chat.say(from("bob")).await.unwrap();
+}
+
+#[both_linkages]
+async fn a_budget_of_tokens_outlasts_a_restart() {
+    let answer = ModelResponse::text("ok").with_usage(TokenUsage::new(50, 10));
+    let chat = chat("token-budget", json!({ "maxTokens": 100 })).script([ScriptItem::raw(answer).repeat()]);
+    let mut chat = chat.start().await.unwrap();
+    chat.say("one").await.unwrap();
+    chat.restart().await.unwrap();
+    chat.say("two").await.unwrap();
+    assert_eq!(chat.say("three").await.unwrap_err().code(), "TOKEN_BUDGET");
+}
+
+#[both_linkages]
+async fn context_from_a_search_is_in_no_later_request() {
+    let documents = json!({ "documents": ["tea grows in Assam", "rice grows in Bali"] });
+    let chat = chat("search", documents).start().await.unwrap();
+    chat.say("and tea").await.unwrap();
+    chat.say("and rice").await.unwrap();
+    let transcript = chat.last_request().transcript();
+    assert_eq!(transcript.last().unwrap(), "user: Found: rice grows in Bali");
+    assert_eq!(transcript.iter().filter(|line| line.contains("Found")).count(), 1, "{transcript:?}");
+}
+
+#[both_linkages]
+async fn a_call_waits_for_an_answer_from_outside() {
+    for (allowed, read) in [(true, "tool: it ran"), (false, "did not allow this call")] {
+        let script = [ScriptItem::call("shell__run", json!({})), ScriptItem::say("done")];
+        let chat = chat("approval", json!({})).agent(|agent| agent.recipe("shell", json!({}))).script(script);
+        let chat = chat.start().await.unwrap();
+        let questions = chat.instance().events().subscribe("approval.question").unwrap();
+        let mut turn = chat.instance().run_stream("clean up").with_events(questions);
+        while let Some(update) = turn.next().await {
+            if let TurnUpdate::Emitted(question) = update {
+                let answer = json!({ "call_id": question.args()[0], "allowed": allowed });
+                chat.instance().events().emit("approval.answer", (answer,)).await.unwrap();
+            }
+        }
+        turn.finish().await.unwrap();
+        let transcript = chat.last_request().transcript();
+        assert!(transcript[2].contains(read), "{transcript:?}");
+    }
+}
+
+#[both_linkages]
+async fn a_cache_answers_the_second_call() {
+    let chat = chat("cache", json!({})).agent(|agent| agent.recipe("weather", json!({})));
+    let mut chat = chat.start().await.unwrap();
+    for _ in 0..3 {
+        let result = chat.call("weather__today", json!({})).await.unwrap();
+        assert_eq!(result.output().unwrap(), "it rains");
+    }
+    assert_eq!(chat.events("tool.called").len(), 1);
+}
+
+#[both_linkages]
+async fn a_guard_withholds_keys_from_the_stream_too() {
+    for (said, answer) in [("it is sk-1234567", "I cannot tell you that."), ("there is none", "there is none")] {
+        let script = [ScriptItem::say(said).pieces(NonZeroU32::new(4).unwrap())];
+        let chat = chat("output-guard", json!({})).script(script).start().await.unwrap();
+        let mut turn = chat.instance().run_stream("What is the key?");
+        let mut read = Vec::new();
+        while let Some(update) = turn.next().await {
+            if let TurnUpdate::Text { text, .. } = update {
+                read.push(text);
+            }
+        }
+        assert_eq!(read, [answer]);
+        assert_eq!(turn.finish().await.unwrap().text(), answer);
+    }
+}
+
+#[both_linkages]
+async fn a_tool_begins_another_turn() {
+    let plan = ScriptItem::call("follow-up__plan", json!({ "text": "check the oven" }));
+    let script = [plan, ScriptItem::say("later"), ScriptItem::say("it is hot")];
+    let chat = chat("follow-up", json!({})).script(script).start().await.unwrap();
+    let mut turns = chat.agent().subscribe_turns();
+    assert_eq!(chat.say("bake").await.unwrap().text(), "later");
+    let Some(TurnNotice::Ended(turn)) = turns.next().await else { panic!("a turn was planned") };
+    assert_eq!(turn.outcome.as_ref().unwrap().text(), "it is hot");
+}
