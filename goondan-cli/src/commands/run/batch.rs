@@ -10,6 +10,7 @@ use goondan::{Error, ErrorCode, Result};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, timeout_at};
 
+use super::AFTER_INTERRUPT;
 use super::background::Told;
 use super::conversation::OpenConversation;
 use super::race::{Either, race};
@@ -110,7 +111,11 @@ impl<'a> Batch<'a> {
                     output::eprint(&format!("leaving: turns in the background took longer than {seconds} s\n"));
                     return Ok(Outcome::SomeFailed);
                 }
-                TurnEnd::Interrupted => return Ok(Outcome::Interrupted),
+                TurnEnd::Interrupted => {
+                    let seconds = AFTER_INTERRUPT.as_secs();
+                    output::eprint(&format!("turns in the background have {seconds} s to end; Ctrl-C again leaves\n"));
+                    return Ok(Outcome::Interrupted);
+                }
                 TurnEnd::Drained(told) => {
                     if let Some(Ok(Some(told))) = told {
                         self.tell(&told)?;

@@ -1,7 +1,7 @@
 //! Turns that an extension starts: what the terminal and pipes show of them, and how long a run waits for them.
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::Command;
 
 use goondan_covers::covers;
@@ -132,6 +132,8 @@ fn ctrl_c_ends_the_waiting_for_the_background() {
     child.stdin.take().unwrap().write_all(b"later\n").unwrap();
     let gate = fixture.reached();
     kill("-INT", child.id());
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(said.any(|line| line.starts_with("turns in the background have ")));
     drop(gate);
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
