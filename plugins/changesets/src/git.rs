@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 /// The command is missing, too old, took too long, or failed where it should not.
 pub(crate) const GIT: &str = "E_CHANGESET_GIT";
-/// How long one command may take.
+/// How long a command is waited for.
 const LIMIT: Duration = Duration::from_secs(120);
 /// The first version with `merge-tree --write-tree`.
 const OLDEST: (u32, u32) = (2, 38);
@@ -223,21 +223,21 @@ impl Git {
     }
 }
 
-/// Runs a command to its end, also if the future is dropped: a git that is killed leaves lock files.
+/// Runs a command. It is never killed, because a git that is killed leaves lock files: it ends by itself if the future
+/// is dropped, and also if this program is killed.
 async fn run(mut command: Command) -> Result<Output> {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("GIT_") {
             command.env_remove(name);
         }
     }
-    command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").stdin(Stdio::null()).kill_on_drop(true);
-    let ended = tokio::spawn(async move { timeout(LIMIT, command.output()).await });
-    match ended.await {
-        Ok(Ok(output)) => output.map_err(|error| {
+    command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").stdin(Stdio::null());
+    match timeout(LIMIT, command.output()).await {
+        Ok(output) => output.map_err(|error| {
             Error::new(GIT, format!("git cannot be started: {error}")).suggest("install git, version 2.38 or later")
         }),
-        Ok(Err(_)) => Err(Error::new(GIT, format!("git took longer than {LIMIT:?} and was ended"))),
-        Err(error) => Err(Error::new(GIT, format!("git was not awaited: {error}"))),
+        Err(_) => Err(Error::new(GIT, format!("git has not ended after {LIMIT:?}"))
+            .suggest("look at what it waits for, and try again when it has ended")),
     }
 }
 
