@@ -22,7 +22,10 @@ mod v1_1;
 macro_rules! unmoved {
     ($old:ident: $($table:ident { $($entry:ident)* })*) => {
         $(
-            $(assert_eq!(offset_of!(table::$table, $entry), offset_of!($old::$table, $entry), stringify!($table, $entry));)*
+            $(
+                let (now, before) = (offset_of!(table::$table, $entry), offset_of!($old::$table, $entry));
+                assert_eq!(now, before, stringify!($table, $entry));
+            )*
             assert!(size_of::<table::$table>() >= size_of::<$old::$table>());
         )*
     };

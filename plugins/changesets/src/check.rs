@@ -11,6 +11,8 @@ use tokio::time::timeout;
 
 /// How many bytes of each output the model reads: its start.
 const SHOWN: u64 = 10_000;
+/// How long the rest of the output is waited for when the command has ended.
+const REST: Duration = Duration::from_millis(500);
 
 /// Runs `command` in `directory`, and returns what it printed if it failed.
 pub(crate) async fn run(command: &[String], directory: &Path, seconds: u64) -> Result<(), String> {
@@ -29,7 +31,9 @@ pub(crate) async fn run(command: &[String], directory: &Path, seconds: u64) -> R
     };
     // Ends what it has started too, so that its output ends.
     drop(check);
-    let text = [printed.await, complained.await].map(Result::unwrap_or_default).concat();
+    // A process that has left the group may hold the pipes open.
+    let text = async { [printed.await, complained.await].map(Result::unwrap_or_default).concat() };
+    let text = timeout(REST, text).await.unwrap_or_default();
     Err(format!("the check failed: {status}\n{}", text.trim()))
 }
 

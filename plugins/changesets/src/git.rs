@@ -72,17 +72,19 @@ impl Git {
         let mut version = Command::new("git");
         version.arg("version");
         check_version(&run(version).await?)?;
-        let ask = async |what: &str| {
-            let mut git = Command::new("git");
-            git.arg("-C").arg(directory).args(["rev-parse", "--path-format=absolute", what]);
-            let found = run(git).await?;
-            let found = checked(&found).map_err(|error| {
-                error.suggest(format!("make a repository of {}, and commit its files", directory.display()))
-            })?;
-            Ok::<_, Error>(PathBuf::from(line(found)))
-        };
-        let root = ask("--show-toplevel").await?;
-        Ok(Self { root, directory: ask("--git-dir").await?, common: ask("--git-common-dir").await?, author })
+        let mut git = Command::new("git");
+        git.arg("-C").arg(directory).args(["rev-parse", "--path-format=absolute"]);
+        git.args(["--show-toplevel", "--git-dir", "--git-common-dir"]);
+        let found = run(git).await?;
+        let found = checked(&found).map_err(|error| {
+            error.suggest(format!("make a repository of {}, and commit its files", directory.display()))
+        })?;
+        let found = line(found);
+        let mut paths = found.lines().map(PathBuf::from);
+        match (paths.next(), paths.next(), paths.next()) {
+            (Some(root), Some(directory), Some(common)) => Ok(Self { root, directory, common, author }),
+            _ => Err(Error::new(GIT, format!("`git rev-parse` printed `{found}` instead of three paths"))),
+        }
     }
 
     /// Returns the work tree in `root`, which [`Git::add_work_tree`] has made.

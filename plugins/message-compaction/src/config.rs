@@ -75,7 +75,7 @@ pub enum OnFailure {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
-    /// In the place of the first message that it replaces.
+    /// Where the first of the replaced messages was.
     First,
     /// After all messages.
     End,

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     fn place() -> Place {
-        Place::File(PathBuf::from("/work/output-a-b-1.txt"))
+        Place::File(PathBuf::from("/some/output-a-b-1.txt"))
     }
 
     #[test]

@@ -320,10 +320,20 @@ async fn changesets_outlive_the_conversation_and_stay_its_own() {
     let mut chat = repository.chat(json!({})).await;
     let open = Open::new(&mut chat).await;
     chat.restart().await.unwrap();
-    let other = chat.agent().instance("other").await.unwrap();
-    assert_eq!(other.key().as_str(), "other");
     open.write("notes.txt", "new");
-    assert_eq!(names(&output(&mut chat, "list", json!({})).await), [&*open.id]);
+    // One of another conversation is listed, and cannot be ended here.
+    let description = open.path("").with_file_name(format!("{}.json", open.id));
+    let own = fs::read_to_string(&description).unwrap();
+    fs::write(&description, own.replace("assistant/test", "assistant/other")).unwrap();
+    let listed = output(&mut chat, "list", json!({})).await;
+    assert_eq!(
+        (names(&listed), &listed["changesets"][0]["conversation"]),
+        (vec![&*open.id], &json!("assistant/other"))
+    );
+    for tool in ["commit", "discard"] {
+        assert_eq!(error(&mut chat, tool, json!({ "changesetId": open.id })).await, "E_CHANGESET_UNKNOWN");
+    }
+    fs::write(&description, own).unwrap();
     assert_eq!(open.commit(&mut chat).await["status"], "ok");
 }
 

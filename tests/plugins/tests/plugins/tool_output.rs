@@ -49,7 +49,7 @@ mod big {
         Ok(ToolReply::content(texts.into_iter().flat_map(|text| [text.into(), file()])))
     }
 
-    /// Returns a text, after it has put something in the place of the working directory.
+    /// Returns a text, after it has replaced the working directory.
     #[tool]
     async fn obstruct(reply: Reply, ctx: &ToolContext<'_>) -> Result<goondan::Value> {
         std::fs::remove_dir_all(ctx.workdir()?)?;
