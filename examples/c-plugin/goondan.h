@@ -8,7 +8,7 @@
 
 #define GOONDAN_MAGIC "GOONDAN-EXT-ABI" /* and the zero byte that C adds */
 #define GOONDAN_ABI_MAJOR 1u
-#define GOONDAN_ABI_MINOR 1u
+#define GOONDAN_ABI_MINOR 2u
 #define GOONDAN_API_VERSION "goondan.ai/v1"
 
 /* The status of a function. */
@@ -135,6 +135,11 @@ typedef struct {
     /* The result of the first is the argument of the second. */
     void *(*secret_remember)(goondan_text text);
     void (*secret_forget)(void *secret);
+    /* Since 1.2. */
+    int32_t (*run_message_metadata)(const void *call, uint32_t snapshot, size_t cursor, goondan_text key,
+                                    goondan_buffer *output);
+    int32_t (*run_message_remove)(const void *call, goondan_text id, goondan_buffer *error);
+    uint64_t (*run_tool_catalog_revision)(const void *call);
 } goondan_host_table;
 
 typedef struct {

@@ -25,7 +25,7 @@ pub const MAGIC: [u8; 16] = *b"GOONDAN-EXT-ABI\0";
 pub const ABI_MAJOR: u32 = 1;
 
 /// Grows with the entries, fields and forms that are added. A library declares the lowest one that its host must have.
-pub const ABI_MINOR: u32 = 1;
+pub const ABI_MINOR: u32 = 2;
 
 /// The name of the one symbol that a library exports: a [`Declaration`]. It is static data, so the host reads it from
 /// the file before any code of the library runs.
@@ -360,6 +360,16 @@ pub struct HostTable {
     /// Forgets a secret of `secret_remember`, which must not be used afterwards. The text stays masked while there is
     /// another secret with it.
     pub secret_forget: unsafe extern "C" fn(secret: *mut c_void),
+
+    // Since version 1.2.
+    /// Writes what an extension added to the message at `cursor` under `key`, as JSON, or returns [`NONE`].
+    pub run_message_metadata:
+        unsafe extern "C" fn(call: *const c_void, snapshot: u32, cursor: usize, key: Text, output: *mut Buffer) -> i32,
+    /// Applies the message event that removes the message with this id.
+    pub run_message_remove: unsafe extern "C" fn(call: *const c_void, id: Text, error: *mut Buffer) -> i32,
+    /// Returns the revision of the field `toolCatalog` of a step, or 0. As long as it is the same, so is the field, in
+    /// whatever step or conversation.
+    pub run_tool_catalog_revision: unsafe extern "C" fn(call: *const c_void) -> u64,
 }
 
 /// Snapshot: the messages at the start of the turn.

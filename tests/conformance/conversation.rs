@@ -33,7 +33,7 @@ async fn the_fold_follows_every_event_at_once() {
     instance.run("again").await.unwrap();
     assert_eq!(log.take()[0], "base changed,answer,epilogue, now changed,answer,epilogue,again");
     let messages = instance.messages().await.unwrap();
-    assert_eq!(messages[2].metadata()["pinned"], true);
+    assert_eq!(messages[2].metadata()["pinned"], json!({ "why": ["é"] }));
     let expected = Source::Extension { extension_name: "editing".parse().unwrap() };
     assert_eq!(messages[2].source(), &expected);
 }

@@ -9,6 +9,7 @@ mod bits;
 mod call_context;
 mod call_ids;
 mod cassettes;
+mod catalogs;
 mod cleanup;
 mod context;
 mod conversation;

@@ -47,6 +47,11 @@ impl CallRef {
     }
 
     pub(super) fn emit(self, event: &MessageEvent) -> Result<()> {
+        if let MessageEvent::Remove { target_id } = event {
+            let id = Text::new(target_id.as_str().as_bytes());
+            // SAFETY: By the contract of `new`, the call is valid; the text is borrowed for this function.
+            return ask(|error| unsafe { (host().run_message_remove)(self.0, id, error) }).map(|_| ());
+        }
         let event = serde_json::to_vec(event)?;
         // SAFETY: By the contract of `new`, the call is valid; the text is borrowed for this function.
         ask(|error| unsafe { (host().run_emit)(self.0, Text::new(&event), error) }).map(|_| ())
@@ -80,6 +85,19 @@ impl CallRef {
         // SAFETY: By the contract of `new`, the call is valid; the name is borrowed for this function.
         let read = ask(|output| unsafe { (host().run_message_read)(self.0, snapshot, cursor, field, output) });
         read?.ok_or_else(|| missing("message"))
+    }
+
+    /// Returns what an extension added to the message at `cursor`, as JSON.
+    pub(super) fn message_metadata(self, snapshot: Snapshot, cursor: usize, key: &str) -> Result<Option<OwnedBuffer>> {
+        let (snapshot, key) = (number(snapshot), Text::new(key.as_bytes()));
+        // SAFETY: By the contract of `new`, the call is valid; the key is borrowed for this function.
+        ask(|output| unsafe { (host().run_message_metadata)(self.0, snapshot, cursor, key, output) })
+    }
+
+    /// Returns the revision of the catalog of a step.
+    pub(super) fn tool_catalog_revision(self) -> u64 {
+        // SAFETY: By the contract of `new`, the call is valid.
+        unsafe { (host().run_tool_catalog_revision)(self.0) }
     }
 }
 

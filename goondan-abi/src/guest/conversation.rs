@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use goondan_core::host::{ConversationHost, RemoteConversation, Snapshot};
 use goondan_core::linkage::RemoteMessage;
 use goondan_core::{MessageEvent, MessageRef, Result, Role};
+use serde_json::Value;
 
 use super::call::CallRef;
 use super::fields::read_with;
@@ -69,6 +70,10 @@ impl ConversationHost for CallConversation {
 impl RemoteConversation for CallConversation {
     fn text(&self, snapshot: Snapshot, cursor: usize) -> String {
         self.call.read_message(snapshot, cursor, "text").map_or_else(|_| String::new(), |text| text.text())
+    }
+
+    fn metadata(&self, snapshot: Snapshot, cursor: usize, key: &str) -> Result<Option<Value>> {
+        self.call.message_metadata(snapshot, cursor, key)?.map(|json| json.parse()).transpose()
     }
 
     fn read(&self, snapshot: Snapshot, cursor: usize, field: &'static str) -> Result<Vec<u8>> {

@@ -7,6 +7,7 @@ use goondan_core::{ModelInfo, ModelName, ModelOptions, Result, ToolCallId, ToolC
 use serde_json::{Map, Value};
 
 use super::call::CallRef;
+use super::catalogs;
 use crate::bytes::OwnedBuffer;
 
 /// A copy of a field that a middleware can change.
@@ -39,9 +40,30 @@ impl<T> Cached<T> {
     }
 }
 
-/// Reads a field of the run.
-pub(super) fn read<T: WireField>(call: CallRef, field: &str) -> T {
-    read_with(call, field, |json| T::from_json(json.bytes()))
+/// A field of a kind of context.
+pub(super) trait Field: WireField {
+    /// Reads the field `name` of the run.
+    ///
+    /// # Panics
+    /// As [`read_with`].
+    fn read(call: CallRef, name: &str) -> Self {
+        read_with(call, name, |json| Self::from_json(json.bytes()))
+    }
+}
+
+impl Field for u32 {}
+impl Field for u64 {}
+impl Field for String {}
+impl Field for ToolCallId {}
+impl Field for Option<ModelName> {}
+impl Field for ModelInfo {}
+impl Field for ModelOptions {}
+impl Field for Map<String, Value> {}
+
+impl Field for ToolCatalog {
+    fn read(call: CallRef, name: &str) -> Self {
+        catalogs::find(call.tool_catalog_revision(), || read_with(call, name, |json| Self::from_json(json.bytes())))
+    }
 }
 
 /// Reads a field of the run with `parse`.

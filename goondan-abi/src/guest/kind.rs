@@ -11,7 +11,7 @@ use goondan_core::{
 };
 use serde_json::{Map, Value};
 
-use super::fields::read;
+use super::fields::Field;
 use super::run::MiddlewareRun;
 use super::{missing, result};
 use crate::table::{STEP, TOOL_CALL, TURN};
@@ -84,7 +84,7 @@ macro_rules! implement {
                     $(
                         fn $name_mut(&mut self) -> &mut $type {
                             let call = self.call;
-                            self.of_kind_mut().$copies.$name.get_mut(|| read(call, $json))
+                            self.of_kind_mut().$copies.$name.get_mut(|| Field::read(call, $json))
                         }
                     )?
                 )*
@@ -97,17 +97,17 @@ macro_rules! implement {
     };
     (@method value $copies:ident $name:ident $type:ty, $json:literal) => {
         fn $name(&self) -> $type {
-            self.of_kind().$copies.$name.get(|| read(self.call, $json)).clone()
+            self.of_kind().$copies.$name.get(|| Field::read(self.call, $json)).clone()
         }
     };
     (@method text $copies:ident $name:ident $type:ty, $json:literal) => {
         fn $name(&self) -> &str {
-            self.of_kind().$copies.$name.get(|| read(self.call, $json))
+            self.of_kind().$copies.$name.get(|| Field::read(self.call, $json))
         }
     };
     (@method $mode:ident $copies:ident $name:ident $type:ty, $json:literal) => {
         fn $name(&self) -> &$type {
-            self.of_kind().$copies.$name.get(|| read(self.call, $json))
+            self.of_kind().$copies.$name.get(|| Field::read(self.call, $json))
         }
     };
 }

@@ -4,13 +4,14 @@
 //! - `entry`: the exported symbol; receives the host's table and registers extensions
 //! - `extension`: behind the `ExtensionApi`
 //! - `object`: the middlewares and handlers that the host calls
-//! - `kind`, `run`, `conversation`, `result`: behind the context of a middleware
+//! - `kind`, `run`, `catalogs`, `conversation`, `result`: behind the context of a middleware
 //! - `tool`: behind the context of a tool
 //! - `call`, `agents`: the functions `run_…` of the host
 //! - `runtime`, `keep_running`, `log`, `secret`: one for the whole library
 
 mod agents;
 mod call;
+mod catalogs;
 mod conversation;
 mod entry;
 mod extension;

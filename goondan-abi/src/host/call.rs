@@ -210,6 +210,16 @@ impl Call<'_> {
         .map(Some)
     }
 
+    /// Returns what an extension added to the message at `cursor`, as JSON.
+    pub(super) fn message_metadata(&self, snapshot: Snapshot, cursor: usize, key: &str) -> Result<Option<Vec<u8>>> {
+        let Some((message, _)) = self.conversation()?.message_from(snapshot, cursor) else { return Ok(None) };
+        message.metadata(key).map(|value| json(&*value)).transpose()
+    }
+
+    pub(super) fn tool_catalog_revision(&self) -> u64 {
+        if let CallContext::Step(run) = &self.context { run.ctx().tool_catalog().revision() } else { 0 }
+    }
+
     /// # Safety
     /// Nothing else may use the call at the same time.
     pub(super) unsafe fn emit(&self, event: MessageEvent) -> Result<()> {

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use goondan_core::host::Snapshot;
 use goondan_core::linkage::depth::from_json;
 use goondan_core::linkage::{WireAgentRequest, WireAgentResponse};
-use goondan_core::{AgentRequest, Content, Role};
+use goondan_core::{AgentRequest, Content, MessageEvent, Role};
 
 use super::call::Call;
 use super::extension;
@@ -56,6 +56,9 @@ pub(super) static HOST: HostTable = HostTable {
     run_progress,
     secret_remember: secret::remember,
     secret_forget: secret::forget,
+    run_message_metadata,
+    run_message_remove,
+    run_tool_catalog_revision,
 };
 
 /// Returns the call that a library names.
@@ -163,6 +166,39 @@ unsafe extern "C" fn run_message_read(
     let read = || Ok(call.read_message(snapshot(number), cursor, field)?.map(Buffer::bytes));
     // SAFETY: The contract requires a writable `output`.
     unsafe { answer(output, read) }
+}
+
+unsafe extern "C" fn run_message_metadata(
+    call: *const c_void,
+    number: u32,
+    cursor: usize,
+    key: Text,
+    output: *mut Buffer,
+) -> i32 {
+    // SAFETY: The contract requires a call of this host that is not over.
+    let call = unsafe { from_handle(call) };
+    // SAFETY: The contract makes the text valid for this call.
+    let key = unsafe { key.str() };
+    let read = || Ok(call.message_metadata(snapshot(number), cursor, key)?.map(Buffer::bytes));
+    // SAFETY: The contract requires a writable `output`.
+    unsafe { answer(output, read) }
+}
+
+unsafe extern "C" fn run_message_remove(call: *const c_void, id: Text, error: *mut Buffer) -> i32 {
+    // SAFETY: The contract requires a call of this host that is not over.
+    let call = unsafe { from_handle(call) };
+    // SAFETY: The contract makes the text valid for this call.
+    let event = MessageEvent::remove(unsafe { id.str() });
+    // SAFETY: The contract forbids the library to use the call for anything else at the same time.
+    let emit = || unsafe { call.emit(event) }.map(|()| Some(Buffer::EMPTY));
+    // SAFETY: The contract requires a writable `error`.
+    unsafe { answer(error, emit) }
+}
+
+unsafe extern "C" fn run_tool_catalog_revision(call: *const c_void) -> u64 {
+    // SAFETY: The contract requires a call of this host that is not over.
+    let call = unsafe { from_handle(call) };
+    catch_or_log("the revision of a catalog", || call.tool_catalog_revision()).unwrap_or_default()
 }
 
 unsafe extern "C" fn run_emit(call: *const c_void, event: Text, error: *mut Buffer) -> i32 {

@@ -54,7 +54,8 @@ fn the_header_has_the_layout_of_the_tables() {
             run_write run_message_count run_message_from run_message_before run_message_read run_emit run_next
             run_request run_request_later run_send run_agents run_log result_read result_write result_release
             extension_surroundings extension_state_dir
-            run_progress secret_remember secret_forget
+            run_progress secret_remember secret_forget run_message_metadata run_message_remove
+            run_tool_catalog_revision
         }
         Message = "message" { cursor next id role plain text }
         LogPlace = "log_place" { size name target file line level fields field_count }

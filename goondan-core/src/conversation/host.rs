@@ -1,5 +1,7 @@
 //! Host traits behind a conversation view: the messages are in this binary or in another one.
 
+use serde_json::Value;
+
 use super::{MessageEvent, MessageRef};
 use crate::error::Result;
 
@@ -29,6 +31,11 @@ pub trait ConversationHost: Send + Sync {
 pub trait RemoteConversation: Send + Sync {
     /// Returns all text of a message, joined.
     fn text(&self, snapshot: Snapshot, cursor: usize) -> String;
+    /// Returns what an extension added to a message under `key`.
+    ///
+    /// # Errors
+    /// When the value cannot be read.
+    fn metadata(&self, snapshot: Snapshot, cursor: usize, key: &str) -> Result<Option<Value>>;
     /// Returns the JSON of a field of a message, or of the whole message if `field` is empty.
     ///
     /// # Errors

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::host::{ConversationHost, RemoteConversation, Snapshot};
 use super::{Content, Message, MessageData, MessageEvent, Role, Source, Timestamp};
+use crate::error::Error;
 use crate::name::MessageId;
 
 /// The conversation as a middleware sees it: the messages at the start of the turn, the events since, and the current
@@ -177,6 +178,7 @@ impl<'a> MessageRef<'a> {
     pub fn content(&self) -> Cow<'a, Content> {
         match self.repr {
             Repr::Local(message) => Cow::Borrowed(message.content()),
+            Repr::Remote(RemoteMessage { text: Some(text), .. }) => Cow::Owned(text.into()),
             Repr::Remote(message) => Cow::Owned(message.read("parts")),
         }
     }
@@ -185,7 +187,7 @@ impl<'a> MessageRef<'a> {
     pub fn metadata(&self, key: &str) -> Option<Cow<'a, Value>> {
         match self.repr {
             Repr::Local(message) => message.metadata().get(key).map(Cow::Borrowed),
-            Repr::Remote(message) => message.read::<Map<String, Value>>("metadata").remove(key).map(Cow::Owned),
+            Repr::Remote(message) => message.metadata(key).map(Cow::Owned),
         }
     }
 
@@ -231,11 +233,23 @@ impl RemoteMessage<'_> {
     ///
     /// # Panics
     /// When the host violates the contract. The runtime catches panics of extensions.
-    #[expect(clippy::panic, reason = "there is no value to go on with")]
     fn read<T: DeserializeOwned>(&self, field: &'static str) -> T {
         let json = self.host.read(self.snapshot, self.cursor, field);
         let value = json.and_then(|json| Ok(serde_json::from_slice(&json)?));
-        value.unwrap_or_else(|error| panic!("the host did not return `{field}` of the message {}: {error}", self.id))
+        value.unwrap_or_else(|error| self.broken(field, &error))
+    }
+
+    /// # Panics
+    /// As [`RemoteMessage::read`].
+    fn metadata(&self, key: &str) -> Option<Value> {
+        let value = self.host.metadata(self.snapshot, self.cursor, key);
+        value.unwrap_or_else(|error| self.broken("metadata", &error))
+    }
+
+    #[cold]
+    #[expect(clippy::panic, reason = "there is no value to go on with")]
+    fn broken(&self, field: &str, error: &Error) -> ! {
+        panic!("the host did not return `{field}` of the message {}: {error}", self.id)
     }
 }
 

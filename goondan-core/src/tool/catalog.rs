@@ -2,7 +2,8 @@
 
 #[cfg(feature = "runtime")]
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -175,23 +176,37 @@ impl ToolItem {
 #[derive(Clone, Debug, Default)]
 pub struct ToolCatalog {
     /// Shared with the registry until it is changed (copy on write).
-    items: Arc<Vec<Arc<ToolItem>>>,
+    tools: Arc<Tools>,
+}
+
+#[derive(Debug, Default)]
+struct Tools {
+    list: Vec<Arc<ToolItem>>,
+    /// A number that no other list of this process has, once it was asked for.
+    revision: OnceLock<u64>,
+}
+
+impl Clone for Tools {
+    /// Returns a copy to change.
+    fn clone(&self) -> Self {
+        Self { list: self.list.clone(), revision: OnceLock::new() }
+    }
 }
 
 impl ToolCatalog {
     /// Iterates over the tools.
     pub fn iter(&self) -> impl Iterator<Item = &ToolItem> {
-        self.items.iter().map(|item| &**item)
+        self.tools.list.iter().map(|item| &**item)
     }
 
     /// Returns the number of tools.
     pub fn len(&self) -> usize {
-        self.items.len()
+        self.tools.list.len()
     }
 
     /// Returns whether the catalog has no tool.
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.tools.list.is_empty()
     }
 
     /// Returns the tool called `name`, if any.
@@ -201,7 +216,7 @@ impl ToolCatalog {
 
     /// Returns the tool called `name`, if any, to change it for this step.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut ToolItem> {
-        let item = Arc::make_mut(&mut self.items).iter_mut().find(|item| item.name == *name)?;
+        let item = self.list_mut().iter_mut().find(|item| item.name == *name)?;
         Some(Arc::make_mut(item))
     }
 
@@ -212,7 +227,7 @@ impl ToolCatalog {
 
     /// Adds a tool that other instances share.
     pub(crate) fn insert_shared(&mut self, item: Arc<ToolItem>) {
-        let items = Arc::make_mut(&mut self.items);
+        let items = self.list_mut();
         match items.iter_mut().find(|present| present.name == item.name) {
             Some(present) => *present = item,
             None => items.push(item),
@@ -222,7 +237,21 @@ impl ToolCatalog {
     /// Whether neither this catalog nor `other` was changed since one was cloned from the other.
     #[cfg(feature = "runtime")]
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.items, &other.items)
+        Arc::ptr_eq(&self.tools, &other.tools)
+    }
+
+    /// Returns a number that is the same as long as the catalog, or one that was cloned from it, is not changed.
+    #[doc(hidden)]
+    pub fn revision(&self) -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        *self.tools.revision.get_or_init(|| LAST.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// Returns the tools to change them.
+    fn list_mut(&mut self) -> &mut Vec<Arc<ToolItem>> {
+        let tools = Arc::make_mut(&mut self.tools);
+        tools.revision.take();
+        &mut tools.list
     }
 
     /// Returns the catalog if the parameters of no tool are nested too deeply, and drops it otherwise.
@@ -233,7 +262,8 @@ impl ToolCatalog {
         match self.check_depth() {
             Ok(()) => Ok(self),
             Err(error) => {
-                let items = Arc::into_inner(self.items).into_iter().flatten().filter_map(Arc::into_inner);
+                let tools = Arc::into_inner(self.tools).map(|tools| tools.list);
+                let items = tools.into_iter().flatten().filter_map(Arc::into_inner);
                 depth::discard(items.filter_map(|item| item.parameters));
                 Err(error)
             }
@@ -250,7 +280,7 @@ impl ToolCatalog {
 
     /// Removes the tools for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(&ToolItem) -> bool) {
-        Arc::make_mut(&mut self.items).retain(|item| keep(item));
+        self.list_mut().retain(|item| keep(item));
     }
 }
 

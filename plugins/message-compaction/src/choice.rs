@@ -1,6 +1,7 @@
 //! Decides which messages are replaced.
 
 use std::collections::HashMap;
+use std::iter::Sum;
 
 use goondan::conversation::{ConversationView, MessageRef, Part, Source};
 use goondan::prelude::*;
@@ -30,15 +31,8 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    pub(crate) fn of<'a>(messages: impl IntoIterator<Item = MessageRef<'a>>) -> Self {
-        messages.into_iter().fold(Self::default(), |size, message| Self {
-            messages: size.messages + 1,
-            characters: size.characters + message.text().chars().count(),
-        })
-    }
-
-    pub(crate) fn of_message(message: &Message) -> Self {
-        Self::of([message.into()])
+    pub(crate) fn of(message: MessageRef<'_>) -> Self {
+        Self { messages: 1, characters: message.text().chars().count() }
     }
 
     pub(crate) fn without(self, other: Self) -> Self {
@@ -63,27 +57,35 @@ impl Size {
     }
 }
 
+impl Sum for Size {
+    fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
+        sizes.fold(Self::default(), Self::plus)
+    }
+}
+
 /// Returns whether the conversation exceeds the limits of the config.
 pub(crate) fn is_too_long(conversation: ConversationView<'_>, config: &Config) -> bool {
     match config.candidates {
         Candidates::All => {
             conversation.len() > config.max_messages.get()
-                || Size::of(conversation).characters > config.max_characters.get()
+                || conversation.iter().map(Size::of).sum::<Size>().characters > config.max_characters.get()
         }
         Candidates::Marked => conversation.iter().filter(|message| has(*message, ELIGIBLE)).count() > config.more_than,
     }
 }
 
 /// Returns the messages that are replaced, oldest first.
-pub(crate) fn choose<'a>(messages: &'a [Message], config: &Config, cause: Cause) -> Vec<&'a Message> {
+pub(crate) fn choose<'a>(messages: &[MessageRef<'a>], config: &Config, cause: Cause) -> Vec<MessageRef<'a>> {
     let (units, open) = units(messages);
     let kept = kept(messages, &units, open, config);
     // Earlier summaries go whenever something goes, so that there is never more than one.
-    let is_summary: Vec<_> = messages.iter().map(is_summary).zip(&kept).map(|(is, kept)| is && !kept).collect();
+    let is_summary: Vec<_> =
+        messages.iter().copied().map(is_summary).zip(&kept).map(|(is, kept)| is && !kept).collect();
     let is_candidate = |index: usize| !kept[index] && !is_summary[index];
     let candidates = (0..messages.len()).filter(|index| is_candidate(*index)).count();
-    let stays = messages.iter().zip(&is_summary).filter(|(_, is_summary)| !**is_summary);
-    let mut left = Size::of(stays.map(|(message, _)| message.into()));
+    let sizes: Vec<_> = messages.iter().copied().map(Size::of).collect();
+    let stays = sizes.iter().zip(&is_summary).filter(|(_, is_summary)| !**is_summary);
+    let mut left: Size = stays.map(|(size, _)| *size).sum();
     let limits = Size { messages: config.max_messages.get(), characters: config.max_characters.get() };
     let goal = match (config.candidates, cause) {
         (Candidates::Marked, Cause::Limits) if candidates <= config.more_than => return Vec::new(),
@@ -101,25 +103,25 @@ pub(crate) fn choose<'a>(messages: &'a [Message], config: &Config, cause: Cause)
         let fits = left.plus(Size { messages: 1, characters: 0 }).fits(goal);
         goes[index] = if first == index { !fits } else { goes[first] };
         if goes[index] {
-            left = left.without(Size::of_message(&messages[index]));
+            left = left.without(sizes[index]);
         }
     }
     if goes == is_summary {
         return Vec::new();
     }
-    messages.iter().zip(goes).filter_map(|(message, goes)| goes.then_some(message)).collect()
+    messages.iter().zip(goes).filter_map(|(message, goes)| goes.then_some(*message)).collect()
 }
 
 /// Returns which messages stay whatever the limits are. `kept` has the units that stay for another reason, at the
 /// indices of their first messages.
-fn kept(messages: &[Message], units: &[usize], mut kept: Vec<bool>, config: &Config) -> Vec<bool> {
+fn kept(messages: &[MessageRef<'_>], units: &[usize], mut kept: Vec<bool>, config: &Config) -> Vec<bool> {
     let retained = messages.len().saturating_sub(config.retained());
-    let is_input = |message: &Message| message.role() == Role::User && *message.source() == Source::User;
+    let is_input = |message: &MessageRef<'_>| message.role() == Role::User && *message.source() == Source::User;
     let input = messages.iter().rposition(is_input);
-    let unmarked = |message: &Message| config.candidates == Candidates::Marked && !has(message.into(), ELIGIBLE);
-    for (index, message) in messages.iter().enumerate() {
+    let unmarked = |message| config.candidates == Candidates::Marked && !has(message, ELIGIBLE);
+    for (index, message) in messages.iter().copied().enumerate() {
         let stays = !is_summary(message) && (index >= retained || Some(index) == input || unmarked(message));
-        kept[units[index]] |= stays || has(message.into(), PINNED);
+        kept[units[index]] |= stays || has(message, PINNED);
     }
     units.iter().map(|unit| kept[*unit]).collect()
 }
@@ -127,13 +129,13 @@ fn kept(messages: &[Message], units: &[usize], mut kept: Vec<bool>, config: &Con
 /// Returns for each message the index of the first message of its unit, and at the indices of these messages whether
 /// the unit has a call without a result. A unit is a message, or a message with tool calls and all their results: they
 /// stay or go together.
-fn units(messages: &[Message]) -> (Vec<usize>, Vec<bool>) {
+fn units(messages: &[MessageRef<'_>]) -> (Vec<usize>, Vec<bool>) {
     let mut units: Vec<_> = (0..messages.len()).collect();
     let mut unanswered = HashMap::new();
     for (index, message) in messages.iter().enumerate() {
         for part in message.content().parts() {
             match part {
-                Part::ToolCall(call) => drop(unanswered.insert(&call.tool_call_id, index)),
+                Part::ToolCall(call) => drop(unanswered.insert(call.tool_call_id.clone(), index)),
                 Part::ToolResult(result) => units[index] = unanswered.remove(&result.tool_call_id).unwrap_or(index),
                 _ => {}
             }
@@ -145,10 +147,10 @@ fn units(messages: &[Message]) -> (Vec<usize>, Vec<bool>) {
 }
 
 /// Returns whether the message is a summary of this extension.
-pub(crate) fn is_summary(message: &Message) -> bool {
-    has(message.into(), SUMMARY)
+pub(crate) fn is_summary(message: MessageRef<'_>) -> bool {
+    has(message, SUMMARY)
 }
 
-fn has(message: MessageRef<'_>, key: &str) -> bool {
+pub(crate) fn has(message: MessageRef<'_>, key: &str) -> bool {
     message.metadata(key).is_some_and(|value| *value == true)
 }

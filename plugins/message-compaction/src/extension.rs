@@ -94,9 +94,9 @@ impl MessageCompaction {
             self.ask_again()?;
             return Ok(Vec::new());
         }
-        let messages: Vec<_> = conversation.iter().map(|message| message.to_message()).collect();
+        let messages: Vec<_> = conversation.iter().collect();
         let removed = Removed(choose(&messages, &self.config, cause));
-        let Some(first) = removed.0.first().map(|message| message.id().clone()) else { return Ok(Vec::new()) };
+        let Some(first) = removed.0.first().map(MessageRef::to_id) else { return Ok(Vec::new()) };
         let written = match self.write(&removed, agents).await {
             Ok(written) => written,
             Err(error) => {
@@ -114,12 +114,12 @@ impl MessageCompaction {
             }
         };
         let summary = removed.summary(written.as_ref());
-        let before = Size::of(messages.iter().map(MessageRef::from));
+        let before = messages.iter().copied().map(Size::of).sum();
         let done = Done::new(before, &removed, &summary, written.as_ref(), &self.config);
         self.api.logger().info(format!("{} messages were replaced by a summary", done.removed));
         self.api.events().emit("compaction.done", (done,));
 
-        let removals = removed.0.iter().map(|message| MessageEvent::remove(message.id().clone()));
+        let removals = removed.0.iter().map(|message| MessageEvent::remove(message.to_id()));
         Ok(match self.config.place() {
             Place::First => std::iter::once(MessageEvent::replace(first, summary)).chain(removals.skip(1)).collect(),
             Place::End => removals.chain([MessageEvent::append(summary)]).collect(),

@@ -2,12 +2,11 @@
 
 use goondan::ErrorCode;
 use goondan::agent::{AgentRequest, AgentResponse, AgentsApi};
-use goondan::conversation::{Content, Part};
+use goondan::conversation::{Content, MessageRef, Part};
 use goondan::event::TokenUsage;
-use goondan::json::Value;
 use goondan::prelude::*;
 
-use crate::choice::{SUMMARY, Size, is_summary};
+use crate::choice::{SUMMARY, Size, has, is_summary};
 use crate::config::{Config, SummaryConfig};
 
 /// The metadata of a summary: how many messages and characters it has replaced, those of earlier summaries included,
@@ -40,7 +39,7 @@ Where a summary of what was before is among the messages, your summary replaces 
 repetitions, and what no longer matters. Write plain text, without a heading.";
 
 /// The messages that are replaced, oldest first.
-pub(crate) struct Removed<'a>(pub(crate) Vec<&'a Message>);
+pub(crate) struct Removed<'a>(pub(crate) Vec<MessageRef<'a>>);
 
 /// What a model has written.
 pub(crate) struct Written {
@@ -84,7 +83,7 @@ impl Removed<'_> {
     /// Returns the messages as the text that the model summarizes.
     fn transcript(&self, halvings: u32) -> String {
         let mut lines = String::new();
-        for (index, message) in self.0.iter().enumerate() {
+        for (index, message) in self.0.iter().copied().enumerate() {
             let is_old = index < self.0.len() / 2;
             write(&mut lines, message, if is_old { TOOL_CHARACTERS >> halvings } else { TOOL_CHARACTERS });
         }
@@ -113,19 +112,15 @@ impl Removed<'_> {
 
     /// Returns the size of the messages, without that of earlier summaries.
     pub(crate) fn size(&self) -> Size {
-        self.0
-            .iter()
-            .filter(|message| !is_summary(message))
-            .map(|message| Size::of_message(message))
-            .fold(Size::default(), Size::plus)
+        self.0.iter().copied().filter(|message| !is_summary(*message)).map(Size::of).sum()
     }
 
     /// Returns the size of the messages, and of those that earlier summaries have replaced.
     fn total(&self) -> Size {
-        let number = |message: &Message, key| {
-            message.metadata().get(key).and_then(Value::as_u64).and_then(|number| usize::try_from(number).ok())
+        let number = |message: MessageRef<'_>, key| {
+            message.metadata(key).and_then(|value| value.as_u64()).and_then(|number| usize::try_from(number).ok())
         };
-        let earlier = self.0.iter().filter(|message| is_summary(message)).map(|message| Size {
+        let earlier = self.0.iter().copied().filter(|message| is_summary(*message)).map(|message| Size {
             messages: number(message, REMOVED).unwrap_or_default(),
             characters: number(message, CHARACTERS).unwrap_or_default(),
         });
@@ -134,8 +129,7 @@ impl Removed<'_> {
 
     /// Returns what a model wrote in an earlier summary.
     fn earlier_text(&self) -> Option<String> {
-        let written = |message: &&&Message| message.metadata().get(WRITTEN) == Some(&Value::Bool(true));
-        let earlier = self.0.iter().find(|message| is_summary(message) && written(message))?.text();
+        let earlier = self.0.iter().copied().find(|message| is_summary(*message) && has(*message, WRITTEN))?.text();
         Some(earlier.trim_start_matches("[message-compaction] ").to_owned())
     }
 }
@@ -146,14 +140,14 @@ fn counted(size: Size) -> String {
 }
 
 /// Appends the lines of a message, with at most `limit` characters of each result and of the arguments of each call.
-fn write(lines: &mut String, message: &Message, limit: usize) {
+fn write(lines: &mut String, message: MessageRef<'_>, limit: usize) {
     let role = if is_summary(message) { "summary of what was before" } else { message.role().as_str() };
     let mut line = |who: &str, text: &str| {
         for piece in [who, ": ", text, "\n"] {
             lines.push_str(piece);
         }
     };
-    match message.content() {
+    match &*message.content() {
         Content::Text(text) => line(role, text),
         Content::Parts(parts) => {
             for part in parts {
@@ -203,11 +197,11 @@ impl Done {
         written: Option<&Written>,
         config: &Config,
     ) -> Self {
-        let gone = removed.0.iter().map(|message| Size::of_message(message)).fold(Size::default(), Size::plus);
+        let gone = removed.0.iter().copied().map(Size::of).sum();
         Self {
             removed: removed.size().messages,
             before,
-            after: before.without(gone).plus(Size::of_message(summary)),
+            after: before.without(gone).plus(Size::of(summary.into())),
             model: written.and(config.summary.as_ref()).and_then(|summary| summary.model().map(str::to_owned)),
             written: written.is_some(),
             usage: written.and_then(|written| written.usage),

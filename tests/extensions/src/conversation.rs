@@ -1,5 +1,6 @@
 //! Extensions that read and change the conversation.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use goondan::conversation::ConversationView;
@@ -41,7 +42,9 @@ impl Editing {
         ctx.emit(MessageEvent::remove("note"));
         self.log.write(texts(ctx.conversation()));
         let result = next.run(ctx).await?;
-        ctx.emit(MessageEvent::append(Message::system("epilogue").with_metadata("pinned", true)));
+        ctx.emit(MessageEvent::append(Message::system("epilogue").with_metadata("pinned", json!({ "why": ["é"] }))));
+        let metadata = |key| ctx.conversation().iter().map(|message| message.metadata(key).map(Cow::into_owned)).last();
+        assert_eq!([metadata("pinned"), metadata("other")], [Some(Some(json!({ "why": ["é"] }))), Some(None)]);
         self.log.write(format!("base {}, now {}", base(ctx.conversation()), texts(ctx.conversation())));
         let kinds: Vec<_> = ctx.conversation().events().iter().map(|event| json!(event)["type"].clone()).collect();
         self.log.write(Value::Array(kinds).to_string());

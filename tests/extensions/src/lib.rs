@@ -7,6 +7,7 @@
 pub mod agents;
 pub mod answers;
 pub mod call_context;
+pub mod catalogs;
 pub mod cleanup;
 pub mod context;
 pub mod conversation;

@@ -37,6 +37,10 @@ impl EventsFile {
         Ok(Self { path, file, len: bytes.len() as u64, turn, dirty_tail: false, unsynced: !bytes.is_empty() })
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(super) fn len(&self) -> u64 {
         self.len
     }

@@ -152,8 +152,9 @@ fn append(dir: &InstanceDir, before: &Fingerprint, conversation: &Conversation) 
     if appended.peek().is_some() && !before.ends_line {
         new.push(b'\n');
     }
+    let path = dir.base();
     for message in appended {
-        lines::push(&mut new, message, &dir.base())?;
+        lines::push(&mut new, message, &path)?;
         ends.push(before.bytes + new.len() as u64);
     }
     let mut after = before.clone();

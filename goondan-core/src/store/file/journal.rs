@@ -153,7 +153,7 @@ impl FileJournal {
         self.finish_last_turn()?;
         let (turn, event) = (Cow::Borrowed(turn), event.map(for_record));
         let begin = BeginRecord { turn, base_bytes: self.index.fingerprint.bytes, event };
-        lines::push_with_sum(&mut self.buffer, &begin, &self.dir.events())?;
+        lines::push_with_sum(&mut self.buffer, &begin, self.events.path())?;
         self.running = Some(RunningTurn::new(&begin.turn, 0));
         self.metadata.set_status(&self.dir, Status::Processing);
         Ok(())
@@ -187,7 +187,7 @@ impl FileJournal {
         let folding = Folding::prepare(&self.dir, &self.index, &self.events, commit, outcome)?;
         let before = self.events.len();
         let mut record = Vec::new();
-        lines::push_with_sum(&mut record, &folding.record, &self.dir.events())?;
+        lines::push_with_sum(&mut record, &folding.record, self.events.path())?;
         self.events.append(&record)?;
         if let Err(error) = self.events.sync() {
             // The pages may or may not be on the disk, and a second sync would not report it: the kernel forgets the
@@ -227,14 +227,14 @@ impl Journal for FileJournal {
 
     fn record(&mut self, event: &MessageEvent) -> Result<()> {
         self.running()?;
-        lines::push(&mut self.buffer, event, &self.dir.events())?;
+        lines::push(&mut self.buffer, event, self.events.path())?;
         self.running()?.recorded += 1;
         Ok(())
     }
 
     fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
         self.running()?;
-        lines::push(&mut self.buffer, &StartedRecord { started: Cow::Borrowed(call) }, &self.dir.events())
+        lines::push(&mut self.buffer, &StartedRecord { started: Cow::Borrowed(call) }, self.events.path())
     }
 
     fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>> {

@@ -1,0 +1,29 @@
+//! The catalog of a step as layers see it, which a library does not read again while it is the same.
+
+use conformance_extensions::catalogs::{Recasting, Seeing};
+use goondan::json;
+use goondan::model::ScriptItem;
+use goondan_covers::both_linkages;
+
+use crate::linkage::Extended;
+use crate::support::{Log, agent};
+
+#[both_linkages]
+async fn a_layer_sees_the_catalog_of_its_step_whatever_it_made_of_the_one_before() {
+    let log = Log::new();
+    let go = || ScriptItem::call("seeing__go", json!({}));
+    let agent = agent([go(), go(), go(), go(), ScriptItem::say("done")]);
+    let agent = agent.with::<Recasting>(json!({})).with::<Seeing>(log.config()).build().unwrap();
+    agent.instance("test").await.unwrap().run("hello").await.unwrap();
+    let all = "seeing__go goes, seeing__stay stays; seeing__go mine";
+    assert_eq!(
+        log.take(),
+        [
+            all,
+            "seeing__go goes, seeing__stay stays, recasting__more ; seeing__go mine",
+            all,
+            "seeing__go changed, seeing__stay stays; seeing__go mine",
+            all,
+        ]
+    );
+}
