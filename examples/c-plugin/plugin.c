@@ -23,7 +23,7 @@
 static const struct {
     uint8_t length[4];
     char json[LENGTH];
-} record __attribute__((section(".goondan"), used)) = {
+} record __attribute__((section(".goondan"), used, aligned(1))) = {
     {LENGTH & 0xff, LENGTH >> 8 & 0xff, LENGTH >> 16 & 0xff, LENGTH >> 24 & 0xff}, RECORD};
 
 static const goondan_host_table *host;

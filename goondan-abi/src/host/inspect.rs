@@ -1,5 +1,6 @@
 //! Inspects a library file: everything that is known of it before any of its code runs (LINK-02).
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -43,7 +44,13 @@ fn own_package(path: &Path, records: Vec<ExtensionRecord>) -> Result<(Vec<Extens
         return Err(Error::new(ErrorCode::EXT_LOAD, message)
             .suggest("put `#[goondan::extension(name = \"…\")]` on an `impl` block of the crate"));
     };
-    Ok(records.into_iter().partition(|record| record.package == package))
+    let (own, linked_in): (Vec<_>, _) = records.into_iter().partition(|record| record.package == package);
+    let mut names = HashSet::new();
+    if let Some(twice) = own.iter().find(|record| !names.insert(record.name.as_str())) {
+        let message = format!("`{}` holds two extensions called `{}`", path.display(), twice.name);
+        return Err(Error::new(ErrorCode::EXT_LOAD, message).suggest("rename one of them"));
+    }
+    Ok((own, linked_in))
 }
 
 /// A library that was inspected and not loaded yet.

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use goondan_abi::{Library, table};
-use goondan_core::{Agent, FileStore, MiddlewareKind, Part, Result, ScriptItem, ScriptedModel, ToolOutput, TurnUpdate};
+use goondan_core::{
+    Agent, ErrorCode, FileStore, MiddlewareKind, Part, Result, ScriptItem, ScriptedModel, ToolOutput, TurnUpdate,
+};
 use serde_json::{Value, json};
 
 use crate::support::agent;
@@ -198,6 +200,18 @@ async fn a_tool_in_c_asks_the_model() {
         let ToolOutput::Json(output) = output_of(&library, script()).await else { panic!() };
         assert_eq!(output["was"]["error"]["code"], code, "{output}");
     }
+}
+
+#[test]
+fn two_extensions_of_the_same_name_are_refused() {
+    let again = "static const goondan_host_table *host;";
+    let second = r#"static const __typeof__(record) second __attribute__((section(".goondan"), used, aligned(1))) = {
+        {LENGTH & 0xff, LENGTH >> 8 & 0xff, LENGTH >> 16 & 0xff, LENGTH >> 24 & 0xff}, RECORD};
+        static const goondan_host_table *host;"#;
+    let error = Library::inspect(built("twice", &[(again, second)])).unwrap_err();
+    assert_eq!(error.code(), &ErrorCode::EXT_LOAD);
+    assert!(error.message().ends_with("holds two extensions called `c-plugin`"), "{error:?}");
+    assert_eq!(error.suggestion(), Some("rename one of them"));
 }
 
 #[tokio::test]
