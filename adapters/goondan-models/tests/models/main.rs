@@ -16,3 +16,4 @@ mod responses;
 mod retried;
 mod secrets;
 mod support;
+mod thinking;

@@ -29,12 +29,14 @@ const ASSISTANT: &str = "assistant";
 
 /// Writes the body of a request.
 pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
-    let (mut system, mut messages) = conversation(request);
     let mut thinking = options::thinking(request.model(), request.options());
+    let (mut system, mut messages) = conversation(request, request.with_reasoning() && thinking != Thinking::Off);
     let may_think = request.with_reasoning() && messages.turn_began_with_thinking();
     if matches!(thinking, Thinking::Budget(_)) && !may_think {
-        // Another model began the turn. Anthropic refuses to reason in the middle of it.
+        // Another model began the turn, or its reasoning is gone. Anthropic refuses to begin in the middle of a turn,
+        // and to read reasoning in a turn without it.
         thinking = Thinking::Off;
+        (system, messages) = conversation(request, false);
     }
     let names = &mut request.tools().map(|tool| tool.name.as_str());
     let (settings, provider_tools) = options::settings(request.model(), request.options(), thinking, names)?;
@@ -54,7 +56,7 @@ pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
 }
 
 /// Returns the instructions and the messages, whose roles alternate.
-fn conversation<'a>(request: &'a Encoding<'_>) -> (Vec<Block<'a>>, Messages<'a>) {
+fn conversation<'a>(request: &'a Encoding<'_>, with_reasoning: bool) -> (Vec<Block<'a>>, Messages<'a>) {
     let mut system: Vec<_> = request.system().map(Block::text).into_iter().collect();
     let mut messages = Messages::default();
     // Most messages have one block, or a text and a call.
@@ -62,9 +64,9 @@ fn conversation<'a>(request: &'a Encoding<'_>) -> (Vec<Block<'a>>, Messages<'a>)
     for message in request.messages() {
         let start = messages.blocks.len();
         match message.role {
-            Role::System if start == 0 => add(request, message, &mut system),
+            Role::System if start == 0 => add(request, message, with_reasoning, &mut system),
             role => {
-                add(request, message, &mut messages.blocks);
+                add(request, message, with_reasoning, &mut messages.blocks);
                 if role == Role::System {
                     messages.blocks[start..].iter_mut().for_each(mark_as_system);
                 }
@@ -141,11 +143,14 @@ impl Serialize for Messages<'_> {
 }
 
 /// Adds the blocks of a message.
-fn add<'a>(request: &'a Encoding<'_>, message: &'a MessageData, blocks: &mut Vec<Block<'a>>) {
+fn add<'a>(request: &'a Encoding<'_>, message: &'a MessageData, with_reasoning: bool, blocks: &mut Vec<Block<'a>>) {
     match &message.content {
         Content::Text(text) if is_blank(text) => {}
         Content::Text(text) => blocks.push(Block::text(&**text)),
-        Content::Parts(parts) => blocks.extend(parts.iter().filter_map(|part| block(request, message.role, part))),
+        Content::Parts(parts) => {
+            let sent = parts.iter().filter(|part| with_reasoning || !matches!(part, Part::Reasoning(_)));
+            blocks.extend(sent.filter_map(|part| block(request, message.role, part)));
+        }
     }
 }
 
@@ -163,7 +168,7 @@ fn block<'a>(request: &'a Encoding<'_>, role: Role, part: &'a Part) -> Option<Bl
         Part::Text(text) if is_blank(&text.text) => return None,
         Part::Text(text) => Block::new(Kind::Text((&*text.text).into()), request.rest(part)),
         Part::Reasoning(reasoning) => {
-            let data = reasoning.provider().filter(|data| request.with_reasoning() && request.replays(data))?;
+            let data = reasoning.provider().filter(|data| request.replays(data))?;
             let text = |name| data.rest().get(name).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
             match (text("type"), text("signature")) {
                 (true, _) => Block::new(Kind::Whole, Some(data.rest())),
