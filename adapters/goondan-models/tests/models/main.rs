@@ -16,4 +16,5 @@ mod responses;
 mod retried;
 mod secrets;
 mod support;
+mod switches;
 mod thinking;
