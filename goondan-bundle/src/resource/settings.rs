@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use goondan_core::schema::{Schema, Violation};
+use goondan_core::schema::{Schema, Violation, description};
 use goondan_core::{BundlePath, Error, ErrorCode, Finding, FindingPlace, ProviderContext, ProviderDescriptor, Result};
 use serde_json::Value;
 
@@ -136,7 +136,7 @@ impl Settings<'_> {
             Some(Value::Number(_) | Value::Bool(_)) if violation.message.ends_with("\"string\"") => {
                 "put it in quotes".to_owned()
             }
-            _ => match part(schema, &keys).and_then(|setting| setting.get("description")?.as_str()) {
+            _ => match description(schema, &keys) {
                 Some(about) => format!("change it: {about}"),
                 None => "change it; the documentation of the provider says what it takes".to_owned(),
             },

@@ -48,7 +48,7 @@ pub struct ModelOptions {
     /// How the model reasons before it answers.
     #[serde(skip_serializing_if = "ReasoningOptions::is_default")]
     pub reasoning: ReasoningOptions,
-    /// Whether the model may, must or must not call tools.
+    /// Whether the model may, must or must not call tools: `auto`, `none`, `required` or `{ tool: NAME }`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
     /// Whether an answer may have several tool calls.
@@ -57,7 +57,7 @@ pub struct ModelOptions {
     /// The JSON that the answer must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat>,
-    /// How the provider's cache of prompts is used.
+    /// How the provider's cache of prompts is used: `off`, `auto` or `long`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheUse>,
     /// Members that are merged into the provider's request as they are, last.
@@ -70,13 +70,13 @@ pub struct ModelOptions {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ReasoningOptions {
-    /// How long the model reasons.
+    /// How long the model reasons: `none`, `minimal`, `low`, `medium`, `high` or `max`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort: Option<ReasoningEffort>,
     /// The limit of tokens for reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_tokens: Option<NonZeroU32>,
-    /// How much of the reasoning the provider returns as text.
+    /// How much of the reasoning the provider returns as text: `auto`, `concise`, `detailed` or `off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<ReasoningSummary>,
 }

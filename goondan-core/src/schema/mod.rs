@@ -1,7 +1,7 @@
 //! JSON Schema validation: a schema is compiled once and validates many values.
 
 mod object;
-pub use object::{check_config, check_input, config_value};
+pub use object::{check_config, check_input, config_value, description};
 
 use std::collections::HashMap;
 use std::path::{Component, Path};

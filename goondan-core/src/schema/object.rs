@@ -102,6 +102,25 @@ impl<'a> SchemaTree<'a> {
         }
     }
 
+    /// Returns what `schema` says of the value at `path` in a value.
+    fn description(&mut self, schema: &'a Value, path: &[String]) -> Option<&'a str> {
+        let keywords = schema.as_object().filter(|_| self.visit())?;
+        let own = keywords.get("description").filter(|_| path.is_empty());
+        own.and_then(Value::as_str).or_else(|| {
+            keywords.iter().find_map(|(keyword, value)| match (keyword.as_str(), value, path) {
+                ("$ref", target, _) => self.description(self.resolve(target)?, path),
+                ("allOf" | "anyOf" | "oneOf", Value::Array(all), _) if !path.is_empty() => {
+                    all.iter().find_map(|one| self.description(one, path))
+                }
+                ("properties", Value::Object(members), [first, rest @ ..]) => {
+                    self.description(members.get(first)?, rest)
+                }
+                ("items" | "additionalProperties", inner, [_, rest @ ..]) => self.description(inner, rest),
+                _ => None,
+            })
+        })
+    }
+
     /// Collects the members that `schema` names for the object at `path` in a value.
     fn collect_members(&mut self, schema: &'a Value, path: &[String], names: &mut BTreeSet<&'a str>) {
         let Value::Object(keywords) = schema else { return };
@@ -129,6 +148,11 @@ impl<'a> SchemaTree<'a> {
             }
         }
     }
+}
+
+/// Returns what `schema` says of the value at `path`, the keys and indexes that lead to it.
+pub fn description<'a>(schema: &'a Value, path: &[String]) -> Option<&'a str> {
+    SchemaTree::new(schema).description(schema, path)
 }
 
 /// Returns the members that `schema` names for the object at `path` in a value: the keys and indexes that lead to it.

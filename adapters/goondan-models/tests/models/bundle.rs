@@ -69,28 +69,42 @@ async fn a_bundle_asks_a_model_and_returns_its_signed_reasoning_after_a_restart(
 fn mistakes_in_a_spec_are_told_with_their_place_and_what_to_do() {
     let key = "apiKey: { valueFrom: { env: GOONDAN_TEST_KEY } }";
     let mistakes = [
-        ("", "`spec.model` is missing", "add `model"),
-        ("model: m\nmodle: n", "unknown field `modle`", "model"),
-        ("model: ''", "model", ""),
-        ("model: m\nbaseUrl: ftp://example.com", "`baseUrl`", "https://host/path"),
-        ("model: m\nheaders: { 'a b': c }", "a b", ""),
-        ("model: m\noptions: { seed: 7 }", "seed", "leave the option out"),
-        ("model: m\noptions: { temprature: 1 }", "temprature", "temperature"),
-        ("model: m\noptions: { temperature: hot }", "temperature", ""),
-        ("model: m\noptions: { toolChoice: sometimes }", "toolChoice", ""),
-        ("model: m\ntimeouts: { idleMs: 0 }", "idleMs", ""),
-        ("model: m\nretries: { max: 0 }", "max", ""),
-        ("model: m\nprices: { input: -1, output: 2 }", "input", ""),
+        ("", (5, 3), "`spec.model` is missing", "add `model: <string>`"),
+        ("model: m\nmodle: n", (8, 3), "unknown field `modle`", "write `model`"),
+        ("model: ''", (7, 10), "`spec.model`", "change it: The model, as its provider names it."),
+        ("model: m\nbaseUrl: ftp://example.com", (8, 12), "`baseUrl`", "write it as `https://host/path`"),
+        ("model: m\nheaders: { 'a b': c }", (8, 21), "the header `a b`", "take out line breaks and characters"),
+        ("model: m\noptions: { seed: 7 }", (8, 20), "the option `seed`", "leave the option out"),
+        ("model: m\noptions: { temprature: 1 }", (8, 14), "unknown field `temprature`", "write `temperature`"),
+        (
+            "model: m\noptions: { temperature: hot }",
+            (8, 27),
+            "`spec.options.temperature`",
+            "change it: How much the choice",
+        ),
+        (
+            "model: m\noptions: { toolChoice: sometimes }",
+            (8, 26),
+            "`spec.options.toolChoice`",
+            "`auto`, `none`, `required` or `{ tool: NAME }`",
+        ),
+        (
+            "model: m\ntimeouts: { idleMs: 0 }",
+            (8, 23),
+            "`spec.timeouts.idleMs`",
+            "change it: How long the provider may be",
+        ),
+        ("model: m\nretries: { max: 0 }", (8, 19), "`spec.retries.max`", "change it: How many attempts a request has"),
+        ("model: m\nprices: { input: -1, output: 2 }", (8, 20), "`spec.prices.input`", "change it: A million tokens"),
     ];
-    for (spec, message, remedy) in mistakes {
+    for (spec, (line, column), message, remedy) in mistakes {
         let root = bundle(&format!("provider: anthropic\n{key}\n{spec}"));
         let errors = Bundle::check(root.path()).unwrap_err();
         assert_eq!(errors.len(), 1, "{errors}");
         let error = errors.first();
         assert!(error.message.contains(message), "{spec}: {}", error.message);
         assert!(error.suggestion.contains(remedy), "{spec}: {}", error.suggestion);
-        let place = error.place.unwrap();
-        assert!((4..=8).contains(&place.line) && place.column > 0, "{spec}: {place:?}");
+        assert_eq!(error.place.unwrap(), goondan::bundle::Place { line, column }, "{spec}");
     }
 }
 
