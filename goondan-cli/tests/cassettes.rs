@@ -3,11 +3,12 @@
 #![cfg(feature = "models")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use goondan_covers::covers;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const EXAMPLES: [&str; 6] = ["anthropic", "gemini", "ollama", "openai", "openai-compatible", "openrouter"];
@@ -86,4 +87,46 @@ fn a_mode_that_does_not_exist_and_a_cassette_that_does_not_exist_are_mistakes() 
     let output = run("anthropic", &["--input", "hi", "--cassettes", "off"], "replay");
     assert_eq!(output.status.code(), Some(2));
     assert!(format!("{output:?}").contains("ANTHROPIC_API_KEY"), "{output:?}");
+}
+
+/// Runs the command, and returns its output.
+fn goondan(arguments: &[&str], state: &Path) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_goondan")).args(arguments).arg("--state-root").arg(state).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Two turns, with 2000 and 3000 tokens of requests, half of them cached.
+#[test]
+fn the_tokens_and_costs_of_all_turns_of_an_instance_are_added_up() {
+    let (root, state) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/openai-compatible/goondan.yaml");
+    let own = "  model: my-model\n  prices: { input: 2, output: 10, cachedInput: 1 }\n  cassette: { match: order }";
+    let bundle = fs::read_to_string(example).unwrap().replacen("  model: my-model", own, 1);
+    fs::write(root.path().join("goondan.yaml"), bundle).unwrap();
+    fs::create_dir(root.path().join("cassettes")).unwrap();
+    let path = root.path().to_str().unwrap();
+    for prompt in [2000, 3000] {
+        let usage = json!({ "prompt_tokens": prompt, "completion_tokens": 100, "total_tokens": prompt + 100,
+                            "prompt_tokens_details": { "cached_tokens": prompt / 2 },
+                            "completion_tokens_details": { "reasoning_tokens": 30 } });
+        let delta = json!({ "role": "assistant", "content": "Yes." });
+        let chunk = json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": "stop" }], "usage": usage });
+        let request = json!({ "path": "/v1/chat/completions", "headers": {}, "body": {} });
+        let response = json!({ "status": 200, "headers": {}, "events": [[0, "", chunk.to_string()]] });
+        let exchange = json!({ "request": request, "response": response });
+        let cassette = format!("{}\n{exchange}\n", json!({ "cassette": 1, "goondan": "0.1.0" }));
+        fs::write(root.path().join("cassettes/main.jsonl"), cassette).unwrap();
+        goondan(&["run", path, "--cassettes", "replay", "--instance", "one", "--input", "Is it?"], state.path());
+    }
+    let shown = goondan(&["instance", "show", "assistant:one"], state.path());
+    assert!(shown.contains("(together: 5000 tokens in and 200 out, $0.0095)"), "{shown}");
+    let shown = goondan(&["instance", "show", "assistant:one", "--json"], state.path());
+    let last: Value = serde_json::from_str(shown.lines().last().unwrap()).unwrap();
+    let expected = json!({
+        "promptTokens": 5000, "completionTokens": 200, "totalTokens": 5200, "cachedPromptTokens": 2500,
+        "reasoningTokens": 60, "cost": 0.0095,
+    });
+    assert_eq!(last["instance"]["tokenUsage"], expected, "{last}");
 }
