@@ -7,13 +7,21 @@
 //!
 //! A file has one event per line, as JSON; lines may also be those of the stream itself, with `data: ` before the JSON.
 //! Nothing is sent anywhere.
+//!
+//! `--bytes` instead reads each stream in single bytes, and cut in two at each byte, or at 4096 of them if the stream is
+//! longer than 64 kB. The program fails if one of these gives another answer than the whole stream.
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
+use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
+use bytes::Bytes;
+use futures_core::Stream;
 use goondan_core::{
-    BoxFuture, Content, Conversation, Deltas, Error, Message, Model, ModelRequest, Result, Role, Source, ToolCatalog,
-    ToolOutput, ToolResultPart,
+    BoxFuture, Content, Conversation, Deltas, Error, Message, Model, ModelRequest, ModelResponse, Part, Result, Role,
+    Source, ToolCatalog, ToolOutput, ToolResultPart,
 };
 use goondan_models::http::{Failure, Incoming, Outgoing, Transport};
 use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
@@ -21,39 +29,49 @@ use goondan_models::{ModelConfig, Provider};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
+/// The longest stream that is cut at each byte, and the number of cuts of longer ones.
+const SHORT: usize = 64 << 10;
+const CUTS: usize = 4096;
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let mut args = std::env::args().skip(1);
+    let mut args = std::env::args().skip(1).peekable();
     let (Some("--wire"), Some(wire)) = (args.next().as_deref(), args.next()) else {
-        return Err(Error::msg("usage: decode --wire WIRE FILE…"));
+        return Err(Error::msg("usage: decode --wire WIRE [--bytes] FILE…"));
     };
+    let bytes = args.next_if(|arg| arg == "--bytes").is_some();
     for path in args {
         let stream = stream(&std::fs::read_to_string(&path)?);
-        let decoded = match &*wire {
-            Anthropic::API => decode(Anthropic, stream).await?,
-            Responses::API => decode(Responses, stream).await?,
-            Chat::API => decode(Chat::new(Dialect::OPENROUTER), stream).await?,
-            Gemini::API => decode(Gemini, stream).await?,
+        let report = match &*wire {
+            Anthropic::API => report(|| Anthropic, stream, bytes).await?,
+            Responses::API => report(|| Responses, stream, bytes).await?,
+            Chat::API => report(|| Chat::new(Dialect::OPENROUTER), stream, bytes).await?,
+            Gemini::API => report(|| Gemini, stream, bytes).await?,
             other => return Err(Error::msg(format!("no wire is called `{other}`"))),
         };
-        println!("{}", serde_json::to_string_pretty(&json!({ "file": path, "decoded": decoded }))?);
+        println!("{}", serde_json::to_string_pretty(&json!({ "file": path, "decoded": report }))?);
     }
     Ok(())
 }
 
 /// Returns the server-sent events of a file.
-fn stream(text: &str) -> String {
+fn stream(text: &str) -> Bytes {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("event:"));
-    lines.map(|line| format!("data: {}\n\n", line.strip_prefix("data:").unwrap_or(line).trim())).collect()
+    let event = |line: &str| format!("data: {}\n\n", line.strip_prefix("data:").unwrap_or(line).trim());
+    lines.map(event).collect::<String>().into()
+}
+
+async fn report<W: Wire>(wire: impl Fn() -> W, stream: Bytes, bytes: bool) -> Result<Value> {
+    match bytes {
+        false => decode(wire(), stream).await,
+        true => cut(wire, &stream).await,
+    }
 }
 
 /// Returns the answer of a stream, and the body of the request that follows it.
-async fn decode<W: Wire>(wire: W, stream: String) -> Result<Value> {
-    let recorded = Recorded { stream, bodies: Arc::default() };
-    let provider = Provider { name: W::API, base_url: Some("http://127.0.0.1"), needs_key: false };
-    let mut config = ModelConfig::new("recorded");
-    config.retries.max = 1;
-    let model = config.model(&provider, wire)?.with_transport(recorded.clone());
+async fn decode<W: Wire>(wire: W, stream: Bytes) -> Result<Value> {
+    let recorded = Recorded::new([stream]);
+    let model = recorded.model(wire)?;
     let question = Message::user("…");
     let answer = match ask(&model, [question.clone()]).await {
         Ok(answer) => answer,
@@ -62,7 +80,7 @@ async fn decode<W: Wire>(wire: W, stream: String) -> Result<Value> {
     let results = answer.calls().map(|call| {
         let output = ToolOutput::Text("…".to_owned());
         let part = ToolResultPart::new(call.tool_call_id.clone(), &*call.tool_name, output);
-        Message::new(Role::Tool, vec![goondan_core::Part::ToolResult(part)], Source::System)
+        Message::new(Role::Tool, vec![Part::ToolResult(part)], Source::System)
     });
     let mut messages: Vec<_> = results.collect();
     if messages.is_empty() {
@@ -76,16 +94,63 @@ async fn decode<W: Wire>(wire: W, stream: String) -> Result<Value> {
     Ok(json!({ "answer": answer, "next": bodies.last() }))
 }
 
-async fn ask(model: &dyn Model, messages: impl IntoIterator<Item = Message>) -> Result<goondan_core::ModelResponse> {
+/// Checks that a stream gives the same answer however its bytes arrive. Returns the number of ways that were tried.
+async fn cut<W: Wire>(wire: impl Fn() -> W, stream: &Bytes) -> Result<Value> {
+    let whole = answer_of(wire(), stream, [stream.clone()]).await?;
+    let step = if stream.len() <= SHORT { 1 } else { stream.len().div_ceil(CUTS) };
+    let single_bytes = (0..stream.len()).map(|at| stream.slice(at..=at)).collect();
+    let halves = (0..stream.len()).step_by(step).map(|at| vec![stream.slice(..at), stream.slice(at..)]);
+    let mut ways = 0;
+    for pieces in std::iter::once(single_bytes).chain(halves) {
+        let (count, length) = (pieces.len(), pieces[0].len());
+        if answer_of(wire(), stream, pieces).await? != whole {
+            return Err(Error::msg(format!("{count} pieces, the first of {length} bytes, are another answer")));
+        }
+        ways += 1;
+    }
+    Ok(json!({ "bytes": stream.len(), "ways": ways }))
+}
+
+/// Returns the answer of a stream that arrives in `pieces`. Ids that are not the provider's are random, and left out.
+async fn answer_of<W: Wire>(wire: W, stream: &Bytes, pieces: impl IntoIterator<Item = Bytes>) -> Result<Value> {
+    let mut answer = match ask(&Recorded::new(pieces).model(wire)?, [Message::user("…")]).await {
+        Ok(answer) => answer,
+        Err(error) => return Ok(json!({ "error": error.to_string() })),
+    };
+    let stream = String::from_utf8_lossy(stream);
+    for part in &mut answer.content {
+        if let Part::ToolCall(call) = part
+            && !stream.contains(call.tool_call_id.as_str())
+        {
+            call.tool_call_id = "random".into();
+        }
+    }
+    Ok(serde_json::to_value(answer)?)
+}
+
+async fn ask(model: &dyn Model, messages: impl IntoIterator<Item = Message>) -> Result<ModelResponse> {
     let (conversation, _) = Conversation::from_base(messages.into_iter().map(Arc::new));
     model.generate(ModelRequest::new(None, &conversation, &ToolCatalog::default()), Deltas::none()).await
 }
 
-/// Plays a stream, and keeps the bodies of the requests.
+/// Plays a stream in pieces, and keeps the bodies of the requests.
 #[derive(Clone)]
 struct Recorded {
-    stream: String,
+    pieces: VecDeque<Bytes>,
     bodies: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Recorded {
+    fn new(pieces: impl IntoIterator<Item = Bytes>) -> Self {
+        Self { pieces: pieces.into_iter().collect(), bodies: Arc::default() }
+    }
+
+    fn model<W: Wire>(&self, wire: W) -> Result<impl Model + use<W>> {
+        let provider = Provider { name: W::API, base_url: Some("http://127.0.0.1"), needs_key: false };
+        let mut config = ModelConfig::new("recorded");
+        config.retries.max = 1;
+        Ok(config.model(&provider, wire)?.with_transport(self.clone()))
+    }
 }
 
 impl Transport for Recorded {
@@ -93,6 +158,17 @@ impl Transport for Recorded {
         if let (Ok(mut bodies), Ok(body)) = (self.bodies.lock(), serde_json::from_slice(&request.body)) {
             bodies.push(body);
         }
-        Box::pin(std::future::ready(Ok(Incoming::new(StatusCode::OK, HeaderMap::new(), self.stream.clone()))))
+        let (status, headers) = (StatusCode::OK, HeaderMap::new());
+        Box::pin(std::future::ready(Ok(Incoming { status, headers, body: Box::pin(Pieces(self.pieces.clone())) })))
+    }
+}
+
+struct Pieces(VecDeque<Bytes>);
+
+impl Stream for Pieces {
+    type Item = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.pop_front().map(Ok))
     }
 }
