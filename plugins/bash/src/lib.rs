@@ -1,9 +1,11 @@
 //! Tools that run shell commands and scripts.
 //!
 //! # Layout
+//! - `work_trees`: work trees of other extensions, in which commands run.
 //! - `run`: runs a program, and answers with what it wrote and how it ended.
 
 mod run;
+mod work_trees;
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -23,6 +25,9 @@ pub struct Config {
     /// The directory in which commands run. A relative path starts at the directory of the bundle. Defaults to the
     /// working directory of the conversation, which is empty at first.
     pub cwd: Option<PathBuf>,
+    /// Whether commands run in the newest open work tree that another extension has made, such as `changesets`, if
+    /// there is one.
+    pub work_trees: bool,
     /// How long a command may run, in milliseconds, unless its call says otherwise.
     #[schemars(range(max = LONGEST_MS))]
     pub timeout_ms: NonZeroU64,
@@ -40,7 +45,7 @@ impl Default for Config {
     fn default() -> Self {
         const TIMEOUT: NonZeroU64 = NonZeroU64::new(30_000).unwrap();
         const OUTPUT: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
-        Self { cwd: None, timeout_ms: TIMEOUT, output_bytes: OUTPUT, inherit_env: None }
+        Self { cwd: None, work_trees: false, timeout_ms: TIMEOUT, output_bytes: OUTPUT, inherit_env: None }
     }
 }
 
@@ -92,6 +97,7 @@ fn bash() -> String {
 /// The extension.
 #[derive(Debug)]
 pub struct Bash {
+    api: ExtensionApi,
     config: Config,
 }
 
@@ -99,7 +105,10 @@ pub struct Bash {
 #[goondan::extension(name = "bash")]
 impl Bash {
     #[init]
-    fn new(mut config: Config, ctx: InitContext) -> Result<Self> {
+    fn new(api: ExtensionApi, mut config: Config, ctx: InitContext) -> Result<Self> {
+        if config.work_trees {
+            work_trees::note(&api)?;
+        }
         if let Some(cwd) = &mut config.cwd {
             *cwd = std::path::absolute(ctx.bundle_root().unwrap_or(Path::new(".")).join(&cwd))?;
             if !cwd.is_dir() {
@@ -107,7 +116,7 @@ impl Bash {
                 return Err(Error::new(ErrorCode::EXT_CONFIG, message).suggest("create it, or correct the path"));
             }
         }
-        Ok(Self { config })
+        Ok(Self { api, config })
     }
 
     /// Runs a command with bash, and returns what it wrote and how it ended. A command that fails is not an error of
@@ -115,7 +124,10 @@ impl Bash {
     // The deadline of the tool comes after that of any command, which the model gets to read.
     #[tool(timeout = "1h 1m")]
     async fn exec(&self, input: Exec, ctx: &ToolContext<'_>) -> Result<Ended> {
-        let directory = self.directory(ctx)?.join(input.cwd.unwrap_or_default());
+        let mut directory = self.directory(ctx).await?;
+        if let Some(cwd) = input.cwd {
+            directory.push(cwd);
+        }
         let mut command = Command::new("bash");
         command.arg("-c").arg(input.command);
         self.run(ctx, command, &directory, input.env, input.timeout_ms).await
@@ -124,17 +136,25 @@ impl Bash {
     /// Runs a script that is in a file, and returns what it wrote and how it ended, like `bash__exec`.
     #[tool(timeout = "1h 1m")]
     async fn script(&self, input: Script, ctx: &ToolContext<'_>) -> Result<Ended> {
-        let directory = self.directory(ctx)?;
+        let directory = self.directory(ctx).await?;
         let mut command = Command::new(input.shell);
         command.arg(directory.join(input.path)).args(input.args);
-        self.run(ctx, command, directory, input.env, input.timeout_ms).await
+        self.run(ctx, command, &directory, input.env, input.timeout_ms).await
     }
 }
 
 impl Bash {
     /// Returns the directory in which commands run.
-    fn directory<'a>(&'a self, ctx: &ToolContext<'a>) -> Result<&'a Path> {
-        self.config.cwd.as_deref().map_or_else(|| ctx.workdir(), Ok)
+    async fn directory(&self, ctx: &ToolContext<'_>) -> Result<PathBuf> {
+        if self.config.work_trees
+            && let Some(tree) = work_trees::open(&self.api).await?.next()
+        {
+            return Ok(tree);
+        }
+        Ok(match &self.config.cwd {
+            Some(cwd) => cwd.clone(),
+            None => ctx.workdir()?.to_owned(),
+        })
     }
 
     async fn run(

@@ -68,7 +68,7 @@ impl Changesets {
     }
 
     /// Returns the changeset `id` of this conversation.
-    pub(crate) fn get(&self, id: &str) -> Result<Changeset> {
+    fn get(&self, id: &str) -> Result<Changeset> {
         let unknown = |message| {
             Err(Error::new(UNKNOWN, message)
                 .suggest("`changesets__list` lists the open ones, `changesets__open` opens one"))
@@ -97,6 +97,26 @@ impl Changesets {
         }
         all.sort_by(|one, other| one.id.cmp(&other.id));
         Ok(all)
+    }
+
+    /// Returns the open changesets of this conversation in this repository, the newest last.
+    pub(crate) fn own(&self) -> Result<Vec<Changeset>> {
+        let mut own = self.all()?;
+        own.retain(|changeset| changeset.description.owner == self.owner && changeset.git.is_linked());
+        own.sort_by_key(|changeset| fs::metadata(&changeset.file).and_then(|file| file.modified()).ok());
+        Ok(own)
+    }
+
+    /// Returns the changeset `id` of this conversation, or the only one if there is no id.
+    pub(crate) fn choose(&self, id: Option<&str>) -> Result<Changeset> {
+        let Some(id) = id else {
+            let own = <[_; 1]>::try_from(self.own()?);
+            return own.map(|[only]| only).map_err(|own| {
+                Error::new(UNKNOWN, format!("this conversation has {} open changesets, and not one", own.len()))
+                    .suggest("name one that `changesets__list` lists, or open one with `changesets__open`")
+            });
+        };
+        self.get(id)
     }
 
     /// Removes a changeset with its work tree.

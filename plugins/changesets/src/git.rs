@@ -93,6 +93,11 @@ impl Git {
         Self { root: root.to_owned(), directory, ..self.clone() }
     }
 
+    /// Returns whether the repository knows this work tree.
+    pub(crate) fn is_linked(&self) -> bool {
+        self.directory.is_dir()
+    }
+
     /// Returns a file that programs lock while they change the repository.
     pub(crate) fn lock_file(&self) -> PathBuf {
         self.common.join("goondan-changesets.lock")

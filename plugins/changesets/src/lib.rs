@@ -94,8 +94,8 @@ struct OpenInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct CommitInput {
-    /// The id that `changesets__open` returned.
-    changeset_id: String,
+    /// The id that `changesets__open` returned. Unless it is given, the only open changeset of this conversation.
+    changeset_id: Option<String>,
     /// The message of the commit. Unless it is given, the reason of the changeset.
     message: Option<String>,
 }
@@ -103,8 +103,8 @@ struct CommitInput {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct DiscardInput {
-    /// The id that `changesets__open` returned.
-    changeset_id: String,
+    /// The id that `changesets__open` returned. Unless it is given, the only open changeset of this conversation.
+    changeset_id: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -207,7 +207,9 @@ impl ChangesetsExtension {
         this.bundle =
             std::fs::canonicalize(&directory)?.strip_prefix(&git.root).map(Path::to_owned).unwrap_or_default();
         let owner = format!("{}/{}", ctx.agent(), ctx.instance());
-        this.changesets = Some(Changesets::new(git, ctx.state_dir()?, owner)?);
+        let changesets = Changesets::new(git, ctx.state_dir()?, owner)?;
+        changesets.own()?.iter().for_each(|changeset| this.tell(changeset));
+        this.changesets = Some(changesets);
         Ok(this)
     }
 
@@ -216,9 +218,8 @@ impl ChangesetsExtension {
     #[tool(name = "changesets__open", effect = once)]
     async fn open(&self, input: OpenInput) -> Result<Opened> {
         let (changeset, head) = self.changesets()?.open(input.reason).await?;
+        self.tell(&changeset);
         let workdir = changeset.work_tree().to_owned();
-        let mounted = WorktreeMounted { path: workdir.clone(), changeset_id: Some(changeset.id.clone()) };
-        self.api.events().emit(WorktreeMounted::NAME, (mounted,));
         let hint = Hint {
             bundle_root_in_workdir: workdir.join(&self.bundle),
             recommended_files: self.config.recommended_files.clone(),
@@ -231,7 +232,7 @@ impl ChangesetsExtension {
     #[tool(name = "changesets__commit", effect = once, timeout = "1h")]
     async fn commit(&self, input: CommitInput) -> Result<Committed> {
         let changesets = self.changesets()?;
-        let mut changeset = changesets.get(&input.changeset_id)?;
+        let mut changeset = changesets.choose(input.changeset_id.as_deref())?;
         let message = input.message.or_else(|| changeset.description.reason.clone());
         let message = message.unwrap_or_else(|| format!("changeset {}", changeset.id));
         let _lock = changesets.lock().await?;
@@ -268,7 +269,7 @@ impl ChangesetsExtension {
     async fn discard(&self, input: DiscardInput) -> Result<()> {
         let changesets = self.changesets()?;
         let _lock = changesets.lock().await?;
-        changesets.remove(&changesets.get(&input.changeset_id)?).await
+        changesets.remove(&changesets.choose(input.changeset_id.as_deref())?).await
     }
 
     /// Lists the open changesets.
@@ -289,6 +290,12 @@ impl ChangesetsExtension {
         self.changesets
             .as_ref()
             .ok_or_else(|| Error::msg("the conversation was opened to look at it, and runs no tool"))
+    }
+
+    /// Tells other extensions where a changeset can be written.
+    fn tell(&self, changeset: &Changeset) {
+        let (path, changeset_id) = (changeset.work_tree().to_owned(), Some(changeset.id.clone()));
+        self.api.events().emit(WorktreeMounted::NAME, (WorktreeMounted { path, changeset_id },));
     }
 
     /// Checks the changes and commits them. Returns the commit.

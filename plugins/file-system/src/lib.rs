@@ -2,11 +2,13 @@
 //!
 //! # Layout
 //! - `place`: paths, which lead to places below the roots.
+//! - `work_trees`: work trees of other extensions, which are roots too.
 //! - `read`, `list`, `write`: what the tools do there. It blocks, so each call runs on a thread of its own.
 
 mod list;
 mod place;
 mod read;
+mod work_trees;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -27,6 +29,9 @@ pub struct Config {
     /// The directories below which the tools work. A relative one starts at the directory of the bundle. Relative paths
     /// in calls start at the first. Defaults to the working directory of the conversation, which is empty at first.
     pub roots: Vec<PathBuf>,
+    /// Whether the tools also work in work trees that other extensions make, such as those of `changesets`. Relative
+    /// paths in calls then start at the newest one that is open.
+    pub work_trees: bool,
 }
 
 /// The input of `file-system__stat`.
@@ -62,6 +67,8 @@ struct Delete {
 /// The extension.
 #[derive(Debug)]
 pub struct FileSystem {
+    api: ExtensionApi,
+    work_trees: bool,
     /// `None` for the working directory of the conversation.
     roots: Option<Roots>,
 }
@@ -70,9 +77,13 @@ pub struct FileSystem {
 #[goondan::extension(name = "file-system")]
 impl FileSystem {
     #[init]
-    fn new(config: Config, ctx: InitContext) -> Result<Self> {
-        if config.roots.is_empty() {
-            return Ok(Self { roots: None });
+    fn new(api: ExtensionApi, config: Config, ctx: InitContext) -> Result<Self> {
+        let Config { roots, work_trees } = config;
+        if work_trees {
+            work_trees::note(&api)?;
+        }
+        if roots.is_empty() {
+            return Ok(Self { api, work_trees, roots: None });
         }
         let bundle = ctx.bundle_root().unwrap_or(Path::new("."));
         let canonical = |root: &PathBuf| {
@@ -82,8 +93,8 @@ impl FileSystem {
                 Error::new(ErrorCode::EXT_CONFIG, message).suggest("create it, or correct the path")
             })
         };
-        let roots: Vec<PathBuf> = config.roots.iter().map(canonical).collect::<Result<_>>()?;
-        Ok(Self { roots: Some(Roots(roots.into())) })
+        let roots: Vec<PathBuf> = roots.iter().map(canonical).collect::<Result<_>>()?;
+        Ok(Self { api, work_trees, roots: Some(Roots(roots.into())) })
     }
 
     /// Reads a text file, up to 100000 bytes at once. If `truncated` is true there is more: go on at `nextOffset`.
@@ -139,10 +150,13 @@ impl FileSystem {
         path: String,
         work: impl FnOnce(&Place) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let roots = match &self.roots {
+        let mut roots = match &self.roots {
             Some(roots) => roots.clone(),
             None => Roots(Arc::new([ctx.workdir()?.to_owned()])),
         };
+        if self.work_trees {
+            roots = Roots(work_trees::open(&self.api).await?.chain(roots.0.iter().cloned()).collect());
+        }
         tokio::task::spawn_blocking(move || work(&roots.place(&path)?)).await?
     }
 }

@@ -21,3 +21,4 @@ mod text_transform;
 mod tool_output;
 mod tool_search;
 mod wait;
+mod work_trees;
