@@ -18,7 +18,7 @@
 
 pub use goondan_core::{
     AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Cost, Event, EventArgs,
-    EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal, ReplyTo,
-    RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, Subscription, TokenUsage, ToolCallRef, ToolProgress,
+    EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, FilesChanged, LlmInputMessage, Principal,
+    ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, Subscription, TokenUsage, ToolCallRef, ToolProgress,
     WorktreeMounted,
 };

@@ -84,9 +84,9 @@ pub use conversation::{
 
 pub use event::{
     AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Cost, Deliveries, Event,
-    EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, LlmInputMessage, Principal,
-    ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo,
-    WorktreeMounted,
+    EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, FilesChanged, LlmInputMessage,
+    Principal, ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, ToolProgress,
+    TurnInfo, WorktreeMounted,
 };
 
 pub use model_call::{

@@ -21,6 +21,7 @@ pub use pattern::{Deliveries, EventPattern};
 pub use runtime::{ContentSource, Cost, EventScope, LlmInputMessage, RuntimeEvent, StepRef, TokenUsage, ToolCallRef};
 pub use span::{Span, SpanId};
 pub use standard::{
-    AgentDelegate, AgentDelegationResult, AuthGranted, ExtensionCleanup, RepoAvailable, ToolProgress, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AuthGranted, ExtensionCleanup, FilesChanged, RepoAvailable, ToolProgress,
+    WorktreeMounted,
 };
 pub use turn_info::TurnInfo;

@@ -54,6 +54,14 @@ payload! {
 }
 
 payload! {
+    /// Files were changed by a tool. It is for people who watch: `goondan run` shows it on a terminal.
+    FilesChanged = "workspace.filesChanged" {
+        /// The changes as a unified diff, with the names of the files.
+        diff: String,
+    }
+}
+
+payload! {
     /// A turn of an agent is asked for: the runtime starts it, and emits an [`AgentDelegationResult`] with the same id
     /// when it has ended. An extension emits it from anywhere, also from a task of its own. See [`AgentDelegate::new`].
     ///

@@ -187,6 +187,12 @@ impl Git {
         Ok(parse_changes(checked(&output)?))
     }
 
+    /// Returns the same difference as text.
+    pub(crate) async fn diff(&self, from: &str, to: &str) -> Result<String> {
+        let plain = ["diff-tree", "--patch", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", from, to];
+        Ok(String::from_utf8_lossy(checked(&self.run(plain).await?)?).into_owned())
+    }
+
     /// Moves the branch that is checked out to `commit`, which follows it, and updates the files.
     pub(crate) async fn fast_forward(&self, commit: &str) -> Result<()> {
         self.line(["merge", "--quiet", "--ff-only", "--no-autostash", commit]).await.map(drop)

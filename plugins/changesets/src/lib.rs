@@ -11,7 +11,7 @@ mod git;
 use std::path::{Path, PathBuf};
 
 use goondan::ErrorCode;
-use goondan::event::WorktreeMounted;
+use goondan::event::{FilesChanged, WorktreeMounted};
 use goondan::prelude::*;
 use serde::Serialize;
 use wildmatch::WildMatch;
@@ -255,6 +255,9 @@ impl ChangesetsExtension {
             Ok((commit, summary)) => {
                 (answer.new_ref, answer.summary) = (Some(reference(&commit)), Some(summary));
                 self.api.events().emit("changeset.committed", (answer.clone(),));
+                if let Ok(diff) = changesets.git.diff(&head, &commit).await {
+                    self.api.events().emit(FilesChanged::NAME, (FilesChanged { diff },));
+                }
                 if let Err(error) = changesets.remove(&changeset).await {
                     self.api.logger().warn(format!("the work tree of {} stays: {}", changeset.id, error.report()));
                 }

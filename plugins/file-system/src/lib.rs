@@ -4,7 +4,9 @@
 //! - `place`: paths, which lead to places below the roots.
 //! - `work_trees`: work trees of other extensions, which are roots too.
 //! - `read`, `list`, `write`: what the tools do there. It blocks, so each call runs on a thread of its own.
+//! - `diff`: what a change looks like to people.
 
+mod diff;
 mod list;
 mod place;
 mod read;
@@ -15,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goondan::ErrorCode;
+use goondan::event::FilesChanged;
 use goondan::prelude::*;
 
 use list::{List, Listed, Status};
@@ -108,13 +111,17 @@ impl FileSystem {
     // Not `idempotent`, because it can append.
     #[tool]
     async fn write(&self, input: Write, ctx: &ToolContext<'_>) -> Result<Written> {
-        self.at(ctx, input.path.clone(), move |place| write::write(place, &input)).await
+        let (written, diff) = self.at(ctx, input.path.clone(), move |place| write::write(place, &input)).await?;
+        self.show(diff);
+        Ok(written)
     }
 
     /// Replaces a text in a file by another one. The text must occur exactly as it is in the file, and only once.
     #[tool]
     async fn edit(&self, input: Edit, ctx: &ToolContext<'_>) -> Result<Edited> {
-        self.at(ctx, input.path.clone(), move |place| write::edit(place, &input)).await
+        let (edited, diff) = self.at(ctx, input.path.clone(), move |place| write::edit(place, &input)).await?;
+        self.show(diff);
+        Ok(edited)
     }
 
     /// Lists what is in a directory, up to 1000 entries.
@@ -143,6 +150,12 @@ impl FileSystem {
 }
 
 impl FileSystem {
+    fn show(&self, diff: Option<String>) {
+        if let Some(diff) = diff {
+            self.api.events().emit(FilesChanged::NAME, (FilesChanged { diff },));
+        }
+    }
+
     /// Does some work at a path, on a thread that may block.
     async fn at<T: Send + 'static>(
         &self,

@@ -9,6 +9,7 @@ use goondan::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::diff;
 use crate::list::Type;
 use crate::place::Place;
 
@@ -81,8 +82,10 @@ pub(crate) struct Deleted {
     r#type: Type,
 }
 
-pub(crate) fn write(place: &Place, input: &Write) -> Result<Written> {
+/// Writes a file. The difference that it makes is returned too.
+pub(crate) fn write(place: &Place, input: &Write) -> Result<(Written, Option<String>)> {
     let failed = |error| place.failed(error);
+    let before = diff::before(place);
     create_parent(place).map_err(failed)?;
     let size = if input.append {
         let mut file = place.open(OpenOptions::new().append(true).create(true))?;
@@ -92,10 +95,15 @@ pub(crate) fn write(place: &Place, input: &Write) -> Result<Written> {
         replace(place, input.content.as_bytes())?;
         input.content.len() as u64
     };
-    Ok(Written { path: place.shown(), size, written: true, append: input.append })
+    let diff = before.and_then(|before| {
+        let after = if input.append { format!("{before}{}", input.content) } else { input.content.clone() };
+        diff::unified(place, &before, &after)
+    });
+    Ok((Written { path: place.shown(), size, written: true, append: input.append }, diff))
 }
 
-pub(crate) fn edit(place: &Place, input: &Edit) -> Result<Edited> {
+/// Edits a file. The difference that it makes is returned too.
+pub(crate) fn edit(place: &Place, input: &Edit) -> Result<(Edited, Option<String>)> {
     let Edit { old_text, new_text, replace_all, .. } = input;
     let shown = place.shown();
     let mut text = String::new();
@@ -121,8 +129,9 @@ pub(crate) fn edit(place: &Place, input: &Edit) -> Result<Edited> {
             format!("add lines around it, or use `replaceAll`; it is on the lines {line}, {}", others.join(", "));
         return Err(Error::new(NO_MATCH, message).suggest(hint));
     }
-    replace(place, text.replace(old_text, new_text).as_bytes())?;
-    Ok(Edited { path: shown, replacements: others.len() + 1, line })
+    let after = text.replace(old_text, new_text);
+    replace(place, after.as_bytes())?;
+    Ok((Edited { path: shown, replacements: others.len() + 1, line }, diff::unified(place, &text, &after)))
 }
 
 /// Returns a text whose words have single spaces between them.

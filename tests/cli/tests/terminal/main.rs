@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod background;
+mod coder;
 mod held;
 mod masked;
 mod progress;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use goondan::event::FilesChanged;
 use goondan::model::ScriptItem;
 use goondan::testing::Chat;
 use goondan::{Value, json};
@@ -62,6 +63,9 @@ async fn relative_paths_and_commands_start_in_the_open_changeset() {
 
     let committed = call(&mut chat, "changesets__commit", json!({})).await;
     assert_eq!(committed["status"], "ok", "{committed}");
+    let told = chat.events(FilesChanged::NAME).last().unwrap().payload::<FilesChanged>().unwrap().diff;
+    assert!(told.contains("+++ b/a.txt\n@@ -1 +1 @@\n-alpha\n+beta\n"), "{told}");
+    assert!(told.ends_with("--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+beta\n"), "{told}");
     assert_eq!(fs::read_to_string(repository.path().join("b.txt")).unwrap(), "beta\n");
     // Nothing is open, so everything is as without changesets.
     let (code, _) = refused(&mut chat, "file-system__read", json!({ "path": "a.txt" })).await;

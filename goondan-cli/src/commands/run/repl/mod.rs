@@ -1,6 +1,7 @@
 //! The interactive conversation: reads an input, runs a turn or a command, and repeats until the user leaves.
 
 mod command;
+mod diff;
 mod editor;
 mod input_history;
 mod pages;
@@ -13,6 +14,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use goondan::conversation::FilePart;
+use goondan::event::FilesChanged;
 use goondan::middleware::TurnResult;
 use goondan::store::state_root;
 use goondan::{Error, ErrorCode, Result};
@@ -174,7 +176,8 @@ impl<'a> Repl<'a> {
         let mut progress = Progress::new(self.terminal.clone());
         let mut view = TurnView::new(&mut progress, self.args.reasoning);
         let event = files::event(input, std::mem::take(&mut self.files));
-        let turn = self.conversation.instance().run_stream(event);
+        let instance = self.conversation.instance();
+        let turn = instance.run_stream(event).with_events(instance.events().subscribe(FilesChanged::NAME)?);
         // Printed after the turn, which has the terminal until then.
         let mut reloaded = Vec::new();
         let end = while_reloading(

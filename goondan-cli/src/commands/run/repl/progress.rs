@@ -6,6 +6,7 @@ use goondan::event::RuntimeEvent;
 use goondan::middleware::ToolCallStatus;
 use goondan::name::ToolCallId;
 
+use super::diff;
 use super::terminal::Terminal;
 use crate::output::{self, Style, Styled, first_line};
 
@@ -132,6 +133,15 @@ impl Progress {
         if self.terminal.shows_progress {
             output::eprint_styled(&self.terminal.styled().paint(Style::Dim, &first_line(text, MAX_MESSAGE)).text("\n"));
         }
+    }
+
+    /// Prints what a tool has changed in files.
+    pub(crate) fn diff(&mut self, diff: &str) {
+        self.clear();
+        if self.terminal.shows_progress {
+            output::eprint_styled(&diff::page(diff, self.terminal.styled()));
+        }
+        self.redraw();
     }
 
     /// Prints part of what the model thinks.

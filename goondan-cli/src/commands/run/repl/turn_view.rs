@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use goondan::Result;
 use goondan::agent::{TurnStream, TurnUpdate};
-use goondan::event::RuntimeEvent;
+use goondan::event::{FilesChanged, RuntimeEvent};
 use goondan::middleware::TurnResult;
 use tokio::time::sleep;
 
@@ -80,6 +80,14 @@ impl<'a> TurnView<'a> {
             }
             TurnUpdate::Progress { call, done, total, text } => {
                 self.progress.progressed(&call, done, total, &text);
+                Ok(())
+            }
+            TurnUpdate::Emitted(event) => {
+                self.end_reasoning()?;
+                self.end_line()?;
+                if let Ok(FilesChanged { diff }) = event.payload() {
+                    self.progress.diff(&diff);
+                }
                 Ok(())
             }
             TurnUpdate::Event(event) => {
