@@ -147,3 +147,18 @@ fn an_agent_that_is_killed_while_its_tests_run_goes_on_in_its_changeset_and_comm
     assert_eq!(turn["response"], "Done: the greeting ends with an exclamation mark, and the tests pass.", "{turn}");
     repository.assert_committed();
 }
+
+#[test]
+#[cfg(feature = "models")]
+fn a_real_model_takes_one_line() {
+    let bundle = fs::read_to_string(format!("{EXAMPLE}/goondan.yaml")).unwrap();
+    let real = bundle.lines().find_map(|line| line.strip_prefix("#   spec: ")).unwrap();
+    let page = fs::read_to_string(format!("{EXAMPLE}/README.md")).unwrap();
+    assert!(page.contains(real), "the page shows another line than {real}");
+    let copy = TempDir::new().unwrap();
+    let changed = bundle.replace("{ provider: scripted, script: ./script.yaml }", real);
+    assert_ne!(changed, bundle);
+    fs::write(copy.path().join("goondan.yaml"), changed).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_goondan")).arg("check").arg(copy.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

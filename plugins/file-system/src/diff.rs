@@ -25,7 +25,7 @@ pub(crate) fn before(place: &Place) -> Option<String> {
 
 /// Returns the difference between two texts of the file at a place, as a unified diff; `None` if there is none.
 pub(crate) fn unified(place: &Place, before: &str, after: &str) -> Option<String> {
-    if before == after || after.len() as u64 > LARGEST {
+    if before == after || before.len().max(after.len()) as u64 > LARGEST {
         return None;
     }
     let path = place.path.display();
