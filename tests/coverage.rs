@@ -1,16 +1,22 @@
-//! Compares the requirements that no test proves with the list of those that are known to be unproved.
+//! Checks that each requirement is proved by a test or not offered, with a reason, or known to be unproved.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+const REQUIREMENTS: &str = "docs/requirements.md";
+const NOT_OFFERED: &str = "## Not offered";
 const UNCOVERED: &str = "tests/conformance/uncovered.txt";
 
 #[test]
-fn every_must_row_is_proved_or_known_not_to_be() {
-    let required = must_rows(&fs::read_to_string("docs/requirements.md").unwrap());
+fn every_row_is_proved_or_not_offered() {
+    let document = fs::read_to_string(REQUIREMENTS).unwrap();
+    let (promises, not_offered) = document.split_once(NOT_OFFERED).unwrap();
+    let levels: BTreeMap<_, _> = rows(promises)
+        .filter(|(_, rest)| ["MUST", "SHOULD", "MAY"].iter().any(|level| rest.starts_with(level)))
+        .collect();
     let mut covered = BTreeSet::new();
     let roots = [
         "tests",
@@ -26,23 +32,35 @@ fn every_must_row_is_proved_or_known_not_to_be() {
     for root in roots {
         collect_marks(Path::new(root), &mut covered);
     }
-    let uncovered: BTreeSet<_> = required.difference(&covered).cloned().collect();
+    // There is no such file once nothing is uncovered.
+    let list = fs::read_to_string(UNCOVERED).unwrap_or_default();
+    let uncovered: BTreeSet<_> = list.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
 
-    let list = fs::read_to_string(UNCOVERED).unwrap();
-    let known: BTreeSet<_> =
-        list.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect();
-    println!("{} of {} MUST rows are covered", required.len() - uncovered.len(), required.len());
-
-    let lost: Vec<_> = uncovered.difference(&known).collect();
-    assert!(lost.is_empty(), "no test covers these rows any more, and the list may only get shorter: {lost:?}");
-    let proved: Vec<_> = known.difference(&uncovered).collect();
-    assert!(proved.is_empty(), "these rows are covered now; take them out of {UNCOVERED}: {proved:?}");
+    let mut not_offered_ids = BTreeSet::new();
+    for (id, reason) in rows(not_offered).skip_while(|(id, _)| *id != "---").skip(1) {
+        assert!(not_offered_ids.insert(id), "{id} is not offered for two reasons");
+        let level = levels.get(id).unwrap_or_else(|| panic!("{NOT_OFFERED}: there is no row {id}"));
+        assert!(!level.starts_with("MUST"), "{id} must be offered");
+        assert!(reason.trim_end_matches('|').trim().len() > 20, "{id} needs a reason why it is not offered");
+        assert!(!covered.contains(id), "{id} is covered by a test, so it is offered");
+    }
+    let mut wrong = Vec::new();
+    for id in levels.keys() {
+        let places = [covered.contains(*id), not_offered_ids.contains(id), uncovered.contains(id)];
+        match places.into_iter().filter(|is_there| *is_there).count() {
+            0 => wrong.push(format!("no test covers {id} (any more), and nothing says why it is not offered")),
+            1 => {}
+            _ => wrong.push(format!("{id} is covered or not offered; take it out of {UNCOVERED}")),
+        }
+    }
+    wrong.extend(uncovered.iter().filter(|id| !levels.contains_key(*id)).map(|id| format!("{UNCOVERED}: no row {id}")));
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    println!("{} rows, {} not offered, {} uncovered", levels.len(), not_offered_ids.len(), uncovered.len());
 }
 
-/// The ids of rows whose level starts with MUST.
-fn must_rows(document: &str) -> BTreeSet<String> {
-    let rows = document.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
-    rows.filter(|(_, rest)| rest.starts_with("MUST")).map(|(id, _)| id.to_owned()).collect()
+/// Returns the rows of tables: the first column, and the rest.
+fn rows(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "))
 }
 
 /// Adds the ids of all `#[covers(…)]` attributes in the Rust files below `directory` to `covered`.

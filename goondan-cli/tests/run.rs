@@ -145,7 +145,7 @@ fn over_fifty_events_the_window_keeps_five_messages_and_the_input_is_the_newest(
 }
 
 #[test]
-#[covers("POLICY-05")]
+#[covers("POLICY-03", "POLICY-05")]
 fn without_a_policy_the_history_grows() {
     let fixture = Fixture::new(SCRIPT, 5);
     let bundle = fs::read_to_string(fixture.bundle().join("goondan.yaml")).unwrap();

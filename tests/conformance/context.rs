@@ -67,7 +67,7 @@ async fn metadata_and_arguments_are_shared_inward_and_outward() {
 }
 
 #[both_linkages]
-#[covers("CTX-05", "CTX-06", "LEGACY-POINTS-03")]
+#[covers("CTX-05", "CTX-06", "LEGACY-POINTS-03", "LEGACY-TOOLDEF-03")]
 async fn a_step_shows_the_model_what_its_middlewares_left_in_the_catalog() {
     let record = tempfile::tempdir().unwrap();
     let path = record.path().join("requests.jsonl");

@@ -25,6 +25,7 @@ mod idle;
 mod idle_others;
 mod init_context;
 mod inputs;
+mod judged;
 mod kept;
 mod kinds;
 mod linkage;

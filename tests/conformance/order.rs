@@ -26,7 +26,7 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 #[both_linkages]
-#[covers("ORDER-10", "ORDER-06", "PIPE-03")]
+#[covers("ORDER-05", "ORDER-10", "ORDER-06", "PIPE-03")]
 async fn b_is_outermost_then_a_then_c_for_each_kind() {
     for kind in ["turn", "step", "toolCall"] {
         let a: &[_] = &[(kind, "A", Some(10))];

@@ -101,7 +101,7 @@ async fn a_removed_extension_hears_of_it_and_cleans_up() {
 }
 
 #[both_linkages]
-#[covers("LEGACY-RECONCILE-03", "LEGACY-RECONCILE-05")]
+#[covers("LEGACY-RECONCILE-03", "LEGACY-RECONCILE-05", "LEGACY-POINTS-08")]
 async fn a_changed_extension_is_replaced_and_finds_its_state() {
     let log = Log::new();
     let agent = Described::new(&log).with("holder", "old").with("other", "b").build();

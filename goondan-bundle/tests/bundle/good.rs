@@ -5,11 +5,13 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use goondan_bundle::{Bundle, Entry};
+use goondan_covers::covers;
 use serde_json::json;
 
 use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of, load};
 
 #[test]
+#[covers("LOAD-05", "LOAD-06")]
 fn good_bundle_is_read_into_typed_values() {
     let directory = bundle_of(&[
         EXTENSION,

@@ -20,6 +20,7 @@ pub mod events;
 pub mod hold;
 pub mod idle;
 pub mod init_context;
+pub mod judged;
 pub mod kept;
 pub mod links;
 mod log;

@@ -3,6 +3,7 @@
 use goondan::json;
 use goondan::model::ScriptItem;
 use goondan::testing::Chat;
+use goondan::tool::ToolSource;
 use goondan_covers::{both_linkages, covers};
 
 use super::support::{Odd, call, chat, chat_with, refused, tools};
@@ -120,4 +121,16 @@ async fn the_resources_are_one_message_that_changes_only_with_them() {
     chat.say("three").await.unwrap();
     let second = shown(&chat);
     assert!(second.len() == 1 && second[0].contains("odd://two"), "{second:?}");
+}
+
+#[both_linkages]
+#[covers("LEGACY-TOOLDEF-02")]
+async fn a_tool_says_which_server_it_is_from() {
+    let odd = Odd::new();
+    let chat = chat_with(odd.config(&[]), [add("new"), ScriptItem::say("done")]).await;
+    chat.say("go").await.unwrap();
+    let tools = chat.instance().tools().await.unwrap();
+    let new = tools.iter().find(|tool| tool.name == "odd__new").unwrap();
+    let (extension_name, server_name) = ("odd".to_owned(), Some("odd".to_owned()));
+    assert_eq!(new.source, Some(ToolSource::Mcp { name: "new".to_owned(), extension_name, server_name }));
 }
