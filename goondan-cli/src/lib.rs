@@ -53,6 +53,8 @@ use logging as _;
 use mcp as _;
 use message_compaction as _;
 use message_window as _;
+#[cfg(feature = "oauth")]
+use oauth as _;
 use retry as _;
 use shared as _;
 use skills as _;

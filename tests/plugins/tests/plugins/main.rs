@@ -13,6 +13,7 @@ mod linkage;
 mod mcp;
 mod message_compaction;
 mod message_window;
+mod oauth;
 mod recipes;
 mod retry;
 mod shared;

@@ -1,0 +1,74 @@
+//! What a bundle says about the apps.
+
+use std::collections::BTreeMap;
+
+use goondan::Secret;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The config of the extension.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// The apps that other extensions can ask for tokens of, by name.
+    pub apps: BTreeMap<String, AppConfig>,
+    /// How tokens are kept.
+    pub store: StoreConfig,
+}
+
+/// An app, as it is registered with an authorization server.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AppConfig {
+    /// How access is granted.
+    pub flow: Flow,
+    /// On whose behalf access is granted.
+    pub subject: Subject,
+    /// The token endpoint of the authorization server.
+    pub token_url: String,
+    /// The page on which a person allows an access, for the flow `authorization-code`.
+    pub authorize_url: Option<String>,
+    /// The endpoint that gives codes, for the flow `device-code`.
+    pub device_url: Option<String>,
+    /// The id of the app.
+    pub client_id: String,
+    /// The secret of the app, if it has one.
+    pub client_secret: Option<Secret>,
+    /// What the app may be allowed. Requests can ask for some of it.
+    #[serde(default)]
+    pub scopes: Vec<String>,
+    /// The port on this machine to which a browser is sent back, if the authorization server wants it to be always the
+    /// same. The default is a port that is free.
+    #[serde(default)]
+    pub redirect_port: u16,
+}
+
+/// How access is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flow {
+    /// To the app itself, without a person.
+    ClientCredentials,
+    /// By a person, on a page in a browser on this machine.
+    AuthorizationCode,
+    /// By a person, who enters a code on a page in any browser.
+    DeviceCode,
+}
+
+/// On whose behalf access is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// One person, or the app itself, for all conversations.
+    Global,
+    /// The user whose turn runs. Each conversation has tokens of its own.
+    User,
+}
+
+/// How tokens are kept.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct StoreConfig {
+    /// The key with which tokens are encrypted: 32 bytes in base64, as `openssl rand -base64 32` prints them.
+    pub key: Option<Secret>,
+}

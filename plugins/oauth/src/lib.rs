@@ -1,0 +1,31 @@
+//! Gets, keeps and refreshes OAuth access tokens for other extensions.
+//!
+//! They ask by the crate `goondan-oauth-client`.
+//!
+//! # Layout
+//! In the order of the data:
+//!
+//! - `config`: what a bundle says about the apps.
+//! - `app`: the apps, checked.
+//! - `extension`: takes requests, and decides on whose behalf they are.
+//! - `tokens`: the token for a request: a stored one, one that is refreshed, or none until a person signs in.
+//! - `sign_in`: the page or the code by which a person allows an access.
+//! - `callback`: the listener to which the browser of that person is sent.
+//! - `server`: requests to an authorization server.
+//! - `store`: where tokens are kept.
+//! - `seal`: the encryption of what is kept.
+//! - `failure`: why there is no token.
+
+mod app;
+mod callback;
+mod config;
+mod extension;
+mod failure;
+mod seal;
+mod server;
+mod sign_in;
+mod store;
+mod tokens;
+
+pub use config::{AppConfig, Config, Flow, StoreConfig, Subject};
+pub use extension::OAuth;

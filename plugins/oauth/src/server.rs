@@ -1,0 +1,195 @@
+//! Requests to an authorization server.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use form_urlencoded::{Serializer, byte_serialize};
+use goondan::{Result, Secret, json};
+use goondan_oauth_client::{Token, code};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::redirect::Policy;
+use reqwest::{Client, StatusCode, Url};
+use rustls_platform_verifier::BuilderVerifierExt;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::app::App;
+use crate::failure::Failure;
+use crate::store::Granted;
+
+/// Sends requests to authorization servers.
+#[derive(Clone, Debug)]
+pub(crate) struct Server(Client);
+
+/// Why a server gave nothing.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It answered with an error, by a name of RFC 6749 or RFC 8628.
+    Named { error: String, description: String },
+    /// It answered with something else.
+    Unclear { status: StatusCode },
+    /// It did not answer.
+    Unreachable { reason: String },
+}
+
+/// A code that a person enters.
+#[derive(Debug, Deserialize)]
+pub(crate) struct DeviceCode {
+    pub(crate) device_code: Secret,
+    pub(crate) user_code: String,
+    #[serde(alias = "verification_url")]
+    pub(crate) verification_uri: String,
+    pub(crate) verification_uri_complete: Option<String>,
+    pub(crate) expires_in: u64,
+    #[serde(default = "interval")]
+    pub(crate) interval: u64,
+}
+
+fn interval() -> u64 {
+    5
+}
+
+#[derive(Deserialize)]
+struct TokenResponse {
+    access_token: Secret,
+    #[serde(default = "bearer")]
+    token_type: String,
+    expires_in: Option<u64>,
+    refresh_token: Option<Secret>,
+    scope: Option<String>,
+}
+
+fn bearer() -> String {
+    "Bearer".to_owned()
+}
+
+#[derive(Deserialize)]
+struct ErrorResponse {
+    error: String,
+    #[serde(default)]
+    error_description: String,
+}
+
+impl Server {
+    /// # Errors
+    /// When the root certificates of the system cannot be read.
+    pub(crate) fn new() -> Result<Self> {
+        // It names its cryptography, because a library must not choose it for the whole process.
+        let ring = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
+        let tls = tls.with_platform_verifier()?.with_no_client_auth();
+        let client = Client::builder()
+            .tls_backend_preconfigured(tls)
+            // A redirect would carry secrets to another server.
+            .redirect(Policy::none())
+            .timeout(Duration::from_secs(20))
+            .user_agent(concat!("goondan-oauth/", env!("CARGO_PKG_VERSION")));
+        Ok(Self(client.build()?))
+    }
+
+    /// Gets a token for a grant. What a refresh does not say is as it is in `before`.
+    pub(crate) async fn token(
+        &self,
+        app: &App,
+        form: &[(&str, &str)],
+        before: Option<&Granted>,
+    ) -> Result<Granted, Refusal> {
+        let response: TokenResponse = self.post(app, &app.token_url, form).await?;
+        let now = now();
+        let scopes = match (response.scope, before) {
+            (Some(scope), _) => scope.split([' ', ',']).filter(|scope| !scope.is_empty()).map(str::to_owned).collect(),
+            (None, Some(before)) => before.token.scopes.clone(),
+            (None, None) => app.scopes.clone(),
+        };
+        let expires_at = response.expires_in.map(|seconds| now.saturating_add(seconds));
+        let refresh = response.refresh_token.or_else(|| before?.refresh.clone());
+        // Nearly all servers write it in lower case, and nearly all resource servers want it so.
+        let kind = if response.token_type.eq_ignore_ascii_case("bearer") { bearer() } else { response.token_type };
+        Ok(Granted { token: Token { text: response.access_token, kind, expires_at, scopes }, issued_at: now, refresh })
+    }
+
+    /// Gets a code for a person to enter.
+    pub(crate) async fn device_code(&self, app: &App, url: &Url) -> Result<DeviceCode, Refusal> {
+        self.post(app, url, &[("scope", &app.scopes.join(" "))]).await
+    }
+
+    async fn post<T: DeserializeOwned>(&self, app: &App, url: &Url, form: &[(&str, &str)]) -> Result<T, Refusal> {
+        let request = self.0.post(url.clone()).header(ACCEPT, "application/json");
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(encoded(app, form));
+        let request = match &app.client_secret {
+            // RFC 6749, 2.3.1: both are encoded first.
+            Some(secret) => {
+                let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+                request.basic_auth(encoded(&app.client_id), Some(encoded(secret.expose())))
+            }
+            None => request,
+        };
+        let unreachable = |error: reqwest::Error| Refusal::Unreachable { reason: reason(&error.without_url()) };
+        let response = request.send().await.map_err(unreachable)?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(unreachable)?;
+        // Some servers answer with an error and the status 200.
+        if let Ok(ErrorResponse { error, error_description }) = json::from_slice(&body) {
+            return Err(Refusal::Named { error, description: error_description });
+        }
+        let answer = status.is_success().then(|| json::from_slice(&body).ok()).flatten();
+        answer.ok_or(Refusal::Unclear { status })
+    }
+}
+
+impl Refusal {
+    /// Returns whether the server answered with this error.
+    pub(crate) fn is(&self, name: &str) -> bool {
+        matches!(self, Self::Named { error, .. } if error == name)
+    }
+
+    /// Returns the failure for a request.
+    pub(crate) fn failure(&self, app: &App) -> Failure {
+        let name = &app.name;
+        match self {
+            Self::Named { error, description } => {
+                let code = match error.as_str() {
+                    "invalid_grant" => code::TOKEN_REVOKED,
+                    "invalid_scope" => code::SCOPE_NOT_ALLOWED,
+                    "invalid_client" | "invalid_request" | "unauthorized_client" | "unsupported_grant_type" => {
+                        code::CONFIGURATION_ERROR
+                    }
+                    _ => code::REFRESH_FAILED,
+                };
+                let message = format!("the authorization server of `{name}` answers `{error}` {description}");
+                Failure::new(code, message.trim_end())
+            }
+            Self::Unclear { status } => {
+                let message = format!("the authorization server of `{name}` answers {status}, and no token");
+                Failure::new(code::REFRESH_FAILED, message)
+            }
+            Self::Unreachable { reason } => {
+                let message = format!("the authorization server of `{name}` cannot be reached: {reason}");
+                Failure::new(code::REFRESH_FAILED, message)
+            }
+        }
+    }
+}
+
+/// Returns the body of a request. An app without a secret names itself in it.
+fn encoded(app: &App, form: &[(&str, &str)]) -> String {
+    let client_id = app.client_secret.is_none().then_some(("client_id", app.client_id.as_str()));
+    let pairs = form.iter().copied().filter(|(_, value)| !value.is_empty()).chain(client_id);
+    Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+fn reason(error: &reqwest::Error) -> String {
+    let mut reason = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        reason = format!("{reason}: {error}");
+        cause = error.source();
+    }
+    reason
+}
+
+/// Returns the seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}

@@ -1,0 +1,191 @@
+//! The page or the code by which a person allows an access.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use goondan::Secret;
+use goondan_oauth_client::{Authorization, code};
+use reqwest::Url;
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::app::{App, Grant};
+use crate::callback::Callback;
+use crate::failure::Failure;
+use crate::seal::{random_text, sha256};
+use crate::server::{DeviceCode, Refusal, now};
+use crate::store::Owner;
+use crate::tokens::Tokens;
+
+/// How long a page can be used.
+pub(crate) const LIMIT: Duration = Duration::from_secs(5 * 60);
+
+/// The sign-ins that are under way, one for an app and an owner.
+#[derive(Default)]
+pub(crate) struct SignIns(Mutex<BTreeMap<(String, Owner), SignIn>>);
+
+struct SignIn {
+    authorization: Authorization,
+    /// Whether the person was answered, so that the page cannot be used again.
+    over: Arc<AtomicBool>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for SignIn {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl SignIns {
+    /// Ends all, and closes their listeners.
+    pub(crate) async fn end(&self) {
+        for mut sign_in in std::mem::take(&mut *self.0.lock().await).into_values() {
+            sign_in.task.abort();
+            // It was cancelled, or had ended.
+            let _ = (&mut sign_in.task).await;
+        }
+    }
+}
+
+impl Tokens {
+    /// Begins a sign-in, or returns the one that is under way.
+    pub(crate) async fn sign_in(self: &Arc<Self>, app: &Arc<App>, owner: &Owner) -> Result<Authorization, Failure> {
+        let mut sign_ins = self.sign_ins.0.lock().await;
+        let key = (app.name.clone(), owner.clone());
+        match sign_ins.get(&key) {
+            Some(SignIn { authorization, over, task }) if !task.is_finished() && !over.load(Ordering::Acquire) => {
+                return Ok(authorization.clone());
+            }
+            _ => {}
+        }
+        // Its listener may have the port.
+        sign_ins.remove(&key);
+        let sign_in = match &app.grant {
+            Grant::AuthorizationCode { authorize_url, port } => {
+                self.by_page(app, owner, authorize_url.clone(), *port).await?
+            }
+            Grant::DeviceCode { device_url } => self.by_code(app, owner, device_url).await?,
+            Grant::ClientCredentials => {
+                let message = format!("nobody signs in to `{}`, which acts for itself", app.name);
+                return Err(Failure::new(code::CONFIGURATION_ERROR, message));
+            }
+        };
+        let authorization = sign_in.authorization.clone();
+        sign_ins.insert(key, sign_in);
+        Ok(authorization)
+    }
+
+    /// Begins a sign-in on a page. RFC 6749, 4.1; RFC 7636; RFC 8252.
+    async fn by_page(
+        self: &Arc<Self>,
+        app: &Arc<App>,
+        owner: &Owner,
+        mut url: Url,
+        port: u16,
+    ) -> Result<SignIn, Failure> {
+        let callback = Callback::listen(port).await.map_err(|error| {
+            let message = format!("`{}` cannot listen on port {port} for the browser: {error}", app.name);
+            Failure::new(code::CONFIGURATION_ERROR, message)
+        })?;
+        let (state, verifier, session) = (random_text()?, Secret::new(random_text()?), random_text()?);
+        let redirect = callback.url().to_owned();
+        let challenge = sha256(verifier.expose());
+        url.query_pairs_mut().extend_pairs([
+            ("response_type", "code"),
+            ("client_id", &app.client_id),
+            ("redirect_uri", &redirect),
+            ("state", &state),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+        ]);
+        if !app.scopes.is_empty() {
+            url.query_pairs_mut().append_pair("scope", &app.scopes.join(" "));
+        }
+        let message = format!("open {url} in a browser on this machine, within {} minutes", LIMIT.as_secs() / 60);
+        let expires_at = now() + LIMIT.as_secs();
+        let authorization = Authorization { session, url: url.into(), expires_at, message };
+
+        let over = Arc::<AtomicBool>::default();
+        let (tokens, app, owner, answered) = (Arc::clone(self), Arc::clone(app), owner.clone(), Arc::clone(&over));
+        let task = tokio::spawn(async move {
+            let Some(visit) = callback.visit(&state, LIMIT).await else {
+                return tokens.log(&app, "nobody came in time");
+            };
+            let outcome = match &visit.outcome {
+                Ok(code) => {
+                    let form = [
+                        ("grant_type", "authorization_code"),
+                        ("code", code.expose()),
+                        ("redirect_uri", &redirect),
+                        ("code_verifier", verifier.expose()),
+                    ];
+                    tokens.redeem(&app, &owner, &form).await
+                }
+                Err(error) => Err(Failure::new(code::REFRESH_FAILED, format!("the answer was `{error}`"))),
+            };
+            answered.store(true, Ordering::Release);
+            match outcome {
+                Ok(()) => visit.show("The access is allowed. You can close this page.").await,
+                Err(failure) => {
+                    tokens.log(&app, &failure.message);
+                    visit.show("The access is not allowed. You can close this page.").await;
+                }
+            }
+        });
+        Ok(SignIn { authorization, over, task })
+    }
+
+    /// Begins a sign-in by a code. RFC 8628.
+    async fn by_code(self: &Arc<Self>, app: &Arc<App>, owner: &Owner, url: &Url) -> Result<SignIn, Failure> {
+        let code = self.server.device_code(app, url).await.map_err(|refusal| match refusal {
+            Refusal::Unreachable { .. } => refusal.failure(app),
+            _ => Failure { code: code::DEVICE_CODE_UNSUPPORTED, ..refusal.failure(app) },
+        })?;
+        let DeviceCode { device_code, user_code, verification_uri, verification_uri_complete, expires_in, interval } =
+            code;
+        let message = format!("open {verification_uri} and enter the code {user_code}");
+        let url = verification_uri_complete.unwrap_or(verification_uri);
+        let authorization = Authorization { session: random_text()?, url, expires_at: now() + expires_in, message };
+
+        let (tokens, app, owner) = (Arc::clone(self), Arc::clone(app), owner.clone());
+        let task = tokio::spawn(async move {
+            let form =
+                [("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), ("device_code", device_code.expose())];
+            let mut interval = Duration::from_secs(interval.max(1));
+            let allowed = async {
+                loop {
+                    sleep(interval).await;
+                    match tokens.server.token(&app, &form, None).await {
+                        Err(refusal) if refusal.is("slow_down") => interval += Duration::from_secs(5),
+                        Err(Refusal::Unreachable { .. } | Refusal::Unclear { .. }) => {}
+                        Err(refusal) if refusal.is("authorization_pending") => {}
+                        outcome => return outcome,
+                    }
+                }
+            };
+            let outcome = match timeout(Duration::from_secs(expires_in), allowed).await {
+                Ok(Ok(granted)) => tokens.keep(&app, &owner, &granted).await,
+                Ok(Err(refusal)) => Err(refusal.failure(&app)),
+                Err(_) => return tokens.log(&app, "nobody entered the code in time"),
+            };
+            if let Err(failure) = outcome {
+                tokens.log(&app, &failure.message);
+            }
+        });
+        Ok(SignIn { authorization, over: Arc::default(), task })
+    }
+
+    /// Exchanges the code of a sign-in for a token, and keeps it.
+    async fn redeem(&self, app: &App, owner: &Owner, form: &[(&str, &str)]) -> Result<(), Failure> {
+        let granted = self.server.token(app, form, None).await.map_err(|refusal| refusal.failure(app))?;
+        self.keep(app, owner, &granted).await
+    }
+
+    fn log(&self, app: &App, problem: &str) {
+        self.api.logger().warn(format!("the sign-in to `{}` ended without access: {problem}", app.name));
+    }
+}

@@ -1,0 +1,203 @@
+//! Where tokens are kept: those of users in the state of the conversation, global ones in a file for each app. Both
+//! hold the same ciphertext.
+// LEGACY-OAUTH-04
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use goondan::prelude::*;
+use goondan::{Secret, json};
+use goondan_oauth_client::{Token, TokenRequest};
+use serde::Serializer;
+use tokio::task::spawn_blocking;
+
+use crate::app::App;
+use crate::seal::{Key, sha256};
+use crate::server::now;
+
+/// On whose behalf a token is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    Global,
+    /// The kind and the id of a principal, such as `user:42`.
+    User(String),
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Global => "global",
+            Self::User(user) => user,
+        })
+    }
+}
+
+/// What an authorization server has granted.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Granted {
+    pub(crate) token: Token,
+    /// In seconds since 1970.
+    pub(crate) issued_at: u64,
+    #[serde(serialize_with = "exposed")]
+    pub(crate) refresh: Option<Secret>,
+}
+
+fn exposed<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
+    secret.as_ref().map(Secret::expose).serialize(serializer)
+}
+
+impl Granted {
+    /// Returns whether the token can be used now, if not for as long as `request` says.
+    pub(crate) fn is_valid(&self, request: &TokenRequest) -> bool {
+        let refused = request.refused.as_ref().is_some_and(|refused| refused.expose() == self.token.text.expose());
+        !refused && self.token.expires_at.is_none_or(|expires_at| expires_at > now())
+    }
+
+    /// Returns whether the token can be used as long as `request` says. Of a token that lives less than twice as long,
+    /// half of its life must be left: a new one would not live longer.
+    pub(crate) fn serves(&self, request: &TokenRequest) -> bool {
+        let lasts = self.token.expires_at.is_none_or(|expires_at| {
+            let life = expires_at.saturating_sub(self.issued_at);
+            expires_at.saturating_sub(now()) > request.min_ttl_seconds.min(life / 2)
+        });
+        lasts && self.is_valid(request)
+    }
+}
+
+/// What is kept for an app and an owner.
+pub(crate) enum Stored {
+    Nothing,
+    /// It was encrypted with another key, or changed.
+    Unreadable,
+    Granted(Granted),
+}
+
+/// The form in which a token is kept.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Sealed {
+    /// A digest of what the token is for: the app, its settings, and the owner.
+    purpose: String,
+    ciphertext: String,
+}
+
+/// The tokens of users, by app and user.
+type State = BTreeMap<String, BTreeMap<String, Sealed>>;
+
+/// Keeps tokens.
+pub(crate) struct Store {
+    api: ExtensionApi,
+    ctx: InitContext,
+    key: Key,
+    /// What was last read and written, so that it is masked.
+    masked: Mutex<BTreeMap<(String, Owner), Granted>>,
+}
+
+impl Store {
+    pub(crate) fn new(api: ExtensionApi, ctx: InitContext, key: Key) -> Self {
+        Self { api, ctx, key, masked: Mutex::default() }
+    }
+
+    /// Reads what is kept.
+    pub(crate) fn load(&self, app: &App, owner: &Owner) -> Result<Stored> {
+        let sealed = match owner {
+            Owner::User(user) => {
+                let state = self.api.state().get::<State>()?.unwrap_or_default();
+                state.get(&app.name).and_then(|users| users.get(user)).cloned()
+            }
+            Owner::Global => match fs::read(self.file(app, "json")?) {
+                Ok(bytes) => match json::from_slice(&bytes) {
+                    Ok(sealed) => Some(sealed),
+                    Err(_) => return Ok(Stored::Unreadable),
+                },
+                Err(error) if error.kind() == ErrorKind::NotFound => None,
+                Err(error) => return Err(error.into()),
+            },
+        };
+        let purpose = purpose(app, owner)?;
+        // A token that was issued for other settings is as good as none.
+        let Some(sealed) = sealed.filter(|sealed| sealed.purpose == sha256(&purpose)) else {
+            return Ok(Stored::Nothing);
+        };
+        let text = self.key.open(purpose.as_bytes(), &sealed.ciphertext);
+        let Some(granted) = text.and_then(|text| json::from_slice::<Granted>(&text).ok()) else {
+            return Ok(Stored::Unreadable);
+        };
+        self.mask(app, owner, Some(&granted));
+        Ok(Stored::Granted(granted))
+    }
+
+    /// Replaces what is kept; `None` removes it.
+    pub(crate) fn save(&self, app: &App, owner: &Owner, granted: Option<&Granted>) -> Result<()> {
+        self.mask(app, owner, granted);
+        let purpose = purpose(app, owner)?;
+        let seal = |granted| {
+            let ciphertext = self.key.seal(purpose.as_bytes(), json::to_vec(granted)?)?;
+            Ok::<_, Error>(Sealed { purpose: sha256(&purpose), ciphertext })
+        };
+        let sealed = granted.map(seal).transpose()?;
+        match owner {
+            Owner::User(user) => self.api.state().update(|state: &mut State| {
+                let users = state.entry(app.name.clone()).or_default();
+                match sealed {
+                    Some(sealed) => drop(users.insert(user.clone(), sealed)),
+                    None => drop(users.remove(user)),
+                }
+            }),
+            Owner::Global => self.write(app, sealed.as_ref()),
+        }
+    }
+
+    /// Replaces the file of an app, so that a crash leaves the old one or the new one.
+    fn write(&self, app: &App, sealed: Option<&Sealed>) -> Result<()> {
+        let (file, new) = (self.file(app, "json")?, self.file(app, "new")?);
+        for path in [Some(&new), Some(&file).filter(|_| sealed.is_none())].into_iter().flatten() {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        if let Some(sealed) = sealed {
+            let mut written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+            written.write_all(&json::to_vec(sealed)?)?;
+            written.sync_all()?;
+            fs::rename(&new, &file)?;
+        }
+        File::open(self.ctx.state_dir()?)?.sync_all()?;
+        Ok(())
+    }
+
+    /// Waits until no other process changes what is kept, and none does until the file is dropped. A conversation, and
+    /// so the tokens of its users, is open in one process only.
+    pub(crate) async fn lock(&self, app: &App, owner: &Owner) -> Result<Option<File>> {
+        if *owner != Owner::Global {
+            return Ok(None);
+        }
+        let path = self.file(app, "lock")?;
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+        Ok(Some(spawn_blocking(move || file.lock().map(|()| file)).await??))
+    }
+
+    fn file(&self, app: &App, extension: &str) -> Result<PathBuf> {
+        Ok(self.ctx.state_dir()?.join(format!("{}.{extension}", app.name)))
+    }
+
+    fn mask(&self, app: &App, owner: &Owner, granted: Option<&Granted>) {
+        let mut masked = self.masked.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (app.name.clone(), owner.clone());
+        match granted {
+            Some(granted) => drop(masked.insert(key, granted.clone())),
+            None => drop(masked.remove(&key)),
+        }
+    }
+}
+
+/// Returns what a token of `app` and `owner` is for.
+fn purpose(app: &App, owner: &Owner) -> Result<String> {
+    Ok(json::to_string(&(app.identity(), owner.to_string()))?)
+}

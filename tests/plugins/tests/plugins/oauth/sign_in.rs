@@ -1,0 +1,142 @@
+//! A person signs in, on a page or by a code.
+
+use goondan::event::AgentEvent;
+use goondan::testing::Chat;
+use goondan::{Value, json};
+use goondan_covers::{both_linkages, covers};
+
+use super::server::{Server, browse};
+use super::support::{ask, ask_for, chat, chat_with, code, config, page};
+use crate::call::call;
+
+/// Signs in, and returns what the browser shows.
+async fn sign_in(url: &str) -> String {
+    let (status, text) = browse(url).await;
+    assert_eq!(status, 200, "{text}");
+    text
+}
+
+async fn status(chat: &mut Chat, app: &str) -> Value {
+    let apps = call(chat, "oauth__status", json!({})).await;
+    apps.as_array().unwrap().iter().find(|status| status["app"] == app).unwrap().clone()
+}
+
+#[both_linkages]
+#[covers("LEGACY-OAUTH-01", "LEGACY-OAUTH-05")]
+async fn a_person_allows_an_access_on_a_page() {
+    let server = Server::start();
+    let mut chat = chat(&server).await;
+    let url = page(&ask(&mut chat, json!({ "app": "page" })).await);
+    assert_eq!(page(&ask(&mut chat, json!({ "app": "page" })).await), url, "one sign-in is under way");
+    assert_eq!(call(&mut chat, "oauth__authorize", json!({ "app": "page" })).await["url"], url);
+    assert_eq!(status(&mut chat, "page").await["state"], "signInNeeded");
+    // The server asserts S256 and the parameters, and checks the verifier.
+    assert!(sign_in(&url).await.contains("is allowed"));
+    assert_eq!(server.log(), ["authorization_code ok"]);
+    assert_eq!(ask(&mut chat, json!({ "app": "page", "scopes": ["write"] })).await["kind"], "Bearer");
+    assert_eq!(status(&mut chat, "page").await["state"], "ready");
+    assert_eq!(chat.events("auth.granted")[0].args()[0]["scopes"], json!(["read", "write"]));
+    chat.restart().await.unwrap();
+    assert_eq!(ask(&mut chat, json!({ "app": "page" })).await["kind"], "Bearer");
+    assert_eq!(server.log().len(), 1);
+}
+
+#[both_linkages]
+async fn a_browser_with_another_state_is_refused_and_the_listener_is_closed_in_the_end() {
+    let server = Server::start();
+    let mut chat = chat(&server).await;
+    let url = page(&ask(&mut chat, json!({ "app": "page" })).await);
+    let parameters: Vec<_> = form_urlencoded::parse(url.split_once('?').unwrap().1.as_bytes()).into_owned().collect();
+    let callback = parameters.iter().find(|(name, _)| name == "redirect_uri").unwrap().1.clone();
+    let state = parameters.iter().find(|(name, _)| name == "state").unwrap().1.clone();
+    assert!(callback.starts_with("http://127.0.0.1:"), "{callback}");
+    for other in [
+        format!("{callback}?code=stolen"),
+        format!("{callback}?code=stolen&state="),
+        format!("{callback}?code=stolen&state={}", &state[1..]),
+        callback.replace("/callback", "/favicon.ico"),
+        format!("{}?code=stolen&state={state}", callback.replace("/callback", "/other")),
+    ] {
+        assert_eq!(browse(&other).await.0, 400, "{other}");
+    }
+    assert_eq!(server.log(), [""; 0]);
+    // A connection that says nothing does not keep others from being answered.
+    let address = callback.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
+    let _silent = std::net::TcpStream::connect(&address).unwrap();
+    assert!(sign_in(&url).await.contains("is allowed"));
+    assert!(std::net::TcpStream::connect(&address).is_err(), "the listener is closed");
+    // A sign-in that nobody finishes ends with the conversation.
+    let url = call(&mut chat, "oauth__authorize", json!({ "app": "page" })).await["url"].as_str().unwrap().to_owned();
+    let port = url.split_once("127.0.0.1%3A").unwrap().1.split('%').next().unwrap().to_owned();
+    assert!(std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_ok());
+    chat.close().await.unwrap();
+    assert!(std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err());
+}
+
+#[both_linkages]
+async fn an_access_that_is_not_allowed_can_be_asked_for_again() {
+    let server = Server::start();
+    let mut chat = chat(&server).await;
+    let url = page(&ask(&mut chat, json!({ "app": "page" })).await);
+    let parameters: Vec<_> = form_urlencoded::parse(url.split_once('?').unwrap().1.as_bytes()).into_owned().collect();
+    let value = |name: &str| parameters.iter().find(|(key, _)| key == name).unwrap().1.clone();
+    let denied = format!("{}?error=access_denied&state={}", value("redirect_uri"), value("state"));
+    assert!(sign_in(&denied).await.contains("is not allowed"));
+    let again = page(&ask(&mut chat, json!({ "app": "page" })).await);
+    assert_ne!(again, url);
+    // A code that the server refuses.
+    server.set(|settings| settings.failing = Some(500));
+    assert!(sign_in(&again).await.contains("is not allowed"));
+    server.set(|settings| settings.failing = None);
+    let last = page(&ask(&mut chat, json!({ "app": "page" })).await);
+    assert!(sign_in(&last).await.contains("is allowed"));
+}
+
+#[both_linkages]
+async fn each_user_has_a_token_of_their_own() {
+    let server = Server::start();
+    let mut chat = chat(&server).await;
+    let wanted = json!({ "app": "users" });
+    let url = page(&ask_for(&chat, "ada", wanted.clone()).await);
+    assert!(sign_in(&url).await.contains("is allowed"));
+    assert_eq!(chat.events("auth.granted")[0].args()[0]["subject"], "user:ada");
+    let ada = ask_for(&chat, "ada", wanted.clone()).await;
+    assert_eq!(ada["kind"], "Bearer");
+    let url = page(&ask_for(&chat, "bob", wanted.clone()).await);
+    assert!(sign_in(&url).await.contains("is allowed"));
+    let bob = ask_for(&chat, "bob", wanted.clone()).await;
+    assert_ne!(ada["digest"], bob["digest"]);
+    chat.restart().await.unwrap();
+    assert_eq!((ask_for(&chat, "ada", wanted.clone()).await, ask_for(&chat, "bob", wanted.clone()).await), (ada, bob));
+    assert_eq!(code(&ask(&mut chat, wanted).await), "subjectUnavailable", "no user");
+}
+
+#[both_linkages]
+async fn a_person_enters_a_code() {
+    let server = Server::start();
+    server.set(|settings| settings.pending = 1);
+    let mut chat = chat(&server).await;
+    let granted = chat.instance().events().subscribe("auth.granted");
+    let answer = ask(&mut chat, json!({ "app": "device" })).await;
+    let message = answer["message"].as_str().unwrap();
+    assert!(message.contains(&format!("open {}/enter and enter the code WDJB-MJHT", server.url)), "{message}");
+    granted.unwrap().next().await.unwrap();
+    assert_eq!(server.log(), ["device_code authorization_pending", "device_code ok"]);
+    assert_eq!(ask(&mut chat, json!({ "app": "device" })).await["kind"], "Bearer");
+}
+
+#[both_linkages]
+async fn a_server_without_device_codes_is_named() {
+    let server = Server::start();
+    let mut config = config(&server);
+    config["apps"]["device"]["deviceUrl"] = json!(format!("{}/none", server.url));
+    let mut chat = chat_with(config, |agent| agent).await;
+    assert_eq!(code(&ask(&mut chat, json!({ "app": "device" })).await), "deviceCodeUnsupported");
+    let nobody = call_refused(&mut chat, "service").await;
+    assert!(nobody.0 == "configurationError" && nobody.1.contains("acts for itself"), "{nobody:?}");
+    chat.say(AgentEvent::input("go on")).await.unwrap();
+}
+
+async fn call_refused(chat: &mut Chat, app: &str) -> (String, String) {
+    crate::call::refused(chat, "oauth__authorize", json!({ "app": app })).await
+}
