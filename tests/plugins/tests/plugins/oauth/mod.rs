@@ -1,5 +1,7 @@
 //! LEGACY-OAUTH: extensions ask for access tokens, of an authorization server on this machine.
 
+mod processes;
+mod refresh;
 mod requests;
 mod server;
 mod sign_in;
