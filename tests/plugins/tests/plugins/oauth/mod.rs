@@ -3,6 +3,7 @@
 mod processes;
 mod refresh;
 mod requests;
+mod secrecy;
 mod server;
 mod sign_in;
 mod support;

@@ -77,6 +77,16 @@ pub(crate) mod asker {
         ask(api, input).await
     }
 
+    /// Asks for a token, and fails with it in its error, in the log and in its progress.
+    #[tool]
+    async fn leak(input: Ask, ctx: &ToolContext<'_>, api: &ExtensionApi) -> Result<()> {
+        let token = get_access_token(api, &TokenRequest::new(input.app)).await?;
+        let text = token.text.expose();
+        ctx.progress(0.0, None, text);
+        api.logger().warn(format!("{token:?}"));
+        Err(Error::msg(format!("401 for {text}")))
+    }
+
     /// Asks for what the metadata of the input say, and emits what it gets as the event `asked`, without the token.
     #[middleware(turn)]
     async fn ask_first(ctx: &mut TurnContext<'_>, next: Next<'_, Turn>, api: &ExtensionApi) -> Result<TurnResult> {
