@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use goondan::extension::ExtensionApi;
 use goondan::tool::ToolContext;
 use goondan::{Error, Result};
-use reqwest::header::{CONTENT_TYPE, LOCATION};
+use goondan_oauth_client::{Token, get_access_token};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::time::timeout;
 
+use crate::auth::Sites;
 use crate::failure::{FAILED, TIMEOUT, failed};
 use crate::guard::{Allowed, Guard};
 use crate::request::Request;
@@ -22,14 +25,16 @@ const REDIRECTS: usize = 10;
 /// Sends requests.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
+    api: ExtensionApi,
     client: Client,
     allowed: Allowed,
+    sites: Sites,
 }
 
 impl Fetcher {
     /// # Errors
     /// When the root certificates of the system cannot be read.
-    pub(crate) fn new(allowed: Allowed) -> Result<Self> {
+    pub(crate) fn new(api: ExtensionApi, allowed: Allowed, sites: Sites) -> Result<Self> {
         // It names its cryptography, because a library must not choose it for the whole process.
         let ring = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
@@ -42,19 +47,20 @@ impl Fetcher {
             // A proxy would look up the name itself, and connect to any address.
             .no_proxy()
             .user_agent(concat!("goondan-http-fetch/", env!("CARGO_PKG_VERSION")));
-        Ok(Self { client: client.build()?, allowed })
+        Ok(Self { api, client: client.build()?, allowed, sites })
     }
 
     /// Sends a request, follows its redirects, and reads the answer.
     ///
     /// # Errors
     /// `E_HTTP_ADDRESS` when an address is not public, also after a redirect; `E_HTTP_REQUEST` when a redirect leads to
-    /// another scheme; `E_HTTP_TIMEOUT`; `E_HTTP_FAILED`.
+    /// another scheme; `E_HTTP_TIMEOUT`; `E_HTTP_FAILED`; those of the extension `oauth` when there is no token.
     pub(crate) async fn fetch(&self, ctx: &ToolContext<'_>, request: Request) -> Result<Fetched> {
         let (limit, started) = (request.timeout, Instant::now());
         let fetched = timeout(limit, async {
             let (method, max_bytes) = (request.method.clone(), request.max_bytes);
-            let response = self.follow(request).await?;
+            // What is read of the response is masked as long as there is the token.
+            let (response, _token) = self.follow(request).await?;
             Fetched::read(ctx, method, response, max_bytes, started).await
         });
         fetched.await.unwrap_or_else(|_| {
@@ -63,20 +69,43 @@ impl Fetcher {
         })
     }
 
-    async fn follow(&self, mut request: Request) -> Result<Response> {
+    async fn follow(&self, mut request: Request) -> Result<(Response, Option<Token>)> {
         for _ in 0..=REDIRECTS {
             self.allowed.check(&request.url)?;
-            let sent =
-                self.client.request(request.method.clone(), request.url.clone()).headers(request.headers.clone());
-            let sent = request.body.iter().fold(sent, |sent, body| sent.body(body.clone()));
-            let response = sent.send().await.map_err(|error| failed(&error))?;
+            let (response, token) = self.send(&request).await?;
             match target(&response) {
                 Some(url) => redirect(&mut request, response.status(), url),
-                None => return Ok(response),
+                None => return Ok((response, token)),
             }
         }
         let message = format!("there were more than {REDIRECTS} redirects, the last one to {}", request.url);
         Err(Error::new(FAILED, message).suggest("use another URL"))
+    }
+
+    /// Sends a request, with a token if it is for a site that is sent one. A token that is refused is renewed once.
+    async fn send(&self, request: &Request) -> Result<(Response, Option<Token>)> {
+        let Some(wanted) = self.sites.token(&request.url) else {
+            return Ok((self.send_with(request, None).await?, None));
+        };
+        let token = get_access_token(&self.api, wanted).await?;
+        let response = self.send_with(request, Some(&token)).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok((response, Some(token)));
+        }
+        let token = get_access_token(&self.api, &wanted.clone().instead_of(&token)).await?;
+        Ok((self.send_with(request, Some(&token)).await?, Some(token)))
+    }
+
+    async fn send_with(&self, request: &Request, token: Option<&Token>) -> Result<Response> {
+        let mut headers = request.headers.clone();
+        if let Some(token) = token {
+            let mut value = HeaderValue::try_from(format!("{} {}", token.kind, token.text.expose()))?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        let sent = self.client.request(request.method.clone(), request.url.clone()).headers(headers);
+        let sent = request.body.iter().fold(sent, |sent, body| sent.body(body.clone()));
+        sent.send().await.map_err(|error| failed(&error))
     }
 }
 

@@ -34,6 +34,11 @@ impl Allowed {
         Ok(Self(Arc::new(hosts.iter().map(normal).collect::<Result<_>>()?)))
     }
 
+    /// Returns whether the host of `url` may be reached whatever its address is.
+    pub(crate) fn has(&self, url: &Url) -> bool {
+        url.host_str().is_some_and(|host| self.0.contains(host))
+    }
+
     /// Checks what can be checked before the name is looked up.
     ///
     /// # Errors

@@ -5,21 +5,27 @@
 //!
 //! - `request`: what the model asks for.
 //! - `fetch`: sends a request, and follows its redirects.
+//! - `auth`: which sites are sent a token.
 //! - `guard`: refuses addresses that are not public, before a connection is made to them.
 //! - `address`: which addresses are public.
 //! - `response`: what the model reads.
 //! - `failure`: the errors of the extension.
 
 mod address;
+mod auth;
 mod failure;
 mod fetch;
 mod guard;
 mod request;
 mod response;
 
+use std::collections::BTreeMap;
+
 use goondan::prelude::*;
 use reqwest::Method;
 
+pub use auth::SiteAuth;
+use auth::Sites;
 use fetch::Fetcher;
 use guard::Allowed;
 use request::{Any, Get, Post, Request};
@@ -32,6 +38,9 @@ pub struct Config {
     /// Hosts that may be reached although their addresses are not public, each as it is in URLs: `localhost`,
     /// `192.168.1.7`, `[fd00::7]`. All of their ports may be.
     pub allow_hosts: Vec<String>,
+    /// The sites that are sent a token of the extension `oauth` with each request, such as `https://api.github.com`. No
+    /// other site is sent one.
+    pub auth: BTreeMap<String, SiteAuth>,
 }
 
 /// The extension.
@@ -44,8 +53,10 @@ pub struct HttpFetch {
 #[goondan::extension(name = "http-fetch")]
 impl HttpFetch {
     #[init]
-    fn new(config: Config) -> Result<Self> {
-        Ok(Self { fetcher: Fetcher::new(Allowed::new(&config.allow_hosts)?)? })
+    fn new(api: ExtensionApi, config: Config) -> Result<Self> {
+        let allowed = Allowed::new(&config.allow_hosts)?;
+        let sites = Sites::new(config.auth, &allowed)?;
+        Ok(Self { fetcher: Fetcher::new(api, allowed, sites)? })
     }
 
     /// Fetches a URL by GET, and follows redirects. An answer such as 404 is not an error of this tool: look at

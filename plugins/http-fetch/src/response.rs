@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use goondan::Result;
+use goondan::secret::mask;
 use goondan::tool::ToolContext;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, Response};
@@ -50,9 +51,10 @@ impl Fetched {
         let url = response.url().to_string();
         let mut headers = BTreeMap::<String, String>::new();
         for (name, value) in response.headers() {
-            let value = String::from_utf8_lossy(value.as_bytes());
+            // Some sites answer with what they were sent, tokens included.
+            let value = mask(&String::from_utf8_lossy(value.as_bytes())).into_owned();
             let all = headers.entry(name.to_string()).or_default();
-            *all = if all.is_empty() { value.into_owned() } else { format!("{all}, {value}") };
+            *all = if all.is_empty() { value } else { format!("{all}, {value}") };
         }
         let says_text = response.headers().get(CONTENT_TYPE).is_some_and(|value| is_text(value.as_bytes()));
 
@@ -66,7 +68,7 @@ impl Fetched {
             }
         }
         let (body, file) = match text(bytes, says_text, truncated) {
-            Ok(text) => (Some(text), None),
+            Ok(text) => (Some(mask(&text).into_owned()), None),
             Err(bytes) => (None, Some(write_new(ctx.workdir()?, ctx.call_id().as_str(), &bytes)?)),
         };
         let status_text = status.canonical_reason().unwrap_or_default();
