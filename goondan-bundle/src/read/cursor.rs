@@ -122,6 +122,16 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    pub(crate) fn flag(&self) -> Option<bool> {
+        match self.value() {
+            Value::Bool(flag) => Some(*flag),
+            _ => {
+                self.expected("`true` or `false`");
+                None
+            }
+        }
+    }
+
     /// A whole number from `least` to `u32::MAX`.
     pub(crate) fn whole(&self, least: u32) -> Option<u32> {
         let number = match self.value() {

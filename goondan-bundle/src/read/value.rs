@@ -30,6 +30,8 @@ pub struct SourcedValue {
     pub keys: Vec<String>,
     /// The source of its value.
     pub source: ValueSource,
+    /// Whether the value is masked in logs, errors and records.
+    pub secret: bool,
     /// The file with the reference to the source.
     pub file: PathBuf,
     /// The place of the reference in the file.
@@ -59,7 +61,9 @@ impl SourcedValue {
         let (problem, suggestion) = match self.source.fetch() {
             Ok(value) => {
                 self.replace(&mut fetched.config, &value);
-                fetched.secrets.push(Secret::new(value));
+                if self.secret {
+                    fetched.secrets.push(Secret::new(value));
+                }
                 return None;
             }
             Err(problem) => problem,
@@ -130,7 +134,7 @@ impl SourcedValue {
 /// A config with its values from the environment.
 pub(crate) struct FetchedConfig {
     pub(crate) config: Json,
-    /// The values, which are masked in logs, errors and records as long as these exist.
+    /// The secret values, which are masked in logs, errors and records as long as these exist.
     pub(crate) secrets: Vec<Secret>,
 }
 
@@ -167,9 +171,9 @@ pub(crate) fn read_sources(config: &Cursor<'_>) -> Vec<SourcedValue> {
 fn collect(cursor: &Cursor<'_>, keys: &mut Vec<String>, found: &mut Vec<SourcedValue>) {
     let children: Vec<String> = match cursor.value() {
         Value::Mapping(entries) if entries.iter().any(|entry| entry.key == "valueFrom") => {
-            if let Some(source) = read(cursor) {
+            if let Some((source, secret)) = read(cursor) {
                 let (file, path) = (cursor.sink().file().to_owned(), cursor.path().to_owned());
-                found.push(SourcedValue { keys: keys.clone(), source, file, place: cursor.place(), path });
+                found.push(SourcedValue { keys: keys.clone(), source, secret, file, place: cursor.place(), path });
             }
             return;
         }
@@ -186,7 +190,8 @@ fn collect(cursor: &Cursor<'_>, keys: &mut Vec<String>, found: &mut Vec<SourcedV
     }
 }
 
-fn read(cursor: &Cursor<'_>) -> Option<ValueSource> {
+/// Returns the source, and whether its value is secret.
+fn read(cursor: &Cursor<'_>) -> Option<(ValueSource, bool)> {
     let from = MapReader::new(cursor, &VALUE)?.require("valueFrom")?;
     if let Some(secret) = from.follow(["secretRef"]) {
         let message =
@@ -194,7 +199,9 @@ fn read(cursor: &Cursor<'_>) -> Option<ValueSource> {
         secret.error(ErrorCode::CONFIG_SCHEMA, message, "write `env: <NAME>`, and put the secret into that variable");
         return None;
     }
-    let env = MapReader::new(&from, &VALUE_FROM)?.require("env")?;
+    let fields = MapReader::new(&from, &VALUE_FROM)?;
+    let env = fields.require("env")?;
+    let secret = fields.get("secret").map_or(Some(true), |secret| secret.flag())?;
     let name = env.text()?;
     let letter = |char: char| char.is_ascii_alphanumeric() || char == '_';
     if name.is_empty() || !name.chars().all(letter) || name.starts_with(|first: char| first.is_ascii_digit()) {
@@ -202,5 +209,5 @@ fn read(cursor: &Cursor<'_>) -> Option<ValueSource> {
         env.error(ErrorCode::CONFIG_SCHEMA, message, "write letters, digits and `_` alone, such as `API_KEY`");
         return None;
     }
-    Some(ValueSource::Env(name.to_owned()))
+    Some((ValueSource::Env(name.to_owned()), secret))
 }

@@ -81,6 +81,7 @@ fn describe(field_type: &FieldType) -> String {
         FieldType::Path => "a path".to_owned(),
         FieldType::Entry => "`linked:` and a name, or a path".to_owned(),
         FieldType::Digest => "64 hexadecimal digits".to_owned(),
+        FieldType::Flag => "`true` or `false`".to_owned(),
         FieldType::Count => format!("a whole number up to {}", u32::MAX),
         FieldType::References(kind) => format!("a list of references to resources of the kind {kind}"),
         FieldType::Positive => format!("a whole number from 1 to {}", u32::MAX),

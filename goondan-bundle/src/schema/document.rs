@@ -72,13 +72,22 @@ pub(crate) static VALUE: MapSchema = MapSchema {
 
 pub(crate) static VALUE_FROM: MapSchema = MapSchema {
     about: "The source of a value.",
-    fields: &[FieldSchema {
-        name: "env",
-        required: true,
-        example: "env: <NAME>",
-        about: "The environment variable with the value. It is read when the agents are built.",
-        field_type: FieldType::Variable,
-    }],
+    fields: &[
+        FieldSchema {
+            name: "env",
+            required: true,
+            example: "env: <NAME>",
+            about: "The environment variable with the value. It is read when the agents are built.",
+            field_type: FieldType::Variable,
+        },
+        FieldSchema {
+            name: "secret",
+            required: false,
+            example: "secret: false",
+            about: "Whether the value is masked in logs, errors and records. Defaults to `true`.",
+            field_type: FieldType::Flag,
+        },
+    ],
 };
 
 pub(crate) static REFERENCE: MapSchema = MapSchema {

@@ -109,6 +109,7 @@ fn of_type(field_type: &FieldType, kind: Kind) -> Map<String, Value> {
             json!({ "type": "string", "anyOf": [linked, library] })
         }
         FieldType::Digest => json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" }),
+        FieldType::Flag => json!({ "type": "boolean" }),
         FieldType::Positive => json!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
         FieldType::Count => json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX }),
         FieldType::Provider => {

@@ -57,6 +57,8 @@ pub(crate) enum FieldType {
     Entry,
     /// A SHA-256 digest.
     Digest,
+    /// `true` or `false`.
+    Flag,
     /// A whole number from 1 to `u32::MAX`.
     Positive,
     /// A whole number from 0 to `u32::MAX`.

@@ -46,6 +46,7 @@ fn bundle_contains_the_reference_and_not_the_value() {
     assert_eq!(window.sources[1].keys, ["list", "1"]);
     assert_eq!(window.sources[1].path, "spec.config.list[1]");
     assert_eq!(window.sources[1].source, ValueSource::Env("CARGO_PKG_VERSION".to_owned()));
+    assert!(window.sources.iter().all(|source| source.secret));
     let used = &bundle.entry_agent().unwrap().extensions[0];
     assert_eq!(used.merged_sources().count(), 1, "the text of the agent replaces the other one");
     assert!(!format!("{bundle:?}").contains(env!("CARGO_PKG_NAME")));
@@ -60,6 +61,7 @@ fn references_without_a_valid_source_are_errors() {
         ("{ valueFrom: {} }", "`spec.config.key.valueFrom.env` is missing"),
         ("{ valueFrom: A }", "`spec.config.key.valueFrom` must be a mapping"),
         ("{ valueFrom: { env: 5 } }", "must be text"),
+        ("{ valueFrom: { env: A, secret: no } }", "must be `true` or `false`"),
         ("{ valueFrom: { env: $KEY } }", "must be the name of a variable, but is the text `$KEY`"),
         ("{ valueFrom: { secretRef: { ref: Secret/a, key: b } } }", "this version has no store of secrets"),
     ] {

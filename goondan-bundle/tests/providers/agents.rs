@@ -80,6 +80,17 @@ async fn values_from_the_environment_are_masked_as_long_as_the_agents_exist() {
 }
 
 #[tokio::test]
+async fn a_value_from_the_environment_that_is_no_secret_is_not_masked() {
+    let spec = "{ provider: echo, prefix: { valueFrom: { env: CARGO_MANIFEST_DIR, secret: false } } }";
+    let directory = bundle_of(&(model("main", spec) + AGENT));
+    let agents = Bundle::load(directory.path()).unwrap().build(MemoryStore::new()).await.unwrap();
+    let answer = agents.get("main").unwrap().instance("a").await.unwrap().run("hi").await.unwrap();
+    assert_eq!(answer.text(), concat!(env!("CARGO_MANIFEST_DIR"), "main:0"));
+    let text = concat!("in ", env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(goondan::secret::mask(text), text);
+}
+
+#[tokio::test]
 async fn requests_to_any_provider_are_recorded() {
     let directory = bundle_of(&(model("main", "{ provider: plain, record: ./requests.jsonl }") + AGENT));
     let agents = Bundle::load(directory.path()).unwrap().build(MemoryStore::new()).await.unwrap();
