@@ -1,4 +1,5 @@
-//! What a call of a server's tool costs: by hand, with `rmcp` alone, and through the extension, linked and loaded.
+//! What a call of a server's tool costs: by hand, with `rmcp` alone, with `rmcp` in a tool, and through the extension,
+//! linked and loaded.
 //!
 //! The machine may be busy, so each round measures all of them one after the other, and only ratios within a round are
 //! compared. `cargo bench -p goondan-plugin-tests -- 50` measures fifty rounds.
@@ -14,11 +15,12 @@ use goondan::agent::AgentBuilder;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::plugin::{Library, Loaded};
 use goondan::prelude::*;
-use goondan::{Agent, Value, json};
+use goondan::{Agent, Map, Value, json};
 use goondan_libraries::Build;
 use mcp as _;
-use rmcp::ServiceExt;
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
+use rmcp::service::{Peer, RunningService};
+use rmcp::{RoleClient, ServiceExt};
 
 /// Calls in each round.
 const CALLS: usize = 200;
@@ -46,10 +48,40 @@ impl Stopwatch {
     }
 }
 
+/// The session that [`Direct`] uses.
+static SESSION: Mutex<Option<Peer<RoleClient>>> = Mutex::new(None);
+
+/// The arguments of the tool.
+#[derive(Deserialize, JsonSchema)]
+struct Hello {
+    text: String,
+}
+
+/// Calls the server with `rmcp` alone: what a call costs in a turn, in which the server waits longer for the next one.
+struct Direct;
+
+#[goondan::extension(name = "direct")]
+impl Direct {
+    #[init]
+    fn new() -> Self {
+        Self
+    }
+
+    /// Calls the tool of the server.
+    #[tool]
+    async fn echo(&self, input: Hello) -> Result<String> {
+        let session = SESSION.lock().unwrap().clone().unwrap();
+        let answer = session.call_tool_once(hello()).await.unwrap();
+        assert!(matches!(answer, CallToolResponse::Complete(_)));
+        Ok(input.text)
+    }
+}
+
 /// Medians of one round. The turn has two steps, one of which calls the tool.
 struct Round {
     hand: Duration,
     rmcp: Duration,
+    direct: Cost,
     linked: Cost,
     loaded: Cost,
 }
@@ -76,8 +108,9 @@ fn print(title: &str, runtime: &tokio::runtime::Runtime, library: &Loaded, round
         measured.push(Round {
             hand: by_hand(),
             rmcp: runtime.block_on(bare()),
-            linked: runtime.block_on(conversations(|agent, config| agent.linked("odd", "mcp", config))),
-            loaded: runtime.block_on(conversations(|agent, config| {
+            direct: runtime.block_on(direct()),
+            linked: runtime.block_on(conversations("odd__echo", |agent, config| agent.linked("odd", "mcp", config))),
+            loaded: runtime.block_on(conversations("odd__echo", |agent, config| {
                 agent.described("odd", library.extension(None).unwrap(), config)
             })),
         });
@@ -88,10 +121,12 @@ fn print(title: &str, runtime: &tokio::runtime::Runtime, library: &Loaded, round
         let mut ratios: Vec<_> =
             measured.iter().map(|round| time(round).as_secs_f64() / round.rmcp.as_secs_f64()).collect();
         ratios.sort_by(f64::total_cmp);
-        println!("  {name:<12} {median:>10.1?}  {:.2}  {:.2}", ratios[ratios.len() / 2], ratios[0]);
+        println!("  {name:<14} {median:>10.1?}  {:.2}  {:.2}", ratios[ratios.len() / 2], ratios[0]);
     };
     row("by hand", |round| round.hand);
     row("rmcp", |round| round.rmcp);
+    row("rmcp in a tool", |round| round.direct.call);
+    row("… its turn", |round| round.direct.turn);
     row("linked call", |round| round.linked.call);
     row("linked turn", |round| round.linked.turn);
     row("loaded call", |round| round.loaded.call);
@@ -123,17 +158,34 @@ fn by_hand() -> Duration {
     median(times)
 }
 
-async fn bare() -> Duration {
+fn hello() -> CallToolRequestParams {
+    CallToolRequestParams::new("echo").with_arguments(Map::from_iter([("text".to_owned(), "hello".into())]))
+}
+
+/// Starts a server, and begins a session.
+async fn serve() -> (tokio::process::Child, RunningService<RoleClient, ()>) {
     let mut command = tokio::process::Command::new(SERVER);
     let mut server = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let pipes = (server.stdout.take().unwrap(), server.stdin.take().unwrap());
     let client = ().serve(pipes).await.unwrap();
+    (server, client)
+}
+
+async fn direct() -> Cost {
+    let (mut server, client) = serve().await;
+    *SESSION.lock().unwrap() = Some(client.peer().clone());
+    let cost = conversations("direct__echo", |agent, _| agent.extension::<Direct>(json!({}))).await;
+    client.cancel().await.unwrap();
+    server.wait().await.unwrap();
+    cost
+}
+
+async fn bare() -> Duration {
+    let (mut server, client) = serve().await;
     let mut times = Vec::new();
     for _ in 0..CALLS {
         let start = Instant::now();
-        let Value::Object(arguments) = json!({ "text": "hello" }) else { continue };
-        let params = CallToolRequestParams::new("echo").with_arguments(arguments);
-        let answer = client.call_tool_once(params).await.unwrap();
+        let answer = client.call_tool_once(hello()).await.unwrap();
         assert!(matches!(answer, CallToolResponse::Complete(_)));
         times.push(start.elapsed());
     }
@@ -143,9 +195,8 @@ async fn bare() -> Duration {
 }
 
 /// Runs turns that call the tool, in conversations that stay short.
-async fn conversations(add: impl FnOnce(AgentBuilder, Value) -> AgentBuilder) -> Cost {
-    let script =
-        (0..CALLS).flat_map(|_| [ScriptItem::call("odd__echo", json!({ "text": "hello" })), ScriptItem::say("done")]);
+async fn conversations(tool: &str, add: impl FnOnce(AgentBuilder, Value) -> AgentBuilder) -> Cost {
+    let script = (0..CALLS).flat_map(|_| [ScriptItem::call(tool, json!({ "text": "hello" })), ScriptItem::say("done")]);
     let agent = Agent::builder("one").model(ScriptedModel::new(script)).extension::<Stopwatch>(json!({}));
     let config = json!({ "transport": { "type": "stdio", "command": [SERVER] } });
     let agent = add(agent, config).build().unwrap();
@@ -155,8 +206,9 @@ async fn conversations(add: impl FnOnce(AgentBuilder, Value) -> AgentBuilder) ->
         let instance = agent.instance(&key.to_string()).await.unwrap();
         for _ in 0..50 {
             let start = Instant::now();
-            instance.run("go").await.unwrap();
+            let turn = instance.run("go").await.unwrap();
             turns.push(start.elapsed());
+            assert_eq!(json!(turn.tool_calls()[0].status), "ok");
         }
         instance.close().await.unwrap();
     }
