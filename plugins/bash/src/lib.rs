@@ -1,11 +1,9 @@
 //! Tools that run shell commands and scripts.
 //!
 //! # Layout
-//! - `work_trees`: work trees of other extensions, in which commands run.
 //! - `run`: runs a program, and answers with what it wrote and how it ended.
 
 mod run;
-mod work_trees;
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};

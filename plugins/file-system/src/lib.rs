@@ -2,7 +2,6 @@
 //!
 //! # Layout
 //! - `place`: paths, which lead to places below the roots.
-//! - `work_trees`: work trees of other extensions, which are roots too.
 //! - `read`, `list`, `write`: what the tools do there. It blocks, so each call runs on a thread of its own.
 //! - `diff`: what a change looks like to people.
 
@@ -10,7 +9,6 @@ mod diff;
 mod list;
 mod place;
 mod read;
-mod work_trees;
 mod write;
 
 use std::path::{Path, PathBuf};

@@ -1,14 +1,19 @@
-//! Work trees that other extensions make and tell about by an event. The state of the extension lists them.
+//! The work trees that other extensions of a conversation make, such as `changesets`, for extensions that work in them.
+//!
+//! An extension tells about each by the event `workspace.worktreeMounted`. The state of the extension that uses this
+//! crate lists them.
 
 use std::path::PathBuf;
 
 use goondan::event::WorktreeMounted;
 use goondan::prelude::*;
 
-/// Notes each work tree from now on.
-// Not by `#[on]`, which starts when all extensions are there: those that make work trees tell in `#[init]` which ones
-// are open.
-pub(crate) fn note(api: &ExtensionApi) -> Result<()> {
+/// Notes each work tree from now on. For `#[init]`, where other extensions tell about those that are there already, so
+/// the extension must be listed before them.
+///
+/// # Errors
+/// None in practice: the name of the event is legal.
+pub fn note(api: &ExtensionApi) -> Result<()> {
     let noting = api.clone();
     let note = move |event: Event| std::future::ready(add(&noting, &event));
     api.events().on(WorktreeMounted::NAME, note)?.detach();
@@ -24,7 +29,10 @@ fn add(api: &ExtensionApi, event: &Event) -> Result<()> {
 }
 
 /// Returns the work trees that are there, the newest first.
-pub(crate) async fn open(api: &ExtensionApi) -> Result<impl Iterator<Item = PathBuf>> {
+///
+/// # Errors
+/// `E_EXT_STATE` when the extension has stored a state of its own.
+pub async fn open(api: &ExtensionApi) -> Result<impl Iterator<Item = PathBuf>> {
     // An event that another tool has emitted is handled by a task of its own.
     tokio::task::yield_now().await;
     let trees: Vec<PathBuf> = api.state().get()?.unwrap_or_default();
