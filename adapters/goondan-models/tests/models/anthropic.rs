@@ -176,7 +176,7 @@ async fn options_become_members_and_the_providers_own_come_last() {
         "topP": 0.9,
         "stop": ["END"],
         "reasoning": { "budgetTokens": 2000, "summary": "off" },
-        "toolChoice": { "tool": "weather__today" },
+        "toolChoice": "auto",
         "parallelToolCalls": false,
         "responseFormat": { "name": "answer", "schema": { "type": "object" } },
         "provider": {
@@ -198,12 +198,25 @@ async fn options_become_members_and_the_providers_own_come_last() {
         "top_p": 0.9,
         "stop_sequences": ["END"],
         "thinking": { "type": "enabled", "budget_tokens": 2000, "display": "omitted" },
-        "tool_choice": { "type": "tool", "name": "weather__today", "disable_parallel_tool_use": true },
+        "tool_choice": { "type": "auto", "disable_parallel_tool_use": true },
         "output_config": { "format": { "type": "json_schema", "schema": { "type": "object" } }, "effort": "xhigh" },
         "top_k": 4,
         "metadata": { "user_id": "u" },
     });
     assert_eq!(body, expected);
+}
+
+#[tokio::test]
+async fn choices_of_tools_have_their_words() {
+    for (choice, expected) in [
+        (json!("auto"), json!({ "type": "auto" })),
+        (json!("none"), json!({ "type": "none" })),
+        (json!("required"), json!({ "type": "any" })),
+        (json!({ "tool": "weather__today" }), json!({ "type": "tool", "name": "weather__today" })),
+    ] {
+        let asked = Asked { tools: vec![weather()], ..Asked::default() };
+        assert_eq!(body(asked.options(json!({ "toolChoice": choice }))).await["tool_choice"], expected);
+    }
 }
 
 #[tokio::test]

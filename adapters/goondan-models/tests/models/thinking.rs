@@ -5,7 +5,7 @@ use goondan_models::providers;
 use goondan_models::wire::Anthropic;
 use serde_json::{Value, json};
 
-use crate::support::{self, Asked, Reply, Server, config, data, result, text};
+use crate::support::{self, Asked, Reply, Server, config, data, result, text, weather};
 
 const ANSWER: &str = "data: {\"type\":\"message_start\",\"message\":{}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
 
@@ -25,13 +25,17 @@ fn user(text: &str) -> Value {
 
 /// Sends one request, and returns its body.
 async fn sent(messages: Value, reasoning: Value) -> Value {
+    let asked = Asked { tools: vec![weather()], ..Asked::messages(messages) };
+    sent_with(asked, json!({ "reasoning": reasoning, "cache": "off" })).await
+}
+
+async fn sent_with(asked: Asked, options: Value) -> Value {
     let server = Server::start([Reply::events(ANSWER)]).await;
     let mut config = config(server.url());
     // A refused request would be repeated.
     config.retries.max = 4;
     let model = config.model(&providers::ANTHROPIC, Anthropic).unwrap();
-    let asked = Asked::messages(messages).options(json!({ "reasoning": reasoning, "cache": "off" }));
-    asked.of(&model, Deltas::none()).await.unwrap();
+    asked.options(options).of(&model, Deltas::none()).await.unwrap();
     let mut requests = server.requests();
     assert_eq!(requests.len(), 1);
     requests.remove(0).body
@@ -105,4 +109,22 @@ async fn an_answer_of_reasoning_alone_goes_with_it() {
     let body = sent(messages, json!({ "effort": "none" })).await;
     let roles: Vec<_> = body["messages"].as_array().unwrap().iter().map(|message| &message["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "user"]);
+}
+
+/// With a budget, Anthropic refuses to reason before a call that is forced.
+#[tokio::test]
+async fn a_forced_call_begins_without_reasoning() {
+    let budget = json!({ "budgetTokens": 2048 });
+    for (choice, reasoning, expected) in [
+        (json!("auto"), &budget, ("enabled", vec!["by m for 1"])),
+        (json!("none"), &budget, ("enabled", vec!["by m for 1"])),
+        (json!("required"), &budget, ("disabled", vec![])),
+        (json!({ "tool": "weather__today" }), &budget, ("disabled", vec![])),
+        (json!("required"), &json!({ "effort": "high" }), ("adaptive", vec!["by m for 1"])),
+    ] {
+        let messages = json!([user("a"), answer(Some("m"), "1"), result("1", text("done"))]);
+        let asked = Asked { tools: vec![weather()], ..Asked::messages(messages) };
+        let body = sent_with(asked, json!({ "reasoning": reasoning, "toolChoice": choice, "cache": "off" })).await;
+        assert_eq!(reasoning_of(&body), expected, "{choice}");
+    }
 }

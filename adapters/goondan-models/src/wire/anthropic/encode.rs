@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use goondan_core::{Content, MessageData, Part, Result, Role, ToolItem};
+use goondan_core::{Content, MessageData, Part, Result, Role, ToolChoice, ToolItem};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -31,10 +31,11 @@ const ASSISTANT: &str = "assistant";
 pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
     let mut thinking = options::thinking(request.model(), request.options());
     let (mut system, mut messages) = conversation(request, request.with_reasoning() && thinking != Thinking::Off);
-    let may_think = request.with_reasoning() && messages.turn_began_with_thinking();
+    let is_forced = matches!(request.options().tool_choice, Some(ToolChoice::Required | ToolChoice::Tool(_)));
+    let may_think = request.with_reasoning() && !is_forced && messages.turn_began_with_thinking();
     if matches!(thinking, Thinking::Budget(_)) && !may_think {
-        // Another model began the turn, or its reasoning is gone. Anthropic refuses to begin in the middle of a turn,
-        // and to read reasoning in a turn without it.
+        // A forced call has no reasoning before it. In other cases, another model began the turn, or its reasoning is
+        // gone: Anthropic refuses to begin in the middle of a turn, and to read reasoning in a turn without it.
         thinking = Thinking::Off;
         (system, messages) = conversation(request, false);
     }
