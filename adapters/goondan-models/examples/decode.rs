@@ -8,8 +8,8 @@
 //! A file has one event per line, as JSON; lines may also be those of the stream itself, with `data: ` before the JSON.
 //! Nothing is sent anywhere.
 //!
-//! `--bytes` instead reads each stream in single bytes, and cut in two at each byte, or at 4096 of them if the stream is
-//! longer than 64 kB. The program fails if one of these gives another answer than the whole stream.
+//! `--bytes` instead reads each stream in single bytes, and cut in two: at each byte, or at 1024 of them if the stream
+//! is longer than 16 kB. The program fails if one of these gives another answer than the whole stream.
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
 use std::collections::VecDeque;
@@ -30,8 +30,8 @@ use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
 /// The longest stream that is cut at each byte, and the number of cuts of longer ones.
-const SHORT: usize = 64 << 10;
-const CUTS: usize = 4096;
+const SHORT: usize = 16 << 10;
+const CUTS: usize = 1024;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
