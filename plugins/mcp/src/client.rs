@@ -1,10 +1,12 @@
-//! The protocol, by the crate `rmcp`, which no other module names.
+//! The protocol, by the crate `rmcp`, which only `bearer` names too.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 
 use goondan::conversation::FilePart;
+#[cfg(feature = "http")]
+use goondan::error::StdErr;
 use goondan::{Error, Map, Value, json};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
@@ -26,6 +28,8 @@ use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
+#[cfg(feature = "http")]
+use crate::bearer::Requests;
 use crate::config::Protocol;
 use crate::failure::{self, Failure};
 #[cfg(feature = "http")]
@@ -100,7 +104,7 @@ impl Session {
     #[cfg(feature = "http")]
     pub(crate) async fn over_http(
         endpoint: &Endpoint,
-        requests: reqwest::Client,
+        requests: Requests,
         protocol: Protocol,
         announced: Arc<Announced>,
     ) -> Result<Self, Error> {
@@ -265,9 +269,14 @@ fn reason(error: &ClientInitializeError) -> String {
         error => return error.to_string(),
     };
     #[cfg(feature = "http")]
-    if let Some(StreamableHttpError::Client(error)) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-        let causes = std::iter::successors(std::error::Error::source(error), |error| error.source());
-        return causes.last().map_or_else(|| "the request failed".to_owned(), ToString::to_string);
+    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(error)) => {
+            let causes = std::iter::successors(std::error::Error::source(error), |error| error.source());
+            return causes.last().map_or_else(|| "the request failed".to_owned(), ToString::to_string);
+        }
+        // There is no token.
+        Some(StreamableHttpError::Io(error)) => return error.to_string(),
+        _ => {}
     }
     error.to_string()
 }
@@ -283,13 +292,32 @@ struct Page {
 
 fn failed(error: ServiceError) -> Failure {
     match error {
-        ServiceError::TransportClosed | ServiceError::TransportSend(_) | ServiceError::Cancelled { .. } => {
-            Failure::Gone
-        }
+        #[cfg(feature = "http")]
+        ServiceError::TransportSend(error) => unsent(error),
+        #[cfg(not(feature = "http"))]
+        ServiceError::TransportSend(_) => Failure::Gone,
+        ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Failure::Gone,
         ServiceError::McpError(error) => Failure::Answered(
             Error::new(failure::REFUSED, error.message.into_owned()).with_detail("code", error.code.0),
         ),
         error => unsupported(error),
+    }
+}
+
+/// Returns why a request was not sent, or was refused before the server read it.
+#[cfg(feature = "http")]
+fn unsent(error: DynamicTransportError) -> Failure {
+    match error.error.downcast::<StreamableHttpError<reqwest::Error>>().map(|error| *error) {
+        Ok(StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_)) => {
+            let error = Error::new(failure::REFUSED, "the MCP server refuses the authorization of the request");
+            Failure::Answered(error.suggest("tell the user: `transport.auth` or the headers have to be changed"))
+        }
+        // There is no token.
+        Ok(StreamableHttpError::Io(error)) => match error.into_inner().map(|error| error.downcast::<StdErr>()) {
+            Some(Ok(error)) => Failure::Answered(error.into_inner()),
+            _ => Failure::Gone,
+        },
+        _ => Failure::Gone,
     }
 }
 

@@ -72,7 +72,21 @@ pub enum Transport {
         /// Headers of each request.
         #[serde(default)]
         headers: BTreeMap<String, String>,
+        /// The token that each request has.
+        #[serde(default)]
+        auth: Option<Auth>,
     },
+}
+
+/// A token of the extension `oauth`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Auth {
+    /// The app, as the config of the extension `oauth` names it.
+    pub oauth: String,
+    /// What the token must allow; some of the scopes of the app.
+    #[serde(default)]
+    pub scopes: Vec<String>,
 }
 
 /// Which version of MCP is spoken.

@@ -16,6 +16,7 @@ use crate::listing::Listing;
 use crate::restarts::{Restarts, Start};
 use crate::server::{Ended, Live, Server, Watch};
 use crate::state::{State, Status};
+use crate::users::Users;
 
 /// How long the end of a process is waited for when the connection to it has ended.
 const END: Duration = Duration::from_secs(1);
@@ -31,7 +32,7 @@ pub(crate) struct Connection {
     restarts: Mutex<Restarts>,
     /// Why it is not open, or was not at the last call.
     fault: Mutex<Option<String>>,
-    users: Mutex<Vec<(u64, ExtensionApi)>>,
+    users: Users,
 }
 
 /// An extension that uses a connection.
@@ -44,8 +45,9 @@ impl Connection {
     /// # Errors
     /// `E_EXT_CONFIG` when the transport cannot be used.
     pub(crate) fn new(transport: &Transport, protocol: Protocol, root: &Path, mode: Mode) -> Result<Arc<Self>> {
-        let server = Server::new(transport, protocol, root)?;
-        let (live, listing, restarts, fault, users) = Default::default();
+        let users = Users::default();
+        let server = Server::new(transport, protocol, root, &users)?;
+        let (live, listing, restarts, fault) = Default::default();
         Ok(Arc::new(Self { server, mode, live, listing, restarts, fault, users }))
     }
 

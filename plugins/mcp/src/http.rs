@@ -10,18 +10,21 @@ use reqwest::Client;
 use reqwest::redirect::Policy;
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use crate::bearer::Bearer;
+
 /// A server at a URL.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
     pub(crate) url: String,
     pub(crate) headers: HashMap<HeaderName, HeaderValue>,
+    pub(crate) bearer: Option<Bearer>,
 }
 
 impl Endpoint {
     /// # Errors
     /// `E_EXT_CONFIG` when the URL or a header cannot be sent.
     // PATTERN-MCP-08
-    pub(crate) fn new(url: &str, headers: &BTreeMap<String, String>) -> Result<Self> {
+    pub(crate) fn new(url: &str, headers: &BTreeMap<String, String>, bearer: Option<Bearer>) -> Result<Self> {
         let wrong = |what: String| Error::new(ErrorCode::EXT_CONFIG, what);
         if let Err(error) = reqwest::Url::parse(url) {
             return Err(wrong(format!("`transport.endpoint` is not a URL: {error}")));
@@ -33,14 +36,12 @@ impl Endpoint {
             value.set_sensitive(true);
             Ok((name, value))
         };
-        Ok(Self { url: url.to_owned(), headers: headers.iter().map(parse).collect::<Result<_>>()? })
+        Ok(Self { url: url.to_owned(), headers: headers.iter().map(parse).collect::<Result<_>>()?, bearer })
     }
 }
 
 /// Returns a client for requests. It follows no redirects, which would carry the headers to another host, and names its
 /// cryptography, because a library must not choose it for the whole process.
-///
-/// A source of tokens, such as OAuth, belongs here: a client around this one, which adds a header to each request.
 ///
 /// # Errors
 /// When the root certificates of the system cannot be read.

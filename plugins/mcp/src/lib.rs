@@ -14,9 +14,11 @@
 //! - `listing`: what the server offers, kept up to date.
 //! - `state`: what the user is told about a connection.
 //! - `child`: the process of a server.
-//! - `http`: requests to a server at a URL.
+//! - `http`: the client for requests to a server at a URL.
+//! - `bearer`: these requests, with a token of the extension `oauth`.
+//! - `users`: the extensions that use a connection.
 //! - `restarts`: when a server that failed is started again.
-//! - `client`: the protocol, by the crate `rmcp`, which no other module names.
+//! - `client`: the protocol, by the crate `rmcp`, which only `bearer` names too.
 //! - `offer`: what a server offers and answers.
 //! - `tools`, `names`: which tools are registered, and under which names.
 //! - `handlers`: what answers the calls of the model.
@@ -24,6 +26,8 @@
 //! - `failure`: the errors of the extension.
 // PATTERN-MCP-02
 
+#[cfg(feature = "http")]
+mod bearer;
 mod child;
 mod client;
 mod config;
@@ -42,6 +46,7 @@ mod restarts;
 mod server;
 mod state;
 mod tools;
+mod users;
 
-pub use config::{Attach, Config, Expose, Limits, Mode, Protocol, Scope, SideEffects, ToolSettings, Transport};
+pub use config::{Attach, Auth, Config, Expose, Limits, Mode, Protocol, Scope, SideEffects, ToolSettings, Transport};
 pub use extension::Mcp;

@@ -27,6 +27,14 @@ pub(crate) fn connection(
     attach: Attach,
     ctx: &InitContext,
 ) -> Result<Arc<Connection>> {
+    // It is that of the conversation's user.
+    if matches!(transport, Transport::Http { auth: Some(_), .. }) && attach.scope != Scope::Agent {
+        return Err(Error::new(
+            ErrorCode::EXT_CONFIG,
+            "a connection with `transport.auth` belongs to one conversation",
+        )
+        .suggest("write `attach: { scope: agent }`"));
+    }
     let directory = match ctx.bundle_root() {
         Some(root) => root.to_owned(),
         None => std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),

@@ -13,6 +13,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout_at;
 use tokio::time::{Instant, sleep_until, timeout};
 
+#[cfg(feature = "http")]
+use crate::bearer::{Bearer, Requests};
 use crate::child::{Child, Stderr};
 use crate::client::{Announced, Client, Session, Subscription};
 use crate::config::{Protocol, Transport};
@@ -20,6 +22,7 @@ use crate::failure;
 #[cfg(feature = "http")]
 use crate::http::{self, Endpoint};
 use crate::listing::Listing;
+use crate::users::Users;
 
 /// How long the end of a process is waited for that did not shake hands.
 const END: Duration = Duration::from_secs(1);
@@ -71,8 +74,8 @@ pub(crate) type Ended = watch::Receiver<Option<String>>;
 impl Server {
     /// # Errors
     /// `E_EXT_CONFIG` when the transport cannot be used. Relative paths start at `root`.
-    pub(crate) fn new(transport: &Transport, protocol: Protocol, root: &Path) -> Result<Self> {
-        Ok(Self { place: Place::new(transport, root)?, protocol, old: AtomicBool::new(false) })
+    pub(crate) fn new(transport: &Transport, protocol: Protocol, root: &Path, users: &Users) -> Result<Self> {
+        Ok(Self { place: Place::new(transport, root, users)?, protocol, old: AtomicBool::new(false) })
     }
 
     /// Starts the server, and begins a session. One that ends when it is asked which versions of the protocol it knows
@@ -104,7 +107,8 @@ impl Server {
 }
 
 impl Place {
-    fn new(transport: &Transport, root: &Path) -> Result<Self> {
+    #[cfg_attr(not(feature = "http"), expect(unused_variables, reason = "only requests have tokens"))]
+    fn new(transport: &Transport, root: &Path, users: &Users) -> Result<Self> {
         match transport {
             Transport::Stdio { command, env, cwd } => {
                 let Some((name, args)) = command.split_first() else {
@@ -115,7 +119,10 @@ impl Place {
                 Ok(Self::Program(Program { name: name.clone(), args: args.to_vec(), env, directory }))
             }
             #[cfg(feature = "http")]
-            Transport::Http { endpoint, headers } => Endpoint::new(endpoint, headers).map(Self::Endpoint),
+            Transport::Http { endpoint, headers, auth } => {
+                let bearer = auth.as_ref().map(|auth| Bearer::new(auth, Arc::clone(users)));
+                Endpoint::new(endpoint, headers, bearer).map(Self::Endpoint)
+            }
             #[cfg(not(feature = "http"))]
             Transport::Http { .. } => {
                 Err(Error::new(ErrorCode::EXT_CONFIG, "this build has no transport of the type `http`")
@@ -136,7 +143,8 @@ impl Place {
             Self::Program(program) => program.open(protocol, announced, connect, limit, watch).await,
             #[cfg(feature = "http")]
             Self::Endpoint(endpoint) => {
-                let session = Session::over_http(endpoint, http::client(connect)?, protocol, announced);
+                let requests = Requests::new(http::client(connect)?, endpoint.bearer.clone());
+                let session = Session::over_http(endpoint, requests, protocol, announced);
                 let problem = match timeout_at(limit, session).await {
                     Ok(Ok(session)) => return Ok(Live::without_process(session)),
                     Ok(Err(error)) => error.message().into_owned(),

@@ -83,7 +83,7 @@ pub async fn get_access_token(api: &ExtensionApi, request: &TokenRequest) -> Res
             let retryable = code == code::REFRESH_FAILED;
             Err(Error::new(code, message).suggest(suggestion).retryable(retryable))
         }
-        Answer::Accepted => Err(unanswered("the extension `oauth` answered twice that it would answer")),
+        Answer::Accepted => Err(unanswered("the extension `oauth` only answered that it would answer")),
     }
 }
 
@@ -107,8 +107,16 @@ pub async fn ask(api: &ExtensionApi, request: &TokenRequest) -> Result<Answer> {
         Some(answer) => return Ok(answer),
         None => return Err(unanswered("the conversation was closed")),
     }
-    let answer = timeout(ANSWER, answers.recv()).await;
-    let answer = answer.map_err(|_| unanswered(&format!("there was no token within {} s", ANSWER.as_secs())))?;
+    let answer = timeout(ANSWER, async {
+        // An extension that is being replaced answers too.
+        loop {
+            match answers.recv().await {
+                Some(Answer::Accepted) => {}
+                answer => return answer,
+            }
+        }
+    });
+    let answer = answer.await.map_err(|_| unanswered(&format!("there was no token within {} s", ANSWER.as_secs())))?;
     answer.ok_or_else(|| unanswered("the conversation was closed"))
 }
 

@@ -1,5 +1,6 @@
 //! The extension: it takes requests, and decides on whose behalf they are.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goondan::prelude::*;
@@ -14,7 +15,14 @@ use crate::tokens::Tokens;
 
 /// The extension.
 pub struct OAuth {
+    desk: Arc<Desk>,
+}
+
+/// Takes requests.
+struct Desk {
     api: ExtensionApi,
+    /// The conversation, and a number of the desk.
+    place: (u64, u64),
     /// `None` with an empty config.
     tokens: Option<Arc<Tokens>>,
     /// The user whose turn runs.
@@ -22,6 +30,10 @@ pub struct OAuth {
     /// Requests that are being answered.
     requests: Mutex<JoinSet<()>>,
 }
+
+/// The desks of all conversations, oldest first. A conversation has two while its extension is replaced: then the old one
+/// answers, because the turn that runs has passed it.
+static DESKS: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 
 /// An app, for the model.
 #[derive(Debug, Serialize)]
@@ -58,6 +70,7 @@ struct Page {
 impl OAuth {
     #[init]
     fn new(api: ExtensionApi, config: Config, ctx: InitContext) -> Result<Self> {
+        let conversation = ctx.conversation();
         let tokens = match config.check()? {
             Some((apps, key)) => {
                 let store = Store::new(api.clone(), ctx, key);
@@ -68,7 +81,15 @@ impl OAuth {
                 None
             }
         };
-        Ok(Self { api, tokens, user: Mutex::default(), requests: Mutex::default() })
+        let desk = Arc::new(Desk::open(api, tokens, conversation));
+        // By hand, because what `#[on]` subscribes is called after all `#[init]`, and others ask in theirs.
+        let asked = Arc::clone(&desk);
+        let answer = move |event: Event| {
+            let desk = Arc::clone(&asked);
+            async move { desk.request(&event) }
+        };
+        desk.api.events().on("oauth.request", answer)?.detach();
+        Ok(Self { desk })
     }
 
     /// Notes whose turn runs.
@@ -76,14 +97,63 @@ impl OAuth {
     #[middleware(turn, priority = -900)]
     async fn note(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         let principal = ctx.input().auth.as_ref().and_then(|auth| auth.principal.as_ref());
-        *self.user() = principal.map(|user| format!("{}:{}", user.kind, user.id));
-        let _turn = Turned(self);
+        *self.desk.user() = principal.map(|user| format!("{}:{}", user.kind, user.id));
+        let _turn = Turned(&self.desk);
         next.run(ctx).await
     }
 
+    /// Lists the apps of other services that can be accessed, and whether access is allowed.
+    #[tool(effect = read)]
+    async fn status(&self) -> Result<Vec<AppStatus>> {
+        let apps = self.desk.tokens.iter().flat_map(|tokens| tokens.apps.keys().map(move |name| (tokens, name)));
+        let user = self.desk.user().clone();
+        Ok(apps.filter_map(|(tokens, name)| status(tokens, name, user.clone())).collect())
+    }
+
+    /// Begins to ask the user for access to an app. Show the user the `url` and the `message` of the answer.
+    #[tool]
+    async fn authorize(&self, input: Authorize) -> Result<Page> {
+        let no_app = || Failure::new(code::APP_NOT_FOUND, "no app is configured").error();
+        let tokens = self.desk.tokens.as_ref().ok_or_else(no_app)?;
+        let user = self.desk.user().clone();
+        let (app, owner) = tokens.find(&input.app, user).map_err(Failure::error)?;
+        let page = tokens.sign_in(&app, &owner).await.map_err(Failure::error)?;
+        let expires_in_seconds = page.expires_at.saturating_sub(now());
+        Ok(Page { url: page.url, message: page.message, expires_in_seconds })
+    }
+
+    #[cleanup]
+    async fn close(&self) {
+        self.desk.close();
+        // A refresh token that was spent must be replaced.
+        let mut requests = std::mem::take(&mut *self.desk.requests());
+        while requests.join_next().await.is_some() {}
+        if let Some(tokens) = &self.desk.tokens {
+            tokens.sign_ins.end().await;
+        }
+    }
+}
+
+impl Desk {
+    fn open(api: ExtensionApi, tokens: Option<Arc<Tokens>>, conversation: u64) -> Self {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let place = (conversation, NUMBERS.fetch_add(1, Ordering::Relaxed));
+        desks().push(place);
+        Self { api, place, tokens, user: Mutex::default(), requests: Mutex::default() }
+    }
+
+    /// Leaves requests to the next desk of the conversation.
+    fn close(&self) {
+        desks().retain(|place| *place != self.place);
+    }
+
     /// Answers a request of another extension.
-    #[on("oauth.request")]
-    async fn request(&self, event: &Event) -> Result<()> {
+    fn request(&self, event: &Event) -> Result<()> {
+        // Hosts of earlier versions do not tell conversations apart.
+        let is_first = |desks: &[(u64, u64)]| desks.iter().find(|place| place.0 == self.place.0) == Some(&self.place);
+        if self.place.0 != 0 && !is_first(&desks()) {
+            return Ok(());
+        }
         let [id, request] = event.args() else {
             return Err(Error::msg("`oauth.request` takes an id and a request; use the crate `goondan-oauth-client`"));
         };
@@ -104,38 +174,6 @@ impl OAuth {
         Ok(())
     }
 
-    /// Lists the apps of other services that can be accessed, and whether access is allowed.
-    #[tool(effect = read)]
-    async fn status(&self) -> Result<Vec<AppStatus>> {
-        let apps = self.tokens.iter().flat_map(|tokens| tokens.apps.keys().map(move |name| (tokens, name)));
-        let user = self.user().clone();
-        Ok(apps.filter_map(|(tokens, name)| status(tokens, name, user.clone())).collect())
-    }
-
-    /// Begins to ask the user for access to an app. Show the user the `url` and the `message` of the answer.
-    #[tool]
-    async fn authorize(&self, input: Authorize) -> Result<Page> {
-        let no_app = || Failure::new(code::APP_NOT_FOUND, "no app is configured").error();
-        let tokens = self.tokens.as_ref().ok_or_else(no_app)?;
-        let user = self.user().clone();
-        let (app, owner) = tokens.find(&input.app, user).map_err(Failure::error)?;
-        let page = tokens.sign_in(&app, &owner).await.map_err(Failure::error)?;
-        let expires_in_seconds = page.expires_at.saturating_sub(now());
-        Ok(Page { url: page.url, message: page.message, expires_in_seconds })
-    }
-
-    #[cleanup]
-    async fn close(&self) {
-        // A refresh token that was spent must be replaced.
-        let mut requests = std::mem::take(&mut *self.requests());
-        while requests.join_next().await.is_some() {}
-        if let Some(tokens) = &self.tokens {
-            tokens.sign_ins.end().await;
-        }
-    }
-}
-
-impl OAuth {
     fn user(&self) -> MutexGuard<'_, Option<String>> {
         self.user.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,8 +183,18 @@ impl OAuth {
     }
 }
 
+impl Drop for Desk {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn desks() -> MutexGuard<'static, Vec<(u64, u64)>> {
+    DESKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// While it lives, a turn runs.
-struct Turned<'a>(&'a OAuth);
+struct Turned<'a>(&'a Desk);
 
 impl Drop for Turned<'_> {
     fn drop(&mut self) {

@@ -9,3 +9,4 @@ mod settings;
 mod sharing;
 mod status;
 pub(crate) mod support;
+mod tokens;

@@ -11,14 +11,14 @@ use super::support::{Odd, call, chat, chat_with, refused, tools};
 use crate::linkage::WithPlugin;
 
 /// A server that listens, until this is dropped.
-struct Listening {
-    odd: Odd,
+pub(super) struct Listening {
+    pub(super) odd: Odd,
     process: Child,
-    port: String,
+    pub(super) port: String,
 }
 
 impl Listening {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         Self::start_with(&[]).await
     }
 

@@ -5,6 +5,6 @@ mod processes;
 mod refresh;
 mod requests;
 mod secrecy;
-mod server;
+pub(crate) mod server;
 mod sign_in;
-mod support;
+pub(crate) mod support;

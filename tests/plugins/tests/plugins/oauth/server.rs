@@ -34,6 +34,8 @@ pub(crate) struct Settings {
     pub(crate) lenient: bool,
     /// Whether answers to refreshes end after the head: the client never learns the new token.
     pub(crate) silent: bool,
+    /// Whether the API refuses new tokens too.
+    pub(crate) useless: bool,
     /// How often a device has to ask.
     pub(crate) pending: u32,
 }
@@ -55,6 +57,8 @@ struct State {
     logouts: u32,
     /// The `authorization` headers of requests to the API.
     calls: Vec<String>,
+    /// The address of the server that answers requests to the API which have a token.
+    behind: Option<String>,
 }
 
 impl State {
@@ -72,14 +76,17 @@ impl State {
             scope: None,
             lenient: false,
             silent: false,
+            useless: false,
             pending: 0,
         })
     }
 
     fn issue(&mut self, sign_in: Option<u64>, scope: &str) -> Value {
         let access = self.secret("access");
-        self.access.insert(access.clone());
         let settings = self.settings().clone();
+        if !settings.useless {
+            self.access.insert(access.clone());
+        }
         let mut answer = json!({ "access_token": access, "token_type": "bearer", "expires_in": settings.expires_in });
         if let Some(sign_in) = sign_in {
             let refresh = self.secret("refresh");
@@ -146,15 +153,22 @@ impl Server {
         state.access.clear();
     }
 
+    /// Passes requests to the API which have a token on to the server at `address`.
+    pub(crate) fn guard(&self, address: String) {
+        self.state().behind = Some(address);
+    }
+
     fn answer(&self, stream: TcpStream) {
         let mut reader = BufReader::new(stream);
         let (mut first, mut headers) = (String::new(), BTreeMap::new());
         if reader.read_line(&mut first).unwrap() == 0 {
             return;
         }
+        let mut head = first.clone();
         loop {
             let mut line = String::new();
             reader.read_line(&mut line).unwrap();
+            head.push_str(&line);
             let Some((name, value)) = line.trim_end().split_once(": ") else { break };
             headers.insert(name.to_ascii_lowercase(), value.to_owned());
         }
@@ -171,6 +185,16 @@ impl Server {
             "/device" => self.device(),
             _ => self.api(headers.get("authorization")),
         };
+        if status == 200
+            && path == "/mcp"
+            && let Some(behind) = self.state().behind.clone()
+        {
+            let mut server = TcpStream::connect(behind).unwrap();
+            server.write_all(head.as_bytes()).and_then(|()| server.write_all(&body)).unwrap();
+            // A client that has read enough may be gone.
+            let _ = std::io::copy(&mut server, &mut stream);
+            return;
+        }
         let body = answer.to_string();
         let head = format!("HTTP/1.1 {status} x\r\n{more}content-length: {}\r\nconnection: close\r\n\r\n", body.len());
         stream.write_all(head.as_bytes()).unwrap();
