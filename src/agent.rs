@@ -30,6 +30,7 @@
 #[cfg(feature = "runtime")]
 pub use goondan_core::{
     Agent, AgentBuilder, AgentCall, BackgroundTurn, BackgroundTurns, Change, EventStream, ExtensionChange, Instance,
-    InstanceEvents, LocalRouter, Policy, Reloaded, Router, TurnNotice, TurnStream, TurnUpdate,
+    InstanceEvents, LocalRouter, Policy, ReloadRequest, ReloadRequests, Reloaded, Router, TurnNotice, TurnStream,
+    TurnUpdate,
 };
 pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, Ticket};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use goondan_core::schema::{Schema, config_value};
 use goondan_core::{
     Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, MemoryStore, Reloaded, Result,
-    Store, linked,
+    Store, join, linked,
 };
 
 use crate::bundle::Bundle;
@@ -70,6 +70,22 @@ impl Agents {
     /// As [`Agents::reload`], by [`Agent::reload_at_next_step`]: turns that run continue with their next step on the
     /// new agents.
     ///
+    /// A program that reloads when an extension asks for it awaits this beside its turns:
+    ///
+    /// ```
+    /// use std::path::Path;
+    ///
+    /// use goondan::bundle::Agents;
+    /// use goondan::{Agent, Bundle};
+    ///
+    /// async fn reload_on_request(agents: &mut Agents, directory: &Path) {
+    ///     let Some(requests) = agents.iter().next().map(Agent::reload_requests) else { return };
+    ///     agents.iter().for_each(|agent| requests.follow(agent));
+    ///     let reload = async || agents.reload_at_next_step(&Bundle::load(directory)?, None).await;
+    ///     requests.serve(reload, |outcome| println!("{outcome:?}")).await;
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// As [`Agents::reload`].
     pub async fn reload_at_next_step(
@@ -88,15 +104,16 @@ impl Agents {
     ) -> Result<BTreeMap<AgentName, Result<Reloaded>>> {
         let built = bundle.build_agents(&self.store, &self.router, libraries, self.purpose).await?;
         let gone: Vec<_> = self.agents.keys().filter(|name| !built.contains_key(*name)).cloned().collect();
-        let mut outcomes = BTreeMap::new();
-        for (name, agent) in built {
-            if let Some(known) = self.agents.get(&name) {
-                outcomes.insert(name, reload(known, &agent).await);
-            } else {
-                self.router.add(&agent);
-                self.agents.insert(name, agent);
-            }
+        let (known, new): (Vec<_>, Vec<_>) = built.into_iter().partition(|(name, _)| self.agents.contains_key(name));
+        // Before the reloads, because a turn that runs may ask them in its next step.
+        for (name, agent) in new {
+            self.router.add(&agent);
+            self.agents.insert(name, agent);
         }
+        // At once, because a turn of one agent may wait for a turn of another.
+        let reloads =
+            known.iter().map(async |(name, to)| Some((name.clone(), reload(self.agents.get(name)?, to).await)));
+        let mut outcomes: BTreeMap<_, _> = join(reloads.collect()).await.into_iter().flatten().collect();
         for name in gone {
             self.agents.remove(&name);
             if let Err(error) = self.router.remove(&name).await {

@@ -83,10 +83,10 @@ pub use conversation::{
 };
 
 pub use event::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, Auth, AuthGranted, ContentSource, Cost, Deliveries, Event,
-    EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, FilesChanged, LlmInputMessage,
-    Principal, ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, ToolProgress,
-    TurnInfo, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, ContentSource,
+    Cost, Deliveries, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup,
+    FilesChanged, LlmInputMessage, Principal, ReloadEffect, ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId,
+    StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo, WorktreeMounted,
 };
 
 pub use model_call::{
@@ -123,9 +123,12 @@ pub use extension::skipped_guard;
 #[cfg(feature = "runtime")]
 pub use agent::LocalRouter;
 #[cfg(feature = "runtime")]
+#[doc(hidden)]
+pub use agent::join;
+#[cfg(feature = "runtime")]
 pub use agent::{
     Agent, AgentBuilder, BackgroundTurn, BackgroundTurns, Change, ExtensionChange, Instance, InstanceEvents, Policy,
-    Reloaded, TurnNotice, TurnStream, TurnUpdate,
+    ReloadRequest, ReloadRequests, Reloaded, TurnNotice, TurnStream, TurnUpdate,
 };
 #[cfg(feature = "runtime")]
 pub use event::EventStream;

@@ -1,5 +1,7 @@
 //! Prints the diagnostics of a bundle, in the same way for every command.
 
+use std::fmt;
+
 use goondan::bundle::Diagnostics;
 use goondan::{Error, Result, json};
 
@@ -29,6 +31,15 @@ impl LoadError {
         match self {
             Self::Diagnostics(diagnostics) => page(diagnostics, Stream::Err),
             Self::Error(error) => Styled::new(false).text(&super::error_text(error)),
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Diagnostics(diagnostics) => diagnostics.fmt(f),
+            Self::Error(error) => error.report().fmt(f),
         }
     }
 }

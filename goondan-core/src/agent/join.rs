@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 /// Runs futures concurrently in this task, and returns their outputs in order.
-pub(super) async fn join<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+pub async fn join<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut running: Vec<_> = futures.into_iter().map(|future| (Some(Box::pin(future)), None)).collect();
     poll_fn(|cx| {
         let mut pending = false;

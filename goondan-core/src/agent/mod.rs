@@ -18,7 +18,10 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 pub use builder::AgentBuilder;
-pub use instance::{BackgroundTurn, BackgroundTurns, Instance, InstanceEvents, TurnNotice};
+pub use instance::{
+    BackgroundTurn, BackgroundTurns, Instance, InstanceEvents, ReloadRequest, ReloadRequests, TurnNotice,
+};
+pub use join::join;
 pub use local_router::LocalRouter;
 pub use policy::Policy;
 pub use reload::{Change, ExtensionChange, Reloaded};

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Agent;
+use super::instance::InstanceSlot;
 use super::spec::{AgentSpec, ExtensionSpec};
+use super::{Agent, join};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{ExtensionName, InstanceKey};
 
@@ -94,8 +95,8 @@ impl Agent {
     ///
     /// # Errors
     /// `E_CONFIG_SCHEMA_INVALID` when `to` has another name. `E_EXT_INIT` and `E_EXT_ORDER` when initializing the new
-    /// extensions fails in the first conversation: then nothing is changed. See [`Reloaded::refused`] for the other
-    /// conversations.
+    /// extensions fails in every open conversation: then nothing is changed. See [`Reloaded::refused`] if it succeeds
+    /// in some.
     // LEGACY-RECONCILE
     pub async fn reload(&self, to: &Self) -> Result<Reloaded> {
         self.reload_at(Boundary::Turn, to).await
@@ -103,10 +104,11 @@ impl Agent {
 
     /// As [`Agent::reload`], but a turn that runs continues with its next step on what `to` describes: its model,
     /// instructions and tools, and the layers of its steps and tool calls. Two things stay as they were when the turn
-    /// began: the limits of the turn, and the layers around it. If an extension with such a layer changes or is
+    /// began: the limits of the turn, and the layers around it. If an extension with a layer around turns changes or is
     /// removed, the reload takes place after the turn.
     ///
-    /// A step that awaits such a reload of its own agent deadlocks, as does a tool call in it.
+    /// A step that awaits such a reload of its own agent deadlocks, as does a tool call in it: an extension asks for one
+    /// by [`AgentReload`](crate::event::AgentReload), and [`Agent::reload_requests`] tells the program.
     ///
     /// ```
     /// use goondan::{Agent, Result};
@@ -130,15 +132,18 @@ impl Agent {
     async fn reload_at(&self, boundary: Boundary, to: &Self) -> Result<Reloaded> {
         let to = self.spec_of(to)?;
         let _reloading = self.inner.reloading.lock().await;
+        let slots = self.inner.slots();
+        let reload = async |slot: &Arc<InstanceSlot>| match boundary {
+            Boundary::Turn => slot.reload(&to).await,
+            Boundary::Step => slot.reload_at_step(&to).await,
+        };
+        // At once, because a turn of one conversation may wait for a turn of another.
+        let outcomes = join(slots.iter().map(reload).collect()).await;
+        let accepted = outcomes.iter().any(|outcome| matches!(outcome, Ok(true)));
         let mut refused = Vec::new();
-        let mut accepted = false;
-        for slot in self.inner.slots() {
-            let outcome = match boundary {
-                Boundary::Turn => slot.reload(&to).await,
-                Boundary::Step => slot.reload_at_step(&to).await,
-            };
+        for (slot, outcome) in slots.iter().zip(outcomes) {
             match outcome {
-                Ok(open) => accepted |= open,
+                Ok(_) => {}
                 Err(error) if !accepted => return Err(error),
                 Err(error) => refused.push((slot.id.key.clone(), error)),
             }

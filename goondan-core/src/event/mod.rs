@@ -21,7 +21,7 @@ pub use pattern::{Deliveries, EventPattern};
 pub use runtime::{ContentSource, Cost, EventScope, LlmInputMessage, RuntimeEvent, StepRef, TokenUsage, ToolCallRef};
 pub use span::{Span, SpanId};
 pub use standard::{
-    AgentDelegate, AgentDelegationResult, AuthGranted, ExtensionCleanup, FilesChanged, RepoAvailable, ToolProgress,
-    WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AgentReload, AgentReloadAnswer, AuthGranted, ExtensionCleanup, FilesChanged,
+    ReloadEffect, RepoAvailable, ToolProgress, WorktreeMounted,
 };
 pub use turn_info::TurnInfo;

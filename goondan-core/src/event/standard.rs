@@ -126,6 +126,79 @@ impl AgentDelegate {
 }
 
 payload! {
+    /// The files of the agent have changed, and the program is asked to load them. The runtime answers by an
+    /// [`AgentReloadAnswer`] with the same id, always: a tool can await it, and tell the model from when on the change
+    /// has an effect. See `Agent::reload_requests` for the other side.
+    ///
+    /// ```
+    /// use goondan::event::{AgentReload, AgentReloadAnswer};
+    /// use goondan::prelude::*;
+    /// use tokio::sync::watch;
+    ///
+    /// struct Learner {
+    ///     api: ExtensionApi,
+    ///     answer: watch::Sender<Option<AgentReloadAnswer>>,
+    /// }
+    ///
+    /// #[goondan::extension(name = "learner")]
+    /// impl Learner {
+    ///     #[init]
+    ///     fn new(api: ExtensionApi) -> Self {
+    ///         Self { api, answer: watch::Sender::new(None) }
+    ///     }
+    ///
+    ///     #[on("agent.reloadAnswer")]
+    ///     async fn answered(&self, event: &Event) -> Result<()> {
+    ///         self.answer.send_replace(Some(event.payload()?));
+    ///         Ok(())
+    ///     }
+    ///
+    ///     /// Writes a lesson into the instructions.
+    ///     #[tool(name = "learner__learn", effect = once)]
+    ///     async fn learn(&self, lesson: String) -> Result<AgentReloadAnswer> {
+    ///         // Here the lesson is written to a file of the bundle.
+    ///         let mut answers = self.answer.subscribe();
+    ///         self.api.events().emit(AgentReload::NAME, (AgentReload { id: lesson },));
+    ///         answers.changed().await?;
+    ///         answers.borrow().clone().ok_or_else(|| Error::msg("there is an answer"))
+    ///     }
+    /// }
+    /// ```
+    // LEGACY-CHANGESET-04
+    AgentReload = "agent.reload" {
+        /// Connects the request and its answer.
+        id: String,
+    }
+}
+
+payload! {
+    /// What becomes of an [`AgentReload`].
+    // LEGACY-CHANGESET-04
+    AgentReloadAnswer = "agent.reloadAnswer" {
+        /// The id of the request.
+        id: String,
+        /// From when on the conversation runs with the changed files.
+        effect: ReloadEffect,
+        /// Why it does not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    }
+}
+
+/// From when on a reload has an effect on a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum ReloadEffect {
+    /// From the next step on, also that of a turn that runs, unless an extension cannot be initialized.
+    NextStep,
+    /// From the next turn on, because an extension changes whose layer is around the turn.
+    NextTurn,
+    /// There is no reload.
+    None,
+}
+
+payload! {
     /// An application was granted access on behalf of a subject.
     // LEGACY-OAUTH-05
     AuthGranted = "auth.granted" {

@@ -1,11 +1,12 @@
 //! Lets an agent change a repository in a work tree of its own, and commit the whole change or none of it.
 //!
-//! This file has the config and the tools, `changeset` the changesets, `git` the command that does the work, and
-//! `check` the command that judges it.
+//! This file has the config and the tools, `changeset` the changesets, `git` the command that does the work, `check` the
+//! command that judges it, and `effect` the reload that follows.
 // LEGACY-CHANGESET
 
 mod changeset;
 mod check;
+mod effect;
 mod git;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use serde::Serialize;
 use wildmatch::WildMatch;
 
 use changeset::{Changeset, Changesets, Rebased};
+use effect::{Effect, Reloads};
 use git::{Author, Change, Git, Kind};
 
 /// The config of the extension.
@@ -83,6 +85,9 @@ pub struct ChangesetsExtension {
     changesets: Option<Changesets>,
     /// Where the bundle is in the repository.
     bundle: PathBuf,
+    /// Whether the agent is made of files of the repository.
+    is_own: bool,
+    reloads: Reloads,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -134,6 +139,9 @@ struct Committed {
     new_ref: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<Summary>,
+    /// None if the repository is not that of the bundle.
+    #[serde(flatten)]
+    effect: Option<Effect>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Problem>,
 }
@@ -189,7 +197,8 @@ impl ChangesetsExtension {
     async fn new(api: ExtensionApi, config: Config, ctx: InitContext) -> Result<Self> {
         let patterns = |patterns: &Vec<String>| patterns.iter().map(|pattern| WildMatch::new(pattern)).collect();
         let allowed = config.allowed.as_ref().map(patterns);
-        let mut this = Self { api, allowed, changesets: None, bundle: PathBuf::new(), config };
+        let (bundle, reloads) = (PathBuf::new(), Reloads::default());
+        let mut this = Self { api, allowed, changesets: None, bundle, is_own: false, reloads, config };
         if ctx.inspect() {
             return Ok(this);
         }
@@ -206,6 +215,8 @@ impl ChangesetsExtension {
         let git = Git::find(&directory, Author { name: name.clone(), email: email.clone() }).await?;
         this.bundle =
             std::fs::canonicalize(&directory)?.strip_prefix(&git.root).map(Path::to_owned).unwrap_or_default();
+        let root = ctx.bundle_root().map(std::fs::canonicalize).transpose()?;
+        this.is_own = root.is_some_and(|root| root.starts_with(&git.root));
         let owner = format!("{}/{}", ctx.agent(), ctx.instance());
         let changesets = Changesets::new(git, ctx.state_dir()?, owner)?;
         changesets.own()?.iter().for_each(|changeset| this.tell(changeset));
@@ -228,14 +239,15 @@ impl ChangesetsExtension {
     }
 
     /// Commits all changes of a changeset to the repository, and closes it. With any status but `ok` nothing is
-    /// committed and the changeset stays open: correct what `error` says, and commit again.
+    /// committed and the changeset stays open: correct what `error` says, and commit again. If you are made of files
+    /// of the repository, `effect` says from when on their changes apply to you: `nextStep`, `nextTurn` or `none`.
     #[tool(name = "changesets__commit", effect = once, timeout = "1h")]
     async fn commit(&self, input: CommitInput) -> Result<Committed> {
         let changesets = self.changesets()?;
         let mut changeset = changesets.choose(input.changeset_id.as_deref())?;
         let message = input.message.or_else(|| changeset.description.reason.clone());
         let message = message.unwrap_or_else(|| format!("changeset {}", changeset.id));
-        let _lock = changesets.lock().await?;
+        let lock = changesets.lock().await?;
         let (head, outcome) = match changeset.rebase(&changesets.git).await? {
             Rebased::Conflict { head, files } => (head, Err(conflict(files))),
             Rebased::Done { head, tree, changes } => {
@@ -249,22 +261,33 @@ impl ChangesetsExtension {
             base_ref: reference(&head),
             new_ref: None,
             summary: None,
+            effect: None,
             error: None,
         };
         match outcome {
             Ok((commit, summary)) => {
                 (answer.new_ref, answer.summary) = (Some(reference(&commit)), Some(summary));
-                self.api.events().emit("changeset.committed", (answer.clone(),));
                 if let Ok(diff) = changesets.git.diff(&head, &commit).await {
                     self.api.events().emit(FilesChanged::NAME, (FilesChanged { diff },));
                 }
                 if let Err(error) = changesets.remove(&changeset).await {
                     self.api.logger().warn(format!("the work tree of {} stays: {}", changeset.id, error.report()));
                 }
+                drop(lock);
+                if self.is_own {
+                    answer.effect = Some(self.reloads.ask(&self.api, &changeset.id).await);
+                }
+                self.api.events().emit("changeset.committed", (answer.clone(),));
             }
             Err((status, problem)) => (answer.status, answer.error) = (status, Some(problem)),
         }
         Ok(answer)
+    }
+
+    #[on("agent.reloadAnswer")]
+    async fn answered(&self, event: &Event) -> Result<()> {
+        self.reloads.answered(event.payload()?);
+        Ok(())
     }
 
     /// Closes a changeset and deletes all its changes.

@@ -4,6 +4,7 @@
 use std::io::{self, BufRead};
 use std::thread;
 
+use goondan::agent::ReloadRequest;
 use goondan::event::AgentEvent;
 use goondan::middleware::TurnResult;
 use goondan::{Error, ErrorCode, Result};
@@ -14,9 +15,9 @@ use super::AFTER_INTERRUPT;
 use super::background::Told;
 use super::conversation::OpenConversation;
 use super::race::{Either, race};
-use super::reload::while_reloading;
+use super::reload::{reload, while_reloading};
 use super::signals::{Signal, Signals, TurnEnd};
-use super::watch::FileWatcher;
+use super::watch::Watcher;
 use crate::args::RunArgs;
 use crate::outcome::Outcome;
 use crate::output::answer::{self, AnswerFormat};
@@ -27,7 +28,7 @@ pub(crate) struct Batch<'a> {
     conversation: &'a mut OpenConversation,
     args: &'a RunArgs,
     signals: Signals,
-    watcher: FileWatcher,
+    watcher: Watcher,
     /// Whether a turn failed or an input was not valid.
     failed: bool,
 }
@@ -45,7 +46,7 @@ impl<'a> Batch<'a> {
         conversation: &'a mut OpenConversation,
         args: &'a RunArgs,
         signals: Signals,
-        watcher: FileWatcher,
+        watcher: Watcher,
     ) -> Self {
         Self { conversation, args, signals, watcher, failed: false }
     }
@@ -70,7 +71,7 @@ impl<'a> Batch<'a> {
                 match race(self.signals.next(), next).await {
                     Either::Left(Signal::Interrupt) => return Ok(Outcome::Interrupted),
                     Either::Left(Signal::Terminate) => return self.end().await.map(|_| Outcome::Done),
-                    Either::Right(Either::Left(())) => self.reload().await,
+                    Either::Right(Either::Left(request)) => self.reload(request).await,
                     Either::Right(Either::Right(Either::Left(told))) => match self.tell(&told)? {
                         Flow::Stop => return Ok(self.outcome()),
                         Flow::Continue | Flow::Exit(_) => {}
@@ -100,6 +101,8 @@ impl<'a> Batch<'a> {
 
     /// Waits for the turns that run in the background after the last input, and prints them.
     async fn end(mut self) -> Result<Outcome> {
+        // Nothing is reloaded any more.
+        self.watcher = Watcher::disabled();
         let deadline = Instant::now() + self.args.grace();
         loop {
             let next = timeout_at(deadline, self.conversation.background.next_pending());
@@ -129,9 +132,9 @@ impl<'a> Batch<'a> {
         }
     }
 
-    async fn reload(&mut self) {
-        output::eprint_styled(&self.conversation.reload_and_describe(Styled::new(false)).await);
-        self.watcher.watch(self.conversation.files());
+    async fn reload(&mut self, request: Option<ReloadRequest>) {
+        let told = reload(self.conversation, &mut self.watcher, request, || Styled::new(false)).await;
+        output::eprint_styled(&told);
     }
 
     async fn turn(&mut self, input: impl Into<AgentEvent>) -> Result<Flow> {

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use goondan::agent::{Change, ExtensionChange, Reloaded};
+use goondan::agent::{Change, ExtensionChange, ReloadRequest, Reloaded};
 use goondan::bundle::{Agents, Entry, Plugins};
 use goondan::model::CassetteMode;
 use goondan::name::{AgentName, ExtensionName, InstanceKey};
 use goondan::store::{FileStore, InstanceId};
 use goondan::store::{Fsync, state_root};
-use goondan::{Bundle, Error, ErrorCode, Instance, Result};
+use goondan::{Agent, Bundle, Error, ErrorCode, Instance, Result};
 
 use super::background::Background;
 use crate::args::{CassettesArg, FsyncArg, RunArgs};
@@ -60,6 +60,10 @@ impl OpenConversation {
     /// Returns the directory in which the conversation is stored.
     pub(crate) fn directory(&self) -> Result<PathBuf> {
         Ok(self.store.instance_dir(&self.id()?))
+    }
+
+    pub(crate) fn agents(&self) -> impl Iterator<Item = &Agent> {
+        self.agents.iter()
     }
 
     /// Returns the files to watch: those of the bundle, the scripts of its models, and its libraries.
@@ -117,8 +121,9 @@ impl OpenConversation {
         self.plugins.inspect(library).and_then(|inspected| inspected.sha256()).ok()
     }
 
-    /// Reloads. Returns `page` with errors and, as the last line, the result in words.
-    pub(crate) async fn reload_and_describe(&mut self, page: Styled) -> Styled {
+    /// Reloads. Returns `page` with errors and, as the last line, the result in words. `requests` are refused if it
+    /// fails.
+    pub(super) async fn reload_and_describe(&mut self, page: Styled, requests: &mut Vec<ReloadRequest>) -> Styled {
         let mut problems = String::new();
         let reloaded = self.reload(&mut problems).await;
         let page = page.text(&problems);
@@ -126,6 +131,7 @@ impl OpenConversation {
             Ok(changes) if changes.is_empty() => page.paint(Style::Dim, "reloaded"),
             Ok(changes) => page.paint(Style::Dim, &format!("reloaded: {}", changes.join(", "))),
             Err(error) => {
+                requests.drain(..).for_each(|request| request.refuse(&error));
                 page.append(&error.page()).paint(Style::Dim, "not reloaded; the conversation goes on as it was")
             }
         }

@@ -24,7 +24,7 @@ use batch::Batch;
 use conversation::OpenConversation;
 use repl::{Repl, Terminal};
 use signals::Signals;
-use watch::FileWatcher;
+use watch::Watcher;
 
 /// How long the conversation may take to close after Ctrl-C.
 const AFTER_INTERRUPT: Duration = Duration::from_secs(10);
@@ -48,7 +48,7 @@ async fn converse(args: &RunArgs, files: Vec<FilePart>) -> Result<Outcome> {
         Ok(conversation) => conversation,
         Err(error) => return error.outcome(args.json),
     };
-    let watcher = if args.watch { FileWatcher::start(conversation.files())? } else { FileWatcher::disabled() };
+    let watcher = if args.watch { Watcher::start(&conversation)? } else { Watcher::disabled() };
     let outcome = match &args.input {
         Some(input) => {
             let event = files::event(input, files);

@@ -11,6 +11,7 @@ use tracing::instrument::WithSubscriber;
 use super::{Generation, Services, Staged, deactivate};
 use crate::agent::spec::AgentSpec;
 use crate::error::{Error, ErrorCode, Result};
+use crate::event::ReloadEffect;
 use crate::panic::drop_guarded;
 
 /// Registers the extensions of `spec` and activates them, and then cleans up those of `current` that were not kept.
@@ -37,6 +38,8 @@ pub(in crate::agent) struct WaitingReload {
     /// Whether there is one. Every step reads it.
     exists: AtomicBool,
     reload: Mutex<Option<StepReload>>,
+    /// The ids of the requests by which extensions asked for one, and which are not answered.
+    requests: Mutex<Vec<String>>,
 }
 
 /// A reload, which may take place between two steps of a turn.
@@ -66,6 +69,26 @@ impl WaitingReload {
 
     fn lock(&self) -> MutexGuard<'_, Option<StepReload>> {
         self.reload.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records a request for a reload.
+    pub(in crate::agent) fn add_request(&self, id: String) {
+        self.lock_requests().push(id);
+    }
+
+    /// Takes a request. Returns whether it was not taken before.
+    pub(in crate::agent) fn take_request(&self, id: &str) -> bool {
+        let mut requests = self.lock_requests();
+        requests.iter().position(|request| request == id).map(|at| requests.swap_remove(at)).is_some()
+    }
+
+    /// Takes all requests.
+    pub(in crate::agent) fn take_requests(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock_requests())
+    }
+
+    fn lock_requests(&self) -> MutexGuard<'_, Vec<String>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -132,12 +155,13 @@ impl StepGenerations<'_> {
 
     #[cold]
     async fn reload(&mut self) {
+        let current = self.replaced.newest.as_ref().unwrap_or(self.first);
         let Some(StepReload { spec, outcome }) =
-            self.services.waiting_reload.take_if(|spec| self.keeps_turn_layers(spec))
+            self.services.waiting_reload.take_if(|spec| current.effect_of(spec) == ReloadEffect::NextStep)
         else {
             return;
         };
-        let current = Arc::clone(self.replaced.newest.as_ref().unwrap_or(self.first));
+        let current = Arc::clone(current);
         let services = Arc::clone(self.services);
         // In a task, so that it ends even if the turn is dropped.
         let work = async move {
@@ -152,15 +176,18 @@ impl StepGenerations<'_> {
         self.replaced.under_way = Some(tokio::spawn(work.in_current_span().with_current_subscriber()));
         self.replaced.settle().await;
     }
+}
 
-    /// Whether `spec` keeps the extensions whose layers are around the running turn.
-    fn keeps_turn_layers(&self, spec: &AgentSpec) -> bool {
-        let registered = &self.first.registered;
-        let mut running = registered.turn.layers().map(|layer| &layer.extension);
-        running.all(|name| {
-            let active = registered.extensions.iter().find(|active| active.name() == name);
+impl Generation {
+    /// Returns from when on a running turn can have `spec`: from its next step on, if the extensions with a layer
+    /// around turns stay as they are.
+    pub(in crate::agent) fn effect_of(&self, spec: &AgentSpec) -> ReloadEffect {
+        let mut around = self.registered.turn.layers().map(|layer| &layer.extension);
+        let stays = around.all(|name| {
+            let active = self.registered.extensions.iter().find(|active| active.name() == name);
             active.is_some_and(|active| spec.extensions.iter().any(|spec| active.matches(spec)))
-        })
+        });
+        if stays { ReloadEffect::NextStep } else { ReloadEffect::NextTurn }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use super::late::LateTools;
 use super::{Generation, WaitingReload};
-use crate::event::{AgentDelegate, Bus, Event};
+use crate::event::{AgentDelegate, AgentReload, AgentReloadAnswer, Bus, Event, ReloadEffect};
 use crate::name::ExtensionName;
 use crate::peers::Inbox;
 use crate::state::States;
@@ -32,6 +32,8 @@ pub(in crate::agent) struct Services {
 pub(in crate::agent) trait InstanceUpcalls: Send + Sync {
     /// Starts the turn that an event called `agent.delegate` asks for. `extension` is `None` for one of the program.
     fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: Option<&ExtensionName>, event: &Event);
+    /// Brings the event `agent.reload` to the program.
+    fn request_reload(self: Arc<Self>, services: &Arc<Services>, event: &Event);
     /// Shows what the conversation runs with from now on to those who do not wait for turns.
     fn set_generation(&self, new: &Arc<Generation>);
     /// Stores changed state soon, unless the end of a running turn does.
@@ -58,16 +60,29 @@ impl Services {
         self.inbox.is_waiting() || self.delegated.load(Ordering::Acquire) > 0 || !self.bus.is_quiet()
     }
 
-    /// Emits an event of `extension`, or of the program. `agent.delegate` is acted upon besides.
+    /// Emits an event of `extension`, or of the program. `agent.delegate` and `agent.reload` are acted upon besides.
     pub(in crate::agent) fn emit(self: &Arc<Self>, extension: Option<&ExtensionName>, event: Event) {
-        if event.name() == AgentDelegate::NAME
+        if let name @ (AgentDelegate::NAME | AgentReload::NAME) = event.name()
             && let Some(instance) = self.instance.upgrade()
         {
-            instance.delegate(self, extension, &event);
+            if name == AgentDelegate::NAME {
+                instance.delegate(self, extension, &event);
+            } else {
+                instance.request_reload(self, &event);
+            }
         }
         match extension {
             Some(extension) => self.bus.emit_from(extension, event),
             None => self.bus.emit(event),
+        }
+    }
+
+    /// Answers the extension that asked for a reload by the request `id`.
+    pub(in crate::agent) fn answer_reload(&self, id: &str, effect: ReloadEffect, reason: Option<&str>) {
+        let answer = AgentReloadAnswer { id: id.to_owned(), effect, reason: reason.map(str::to_owned) };
+        match Event::new(AgentReloadAnswer::NAME, (answer,)) {
+            Ok(event) => self.bus.emit(event),
+            Err(error) => tracing::error!("the answer to a request for a reload was not emitted: {error}"),
         }
     }
 

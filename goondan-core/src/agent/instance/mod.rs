@@ -5,6 +5,7 @@ mod conversation;
 mod delegate;
 mod events;
 mod idle;
+mod reload_requests;
 mod shared;
 mod slot;
 
@@ -26,6 +27,7 @@ use crate::tool::ToolCatalog;
 use background::Pending;
 pub use background::{BackgroundTurn, BackgroundTurns, TurnNotice};
 pub use events::InstanceEvents;
+pub use reload_requests::{ReloadRequest, ReloadRequests};
 pub(super) use shared::AgentInner;
 use slot::{ConversationLock, OpenLock, View};
 pub(super) use slot::{InstanceSlot, task_failed};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::Instance;
 use super::background::Background;
 use super::idle::Idle;
+use super::reload_requests::ReloadListener;
 use super::slot::InstanceSlot;
 use crate::agent::spec::AgentSpec;
 use crate::error::Result;
@@ -25,6 +26,7 @@ pub(in crate::agent) struct AgentInner {
     pub(super) idle_after: Option<Duration>,
     pub(super) idle: Idle,
     pub(super) background: Background,
+    pub(super) reload_listener: ReloadListener,
     slots: Mutex<HashMap<InstanceKey, Weak<InstanceSlot>>>,
     pub(in crate::agent) reach: Reach,
 }
@@ -44,6 +46,7 @@ impl AgentInner {
             idle_after,
             idle: Idle::default(),
             background: Background::default(),
+            reload_listener: ReloadListener::default(),
             slots: Mutex::default(),
             reach: Reach::default(),
         }

@@ -21,6 +21,7 @@ use tracing::instrument::WithSubscriber;
 
 use super::conversation::OpenConversation;
 use super::delegate::delegate;
+use super::reload_requests::request_reload;
 use super::shared::AgentInner;
 use super::{HandleInner, Instance};
 use crate::agent::attach::{Generation, InstanceUpcalls, Services, reload_failed};
@@ -231,8 +232,12 @@ impl InstanceSlot {
     /// As [`InstanceSlot::reload`], or between two steps of the turn that runs, if the extensions whose layers are
     /// around it stay.
     pub(in crate::agent) async fn reload_at_step(self: &Arc<Self>, spec: &Arc<AgentSpec>) -> Result<bool> {
-        let Some(View { services, .. }) = self.view() else { return self.reload(spec).await };
+        let Some(View { services, generation }) = self.view() else { return self.reload(spec).await };
         let (waits, mut outcome) = services.waiting_reload.enter(spec);
+        for request in services.waiting_reload.take_requests() {
+            services.answer_reload(&request, generation.effect_of(spec), None);
+        }
+        drop(generation);
         let mut lock = pin!(self.lock());
         let ended = poll_fn(|context| match Pin::new(&mut outcome).poll(context) {
             Poll::Ready(outcome) => Poll::Ready(Either::Outcome(outcome)),
@@ -373,6 +378,10 @@ impl InstanceUpcalls for InstanceSlot {
         if let Some(agent) = self.agent.upgrade() {
             delegate(agent, services, extension, event);
         }
+    }
+
+    fn request_reload(self: Arc<Self>, services: &Arc<Services>, event: &Event) {
+        request_reload(self.agent.upgrade().as_deref(), services, event);
     }
 
     fn set_generation(&self, new: &Arc<Generation>) {

@@ -14,12 +14,12 @@ use tempfile::TempDir;
 use crate::linkage::WithPlugin;
 
 /// A repository with a bundle in the directory `bundle`, and one commit.
-struct Repository {
+pub(crate) struct Repository {
     directory: TempDir,
 }
 
 impl Repository {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let this = Self { directory: TempDir::new().unwrap() };
         this.git(&["init", "--quiet", "--initial-branch=main"]);
         this.write("bundle/goondan.yaml", "one\n");
@@ -29,19 +29,19 @@ impl Repository {
         this
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.directory.path().join(path)
     }
 
-    fn read(&self, path: &str) -> String {
+    pub(crate) fn read(&self, path: &str) -> String {
         fs::read_to_string(self.path(path)).unwrap()
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         write(&self.path(path), text);
     }
 
-    fn commit(&self) {
+    pub(crate) fn commit(&self) {
         self.git(&["add", "--all"]);
         self.git(&["-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "--quiet", "-m", "by hand"]);
     }
@@ -53,7 +53,7 @@ impl Repository {
         String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
     }
 
-    fn head(&self) -> String {
+    pub(crate) fn head(&self) -> String {
         format!("git:{}", self.git(&["rev-parse", "HEAD"]))
     }
 
@@ -159,6 +159,7 @@ async fn a_changeset_is_committed_as_one_commit() {
     });
     let expected = json!({
         "status": "ok", "changesetId": open.id, "baseRef": before, "newRef": repository.head(), "summary": summary,
+        "effect": "none", "noEffectBecause": "the program does not reload its agents",
     });
     assert_eq!(answer, expected);
     assert_eq!(repository.git(&["log", "-1", "--format=%an <%ae> %s"]), "goondan <goondan@localhost> change it");

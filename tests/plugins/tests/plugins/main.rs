@@ -6,6 +6,7 @@ mod agents;
 mod bash;
 mod call;
 mod changesets;
+mod changesets_effect;
 mod file_system;
 mod http_fetch;
 mod json_query;

@@ -13,6 +13,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use goondan::agent::ReloadRequest;
 use goondan::conversation::FilePart;
 use goondan::event::FilesChanged;
 use goondan::middleware::TurnResult;
@@ -26,9 +27,9 @@ use super::background::Told;
 use super::conversation::OpenConversation;
 use super::files;
 use super::race::{Either, race};
-use super::reload::while_reloading;
+use super::reload::{reload, while_reloading};
 use super::signals::{Signal, Signals, TurnEnd};
-use super::watch::FileWatcher;
+use super::watch::Watcher;
 use crate::args::RunArgs;
 use crate::commands::order;
 use crate::commands::tools::Tools;
@@ -49,7 +50,7 @@ pub(crate) struct Repl<'a> {
     args: &'a RunArgs,
     terminal: Terminal,
     signals: Signals,
-    watcher: FileWatcher,
+    watcher: Watcher,
     editor: EditorThread,
     /// Whether the last event was Ctrl-C, so that another one leaves.
     interrupted: bool,
@@ -65,7 +66,7 @@ impl<'a> Repl<'a> {
         args: &'a RunArgs,
         terminal: Terminal,
         signals: Signals,
-        watcher: FileWatcher,
+        watcher: Watcher,
     ) -> Result<Self> {
         let path = state_root(args.state_root.as_deref())?.join(INPUT_HISTORY);
         let history = InputHistory::load(path.clone()).map_err(|error| {
@@ -132,8 +133,8 @@ impl<'a> Repl<'a> {
             let next = race(background, race(self.editor.next(), self.signals.next()));
             // A change of files is handled before an input that is ready.
             let event = match race(self.watcher.changed(), next).await {
-                Either::Left(()) => {
-                    let status = self.reload().await;
+                Either::Left(request) => {
+                    let status = self.reload(request).await;
                     self.editor.print_above(&status);
                     continue;
                 }
@@ -221,10 +222,8 @@ impl<'a> Repl<'a> {
     }
 
     /// Reloads, and returns what is to be told of it.
-    async fn reload(&mut self) -> Styled {
-        let status = self.conversation.reload_and_describe(self.terminal.styled()).await;
-        self.watcher.watch(self.conversation.files());
-        status
+    async fn reload(&mut self, request: Option<ReloadRequest>) -> Styled {
+        reload(self.conversation, &mut self.watcher, request, || self.terminal.styled()).await
     }
 
     async fn execute(&mut self, command: Command) -> Result<()> {
@@ -236,7 +235,7 @@ impl<'a> Repl<'a> {
             Command::History => print(&pages::history(instance, self.columns).await?)?,
             Command::State => print(&pages::state(instance).await?)?,
             Command::Order => print(&order::page(instance).await?)?,
-            Command::Reload => output::eprint_styled(&self.reload().await),
+            Command::Reload => output::eprint_styled(&self.reload(None).await),
             Command::Unknown(word, nearest) => {
                 let nearest = nearest.map(|name| format!(" Did you mean {name}?")).unwrap_or_default();
                 self.print_status(&format!(

@@ -1,0 +1,138 @@
+//! `goondan run --watch` and the extension `changesets`: the step after a commit runs on the committed bundle.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use goondan_covers::covers;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const BUNDLE: &str = "apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: main }
+spec: { provider: scripted, script: ./script.yaml }
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: changesets }
+spec: { entry: 'linked:changesets' }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: main }
+spec: { model: Model/main, extensions: [ { ref: Extension/changesets } ] }
+";
+
+const WAIT: &str = "---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: wait }
+spec: { entry: 'linked:wait' }
+";
+
+/// A repository with a bundle, and a state root beside it. The script of its model is not part of the repository.
+struct Fixture {
+    root: TempDir,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let this = Self { root: TempDir::new().unwrap() };
+        fs::create_dir(this.path("bundle")).unwrap();
+        fs::write(this.path("bundle/goondan.yaml"), BUNDLE).unwrap();
+        let me = ["-c", "user.name=me", "-c", "user.email=me@localhost"];
+        this.git(&["init", "--quiet"]);
+        this.git(&["add", "--all"]);
+        this.git(&[&me[..], &["commit", "--quiet", "-m", "first"]].concat());
+        this
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root.path().join(path)
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        assert!(Command::new("git").current_dir(self.path("bundle")).args(arguments).status().unwrap().success());
+    }
+
+    /// Runs a turn of which the model calls one tool and says `old`. Returns the result of the call, and the answer.
+    fn turn(&self, call: &str, options: &[&str]) -> (Value, String) {
+        let script = format!("- {{ call: {call} }}\n- {{ say: old }}\n");
+        fs::write(self.path("bundle/script.yaml"), script).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+        command.arg("run").arg(self.path("bundle")).arg("--state-root").arg(self.path("state"));
+        fs::write(self.path("input"), "go\n").unwrap();
+        command.stdin(File::open(self.path("input")).unwrap());
+        let output = command.args(options).env_remove("RUST_LOG").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let messages = self.path("state/workspaces/main/instances/main:default/messages/base.jsonl");
+        let messages = fs::read_to_string(messages).unwrap();
+        let messages = messages.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let results = messages.filter(|message| message["data"]["role"] == "tool");
+        let contents: Vec<_> = results.map(|message| message["data"]["content"][0].clone()).collect();
+        let of_turn = contents.iter().rfind(|content| content["toolName"].as_str().unwrap().starts_with("changesets"));
+        let result = of_turn.unwrap()["output"]["value"].clone();
+        (result, String::from_utf8(output.stdout).unwrap().trim_end().to_owned())
+    }
+
+    /// Opens a changeset in which the agent has another script and another tool. Returns its id.
+    fn open(&self) -> String {
+        let (opened, _) = self.turn("{ tool: changesets__open, args: {} }", &[]);
+        let tree = Path::new(opened["workdir"].as_str().unwrap());
+        let changed =
+            BUNDLE.replace("./script.yaml", "./new.yaml").replace("[ {", "[ { ref: Extension/wait }, {") + WAIT;
+        fs::write(tree.join("goondan.yaml"), changed).unwrap();
+        let script = "- { call: { tool: wait__seconds, args: { seconds: 0 } } }\n- { say: new }\n";
+        fs::write(tree.join("new.yaml"), script).unwrap();
+        opened["changesetId"].as_str().unwrap().to_owned()
+    }
+
+    fn commit(&self, id: &str, options: &[&str]) -> (Value, String) {
+        self.turn(&format!("{{ tool: changesets__commit, args: {{ changesetId: {id}, message: new }} }}"), options)
+    }
+}
+
+#[test]
+#[covers("LEGACY-CHANGESET-04", "LEGACY-LIVECONFIG-02")]
+fn the_step_after_a_commit_has_the_new_model_and_tools() {
+    let fixture = Fixture::new();
+    let id = fixture.open();
+    let (committed, answer) = fixture.commit(&id, &["--watch"]);
+    assert_eq!((&committed["status"], &committed["effect"]), (&"ok".into(), &"nextStep".into()), "{committed}");
+    assert_eq!(answer, "new");
+}
+
+#[test]
+fn without_watch_a_commit_has_no_effect_before_the_next_run() {
+    let fixture = Fixture::new();
+    let id = fixture.open();
+    let (committed, answer) = fixture.commit(&id, &[]);
+    assert_eq!((&committed["status"], &committed["effect"]), (&"ok".into(), &"none".into()), "{committed}");
+    assert_eq!(committed["noEffectBecause"], "the program does not reload its agents");
+    assert_eq!(answer, "old");
+}
+
+#[test]
+fn a_commit_that_breaks_the_bundle_says_so_and_the_turn_goes_on() {
+    let fixture = Fixture::new();
+    let (opened, _) = fixture.turn("{ tool: changesets__open, args: {} }", &[]);
+    let tree = Path::new(opened["workdir"].as_str().unwrap());
+    fs::write(tree.join("goondan.yaml"), BUNDLE.replace("linked:changesets", "linked:changeset")).unwrap();
+    let (committed, answer) = fixture.commit(opened["changesetId"].as_str().unwrap(), &["--watch"]);
+    let why = committed["noEffectBecause"].as_str().unwrap();
+    assert!(committed["effect"] == "none" && why.contains("changeset"), "{committed}");
+    assert_eq!(answer, "old");
+}
+
+#[test]
+fn a_commit_of_files_that_are_not_of_the_bundle_reloads_nothing() {
+    let fixture = Fixture::new();
+    let (opened, _) = fixture.turn("{ tool: changesets__open, args: {} }", &[]);
+    fs::write(Path::new(opened["workdir"].as_str().unwrap()).join("notes"), "").unwrap();
+    let (committed, answer) = fixture.commit(opened["changesetId"].as_str().unwrap(), &["--watch"]);
+    assert_eq!(committed["noEffectBecause"], "no file of the bundle has changed");
+    assert_eq!(answer, "old");
+}
