@@ -143,3 +143,29 @@ async fn a_number_tells_conversations_apart_that_have_the_same_names_and_stays_o
     first.reload(&changed.build().unwrap()).await.unwrap();
     assert_eq!(before, number(&one, &log).await);
 }
+
+/// Returns what the extension `placed` is told of the others.
+async fn others(instance: &Instance, log: &Log) -> String {
+    instance.events().emit("placed.others", ()).await.unwrap();
+    assert!(instance.events().settle(Duration::from_secs(60)).await.unwrap());
+    log.take().pop().unwrap()
+}
+
+#[both_linkages]
+#[covers("LEGACY-CAPS-01")]
+async fn an_extension_learns_which_others_are_there_now() {
+    let log = Log::new();
+    let placed = || agent([]).with::<Placed>(log.config());
+    let agent = placed().build().unwrap();
+    let instance = agent.instance("one").await.unwrap();
+    assert_eq!(others(&instance, &log).await, "placed=placed");
+    let with_others = |files| placed().with_named("quarters", "seeker", json!({ "log": log, "files": files }));
+    log.take();
+    agent.reload(&with_others(true).build().unwrap()).await.unwrap_err();
+    let all = "placed=placed quarters=seeker";
+    assert_eq!(log.take(), [all], "`#[init]` of an extension that then fails");
+    assert_eq!(others(&instance, &log).await, "placed=placed");
+    agent.reload(&with_others(false).build().unwrap()).await.unwrap();
+    assert_eq!(log.take(), [all]);
+    assert_eq!(others(&instance, &log).await, all, "an extension that was kept");
+}

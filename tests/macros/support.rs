@@ -66,6 +66,7 @@ impl ExtensionHost for Recorder {
             bundle_root: None,
             inspect: false,
             conversation: 1,
+            extensions: Vec::new(),
         })
     }
 

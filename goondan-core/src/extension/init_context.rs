@@ -60,6 +60,21 @@ pub struct Surroundings {
     /// See [`InitContext::conversation`]. Hosts of earlier versions tell none.
     #[serde(default)]
     pub conversation: u64,
+    /// See [`InitContext::extensions`]. Hosts of earlier versions tell none.
+    #[serde(default)]
+    pub extensions: Vec<PresentExtension>,
+}
+
+/// An extension that an agent has, returned by [`InitContext::extensions`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PresentExtension {
+    /// The name by which the agent refers to it.
+    pub name: ExtensionName,
+    /// The name that its code has, in the attribute.
+    pub declared: String,
+    /// The version of its crate.
+    pub version: String,
 }
 
 impl InitContext {
@@ -108,6 +123,25 @@ impl InitContext {
     /// keys.
     pub fn conversation(&self) -> u64 {
         self.surroundings.conversation
+    }
+
+    /// Returns the extensions that the agent has now, this one included, in the order of the agent: after a reload
+    /// others than in `#[init]`. So an extension can use another one if it is there:
+    ///
+    /// ```
+    /// use goondan::prelude::*;
+    ///
+    /// /// Whether tools can ask for access tokens.
+    /// fn has_oauth(ctx: &InitContext) -> Result<bool> {
+    ///     Ok(ctx.extensions()?.iter().any(|extension| extension.declared == "oauth"))
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// The error of the host, if it cannot tell.
+    // LEGACY-CAPS-01
+    pub fn extensions(&self) -> Result<Vec<PresentExtension>> {
+        Ok(self.api.host().surroundings()?.extensions)
     }
 
     /// Makes, unless it exists, and returns a directory for files of this extension: `extensions/<name>` in the

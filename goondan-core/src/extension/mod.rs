@@ -16,6 +16,6 @@ pub use descriptor::{
     ToolDescriptor, linked,
 };
 pub use events::{EventsApi, Subscription};
-pub use init_context::{InitContext, Surroundings};
+pub use init_context::{InitContext, PresentExtension, Surroundings};
 pub use record::{length_prefixed, record_len};
 pub use state::StateApi;

@@ -45,10 +45,35 @@ impl Placed {
         Ok(())
     }
 
+    #[on("placed.others")]
+    async fn others(&self) -> Result<()> {
+        self.log.write(present(&self.ctx)?);
+        Ok(())
+    }
+
     #[middleware(turn)]
     async fn look(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         self.log.write(std::fs::read_to_string(self.ctx.state_dir()?.join("visitors"))?);
         next.run(ctx).await
+    }
+}
+
+fn present(ctx: &InitContext) -> Result<String> {
+    let present = ctx.extensions()?.into_iter().map(|extension| format!("{}={}", extension.name, extension.declared));
+    Ok(present.collect::<Vec<_>>().join(" "))
+}
+
+/// Looks for others in its `#[init]`.
+#[goondan::extension(name = "seeker")]
+pub mod seeker {
+    use goondan::prelude::*;
+
+    use super::{PlacedConfig, present};
+
+    #[init]
+    fn new(ctx: InitContext, config: PlacedConfig) -> Result<()> {
+        config.log.write(present(&ctx)?);
+        if config.files { Err(Error::msg("it fails")) } else { Ok(()) }
     }
 }
 

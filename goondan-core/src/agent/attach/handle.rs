@@ -161,6 +161,7 @@ impl ExtensionHost for ExtensionHandle {
             bundle_root: self.opening.bundle_root.as_deref().map(Path::to_owned),
             inspect: self.opening.inspect,
             conversation: services.number,
+            extensions: services.extensions(),
         })
     }
 

@@ -52,6 +52,8 @@ impl Staged {
     ) -> Result<Self> {
         let kept = |spec: &Arc<ExtensionSpec>| current.iter().find(|active| active.matches(spec));
         let to_make: Vec<_> = spec.extensions.iter().filter(|spec| kept(spec).is_none()).collect();
+        // Before `#[init]`, which may ask.
+        let before = services.set_extensions(spec.extensions.clone());
         let (new, outcome) = make(&to_make, services, spec).await;
         let all = spec.extensions.iter().filter_map(|spec| {
             let mut found = new.iter().chain(kept(spec)).filter(|active| active.matches(spec));
@@ -61,6 +63,7 @@ impl Staged {
             Ok(registered) => Ok(Self { registered, new }),
             Err(error) => {
                 run_cleanup(&new).await;
+                services.set_extensions(before);
                 Err(error)
             }
         }

@@ -1,11 +1,13 @@
 //! What the extensions of one conversation share while it is open.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::late::LateTools;
 use super::{Generation, WaitingReload};
+use crate::agent::spec::ExtensionSpec;
 use crate::event::{AgentDelegate, AgentReload, AgentReloadAnswer, Bus, Event, ReloadEffect};
+use crate::extension::PresentExtension;
 use crate::name::ExtensionName;
 use crate::peers::Inbox;
 use crate::state::States;
@@ -25,6 +27,8 @@ pub(in crate::agent) struct Services {
     /// How many delegations wait for their results.
     pub(in crate::agent) delegated: AtomicUsize,
     pub(in crate::agent) waiting_reload: WaitingReload,
+    /// What the agent has, for extensions that ask.
+    extensions: Mutex<Vec<Arc<ExtensionSpec>>>,
     instance: Weak<dyn InstanceUpcalls>,
 }
 
@@ -51,8 +55,8 @@ impl Services {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let (inbox, late, delegated) = (Arc::default(), Arc::default(), AtomicUsize::new(0));
-        let waiting_reload = WaitingReload::default();
-        Self { id, number, bus, states, inbox, late, store, delegated, waiting_reload, instance }
+        let (waiting_reload, extensions) = (WaitingReload::default(), Mutex::default());
+        Self { id, number, bus, states, inbox, late, store, delegated, waiting_reload, extensions, instance }
     }
 
     /// Whether event handlers run, or other agents' answers or delegations are awaited.
@@ -84,6 +88,23 @@ impl Services {
             Ok(event) => self.bus.emit(event),
             Err(error) => tracing::error!("the answer to a request for a reload was not emitted: {error}"),
         }
+    }
+
+    /// Replaces what the agent has, and returns what it had.
+    pub(super) fn set_extensions(&self, extensions: Vec<Arc<ExtensionSpec>>) -> Vec<Arc<ExtensionSpec>> {
+        std::mem::replace(&mut self.extensions.lock().unwrap_or_else(PoisonError::into_inner), extensions)
+    }
+
+    /// Returns what the agent has.
+    // LEGACY-CAPS-01
+    pub(super) fn extensions(&self) -> Vec<PresentExtension> {
+        let extensions = self.extensions.lock().unwrap_or_else(PoisonError::into_inner);
+        let present = |spec: &Arc<ExtensionSpec>| PresentExtension {
+            name: spec.name.clone(),
+            declared: spec.descriptor.name.to_owned(),
+            version: spec.descriptor.version.to_owned(),
+        };
+        extensions.iter().map(present).collect()
     }
 
     pub(super) fn generation_changed(&self, new: &Arc<Generation>) {
