@@ -3,9 +3,11 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use goondan::{Error, Result};
-use serde::{Deserialize, Serialize};
+use goondan::ErrorCode;
+use goondan::prelude::*;
+use serde::Serialize;
 
+use crate::config::Config;
 use crate::git::{Change, Git, Merged};
 
 /// There is no such changeset in this conversation.
@@ -18,6 +20,11 @@ pub(crate) struct Changesets {
     directory: PathBuf,
     /// Whose changesets can be ended here.
     owner: String,
+    pub(crate) config: Config,
+    /// Where the bundle is in the repository.
+    pub(crate) bundle: PathBuf,
+    /// Whether the agent is made of files of the repository.
+    pub(crate) is_own: bool,
 }
 
 /// A changeset that is open.
@@ -37,6 +44,15 @@ pub(crate) struct Description {
     /// `agent/instance` of the conversation that opened it.
     pub(crate) owner: String,
     pub(crate) reason: Option<String>,
+    /// The directory of the checkout.
+    repository: PathBuf,
+    /// Where the bundle is in it.
+    bundle: PathBuf,
+    /// The rules for the commit.
+    config: Config,
+    /// The commit to which the repository was about to be moved.
+    #[serde(default)]
+    pub(crate) commit: Option<String>,
     /// The files in which versions are marked since a merge.
     #[serde(default)]
     conflicts: Vec<String>,
@@ -49,18 +65,54 @@ pub(crate) enum Rebased {
 }
 
 impl Changesets {
-    /// Changesets are kept in `directory`, which is made.
-    pub(crate) fn new(git: Git, directory: PathBuf, owner: String) -> Result<Self> {
-        fs::create_dir_all(&directory)?;
-        Ok(Self { git, directory, owner })
+    /// Returns those of the extension for which `ctx` is, or `None` if it should run nothing.
+    pub(crate) async fn of(ctx: &InitContext, config: Config) -> Result<Option<Self>> {
+        if ctx.inspect() {
+            return Ok(None);
+        }
+        let directory = match (ctx.bundle_root(), &config.repository) {
+            (Some(root), Some(repository)) => root.join(repository),
+            (Some(root), None) => root.to_owned(),
+            (None, Some(repository)) => repository.clone(),
+            (None, None) => {
+                return Err(Error::new(ErrorCode::EXT_CONFIG, "there is no bundle, and so no repository to change")
+                    .suggest("write a directory of the repository as `repository` in the config"));
+            }
+        };
+        let git = Git::find(&directory, config.author.clone()).await?;
+        let bundle = fs::canonicalize(&directory)?.strip_prefix(&git.root).map(Path::to_owned).unwrap_or_default();
+        let root = ctx.bundle_root().map(fs::canonicalize).transpose()?;
+        let is_own = root.is_some_and(|root| root.starts_with(&git.root));
+        let owner = format!("{}/{}", ctx.agent(), ctx.instance());
+        Ok(Some(Self { git, directory: ctx.state_dir()?, owner, config, bundle, is_own }))
+    }
+
+    /// Returns those in `directory` as the conversation of `description` has them.
+    pub(crate) async fn at(directory: &Path, description: &Description) -> Result<Self> {
+        let Description { owner, repository, bundle, config, .. } = description.clone();
+        let git = Git::find(&repository, config.author.clone()).await?;
+        Ok(Self { git, directory: directory.to_owned(), owner, config, bundle, is_own: false })
+    }
+
+    /// Returns them for a tool.
+    pub(crate) fn to_run(this: Option<&Self>) -> Result<&Self> {
+        this.ok_or_else(|| Error::msg("the conversation was opened to look at it, and runs no tool"))
     }
 
     /// Opens a changeset on the commit that is checked out, which is returned too.
     pub(crate) async fn open(&self, reason: Option<String>) -> Result<(Changeset, String)> {
         let head = self.git.head().await?;
         let id = format!("cs-{:016x}", fastrand::u64(..));
-        let description = Description { owner: self.owner.clone(), reason, conflicts: Vec::new() };
-        let changeset = self.at(&id, description);
+        let description = Description {
+            owner: self.owner.clone(),
+            reason,
+            repository: self.git.root.clone(),
+            bundle: self.bundle.clone(),
+            config: self.config.clone(),
+            commit: None,
+            conflicts: Vec::new(),
+        };
+        let changeset = self.changeset(&id, description);
         // Before the work tree: what is left of an opening that was interrupted is listed, and can be discarded.
         changeset.store()?;
         self.git.add_work_tree(&changeset.git.root, &head).await?;
@@ -84,19 +136,8 @@ impl Changesets {
 
     /// Returns the open changesets of all conversations.
     pub(crate) fn all(&self) -> Result<Vec<Changeset>> {
-        let mut all = Vec::new();
-        for entry in fs::read_dir(&self.directory)? {
-            let entry = entry?;
-            let name = entry.file_name().into_string().unwrap_or_default();
-            let Some(id) = name.strip_suffix(".json") else { continue };
-            let Ok(text) = fs::read(entry.path()) else { continue };
-            // What is no description was not written by this extension.
-            if let Ok(description) = serde_json::from_slice(&text) {
-                all.push(self.at(id, description));
-            }
-        }
-        all.sort_by(|one, other| one.id.cmp(&other.id));
-        Ok(all)
+        let all = descriptions(&self.directory)?;
+        Ok(all.into_iter().map(|(id, description)| self.changeset(&id, description)).collect())
     }
 
     /// Returns the open changesets of this conversation in this repository, the newest last.
@@ -137,10 +178,27 @@ impl Changesets {
         Ok(locked.await.map_err(|error| Error::msg(error.to_string()))??)
     }
 
-    fn at(&self, id: &str, description: Description) -> Changeset {
+    fn changeset(&self, id: &str, description: Description) -> Changeset {
         let (file, work_tree) = (self.directory.join(format!("{id}.json")), self.directory.join(id));
         Changeset { id: id.to_owned(), description, file, git: self.git.work_tree(&work_tree) }
     }
+}
+
+/// Returns the descriptions in `directory` with the ids of their changesets.
+pub(crate) fn descriptions(directory: &Path) -> Result<Vec<(String, Description)>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().into_string().unwrap_or_default();
+        let Some(id) = name.strip_suffix(".json") else { continue };
+        let Ok(text) = fs::read(entry.path()) else { continue };
+        // What is no description was not written by this extension.
+        if let Ok(description) = serde_json::from_slice(&text) {
+            all.push((id.to_owned(), description));
+        }
+    }
+    all.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(all)
 }
 
 impl Changeset {
@@ -172,6 +230,12 @@ impl Changeset {
         }
         let changes = self.git.changes(&head, &tree).await?;
         Ok(Rebased::Done { head, tree, changes })
+    }
+
+    /// Stores the commit that the repository gets next.
+    pub(crate) fn will_be(&mut self, commit: &str) -> Result<()> {
+        self.description.commit = Some(commit.to_owned());
+        self.store()
     }
 
     fn store(&self) -> Result<()> {

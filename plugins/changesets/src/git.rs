@@ -11,6 +11,8 @@ use goondan::{Error, Result};
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use crate::config::Author;
+
 /// The command is missing, too old, took too long, or failed where it should not.
 pub(crate) const GIT: &str = "E_CHANGESET_GIT";
 /// How long a command is waited for.
@@ -32,13 +34,6 @@ pub(crate) struct Git {
     /// What its work trees have in common. It is the same for a checkout that is not a linked work tree.
     common: PathBuf,
     author: Author,
-}
-
-/// Who makes the commits.
-#[derive(Clone, Debug)]
-pub(crate) struct Author {
-    pub(crate) name: String,
-    pub(crate) email: String,
 }
 
 /// One path of a difference between two trees.
@@ -108,6 +103,17 @@ impl Git {
         self.line(["rev-parse", "--verify", "HEAD^{commit}"]).await
     }
 
+    /// Returns the first parent of a commit.
+    pub(crate) async fn parent(&self, commit: &str) -> Result<String> {
+        self.line(["rev-parse", "--verify", &format!("{commit}^")]).await
+    }
+
+    /// Whether `commit` belongs to the branch that is checked out.
+    pub(crate) async fn contains(&self, commit: &str) -> Result<bool> {
+        // It fails for a commit that is not there.
+        Ok(self.run(["merge-base", "--is-ancestor", commit, "HEAD"]).await?.status.success())
+    }
+
     /// Makes a work tree of `commit`. The last component of `path`, which no other work tree has, is its name.
     pub(crate) async fn add_work_tree(&self, path: &Path, commit: &str) -> Result<()> {
         let add = ["worktree", "add", "--quiet", "--detach"].map(OsStr::new);
@@ -133,6 +139,25 @@ impl Git {
     pub(crate) async fn stage(&self) -> Result<String> {
         self.line(["add", "--all"]).await?;
         self.line(["write-tree"]).await
+    }
+
+    /// Applies a unified diff to the files and stages them all. Returns their tree. git refuses paths that lead out of
+    /// the work tree.
+    pub(crate) async fn apply(&self, patch: &str) -> Result<String> {
+        let file = self.root.with_extension("patch");
+        fs::write(&file, patch)?;
+        let apply = ["apply", "--index", "--recount", "--whitespace=nowarn"].map(OsStr::new);
+        let applied = self.line(apply.into_iter().chain([file.as_os_str()])).await;
+        fs::remove_file(file)?;
+        applied?;
+        self.line(["write-tree"]).await
+    }
+
+    /// Stages all files, and returns the difference from the commit that is checked out, for people.
+    pub(crate) async fn diff(&self) -> Result<String> {
+        let tree = self.stage().await?;
+        let diff = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD"];
+        self.line(diff.into_iter().chain([&*tree])).await
     }
 
     /// Makes a commit that no branch has.

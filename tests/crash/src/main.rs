@@ -6,6 +6,7 @@
 //! parent uses the other subcommands to start the children.
 
 mod answering;
+mod changing;
 mod child;
 mod compacting;
 mod expected;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         ["deleter", dir] => race::delete(Path::new(dir)),
         ["race", openings] => number(openings).and_then(race::run),
         ["answering", dir, input] => block_on(answering::run(Path::new(dir), input)),
+        ["changing", dir, tool, args] => block_on(changing::run(Path::new(dir), tool, args)),
         ["compacting", dir, input] => block_on(compacting::run(Path::new(dir), input)),
         ["owner", alive] => block_on(owner::run(Path::new(alive))),
         ["projecting", dir, input] => block_on(projecting::run(Path::new(dir), input)),
