@@ -17,6 +17,7 @@
 //!   - `run`: holds a conversation, on a terminal or non-interactively.
 //!   - `check`, `order`, `schema`: the mistakes in a bundle, the order of its layers, the JSON Schema of bundles.
 //!   - `instance`: stored conversations.
+//!   - `changeset`: the changes that agents make or propose.
 //!   - `new`: a crate for a new extension.
 //!   - `explain`: the help pages of error codes.
 //!   - `plugin`: the extensions of this program and of libraries.

@@ -3,6 +3,7 @@
 //! The doc comments of these types are the help that users read. They also become the manual pages.
 
 mod bundle;
+mod changeset;
 mod explain;
 mod instance;
 mod log;
@@ -14,6 +15,7 @@ mod shell;
 use clap::Parser;
 
 pub(crate) use bundle::{BundleArgs, CheckArgs, OrderArgs, SchemaArgs};
+pub(crate) use changeset::{ChangesetArgs, ChangesetCommand, ChangesetSelector};
 pub(crate) use explain::ExplainArgs;
 pub(crate) use instance::{
     InstanceArgs, InstanceCommand, InstanceDeleteArgs, InstanceExportArgs, InstanceImportArgs, InstanceListArgs,
@@ -49,6 +51,7 @@ pub(crate) enum GoondanCommand {
     Check(CheckArgs),
     Order(OrderArgs),
     Instance(InstanceArgs),
+    Changeset(ChangesetArgs),
     Schema(SchemaArgs),
     New(NewArgs),
     Plugin(PluginArgs),

@@ -1,6 +1,7 @@
 //! The commands: one module for each subcommand of `goondan`.
 
 mod bundle;
+mod changeset;
 mod check;
 mod explain;
 mod instance;
@@ -32,6 +33,7 @@ pub(crate) fn execute(command: GoondanCommand) -> Result<Outcome> {
             InstanceCommand::Export(args) => instance::export(&args)?,
             InstanceCommand::Import(args) => instance::import(&args)?,
         },
+        GoondanCommand::Changeset(args) => return changeset::changeset(args),
         GoondanCommand::New(args) => match args.command {
             NewCommand::Extension(args) => new::extension(&args)?,
         },

@@ -123,7 +123,7 @@ impl Changesets {
     /// Returns the difference that a commit makes, for people who watch.
     pub(crate) async fn diff(&self, committed: &Committed) -> Option<String> {
         let (base, commit) = (committed.base_ref.strip_prefix(GIT_REF)?, committed.new_ref.as_ref()?);
-        self.git.diff(base, commit.strip_prefix(GIT_REF)?).await.ok()
+        self.git.difference(base, commit.strip_prefix(GIT_REF)?).await.ok()
     }
 
     /// Returns the commit with its parent, if the repository has it already: the process was killed before it could

@@ -156,8 +156,7 @@ impl Git {
     /// Stages all files, and returns the difference from the commit that is checked out, for people.
     pub(crate) async fn diff(&self) -> Result<String> {
         let tree = self.stage().await?;
-        let diff = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD"];
-        self.line(diff.into_iter().chain([&*tree])).await
+        self.difference("HEAD", &tree).await
     }
 
     /// Makes a commit that no branch has.
@@ -213,7 +212,7 @@ impl Git {
     }
 
     /// Returns the same difference as text.
-    pub(crate) async fn diff(&self, from: &str, to: &str) -> Result<String> {
+    pub(crate) async fn difference(&self, from: &str, to: &str) -> Result<String> {
         let plain = ["diff-tree", "--patch", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", from, to];
         Ok(String::from_utf8_lossy(checked(&self.run(plain).await?)?).into_owned())
     }

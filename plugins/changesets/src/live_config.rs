@@ -18,7 +18,8 @@ pub struct LiveConfigExtension {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ProposeInput {
-    /// The change as a unified diff, like that of `git diff`. Paths begin at the top of the repository.
+    /// The change as a unified diff with lines of context, like that of `git diff`. Paths begin at the top of the
+    /// repository.
     patch: String,
     /// Why it should be made. A person decides by it.
     reason: String,

@@ -49,7 +49,7 @@ pub(super) fn parse(name: &str) -> Result<InstanceId> {
 }
 
 /// Returns the workspaces to search: the named one, or all of the state root.
-pub(super) fn workspaces(args: &StoreArgs) -> Result<Vec<String>> {
+pub(in crate::commands) fn workspaces(args: &StoreArgs) -> Result<Vec<String>> {
     if let Some(name) = &args.workspace {
         return Ok(vec![workspace_id(name)]);
     }
@@ -70,7 +70,8 @@ pub(super) fn store(args: &StoreArgs, workspace: &str) -> Result<FileStore> {
     FileStore::open(root(args)?.join(workspace))
 }
 
-fn root(args: &StoreArgs) -> Result<PathBuf> {
+/// Returns the directory of all workspaces.
+pub(in crate::commands) fn root(args: &StoreArgs) -> Result<PathBuf> {
     Ok(state_root(args.state_root.as_deref())?.join("workspaces"))
 }
 

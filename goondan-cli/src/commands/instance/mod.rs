@@ -8,6 +8,7 @@ mod show;
 mod transfer;
 
 pub(crate) use delete::delete;
+pub(super) use find::{root, workspaces};
 pub(crate) use list::list;
 pub(crate) use repair::repair;
 pub(crate) use show::show;

@@ -47,7 +47,7 @@ impl Repository {
     }
 
     /// Runs git, and returns what it prints.
-    fn git(&self, arguments: &[&str]) -> String {
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
         let output = Command::new("git").current_dir(self.directory.path()).args(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
@@ -346,4 +346,28 @@ async fn a_directory_without_a_repository_is_refused() {
         |agent: goondan::agent::AgentBuilder| agent.bundle_root(root).plugin("changesets", "changesets", json!({}));
     let error = Chat::builder().agent(agent).start().await.unwrap_err().report().to_string();
     assert!(error.contains("not a git repository") && error.contains("commit its files"), "{error}");
+}
+
+#[both_linkages]
+async fn a_lock_of_a_git_that_was_killed_itself_does_not_keep_a_changeset_from_being_discarded() {
+    let repository = Repository::new();
+    let mut chat = repository.chat(json!({})).await;
+    let open = Open::new(&mut chat).await;
+    open.write("notes.txt", "new");
+    repository.write(&format!(".git/worktrees/{}/index.lock", open.id), "");
+    let id = json!({ "changesetId": open.id });
+    assert_eq!(error(&mut chat, "commit", id.clone()).await, "E_CHANGESET_GIT");
+    output(&mut chat, "discard", id).await;
+    assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[both_linkages]
+async fn a_changeset_whose_work_tree_is_gone_can_only_be_discarded() {
+    let repository = Repository::new();
+    let mut chat = repository.chat(json!({})).await;
+    let open = Open::new(&mut chat).await;
+    fs::remove_dir_all(open.path("")).unwrap();
+    let result = chat.call("changesets__commit", json!({ "changesetId": open.id })).await.unwrap();
+    assert!(result.error().unwrap().message.contains("is gone"), "{result:?}");
+    output(&mut chat, "discard", json!({ "changesetId": open.id })).await;
 }

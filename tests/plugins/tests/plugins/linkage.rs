@@ -68,6 +68,8 @@ fn library(package: &'static str) -> &'static Loaded {
 pub(crate) trait WithPlugin {
     /// Adds the extension of `package` with the name `name`.
     fn plugin(self, name: &str, package: &'static str, config: Value) -> Self;
+    /// Adds the extension `name` of `package`, which has several.
+    fn one_of(self, package: &'static str, name: &'static str, config: Value) -> Self;
     /// Adds an extension of `docs/recipes.md`.
     fn recipe(self, name: &'static str, config: Value) -> Self;
 }
@@ -80,11 +82,15 @@ impl WithPlugin for AgentBuilder {
         }
     }
 
-    fn recipe(self, name: &'static str, config: Value) -> Self {
+    fn one_of(self, package: &'static str, name: &'static str, config: Value) -> Self {
         match LINKAGE.get() {
             Linkage::Linked => self.linked(name, name, config),
-            Linkage::Loaded => self.described(name, library("recipes").extension(Some(name)).unwrap(), config),
+            Linkage::Loaded => self.described(name, library(package).extension(Some(name)).unwrap(), config),
         }
+    }
+
+    fn recipe(self, name: &'static str, config: Value) -> Self {
+        self.one_of("recipes", name, config)
     }
 }
 

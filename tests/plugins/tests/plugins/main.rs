@@ -11,6 +11,7 @@ mod file_system;
 mod http_fetch;
 mod json_query;
 mod linkage;
+mod live_config;
 mod mcp;
 mod message_compaction;
 mod message_window;
