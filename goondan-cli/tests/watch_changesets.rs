@@ -136,3 +136,50 @@ fn a_commit_of_files_that_are_not_of_the_bundle_reloads_nothing() {
     assert_eq!(committed["noEffectBecause"], "no file of the bundle has changed");
     assert_eq!(answer, "old");
 }
+
+/// An agent that waits in its step for the other one, which is reloaded meanwhile. Its name is the first.
+const ARCHITECT: &str = "---
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: architect }
+spec: { provider: scripted, script: ./architect.yaml }
+---
+apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: agents }
+spec: { entry: 'linked:agents' }
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: architect }
+spec: { model: Model/architect, extensions: [ { ref: Extension/agents } ] }
+---
+apiVersion: goondan.ai/v1
+kind: Swarm
+metadata: { name: main }
+spec: { agents: [ { ref: Agent/main }, { ref: Agent/architect } ], entryAgent: Agent/main }
+";
+
+#[test]
+#[covers("LEGACY-CHANGESET-04")]
+fn an_agent_whose_caller_waits_for_it_goes_on_with_the_committed_bundle() {
+    let fixture = Fixture::new();
+    let bundle = fixture.path("bundle/goondan.yaml");
+    fs::write(&bundle, format!("{BUNDLE}{ARCHITECT}")).unwrap();
+    let request = "- { call: { tool: agents__request, args: { target: main, input: go, timeoutMs: 60000 } } }\n";
+    fs::write(fixture.path("bundle/architect.yaml"), format!("{request}- {{ say: asked }}\n")).unwrap();
+    fixture.git(&["add", "goondan.yaml"]);
+    fixture.git(&["-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "--quiet", "-m", "second"]);
+    let (opened, _) = fixture.turn("{ tool: changesets__open, args: {} }", &["--agent", "main"]);
+    let changed = fs::read_to_string(&bundle).unwrap().replace("./script.yaml", "./new.yaml");
+    let tree = Path::new(opened["workdir"].as_str().unwrap());
+    fs::write(tree.join("goondan.yaml"), changed).unwrap();
+    // The script of the other agent begins anew too, so that it asks again.
+    fs::write(tree.join("new.yaml"), "- { say: new, repeat: true }\n").unwrap();
+    let commit = format!("{{ tool: changesets__commit, args: {{ changesetId: {} }} }}", opened["changesetId"]);
+    let (committed, answer) = fixture.turn(&commit, &["--agent", "architect", "--watch"]);
+    assert_eq!((&committed["effect"], &*answer), (&"nextStep".into(), "asked"), "{committed}");
+    let asked =
+        fs::read_to_string(fixture.path("state/workspaces/main/instances/architect:default/messages/base.jsonl"));
+    assert!(asked.unwrap().contains("\"new\""));
+}
