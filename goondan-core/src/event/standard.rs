@@ -155,13 +155,18 @@ payload! {
     ///
     ///     /// Writes a lesson into the instructions.
     ///     #[tool(name = "learner__learn", effect = once)]
-    ///     async fn learn(&self, lesson: String) -> Result<AgentReloadAnswer> {
+    ///     async fn learn(&self, input: Lesson) -> Result<Option<AgentReloadAnswer>> {
     ///         // Here the lesson is written to a file of the bundle.
-    ///         let mut answers = self.answer.subscribe();
-    ///         self.api.events().emit(AgentReload::NAME, (AgentReload { id: lesson },));
-    ///         answers.changed().await?;
-    ///         answers.borrow().clone().ok_or_else(|| Error::msg("there is an answer"))
+    ///         let mut answer = self.answer.subscribe();
+    ///         self.api.events().emit(AgentReload::NAME, (AgentReload { id: input.lesson.clone() },));
+    ///         let is_mine = |answer: &AgentReloadAnswer| answer.id == input.lesson;
+    ///         Ok(answer.wait_for(|answer| answer.as_ref().is_some_and(is_mine)).await?.clone())
     ///     }
+    /// }
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Lesson {
+    ///     lesson: String,
     /// }
     /// ```
     // LEGACY-CHANGESET-04
