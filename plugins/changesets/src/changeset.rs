@@ -120,7 +120,7 @@ impl Changesets {
     }
 
     /// Returns the changeset `id` of this conversation.
-    fn get(&self, id: &str) -> Result<Changeset> {
+    pub(crate) fn get(&self, id: &str) -> Result<Changeset> {
         let unknown = |message| {
             Err(Error::new(UNKNOWN, message)
                 .suggest("`changesets__list` lists the open ones, `changesets__open` opens one"))
