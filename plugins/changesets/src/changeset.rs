@@ -167,6 +167,12 @@ impl Changesets {
         Ok(fs::remove_file(&changeset.file)?)
     }
 
+    /// As [`Changesets::remove`], while no other program changes the repository.
+    pub(crate) async fn discard(&self, changeset: &Changeset) -> Result<()> {
+        let _lock = self.lock().await?;
+        self.remove(changeset).await
+    }
+
     /// Waits until no other program changes the repository by changesets.
     pub(crate) async fn lock(&self) -> Result<File> {
         let path = self.git.lock_file();

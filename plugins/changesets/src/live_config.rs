@@ -69,11 +69,11 @@ impl LiveConfigExtension {
             }
             Ok(Err((_, problem))) => (answer.status, answer.error) = ("rejected", Some(problem)),
             Err(error) => {
-                changesets.remove(&changeset).await?;
+                changesets.discard(&changeset).await?;
                 return Err(error.suggest("make the diff from the files as they are now"));
             }
         }
-        changesets.remove(&changeset).await?;
+        changesets.discard(&changeset).await?;
         Ok(answer)
     }
 }

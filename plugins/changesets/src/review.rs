@@ -71,8 +71,7 @@ impl Review {
     /// The work tree cannot be deleted.
     pub async fn discard(&self) -> Result<()> {
         let (changesets, changeset) = self.open().await?;
-        let _lock = changesets.lock().await?;
-        changesets.remove(&changeset).await
+        changesets.discard(&changeset).await
     }
 
     async fn open(&self) -> Result<(Changesets, Changeset)> {
