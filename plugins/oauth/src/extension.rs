@@ -31,8 +31,8 @@ struct Desk {
     requests: Mutex<JoinSet<()>>,
 }
 
-/// The desks of all conversations, oldest first. A conversation has two while its extension is replaced: then the old one
-/// answers, because the turn that runs has passed it.
+/// The desks of all conversations, oldest first. A conversation has two while its extension is replaced between two turns:
+/// then the new one answers, because new extensions may ask for what only its config has.
 static DESKS: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 
 /// An app, for the model.
@@ -142,7 +142,7 @@ impl Desk {
         Self { api, place, tokens, user: Mutex::default(), requests: Mutex::default() }
     }
 
-    /// Leaves requests to the next desk of the conversation.
+    /// Takes no more requests.
     fn close(&self) {
         desks().retain(|place| *place != self.place);
     }
@@ -150,8 +150,8 @@ impl Desk {
     /// Answers a request of another extension.
     fn request(&self, event: &Event) -> Result<()> {
         // Hosts of earlier versions do not tell conversations apart.
-        let is_first = |desks: &[(u64, u64)]| desks.iter().find(|place| place.0 == self.place.0) == Some(&self.place);
-        if self.place.0 != 0 && !is_first(&desks()) {
+        let newest = desks().iter().rfind(|place| place.0 == self.place.0).copied();
+        if self.place.0 != 0 && newest != Some(self.place) {
             return Ok(());
         }
         let [id, request] = event.args() else {

@@ -53,7 +53,7 @@ impl Process {
     }
 
     fn line(&mut self, start: &str) -> String {
-        self.lines.by_ref().map(Result::unwrap).find(|line| line.starts_with(start)).expect("the child has ended")
+        self.lines.by_ref().map(Result::unwrap).find(|line| line.starts_with(start)).unwrap()
     }
 
     fn go(&mut self) {

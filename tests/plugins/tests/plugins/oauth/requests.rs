@@ -1,6 +1,9 @@
 //! What is asked and answered, with an app that needs nobody to sign in.
 
+use goondan::Agent;
 use goondan::json;
+use goondan::model::{ScriptItem, ScriptedModel};
+use goondan::store::MemoryStore;
 use goondan::testing::Chat;
 use goondan_covers::{both_linkages, covers};
 
@@ -108,4 +111,33 @@ async fn a_config_that_cannot_work_is_refused() {
     config["apps"]["../up"] = config["apps"]["service"].clone();
     let chat = Chat::builder().agent(|agent| agent.plugin("oauth", "oauth", config));
     assert!(chat.start().await.unwrap_err().report().to_string().contains("`../up`"));
+}
+
+/// Asks for a token of `service` when it is made.
+#[goondan::extension(name = "early")]
+mod early {
+    use goondan::prelude::*;
+    use goondan_oauth_client::{TokenRequest, get_access_token};
+
+    #[init]
+    async fn new(api: ExtensionApi) -> Result<()> {
+        get_access_token(&api, &TokenRequest::new("service")).await.map(drop)
+    }
+}
+
+#[both_linkages]
+async fn an_extension_that_is_made_asks_the_new_config() {
+    let server = Server::start();
+    let mut before = config(&server);
+    before["apps"].as_object_mut().unwrap().remove("service");
+    let described = || Agent::builder("assistant").store(MemoryStore::new().with_directories());
+    let described = || described().model(ScriptedModel::new([ScriptItem::say("fine").repeat()]));
+    let agent = described().plugin("oauth", "oauth", before).build().unwrap();
+    let instance = agent.instance("a").await.unwrap();
+    instance.run("hello").await.unwrap();
+    let changed = described().plugin("oauth", "oauth", config(&server)).extension::<early::Extension>(json!({}));
+    agent.reload(&changed.build().unwrap()).await.unwrap();
+    assert_eq!(server.log(), ["client_credentials ok"]);
+    instance.run("hello").await.unwrap();
+    instance.close().await.unwrap();
 }
