@@ -142,7 +142,7 @@ async fn an_opened_changeset_is_a_work_tree_of_its_own() {
 }
 
 #[both_linkages]
-#[covers("LEGACY-CHANGESET-03")]
+#[covers("LEGACY-CHANGESET-03", "LEGACY-CHANGESET-05")]
 async fn a_changeset_is_committed_as_one_commit() {
     let repository = Repository::new();
     let mut chat = repository.chat(json!({})).await;
