@@ -172,8 +172,8 @@ async fn files_are_sent_if_the_provider_can_read_them() {
 async fn options_become_members_and_the_providers_own_come_last() {
     let options = json!({
         "maxOutputTokens": 3000,
-        "temperature": 0.5,
-        "topP": 0.9,
+        "temperature": 1.0,
+        "topP": 0.95,
         "stop": ["END"],
         "reasoning": { "budgetTokens": 2000, "summary": "off" },
         "toolChoice": "auto",
@@ -194,8 +194,8 @@ async fn options_become_members_and_the_providers_own_come_last() {
     members.retain(|name, _| !["tools", "messages", "model", "stream"].contains(&name.as_str()));
     let expected = json!({
         "max_tokens": 4000,
-        "temperature": 0.5,
-        "top_p": 0.9,
+        "temperature": 1.0,
+        "top_p": 0.95,
         "stop_sequences": ["END"],
         "thinking": { "type": "enabled", "budget_tokens": 2000, "display": "omitted" },
         "tool_choice": { "type": "auto", "disable_parallel_tool_use": true },
@@ -280,6 +280,8 @@ async fn options_that_cannot_be_honoured_are_refused_before_anything_is_sent() {
         (json!({ "reasoning": { "summary": "detailed", "effort": "low" } }), "reasoning/summary"),
         (json!({ "reasoning": { "budgetTokens": 5 } }), "reasoning/budgetTokens"),
         (json!({ "reasoning": { "budgetTokens": 2000 }, "maxOutputTokens": 2000 }), "reasoning"),
+        (json!({ "reasoning": { "budgetTokens": 2000 }, "temperature": 0.5 }), "temperature"),
+        (json!({ "reasoning": { "budgetTokens": 2000 }, "topP": 0.9 }), "topP"),
         (json!({ "toolChoice": "required" }), "toolChoice"),
         (json!({ "toolChoice": { "tool": "a__b" } }), "toolChoice"),
         (json!({ "provider": { "messages": [] } }), "provider/messages"),

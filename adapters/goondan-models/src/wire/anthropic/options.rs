@@ -83,6 +83,13 @@ pub(super) fn check(model: &str, options: &ModelOptions) -> Result<()> {
         if options.max_output_tokens.is_some_and(|max| max.get() <= budget) {
             return refuse("reasoning", "`maxOutputTokens` leaves no room for an answer beside the reasoning");
         }
+        // Anthropic's page on extended thinking, which says it of budgets.
+        if options.temperature.is_some_and(|temperature| (temperature - 1.0).abs() > f64::EPSILON) {
+            return refuse("temperature", "a model of Anthropic with a budget for reasoning takes 1 alone");
+        }
+        if options.top_p.is_some_and(|top_p| top_p < 0.95) {
+            return refuse("topP", "a model of Anthropic with a budget for reasoning takes 0.95 or more");
+        }
     }
     Ok(())
 }
