@@ -104,8 +104,8 @@ async fn the_base_changes_only_at_the_end_of_the_turn_and_then_the_events_are_go
         let events = std::fs::read_to_string(messages.join("events.jsonl")).unwrap();
         assert!(events.lines().count() == 1 && events.starts_with("{\"committed\""), "{events}");
     }
-    // The input, the call and its result were written before the model was asked the second time.
-    assert_eq!(log.take(), ["base 0 lines, unchanged true, events 3", "base 4 lines, unchanged true, events 1"]);
+    // The input was written before the model was asked, and the answer of each step, with its results, at its end.
+    assert_eq!(log.take(), ["base 0 lines, unchanged true, events 4", "base 4 lines, unchanged true, events 2"]);
     let events = std::fs::read_to_string(messages.join("runtime-events.jsonl")).unwrap();
     assert!(events.lines().count() >= 10 && events.contains("\"type\":\"turn.completed\""), "{events}");
 }

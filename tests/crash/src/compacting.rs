@@ -1,12 +1,18 @@
-//! Child process that is killed after it has replaced messages by a summary.
+//! Child processes that are killed while, or after, they replace messages by a summary.
 
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use fastrand::Rng;
+use goondan::middleware::ToolRequest;
 use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan::name::ToolCallId;
 use goondan::store::FileStore;
-use goondan::{Agent, BoxFuture, Result, json};
+use goondan::{Agent, BoxFuture, Error, ErrorCode, Result, Value, json};
 use message_compaction::MessageCompaction;
+use tokio::sync::Notify;
 
 /// Runs one turn, and prints each request to the models. When the last message is `stall`, the model waits for its
 /// standard input.
@@ -28,12 +34,92 @@ impl Model for Printing {
     fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             let texts: Vec<_> = request.messages().map(|message| message.content.text().replace('\n', " ")).collect();
-            // One write, so that the parent reads the whole line or nothing.
-            std::io::stdout().write_all(format!("{}: {}\n", self.0, texts.join(", ")).as_bytes())?;
+            print(&format!("{}: {}", self.0, texts.join(", ")))?;
             if texts.last().is_some_and(|text| text == "stall") {
                 std::io::stdin().read_to_end(&mut Vec::new())?;
             }
             Ok(ModelResponse::text(self.0))
         })
     }
+}
+
+/// Plays some turns of the conversation that `seed` makes, and prints each request to the models, and `hang` when one
+/// does not answer. If `cancel`, that turn is cancelled; otherwise the process waits to be killed.
+pub(crate) async fn play(dir: &Path, seed: u64, turns: Range<u64>, cancel: bool) -> Result<()> {
+    let random = Arc::new(Mutex::new(Rng::with_seed(seed)));
+    let config = config(&mut random.lock().unwrap_or_else(PoisonError::into_inner));
+    let hangs = Arc::new(Notify::new());
+    let model = |name| Random { name, random: Arc::clone(&random), hangs: cancel.then(|| Arc::clone(&hangs)) };
+    let agent = Agent::builder("compacting").model(model("answer")).named_model("small", model("summary"));
+    let agent = agent.store(FileStore::open(dir)?).extension::<MessageCompaction>(config).build()?;
+    let instance = agent.instance("one").await?;
+    for turn in turns {
+        // What happens in a turn does not depend on the turns before it, which another process may have run.
+        *random.lock().unwrap_or_else(PoisonError::into_inner) = Rng::with_seed(seed << 32 | turn);
+        tokio::select! {
+            // A turn that fails is a case too.
+            _ = instance.run(format!("input {turn}")) => {}
+            () = hangs.notified() => {}
+        }
+    }
+    instance.close().await
+}
+
+fn config(random: &mut Rng) -> Value {
+    json!({
+        "candidates": "all",
+        "maxMessages": random.usize(1..15),
+        "maxCharacters": random.usize(50..800),
+        "keepShare": random.choice([0.0, 0.3, 0.9]),
+        "retainLastMessages": random.usize(..5),
+        "onFailure": random.choice(["keep", "count", "fail"]),
+        "place": random.choice(["first", "end"]),
+        "summary": { "model": "small" },
+    })
+}
+
+/// A model that prints what it is sent, and does something at random.
+struct Random {
+    name: &'static str,
+    random: Arc<Mutex<Rng>>,
+    /// Told when a turn is to be cancelled.
+    hangs: Option<Arc<Notify>>,
+}
+
+impl Model for Random {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        Box::pin(async move {
+            let line = |role: &str, text: &str| format!("{role} {}", text.replace('\n', " "));
+            let lines: Vec<_> =
+                request.messages().map(|message| line(message.role.as_str(), &message.content.text())).collect();
+            print(&format!("{}: {}", self.name, lines.join(", ")))?;
+            let (kind, length) = {
+                let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+                (random.u8(..20), random.usize(1..150))
+            };
+            match kind {
+                0..6 if self.name == "answer" => {
+                    let call = |_| ToolRequest::new(ToolCallId::random(), "no__tool", json!({}));
+                    Ok(ModelResponse::tool_calls((0..=length % 3).map(call)))
+                }
+                6 => Err(Error::msg("out of order")),
+                7 => Err(Error::new(ErrorCode::MODEL_CONTEXT_OVERFLOW, "too long")),
+                8..11 => {
+                    print("hang")?;
+                    match &self.hangs {
+                        Some(hangs) => hangs.notify_one(),
+                        None => drop(std::io::stdin().read_to_end(&mut Vec::new())?),
+                    }
+                    std::future::pending().await
+                }
+                _ => Ok(ModelResponse::text("a".repeat(length))),
+            }
+        })
+    }
+}
+
+/// Prints a line in one write, so that the parent reads the whole line or nothing.
+fn print(line: &str) -> Result<()> {
+    std::io::stdout().write_all(format!("{line}\n").as_bytes())?;
+    Ok(())
 }

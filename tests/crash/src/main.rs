@@ -35,6 +35,12 @@ fn main() -> ExitCode {
         ["answering", dir, input] => block_on(answering::run(Path::new(dir), input)),
         ["changing", dir, tool, args] => block_on(changing::run(Path::new(dir), tool, args)),
         ["compacting", dir, input] => block_on(compacting::run(Path::new(dir), input)),
+        ["compacting", dir, seed, "cancelled", turns] => number(seed)
+            .and_then(|seed| Ok((seed, number(turns)?)))
+            .and_then(|(seed, turns)| block_on(compacting::play(Path::new(dir), seed, 0..turns, true))),
+        ["compacting", dir, seed, "killed", turn] => number(seed)
+            .and_then(|seed| Ok((seed, number(turn)?)))
+            .and_then(|(seed, turn)| block_on(compacting::play(Path::new(dir), seed, turn..turn + 1, false))),
         ["owner", alive] => block_on(owner::run(Path::new(alive))),
         ["projecting", dir, input] => block_on(projecting::run(Path::new(dir), input)),
         ["stuck", dir, input] => block_on(stuck::run(Path::new(dir), input)),

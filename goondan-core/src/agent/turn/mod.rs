@@ -156,8 +156,13 @@ impl<'a> TurnRun<'a> {
             AgentEvent { input: Some(text), .. } => self.append(Message::user(text.clone())),
             _ => {}
         }
-        let generation = self.generation;
-        let mut result = generation.registered.turn.run(self).await?;
+        let chain = &self.generation.registered.turn;
+        if chain.layers().next().is_some() {
+            // Layers may wait long before the first step, such as for a summary. The input survives the process by
+            // then.
+            self.journaled.flush(Durability::Flushed).await?;
+        }
+        let mut result = chain.run(self).await?;
         self.check_fault()?;
         self.check_metadata()?;
         result.set_usage(self.requests.total(self.usage));

@@ -118,6 +118,8 @@ impl<'a, 't> StepRun<'a, 't> {
         let message = Arc::new(message);
         self.turn.append(Arc::clone(&message));
         let results = self.call_tools(&requests, &message).await?;
+        // What happens next may take long, such as a retry that waits. The results survive the process by then.
+        self.turn.journaled.flush(Durability::Flushed).await?;
         let mut result = StepResult::from_parts(requests, results, &self.model_call);
         if another {
             result.set_has_tool_calls(true);
