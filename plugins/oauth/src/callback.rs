@@ -20,6 +20,7 @@ const PATH: &str = "/callback";
 /// Listens for one browser, on this machine only.
 pub(crate) struct Callback {
     listener: TcpListener,
+    port: u16,
     url: String,
 }
 
@@ -28,19 +29,25 @@ pub(crate) struct Visit {
     stream: TcpStream,
     /// The code for the access, or the error of the authorization server.
     pub(crate) outcome: Result<Secret, String>,
+    /// The authorization server, if it tells its name. RFC 9207.
+    pub(crate) issuer: Option<String>,
 }
 
 impl Callback {
     /// Listens on `port`, or on any port if it is 0.
     pub(crate) async fn listen(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
-        let url = format!("http://{}{PATH}", listener.local_addr()?);
-        Ok(Self { listener, url })
+        let address = listener.local_addr()?;
+        Ok(Self { listener, port: address.port(), url: format!("http://{address}{PATH}") })
     }
 
     /// Returns the URL to which the browser is sent.
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// Waits for the browser that was sent here with `state`, but not longer than `limit`, and closes the listener.
@@ -61,7 +68,7 @@ impl Callback {
                 Some(request) = requests.join_next() => {
                     let Ok(Ok(Some((stream, url)))) = request else { continue };
                     match outcome(&url, state) {
-                        Some(outcome) => return Ok(Visit { stream, outcome }),
+                        Some(outcome) => return Ok(Visit { stream, outcome, issuer: value(&url, "iss") }),
                         None => drop(requests.spawn(async {
                             let page = "This page belongs to no sign-in that is under way.";
                             let _ = timeout(REQUEST, respond(stream, "400 Bad Request", page)).await;
@@ -84,14 +91,17 @@ impl Visit {
 
 /// Returns what the browser was sent with, if it was sent here for this sign-in.
 fn outcome(url: &Url, state: &str) -> Option<Result<Secret, String>> {
-    let value = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
-    if url.path() != PATH || value("state").as_deref() != Some(state) {
+    if url.path() != PATH || value(url, "state").as_deref() != Some(state) {
         return None;
     }
-    Some(match value("code") {
+    Some(match value(url, "code") {
         Some(code) => Ok(Secret::new(code)),
-        None => Err(value("error").unwrap_or_else(|| "no code".to_owned())),
+        None => Err(value(url, "error").unwrap_or_else(|| "no code".to_owned())),
     })
+}
+
+fn value(url: &Url, name: &str) -> Option<String> {
+    url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
 /// Reads the head of a request, and returns its URL.

@@ -24,17 +24,22 @@ pub struct AppConfig {
     pub flow: Flow,
     /// On whose behalf access is granted.
     pub subject: Subject,
+    /// What the tokens are for: the URL of an MCP server, or of another protected resource. With the flow
+    /// `authorization-code` it is enough, if the resource announces its authorization server: then `tokenUrl`,
+    /// `authorizeUrl` and `clientId` are found out.
+    pub resource: Option<String>,
     /// The token endpoint of the authorization server.
-    pub token_url: String,
+    pub token_url: Option<String>,
     /// The page on which a person allows an access, for the flow `authorization-code`.
     pub authorize_url: Option<String>,
     /// The endpoint that gives codes, for the flow `device-code`.
     pub device_url: Option<String>,
     /// The id of the app.
-    pub client_id: String,
+    pub client_id: Option<String>,
     /// The secret of the app, if it has one.
     pub client_secret: Option<Secret>,
-    /// What the app may be allowed. Requests can ask for some of it.
+    /// What the app may be allowed. Requests can ask for some of it. If it is empty, and the authorization server is
+    /// found out, it is what the resource announces.
     #[serde(default)]
     pub scopes: Vec<String>,
     /// The port on this machine to which a browser is sent back, if the authorization server wants it to be always the

@@ -215,7 +215,7 @@ fn status(tokens: &Tokens, name: &str, user: Option<String>) -> Option<AppStatus
 
 fn load(tokens: &Tokens, app: &crate::app::App, owner: &Owner) -> Result<(String, Option<u64>), Failure> {
     Ok(match tokens.store.load(app, owner)? {
-        Stored::Granted(granted) => {
+        Stored::Found(granted) => {
             let left = granted.token.expires_at.map(|expires_at| expires_at.saturating_sub(now()));
             ("ready".to_owned(), left)
         }

@@ -1,7 +1,11 @@
 //! Why there is no token.
 
+use std::io;
+
 use goondan::Error;
 use goondan_oauth_client::{Answer, code};
+
+use crate::app::App;
 
 /// Why there is no token.
 #[derive(Clone, Debug)]
@@ -23,6 +27,11 @@ impl Failure {
             _ => "correct the config of the extension `oauth`",
         };
         Self { code, message: message.into(), suggestion }
+    }
+
+    pub(crate) fn listening(app: &App, port: u16, error: &io::Error) -> Self {
+        let message = format!("`{}` cannot listen on port {port} for the browser: {error}", app.name);
+        Self::new(code::CONFIGURATION_ERROR, message)
     }
 
     pub(crate) fn answer(self) -> Answer {

@@ -10,6 +10,8 @@
 //! - `extension`: takes requests, and decides on whose behalf they are.
 //! - `tokens`: the token for a request: a stored one, one that is refreshed, or none until a person signs in.
 //! - `sign_in`: the page or the code by which a person allows an access.
+//! - `discovery`: what a resource announces about its authorization server, and that about itself.
+//! - `registration`: the registration of an app with such a server.
 //! - `callback`: the listener to which the browser of that person is sent.
 //! - `server`: requests to an authorization server.
 //! - `store`: where tokens are kept.
@@ -19,8 +21,10 @@
 mod app;
 mod callback;
 mod config;
+mod discovery;
 mod extension;
 mod failure;
+mod registration;
 mod seal;
 mod server;
 mod sign_in;

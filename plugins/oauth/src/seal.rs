@@ -5,6 +5,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use goondan::{Error, ErrorCode, Result, Secret};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
+use serde::{Serialize, Serializer};
 
 /// The key.
 #[derive(Debug)]
@@ -40,6 +41,11 @@ impl Key {
         let nonce = Nonce::assume_unique_for_key(*nonce);
         self.0.open_in_place(nonce, Aad::from(purpose), &mut sealed).ok().map(|text| text.to_vec())
     }
+}
+
+/// Writes the text of a secret, which is encrypted afterwards.
+pub(crate) fn exposed<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
+    secret.as_ref().map(Secret::expose).serialize(serializer)
 }
 
 /// Returns random bytes.

@@ -9,18 +9,21 @@ use goondan::{Result, Secret, json};
 use goondan_oauth_client::{Token, code};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::redirect::Policy;
-use reqwest::{Client, StatusCode, Url};
+use reqwest::{RequestBuilder, Response, StatusCode, Url};
 use rustls_platform_verifier::BuilderVerifierExt;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::app::App;
+use crate::app::{App, Client};
 use crate::failure::Failure;
 use crate::store::Granted;
 
 /// Sends requests to authorization servers.
 #[derive(Clone, Debug)]
-pub(crate) struct Server(Client);
+pub(crate) struct Server(pub(crate) reqwest::Client);
+
+/// The longest answer that is read.
+const LONGEST: usize = 262_144;
 
 /// Why a server gave nothing.
 #[derive(Debug)]
@@ -79,7 +82,7 @@ impl Server {
         let ring = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
         let tls = tls.with_platform_verifier()?.with_no_client_auth();
-        let client = Client::builder()
+        let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             // A redirect would carry secrets to another server.
             .redirect(Policy::none())
@@ -88,53 +91,72 @@ impl Server {
         Ok(Self(client.build()?))
     }
 
-    /// Gets a token for a grant. What a refresh does not say is as it is in `before`.
+    /// Gets a token for a grant, which is for `scopes` unless the server says otherwise. What a refresh does not say is
+    /// as it is in `before`.
     pub(crate) async fn token(
         &self,
-        app: &App,
+        client: &Client,
+        scopes: &[String],
         form: &[(&str, &str)],
         before: Option<&Granted>,
     ) -> Result<Granted, Refusal> {
-        let response: TokenResponse = self.post(app, &app.token_url, form).await?;
+        let response: TokenResponse = self.post(client, client.token_url.as_str(), form).await?;
         let now = now();
         let scopes = match (response.scope, before) {
             (Some(scope), _) => scope.split([' ', ',']).filter(|scope| !scope.is_empty()).map(str::to_owned).collect(),
             (None, Some(before)) => before.token.scopes.clone(),
-            (None, None) => app.scopes.clone(),
+            (None, None) => scopes.to_vec(),
         };
         let expires_at = response.expires_in.map(|seconds| now.saturating_add(seconds));
         let refresh = response.refresh_token.or_else(|| before?.refresh.clone());
         // Nearly all servers write it in lower case, and nearly all resource servers want it so.
         let kind = if response.token_type.eq_ignore_ascii_case("bearer") { bearer() } else { response.token_type };
-        Ok(Granted { token: Token { text: response.access_token, kind, expires_at, scopes }, issued_at: now, refresh })
+        let token = Token { text: response.access_token, kind, expires_at, scopes };
+        Ok(Granted { token, issued_at: now, refresh, issued_to: before.and_then(|before| before.issued_to.clone()) })
     }
 
     /// Gets a code for a person to enter.
-    pub(crate) async fn device_code(&self, app: &App, url: &Url) -> Result<DeviceCode, Refusal> {
-        self.post(app, url, &[("scope", &app.scopes.join(" "))]).await
+    pub(crate) async fn device_code(&self, client: &Client, url: &Url, scope: &str) -> Result<DeviceCode, Refusal> {
+        self.post(client, url.as_str(), &[("scope", scope)]).await
     }
 
-    async fn post<T: DeserializeOwned>(&self, app: &App, url: &Url, form: &[(&str, &str)]) -> Result<T, Refusal> {
-        let request = self.0.post(url.clone()).header(ACCEPT, "application/json");
-        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(encoded(app, form));
-        let request = match &app.client_secret {
+    async fn post<T: DeserializeOwned>(&self, client: &Client, url: &str, form: &[(&str, &str)]) -> Result<T, Refusal> {
+        let request = self.0.post(url).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let request = request.body(encoded(client, form));
+        let request = match &client.secret {
             // RFC 6749, 2.3.1: both are encoded first.
-            Some(secret) => {
+            Some(secret) if !client.secret_in_body => {
                 let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-                request.basic_auth(encoded(&app.client_id), Some(encoded(secret.expose())))
+                request.basic_auth(encoded(&client.id), Some(encoded(secret.expose())))
             }
-            None => request,
+            _ => request,
         };
-        let unreachable = |error: reqwest::Error| Refusal::Unreachable { reason: reason(&error.without_url()) };
-        let response = request.send().await.map_err(unreachable)?;
-        let status = response.status();
-        let body = response.bytes().await.map_err(unreachable)?;
+        self.ask(request).await
+    }
+
+    /// Sends a request whose answer is a `T`, or an error of RFC 6749.
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Refusal> {
+        let (status, body) = self.send(request).await?;
         // Some servers answer with an error and the status 200.
         if let Ok(ErrorResponse { error, error_description }) = json::from_slice(&body) {
             return Err(Refusal::Named { error, description: error_description });
         }
         let answer = status.is_success().then(|| json::from_slice(&body).ok()).flatten();
         answer.ok_or(Refusal::Unclear { status })
+    }
+
+    /// Sends a request, and returns the status and the body of the answer.
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<(StatusCode, Vec<u8>), Refusal> {
+        let unreachable = |error: reqwest::Error| Refusal::Unreachable { reason: reason(&error.without_url()) };
+        let mut response: Response = request.header(ACCEPT, "application/json").send().await.map_err(unreachable)?;
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(unreachable)? {
+            if body.len() + chunk.len() > LONGEST {
+                return Err(Refusal::Unreachable { reason: format!("its answer is longer than {LONGEST} bytes") });
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok((response.status(), body))
     }
 }
 
@@ -173,13 +195,17 @@ impl Refusal {
 }
 
 /// Returns the body of a request. An app without a secret names itself in it.
-fn encoded(app: &App, form: &[(&str, &str)]) -> String {
-    let client_id = app.client_secret.is_none().then_some(("client_id", app.client_id.as_str()));
-    let pairs = form.iter().copied().filter(|(_, value)| !value.is_empty()).chain(client_id);
+fn encoded(client: &Client, form: &[(&str, &str)]) -> String {
+    let secret = client.secret.as_ref().filter(|_| client.secret_in_body).map(Secret::expose);
+    let id = (client.secret.is_none() || client.secret_in_body).then_some(client.id.as_str());
+    let resource = client.resource.as_deref();
+    let more = [("client_id", id), ("client_secret", secret), ("resource", resource)];
+    let more = more.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let pairs = form.iter().copied().filter(|(_, value)| !value.is_empty()).chain(more);
     Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-fn reason(error: &reqwest::Error) -> String {
+pub(crate) fn reason(error: &reqwest::Error) -> String {
     let mut reason = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -12,8 +12,9 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::app::{App, Grant};
+use crate::app::{App, Client, Grant};
 use crate::callback::Callback;
+use crate::discovery::Issuer;
 use crate::failure::Failure;
 use crate::seal::{random_text, sha256};
 use crate::server::{DeviceCode, Refusal, now};
@@ -32,6 +33,16 @@ struct SignIn {
     /// Whether the person was answered, so that the page cannot be used again.
     over: Arc<AtomicBool>,
     task: JoinHandle<()>,
+}
+
+/// A page on which a person allows an access.
+pub(crate) struct Page {
+    pub(crate) url: Url,
+    /// Who exchanges the code for a token.
+    pub(crate) client: Client,
+    pub(crate) scopes: Vec<String>,
+    /// The authorization server, if it was found out.
+    pub(crate) issuer: Option<Issuer>,
 }
 
 impl Drop for SignIn {
@@ -65,11 +76,17 @@ impl Tokens {
         // Its listener may have the port.
         sign_ins.remove(&key);
         let sign_in = match &app.grant {
-            Grant::AuthorizationCode { authorize_url, port } => {
-                self.by_page(app, owner, authorize_url.clone(), *port).await?
+            Grant::AuthorizationCode { authorize_url: url, client, port } => {
+                let (url, client, scopes) = (url.clone(), client.clone(), app.scopes.clone());
+                let callback = self.listen(app, *port).await?;
+                self.by_page(app, owner, callback, Page { url, client, scopes, issuer: None })?
             }
-            Grant::DeviceCode { device_url } => self.by_code(app, owner, device_url).await?,
-            Grant::ClientCredentials => {
+            Grant::Announced { resource, own, port } => {
+                let (callback, page) = self.announced_page(app, owner, resource, own.as_ref(), *port).await?;
+                self.by_page(app, owner, callback, page)?
+            }
+            Grant::DeviceCode { device_url, client } => self.by_code(app, owner, device_url, client).await?,
+            Grant::ClientCredentials { .. } => {
                 let message = format!("nobody signs in to `{}`, which acts for itself", app.name);
                 return Err(Failure::new(code::CONFIGURATION_ERROR, message));
             }
@@ -80,30 +97,30 @@ impl Tokens {
     }
 
     /// Begins a sign-in on a page. RFC 6749, 4.1; RFC 7636; RFC 8252.
-    async fn by_page(
+    fn by_page(
         self: &Arc<Self>,
         app: &Arc<App>,
         owner: &Owner,
-        mut url: Url,
-        port: u16,
+        callback: Callback,
+        page: Page,
     ) -> Result<SignIn, Failure> {
-        let callback = Callback::listen(port).await.map_err(|error| {
-            let message = format!("`{}` cannot listen on port {port} for the browser: {error}", app.name);
-            Failure::new(code::CONFIGURATION_ERROR, message)
-        })?;
         let (state, verifier, session) = (random_text()?, Secret::new(random_text()?), random_text()?);
         let redirect = callback.url().to_owned();
         let challenge = sha256(verifier.expose());
+        let mut url = page.url.clone();
         url.query_pairs_mut().extend_pairs([
             ("response_type", "code"),
-            ("client_id", &app.client_id),
+            ("client_id", &page.client.id),
             ("redirect_uri", &redirect),
             ("state", &state),
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
         ]);
-        if !app.scopes.is_empty() {
-            url.query_pairs_mut().append_pair("scope", &app.scopes.join(" "));
+        if !page.scopes.is_empty() {
+            url.query_pairs_mut().append_pair("scope", &page.scopes.join(" "));
+        }
+        if let Some(resource) = &page.client.resource {
+            url.query_pairs_mut().append_pair("resource", resource);
         }
         let message = format!("open {url} in a browser on this machine, within {} minutes", LIMIT.as_secs() / 60);
         let expires_at = now() + LIMIT.as_secs();
@@ -113,9 +130,17 @@ impl Tokens {
         let (tokens, app, owner, answered) = (Arc::clone(self), Arc::clone(app), owner.clone(), Arc::clone(&over));
         let task = tokio::spawn(async move {
             let Some(visit) = callback.visit(&state, LIMIT).await else {
+                // The page may say that it does not know the app any more.
+                if let Err(failure) = tokens.forget_registration(&app, &owner).await {
+                    tokens.log(&app, &failure.message);
+                }
                 return tokens.log(&app, "nobody came in time");
             };
             let outcome = match &visit.outcome {
+                _ if page.issuer.as_ref().is_some_and(|issuer| !issuer.answers(visit.issuer.as_deref())) => {
+                    let message = "the answer is not that of its authorization server";
+                    Err(Failure::new(code::CONFIGURATION_ERROR, message))
+                }
                 Ok(code) => {
                     let form = [
                         ("grant_type", "authorization_code"),
@@ -123,7 +148,7 @@ impl Tokens {
                         ("redirect_uri", &redirect),
                         ("code_verifier", verifier.expose()),
                     ];
-                    tokens.redeem(&app, &owner, &form).await
+                    tokens.redeem(&app, &owner, &page, &form).await
                 }
                 Err(error) => Err(Failure::new(code::REFRESH_FAILED, format!("the answer was `{error}`"))),
             };
@@ -140,18 +165,25 @@ impl Tokens {
     }
 
     /// Begins a sign-in by a code. RFC 8628.
-    async fn by_code(self: &Arc<Self>, app: &Arc<App>, owner: &Owner, url: &Url) -> Result<SignIn, Failure> {
-        let code = self.server.device_code(app, url).await.map_err(|refusal| match refusal {
-            Refusal::Unreachable { .. } => refusal.failure(app),
-            _ => Failure { code: code::DEVICE_CODE_UNSUPPORTED, ..refusal.failure(app) },
-        })?;
+    async fn by_code(
+        self: &Arc<Self>,
+        app: &Arc<App>,
+        owner: &Owner,
+        url: &Url,
+        client: &Client,
+    ) -> Result<SignIn, Failure> {
+        let code =
+            self.server.device_code(client, url, &app.scopes.join(" ")).await.map_err(|refusal| match refusal {
+                Refusal::Unreachable { .. } => refusal.failure(app),
+                _ => Failure { code: code::DEVICE_CODE_UNSUPPORTED, ..refusal.failure(app) },
+            })?;
         let DeviceCode { device_code, user_code, verification_uri, verification_uri_complete, expires_in, interval } =
             code;
         let message = format!("open {verification_uri} and enter the code {user_code}");
         let url = verification_uri_complete.unwrap_or(verification_uri);
         let authorization = Authorization { session: random_text()?, url, expires_at: now() + expires_in, message };
 
-        let (tokens, app, owner) = (Arc::clone(self), Arc::clone(app), owner.clone());
+        let (tokens, app, owner, client) = (Arc::clone(self), Arc::clone(app), owner.clone(), client.clone());
         let task = tokio::spawn(async move {
             let form =
                 [("grant_type", "urn:ietf:params:oauth:grant-type:device_code"), ("device_code", device_code.expose())];
@@ -159,7 +191,7 @@ impl Tokens {
             let allowed = async {
                 loop {
                     sleep(interval).await;
-                    match tokens.server.token(&app, &form, None).await {
+                    match tokens.server.token(&client, &app.scopes, &form, None).await {
                         Err(refusal) if refusal.is("slow_down") => interval += Duration::from_secs(5),
                         Err(Refusal::Unreachable { .. } | Refusal::Unclear { .. }) => {}
                         Err(refusal) if refusal.is("authorization_pending") => {}
@@ -180,8 +212,17 @@ impl Tokens {
     }
 
     /// Exchanges the code of a sign-in for a token, and keeps it.
-    async fn redeem(&self, app: &App, owner: &Owner, form: &[(&str, &str)]) -> Result<(), Failure> {
-        let granted = self.server.token(app, form, None).await.map_err(|refusal| refusal.failure(app))?;
+    async fn redeem(&self, app: &App, owner: &Owner, page: &Page, form: &[(&str, &str)]) -> Result<(), Failure> {
+        let mut granted = match self.server.token(&page.client, &page.scopes, form, None).await {
+            Ok(granted) => granted,
+            Err(refusal) => {
+                if refusal.is("invalid_client") {
+                    self.forget_registration(app, owner).await?;
+                }
+                return Err(refusal.failure(app));
+            }
+        };
+        granted.issued_to = page.issuer.is_some().then(|| page.client.clone());
         self.keep(app, owner, &granted).await
     }
 

@@ -13,11 +13,12 @@ use std::sync::{Mutex, PoisonError};
 use goondan::prelude::*;
 use goondan::{Secret, json};
 use goondan_oauth_client::{Token, TokenRequest};
-use serde::Serializer;
+use serde::de::DeserializeOwned;
 use tokio::task::spawn_blocking;
 
-use crate::app::App;
-use crate::seal::{Key, sha256};
+use crate::app::{App, Client};
+use crate::registration::Registration;
+use crate::seal::{Key, exposed, sha256};
 use crate::server::now;
 
 /// On whose behalf a token is.
@@ -45,10 +46,9 @@ pub(crate) struct Granted {
     pub(crate) issued_at: u64,
     #[serde(serialize_with = "exposed")]
     pub(crate) refresh: Option<Secret>,
-}
-
-fn exposed<S: Serializer>(secret: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
-    secret.as_ref().map(Secret::expose).serialize(serializer)
+    /// The client of an announced server. Only it can refresh the token.
+    #[serde(default)]
+    pub(crate) issued_to: Option<Client>,
 }
 
 impl Granted {
@@ -70,11 +70,18 @@ impl Granted {
 }
 
 /// What is kept for an app and an owner.
-pub(crate) enum Stored {
+pub(crate) enum Stored<T = Granted> {
     Nothing,
     /// It was encrypted with another key, or changed.
     Unreadable,
-    Granted(Granted),
+    Found(T),
+}
+
+/// What can be kept for an app and an owner.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Token,
+    Registration,
 }
 
 /// The form in which a token is kept.
@@ -86,10 +93,10 @@ struct Sealed {
     ciphertext: String,
 }
 
-/// The tokens of users, by app and user.
+/// The tokens and registrations of users, by app and user.
 type State = BTreeMap<String, BTreeMap<String, Sealed>>;
 
-/// Keeps tokens.
+/// Keeps tokens, and the registrations with which they were issued.
 pub(crate) struct Store {
     api: ExtensionApi,
     ctx: InitContext,
@@ -103,14 +110,41 @@ impl Store {
         Self { api, ctx, key, masked: Mutex::default() }
     }
 
-    /// Reads what is kept.
+    /// Reads the token that is kept.
     pub(crate) fn load(&self, app: &App, owner: &Owner) -> Result<Stored> {
+        let stored = self.read(Kind::Token, app, owner)?;
+        if let Stored::Found(granted) = &stored {
+            self.mask(app, owner, Some(granted));
+        }
+        Ok(stored)
+    }
+
+    /// Replaces the token that is kept; `None` removes it.
+    pub(crate) fn save(&self, app: &App, owner: &Owner, granted: Option<&Granted>) -> Result<()> {
+        self.mask(app, owner, granted);
+        self.write(Kind::Token, app, owner, granted)
+    }
+
+    /// Reads the registration that is kept. One that cannot be read is as good as none.
+    pub(crate) fn registration(&self, app: &App, owner: &Owner) -> Result<Option<Registration>> {
+        Ok(match self.read(Kind::Registration, app, owner)? {
+            Stored::Found(registration) => Some(registration),
+            Stored::Nothing | Stored::Unreadable => None,
+        })
+    }
+
+    /// Replaces the registration that is kept, under the lock; `None` removes it.
+    pub(crate) fn register(&self, app: &App, owner: &Owner, registration: Option<&Registration>) -> Result<()> {
+        self.write(Kind::Registration, app, owner, registration)
+    }
+
+    fn read<T: DeserializeOwned>(&self, kind: Kind, app: &App, owner: &Owner) -> Result<Stored<T>> {
         let sealed = match owner {
             Owner::User(user) => {
                 let state = self.api.state().get::<State>()?.unwrap_or_default();
-                state.get(&app.name).and_then(|users| users.get(user)).cloned()
+                state.get(&kind.name(app)).and_then(|users| users.get(user)).cloned()
             }
-            Owner::Global => match fs::read(self.file(app, "json")?) {
+            Owner::Global => match fs::read(self.file(app, kind.extension())?) {
                 Ok(bytes) => match json::from_slice(&bytes) {
                     Ok(sealed) => Some(sealed),
                     Err(_) => return Ok(Stored::Unreadable),
@@ -119,43 +153,37 @@ impl Store {
                 Err(error) => return Err(error.into()),
             },
         };
-        let purpose = purpose(app, owner)?;
-        // A token that was issued for other settings is as good as none.
-        let Some(sealed) = sealed.filter(|sealed| sealed.purpose == sha256(&purpose)) else {
+        let purpose = kind.purpose(app, owner)?;
+        // What was kept for other settings is as good as nothing.
+        let Some(sealed) = sealed.filter(|sealed: &Sealed| sealed.purpose == sha256(&purpose)) else {
             return Ok(Stored::Nothing);
         };
         let text = self.key.open(purpose.as_bytes(), &sealed.ciphertext);
-        let Some(granted) = text.and_then(|text| json::from_slice::<Granted>(&text).ok()) else {
-            return Ok(Stored::Unreadable);
-        };
-        self.mask(app, owner, Some(&granted));
-        Ok(Stored::Granted(granted))
+        Ok(text.and_then(|text| json::from_slice(&text).ok()).map_or(Stored::Unreadable, Stored::Found))
     }
 
-    /// Replaces what is kept; `None` removes it.
-    pub(crate) fn save(&self, app: &App, owner: &Owner, granted: Option<&Granted>) -> Result<()> {
-        self.mask(app, owner, granted);
-        let purpose = purpose(app, owner)?;
-        let seal = |granted| {
-            let ciphertext = self.key.seal(purpose.as_bytes(), json::to_vec(granted)?)?;
+    fn write<T: Serialize>(&self, kind: Kind, app: &App, owner: &Owner, value: Option<&T>) -> Result<()> {
+        let purpose = kind.purpose(app, owner)?;
+        let seal = |value| {
+            let ciphertext = self.key.seal(purpose.as_bytes(), json::to_vec(value)?)?;
             Ok::<_, Error>(Sealed { purpose: sha256(&purpose), ciphertext })
         };
-        let sealed = granted.map(seal).transpose()?;
+        let sealed = value.map(seal).transpose()?;
         match owner {
             Owner::User(user) => self.api.state().update(|state: &mut State| {
-                let users = state.entry(app.name.clone()).or_default();
+                let users = state.entry(kind.name(app)).or_default();
                 match sealed {
                     Some(sealed) => drop(users.insert(user.clone(), sealed)),
                     None => drop(users.remove(user)),
                 }
             }),
-            Owner::Global => self.write(app, sealed.as_ref()),
+            Owner::Global => self.write_file(kind, app, sealed.as_ref()),
         }
     }
 
-    /// Replaces the file of an app, so that a crash leaves the old one or the new one.
-    fn write(&self, app: &App, sealed: Option<&Sealed>) -> Result<()> {
-        let (file, new) = (self.file(app, "json")?, self.file(app, "new")?);
+    /// Replaces a file of an app, so that a crash leaves the old one or the new one.
+    fn write_file(&self, kind: Kind, app: &App, sealed: Option<&Sealed>) -> Result<()> {
+        let (file, new) = (self.file(app, kind.extension())?, self.file(app, "new")?);
         for path in [Some(&new), Some(&file).filter(|_| sealed.is_none())].into_iter().flatten() {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
@@ -197,7 +225,29 @@ impl Store {
     }
 }
 
-/// Returns what a token of `app` and `owner` is for.
-fn purpose(app: &App, owner: &Owner) -> Result<String> {
-    Ok(json::to_string(&(app.identity(), owner.to_string()))?)
+impl Kind {
+    /// Returns the ending of the file's name.
+    fn extension(self) -> &'static str {
+        match self {
+            Self::Token => "json",
+            Self::Registration => "client",
+        }
+    }
+
+    /// Returns the key in the state of the conversation. The name of an app has no dot.
+    fn name(self, app: &App) -> String {
+        match self {
+            Self::Token => app.name.clone(),
+            Self::Registration => format!("{}.client", app.name),
+        }
+    }
+
+    /// Returns what a ciphertext is for.
+    fn purpose(self, app: &App, owner: &Owner) -> Result<String> {
+        let (app, owner) = (app.identity(), owner.to_string());
+        Ok(match self {
+            Self::Token => json::to_string(&(app, owner))?,
+            Self::Registration => json::to_string(&(app, owner, "registration"))?,
+        })
+    }
 }

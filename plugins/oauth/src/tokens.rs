@@ -79,7 +79,7 @@ impl Tokens {
         owner: &Owner,
         request: &TokenRequest,
     ) -> Result<Option<Granted>, Failure> {
-        if let Stored::Granted(granted) = self.store.load(app, owner)?
+        if let Stored::Found(granted) = self.store.load(app, owner)?
             && granted.serves(request)
         {
             return Ok(Some(granted));
@@ -101,23 +101,26 @@ impl Tokens {
         let _lock = self.store.lock(app, owner).await?;
         // Another request, or another process, may have renewed it until the lock was free.
         let before = match self.store.load(app, owner)? {
-            Stored::Granted(granted) if granted.serves(request) => return Ok(Some(granted)),
-            Stored::Granted(granted) => Some(granted),
-            Stored::Unreadable if !matches!(app.grant, Grant::ClientCredentials) => {
+            Stored::Found(granted) if granted.serves(request) => return Ok(Some(granted)),
+            Stored::Found(granted) => Some(granted),
+            Stored::Unreadable if !matches!(app.grant, Grant::ClientCredentials { .. }) => {
                 let message = format!("the token of `{}` cannot be read: `store.key` is another one", app.name);
                 return Err(Failure { suggestion: "restore the key, or sign in again", ..unusable(message) });
             }
             Stored::Nothing | Stored::Unreadable => None,
         };
-        let refresh = before.as_ref().and_then(|granted| granted.refresh.as_ref());
+        let refresh = before.as_ref().and_then(|granted| {
+            let client = app.client(granted.issued_to.as_ref())?;
+            Some((granted.refresh.as_ref()?, client))
+        });
         let renewed = match (&app.grant, refresh) {
-            (Grant::ClientCredentials, _) => {
-                let scopes = app.scopes.join(" ");
-                self.server.token(app, &[("grant_type", "client_credentials"), ("scope", &scopes)], None).await
+            (Grant::ClientCredentials { client }, _) => {
+                let form = [("grant_type", "client_credentials"), ("scope", &app.scopes.join(" "))];
+                self.server.token(client, &app.scopes, &form, None).await
             }
-            (_, Some(refresh)) => {
+            (_, Some((refresh, client))) => {
                 let form = [("grant_type", "refresh_token"), ("refresh_token", refresh.expose())];
-                self.server.token(app, &form, before.as_ref()).await
+                self.server.token(&client, &app.scopes, &form, before.as_ref()).await
             }
             (_, None) => return Ok(before.filter(|granted| granted.is_valid(request))),
         };
@@ -133,6 +136,12 @@ impl Tokens {
                 // Under the lock, what is kept is what was used.
                 self.store.save(app, owner, None)?;
                 Err(refusal.failure(app))
+            }
+            Err(refusal) if refusal.is("invalid_client") && app.registers() => {
+                // The server has forgotten the registration, and with it the access.
+                self.store.save(app, owner, None)?;
+                self.store.register(app, owner, None)?;
+                Err(Failure { code: code::TOKEN_REVOKED, ..refusal.failure(app) })
             }
             Err(refusal) => match before.filter(|granted| granted.is_valid(request)) {
                 Some(granted) => {

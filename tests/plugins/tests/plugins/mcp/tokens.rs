@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::over_http::Listening;
 use super::support::{call, refused, tools};
 use crate::linkage::WithPlugin;
+use crate::oauth::discovery;
 use crate::oauth::server::{Server, browse};
 use crate::oauth::support::{ask_in, config, open_at, page};
 
@@ -117,4 +118,27 @@ async fn a_connection_with_a_token_is_not_shared() {
         let report = chat.unwrap_err().report().to_string();
         assert!(report.contains("E_EXT_CONFIG") && report.contains("belongs to one conversation"), "{report}");
     }
+}
+
+#[both_linkages]
+async fn a_server_that_announces_its_authorization_server_needs_its_url_alone() {
+    let (_odd, server) = start().await;
+    let resource = discovery::announce(&server);
+    let transport = json!({ "type": "http", "endpoint": resource, "auth": { "oauth": "announced" } });
+    let chat = Chat::builder().agent(|agent| {
+        let agent = agent.plugin("oauth", "oauth", discovery::config(&server));
+        agent.plugin("odd", "mcp", json!({ "required": false, "transport": transport }))
+    });
+    let mut chat = chat.script([ScriptItem::say("fine").repeat()]).start().await.unwrap();
+    let page = chat.call("oauth__authorize", json!({ "app": "announced" })).await.unwrap();
+    assert_eq!(browse(page.output().unwrap()["url"].as_str().unwrap()).await.0, 200);
+    while !tools(&chat).await.contains(&"odd__echo".to_owned()) {
+        chat.say("go on").await.unwrap();
+    }
+    assert_eq!(call(&mut chat, "echo", json!({ "text": "hello" })).await, "hello");
+    assert_eq!((server.registrations().len(), server.log()), (1, vec!["authorization_code ok".to_owned()]));
+    // Its access ends, and is renewed.
+    server.refuse_access();
+    assert_eq!(call(&mut chat, "echo", json!({ "text": "again" })).await, "again");
+    assert_eq!(server.log().len(), 2);
 }

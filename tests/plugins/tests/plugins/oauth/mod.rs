@@ -1,5 +1,6 @@
 //! LEGACY-OAUTH: extensions ask for access tokens, of an authorization server on this machine.
 
+pub(crate) mod discovery;
 mod http;
 mod processes;
 mod refresh;

@@ -38,6 +38,17 @@ pub(crate) struct Settings {
     pub(crate) useless: bool,
     /// How often a device has to ask.
     pub(crate) pending: u32,
+    /// The name of the server that it tells after a sign-in.
+    pub(crate) issuer: Option<String>,
+    /// What a client that registers itself is told besides its id.
+    pub(crate) registered: Value,
+}
+
+/// A client that has registered itself.
+struct Client {
+    redirect: String,
+    /// A secret that is sent in the body.
+    secret: String,
 }
 
 #[derive(Default)]
@@ -57,6 +68,17 @@ struct State {
     logouts: u32,
     /// The `authorization` headers of requests to the API.
     calls: Vec<String>,
+    /// The documents at paths of `/.well-known`.
+    documents: BTreeMap<String, Value>,
+    /// The challenge to requests to the API without a token.
+    challenge: Option<String>,
+    /// The clients that have registered themselves, and what each sent.
+    clients: BTreeMap<String, Client>,
+    registrations: Vec<Value>,
+    /// The parameter `resource` of the requests, as `grant resource`.
+    resources: Vec<String>,
+    /// The requests for documents.
+    looked: Vec<String>,
     /// The address of the server that answers requests to the API which have a token.
     behind: Option<String>,
 }
@@ -78,6 +100,8 @@ impl State {
             silent: false,
             useless: false,
             pending: 0,
+            issuer: None,
+            registered: json!({}),
         })
     }
 
@@ -153,6 +177,35 @@ impl Server {
         state.access.clear();
     }
 
+    /// Answers requests for a path of `/.well-known` with a document.
+    pub(crate) fn document(&self, path: &str, document: Value) {
+        self.state().documents.insert(format!("/.well-known/{path}"), document);
+    }
+
+    /// Answers requests to the API without a token with a challenge.
+    pub(crate) fn challenge(&self, challenge: impl Into<String>) {
+        self.state().challenge = Some(challenge.into());
+    }
+
+    /// Returns what clients sent that have registered themselves.
+    pub(crate) fn registrations(&self) -> Vec<Value> {
+        self.state().registrations.clone()
+    }
+
+    pub(crate) fn forget_clients(&self) {
+        self.state().clients.clear();
+    }
+
+    /// Returns the parameter `resource` of the requests, as `grant resource`.
+    pub(crate) fn resources(&self) -> Vec<String> {
+        self.state().resources.clone()
+    }
+
+    /// Returns the paths of `/.well-known` that were asked for.
+    pub(crate) fn looked(&self) -> Vec<String> {
+        self.state().looked.clone()
+    }
+
     /// Passes requests to the API which have a token on to the server at `address`.
     pub(crate) fn guard(&self, address: String) {
         self.state().behind = Some(address);
@@ -183,6 +236,8 @@ impl Server {
             "/token" => self.token(&form(&body), headers.get("authorization")),
             "/authorize" => self.authorize(&form(query.as_bytes())),
             "/device" => self.device(),
+            "/register" => self.register(&body),
+            _ if path.starts_with("/.well-known/") => self.well_known(path),
             _ => self.api(headers.get("authorization")),
         };
         if status == 200
@@ -215,7 +270,10 @@ impl Server {
         let text = |name: &str| form.get(name).cloned().unwrap_or_default();
         let encoded = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
         let basic = format!("Basic {}", STANDARD.encode(format!("{}:{}", encoded(CLIENT.0), encoded(CLIENT.1))));
-        let public = text("client_id") == CLIENT.0 && grant != "client_credentials";
+        let registered = state.clients.get(&text("client_id"));
+        let registered = registered.is_some_and(|client| client.secret == text("client_secret"));
+        let public = (text("client_id") == CLIENT.0 || registered) && grant != "client_credentials";
+        state.resources.extend(form.get("resource").map(|resource| format!("{grant} {resource}")));
         let outcome = match grant.as_str() {
             _ if settings.failing.is_some() => Err("server_error"),
             _ if authorization != Some(&basic) && !public => Err("invalid_client"),
@@ -273,12 +331,45 @@ impl Server {
     fn authorize(&self, query: &BTreeMap<String, String>) -> (u16, String, Value) {
         assert_eq!(query["response_type"], "code");
         assert_eq!(query["code_challenge_method"], "S256");
-        assert_eq!(query["client_id"], CLIENT.0);
         assert!(query["state"].len() >= 43 && query["code_challenge"].len() == 43, "{query:?}");
         let mut state = self.state();
-        let (code, redirect) = (state.secret("code"), &query["redirect_uri"]);
+        let redirect = &query["redirect_uri"];
+        let known = state.clients.get(&query["client_id"]).is_some_and(|client| client.redirect == *redirect);
+        if !known && query["client_id"] != CLIENT.0 {
+            return (400, String::new(), json!("who are you?"));
+        }
+        state.resources.extend(query.get("resource").map(|resource| format!("authorize {resource}")));
+        let code = state.secret("code");
         state.codes.insert(code.clone(), (query["code_challenge"].clone(), redirect.clone()));
-        (302, format!("location: {redirect}?code={code}&state={}\r\n", query["state"]), Value::Null)
+        let issuer = state.settings().issuer.as_ref().map_or(String::new(), |issuer| {
+            format!("&iss={}", form_urlencoded::byte_serialize(issuer.as_bytes()).collect::<String>())
+        });
+        (302, format!("location: {redirect}?code={code}&state={}{issuer}\r\n", query["state"]), Value::Null)
+    }
+
+    fn register(&self, body: &[u8]) -> (u16, String, Value) {
+        let wanted: Value = goondan::json::from_slice(body).unwrap();
+        let mut state = self.state();
+        let mut answer = state.settings().registered.clone();
+        if answer.get("error").is_some() {
+            return (400, String::new(), answer);
+        }
+        let id = format!("registered {}", state.registrations.len());
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let client = Client { redirect: text(&wanted["redirect_uris"][0]), secret: text(&answer["client_secret"]) };
+        state.clients.insert(id.clone(), client);
+        state.registrations.push(wanted);
+        answer["client_id"] = id.into();
+        (201, String::new(), answer)
+    }
+
+    fn well_known(&self, path: &str) -> (u16, String, Value) {
+        let mut state = self.state();
+        state.looked.push(path.to_owned());
+        match state.documents.get(path) {
+            Some(document) => (200, String::new(), document.clone()),
+            None => (404, String::new(), json!({ "error": "not found" })),
+        }
     }
 
     fn device(&self) -> (u16, String, Value) {
@@ -299,7 +390,10 @@ impl Server {
         match known {
             // It tells what it got, as some do.
             true => (200, "content-type: application/json\r\n".to_owned(), json!({ "authorization": header })),
-            false => (401, "www-authenticate: Bearer\r\n".to_owned(), json!("who are you?")),
+            false => {
+                let challenge = state.challenge.as_deref().unwrap_or("Bearer");
+                (401, format!("www-authenticate: {challenge}\r\n"), json!("who are you?"))
+            }
         }
     }
 }
