@@ -134,7 +134,7 @@ impl App {
 
     /// Returns a scope of `scopes` that the app does not have.
     pub(crate) fn lacks<'a>(&self, scopes: &'a [String]) -> Option<&'a String> {
-        // What the resource announces is known after a sign-in, and then the token has it.
+        // What the resource announces is known when somebody signs in. From then on, the scopes of the token count.
         let is_announced = matches!(self.grant, Grant::Announced { .. }) && self.scopes.is_empty();
         scopes.iter().find(|scope| !is_announced && !self.scopes.contains(scope))
     }
@@ -162,6 +162,7 @@ impl App {
             | Grant::AuthorizationCode { client, .. }
             | Grant::DeviceCode { client, .. } => Some(client.clone()),
             Grant::Announced { own: None, .. } => issued_to.cloned(),
+            // The secret in the config may be a newer one.
             Grant::Announced { own: Some(own), .. } => {
                 issued_to.map(|client| Client { secret: own.secret.clone(), ..client.clone() })
             }

@@ -234,6 +234,18 @@ async fn a_registration_is_kept_and_used_again_while_its_port_is_free() {
     assert_eq!(browse(&page(&ask_in(&chat, None, wanted()).await[0])).await.0, 200);
     assert_eq!(ask_in(&chat, None, wanted()).await[0]["kind"], "Bearer");
     assert_eq!(server.registrations().len(), 3);
+    // The resource announces another authorization server, which does not know the registration.
+    chat.close().await.unwrap();
+    server.revoke();
+    let (mut resource, mut announced, issuer) = (of_resource(&server), of_server(&server), format!("{}/x", server.url));
+    (resource["authorization_servers"], announced["issuer"]) = (json!([issuer]), issuer.into());
+    server.document(CHALLENGED, resource);
+    server.document(&format!("{SERVER}/x"), announced);
+    let chat = open_at(root.path(), "c", config(&server)).await;
+    let refused = json!({ "app": "announced", "refused": true });
+    assert_eq!(code(&ask_in(&chat, None, refused).await[0]), "tokenRevoked");
+    page(&ask_in(&chat, None, wanted()).await[0]);
+    assert_eq!(server.registrations().len(), 4);
     chat.close().await.unwrap();
 }
 
