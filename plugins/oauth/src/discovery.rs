@@ -52,7 +52,8 @@ struct ServerMetadata {
     authorization_endpoint: String,
     token_endpoint: String,
     registration_endpoint: Option<String>,
-    code_challenge_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    code_challenge_methods_supported: Vec<String>,
     scopes_supported: Option<Vec<String>>,
     authorization_response_iss_parameter_supported: Option<bool>,
 }
@@ -113,8 +114,9 @@ impl Server {
                 format!("the authorization server `{issuer}` announces itself as another, `{}`", server.issuer);
             return Err(wrong(message));
         }
-        if server.code_challenge_methods_supported.is_some_and(|methods| !methods.iter().any(|name| name == "S256")) {
-            return Err(wrong(format!("the authorization server `{issuer}` does not support PKCE with `S256`")));
+        // MCP takes an answer that is silent about it for a no.
+        if !server.code_challenge_methods_supported.iter().any(|name| name == "S256") {
+            return Err(wrong(format!("the authorization server `{issuer}` does not announce PKCE with `S256`")));
         }
         let url = |member: &str, text: &str| safe(resource, member, text);
         let registration_url = server.registration_endpoint.as_deref();

@@ -160,7 +160,8 @@ async fn what_is_announced_wrongly_is_refused() {
     server.document(CHALLENGED, of_resource(&server));
     for (member, value, about) in [
         ("issuer", json!(other.url), "announces itself as another"),
-        ("code_challenge_methods_supported", json!(["plain"]), "does not support PKCE with `S256`"),
+        ("code_challenge_methods_supported", json!(["plain"]), "does not announce PKCE with `S256`"),
+        ("code_challenge_methods_supported", json!([]), "does not announce PKCE with `S256`"),
         ("token_endpoint", json!("http://example.com/token"), "an unsafe URL"),
         ("authorization_endpoint", json!("file:///etc/passwd"), "an unsafe URL"),
         ("authorization_endpoint", json!(null), "does not announce its pages"),
