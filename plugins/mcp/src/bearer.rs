@@ -26,7 +26,7 @@ pub(crate) struct Bearer {
     wanted: TokenRequest,
     /// Whose bus is asked.
     users: Users,
-    /// The last token, which ends the session when there is nobody to ask any more.
+    /// The last token, which ends the session when no conversation uses it any more.
     last: Arc<Mutex<Option<Token>>>,
 }
 

@@ -134,7 +134,7 @@ impl App {
 
     /// Returns a scope of `scopes` that the app does not have.
     pub(crate) fn lacks<'a>(&self, scopes: &'a [String]) -> Option<&'a String> {
-        // What the resource announces is known when somebody signs in. From then on, the scopes of the token count.
+        // What the resource announces is known from the sign-in on. Then the scopes of the token count.
         let is_announced = matches!(self.grant, Grant::Announced { .. }) && self.scopes.is_empty();
         scopes.iter().find(|scope| !is_announced && !self.scopes.contains(scope))
     }

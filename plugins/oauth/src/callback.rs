@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_is_waited_for_longer_than_five_minutes() {
+    async fn the_listener_is_closed_after_five_minutes() {
         let callback = Callback::listen(0).await.unwrap();
         let address = callback.listener.local_addr().unwrap();
         let begin = tokio::time::Instant::now();

@@ -93,7 +93,7 @@ impl OAuth {
     }
 
     /// Notes whose turn runs.
-    // LEGACY-OAUTH-03: nobody who asks says on whose behalf.
+    // LEGACY-OAUTH-03: a request does not say on whose behalf it is.
     #[middleware(turn, priority = -900)]
     async fn note(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         let principal = ctx.input().auth.as_ref().and_then(|auth| auth.principal.as_ref());

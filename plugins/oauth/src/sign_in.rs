@@ -87,7 +87,7 @@ impl Tokens {
             }
             Grant::DeviceCode { device_url, client } => self.by_code(app, owner, device_url, client).await?,
             Grant::ClientCredentials { .. } => {
-                let message = format!("nobody signs in to `{}`, which acts for itself", app.name);
+                let message = format!("the app `{}` acts for itself, without a sign-in", app.name);
                 return Err(Failure::new(code::CONFIGURATION_ERROR, message));
             }
         };
@@ -134,7 +134,7 @@ impl Tokens {
                 if let Err(failure) = tokens.forget_registration(&app, &owner).await {
                     tokens.log(&app, &failure.message);
                 }
-                return tokens.log(&app, "nobody came in time");
+                return tokens.log(&app, "the person did not come back from the page in time");
             };
             let outcome = match &visit.outcome {
                 _ if page.issuer.as_ref().is_some_and(|issuer| !issuer.answers(visit.issuer.as_deref())) => {
@@ -202,7 +202,7 @@ impl Tokens {
             let outcome = match timeout(Duration::from_secs(expires_in), allowed).await {
                 Ok(Ok(granted)) => tokens.keep(&app, &owner, &granted).await,
                 Ok(Err(refusal)) => Err(refusal.failure(&app)),
-                Err(_) => return tokens.log(&app, "nobody entered the code in time"),
+                Err(_) => return tokens.log(&app, "the code was not entered in time"),
             };
             if let Err(failure) = outcome {
                 tokens.log(&app, &failure.message);

@@ -151,8 +151,8 @@ pub(super) fn request_reload(agent: Option<&AgentInner>, services: &Arc<Services
     };
     services.waiting_reload.add_request(id.clone());
     let listener = agent.and_then(|agent| agent.reload_listener.get());
-    let nobody = listener.as_ref().is_none_or(Sender::is_closed);
-    let reason = if nobody { "the program does not reload its agents" } else { "the program made no reload" };
+    let unheard = listener.as_ref().is_none_or(Sender::is_closed);
+    let reason = if unheard { "the program does not reload its agents" } else { "the program made no reload" };
     let request = ReloadRequest { services: Arc::clone(services), id, reason: reason.to_owned() };
     // One that cannot be sent is dropped, which answers it.
     _ = listener.map(|listener| listener.try_send(request));

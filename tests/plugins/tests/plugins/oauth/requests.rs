@@ -1,4 +1,4 @@
-//! What is asked and answered, with an app that needs nobody to sign in.
+//! What is asked and answered, with an app that needs no sign-in.
 
 use goondan::Agent;
 use goondan::json;
@@ -67,8 +67,8 @@ async fn what_cannot_be_asked_has_a_code() {
     let server = Server::start();
     let mut chat = chat(&server).await;
     assert_eq!(code(&ask(&mut chat, json!({ "app": "nobody" })).await), "oauthAppNotFound");
-    let nobody = ask(&mut chat, json!({ "app": "users" })).await;
-    assert_eq!(code(&nobody), "subjectUnavailable");
+    let no_user = ask(&mut chat, json!({ "app": "users" })).await;
+    assert_eq!(code(&no_user), "subjectUnavailable");
     let mut wrong = config(&server);
     wrong["apps"]["service"]["clientSecret"] = json!("another secret");
     let mut chat = chat_with(wrong, |agent| agent).await;

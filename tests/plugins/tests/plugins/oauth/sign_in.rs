@@ -65,7 +65,7 @@ async fn a_browser_with_another_state_is_refused_and_the_listener_is_closed_in_t
     let _silent = std::net::TcpStream::connect(&address).unwrap();
     assert!(sign_in(&url).await.contains("is allowed"));
     assert!(std::net::TcpStream::connect(&address).is_err(), "the listener is closed");
-    // A sign-in that nobody finishes ends with the conversation.
+    // A sign-in that is not finished ends with the conversation.
     let url = call(&mut chat, "oauth__authorize", json!({ "app": "page" })).await["url"].as_str().unwrap().to_owned();
     let port = url.split_once("127.0.0.1%3A").unwrap().1.split('%').next().unwrap().to_owned();
     assert!(std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_ok());
@@ -133,8 +133,8 @@ async fn a_server_without_device_codes_is_named() {
     config["apps"]["device"]["deviceUrl"] = json!(format!("{}/none", server.url));
     let mut chat = chat_with(config, |agent| agent).await;
     assert_eq!(code(&ask(&mut chat, json!({ "app": "device" })).await), "deviceCodeUnsupported");
-    let nobody = call_refused(&mut chat, "service").await;
-    assert!(nobody.0 == "configurationError" && nobody.1.contains("acts for itself"), "{nobody:?}");
+    let itself = call_refused(&mut chat, "service").await;
+    assert!(itself.0 == "configurationError" && itself.1.contains("acts for itself"), "{itself:?}");
     chat.say(AgentEvent::input("go on")).await.unwrap();
 }
 
