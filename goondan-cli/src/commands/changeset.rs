@@ -20,7 +20,7 @@ pub(crate) fn changeset(args: ChangesetArgs) -> Result<Outcome> {
         ChangesetCommand::Show(args) => {
             let review = find(&args.selector)?;
             let diff = runtime.block_on(review.diff())?;
-            output::print(&format!("{}\n{diff}\n", heading(&review)))?;
+            output::print(&format!("{}\n{diff}", heading(&review)))?;
         }
         ChangesetCommand::Commit(args) => {
             let committed = runtime.block_on(find(&args.selector)?.commit(args.message))?;

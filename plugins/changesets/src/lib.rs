@@ -131,6 +131,8 @@ impl ChangesetsExtension {
         if answer.status == Status::Ok {
             if let Some(diff) = changesets.diff(&answer).await {
                 self.api.events().emit(FilesChanged::NAME, (FilesChanged { diff },));
+                // A program that watches shows it before what the turn does next.
+                tokio::task::yield_now().await;
             }
             if changesets.is_own {
                 answer.effect = Some(self.reloads.ask(&self.api, &answer.changeset_id).await);

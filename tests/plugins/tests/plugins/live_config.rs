@@ -52,7 +52,7 @@ async fn a_proposal_changes_nothing_before_a_person_commits_it() {
     let [review] = &reviews[..] else { panic!("{reviews:?}") };
     assert_eq!((review.id(), review.conversation(), review.reason()), (id, "assistant/test", Some("better")));
     let diff = review.diff().await.unwrap();
-    assert!(diff.ends_with("\n-Be brief.\n+Be long."), "{diff}");
+    assert!(diff.ends_with("\n-Be brief.\n+Be long.\n"), "{diff}");
     let committed = review.commit(None).await.unwrap();
     assert_eq!((committed.status, committed.new_ref), (Status::Ok, Some(repository.head())));
     assert_eq!(repository.read("bundle/prompt.md"), "Be long.\n");
