@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 fn goondan(arguments: &[&str]) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    // Without the keys of whoever runs the tests.
+    // Without the keys in the environment of the tests.
     Command::new(env!("CARGO_BIN_EXE_goondan")).env_clear().args(arguments).current_dir(root).output().unwrap()
 }
 

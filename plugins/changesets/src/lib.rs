@@ -1,8 +1,8 @@
 //! Lets an agent change a repository in a work tree of its own, and commit the whole change or none of it.
 //!
 //! This file has the extension `changesets`, and `live_config` the one whose changesets a person commits, through
-//! `review`. `config` has the config of both, `changeset` the changesets, `commit` what is asked of one and its end, `git`
-//! the command that does the work, `check` the command that judges it, and `effect` the reload that follows.
+//! `review`. `config` has the config of both, `changeset` the changesets, `commit` what is asked of one and its end,
+//! `git` the command that does the work, `check` the command that judges it, and `effect` the reload that follows.
 // LEGACY-CHANGESET
 
 mod changeset;

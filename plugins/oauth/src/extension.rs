@@ -31,8 +31,8 @@ struct Desk {
     requests: Mutex<JoinSet<()>>,
 }
 
-/// The desks of all conversations, oldest first. A conversation has two while its extension is replaced between two turns:
-/// then the new one answers, because new extensions may ask for what only its config has.
+/// The desks of all conversations, oldest first. A conversation has two while its extension is replaced between two
+/// turns: then the new one answers, because new extensions may ask for what only its config has.
 static DESKS: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 
 /// An app, for the model.

@@ -49,8 +49,8 @@ fn reasoning_of(body: &Value) -> (&str, Vec<&str>) {
     (body["thinking"]["type"].as_str().unwrap(), signatures)
 }
 
-/// Anthropic's rule for the running turn, of which all its tool calls and results are a part. Others of its answers need
-/// no reasoning: models that do not reason between calls reason in the first one only.
+/// Anthropic's rule for the running turn, of which all its tool calls and results are a part. Its later answers need no
+/// reasoning: models that do not reason between calls reason in the first one only.
 #[tokio::test]
 async fn a_turn_either_begins_with_reasoning_or_has_none() {
     let budget = json!({ "budgetTokens": 2048 });

@@ -12,9 +12,9 @@ use super::race::{Either, race};
 use super::watch::Watcher;
 use crate::output::Styled;
 
-/// Reads the bundle again and continues the conversation with it. Returns what there is to say. `request` is that of the
-/// extension that asks for it, if any. Another request begins the reload anew, which may wait for the end of the step
-/// in which the other one was made.
+/// Reads the bundle again and continues the conversation with it. Returns what there is to say. `request` is that of
+/// the extension that asks for it, if any. Another request begins the reload anew, which may wait for the end of the
+/// step in which the other one was made.
 pub(super) async fn reload(
     conversation: &mut OpenConversation,
     watcher: &mut Watcher,

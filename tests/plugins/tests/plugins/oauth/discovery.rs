@@ -216,7 +216,7 @@ async fn a_registration_is_kept_and_used_again_while_its_port_is_free() {
     assert_eq!(server.registrations().len(), 1);
     assert_eq!(browse(&again).await.0, 200);
     assert_eq!(ask_in(&chat, None, wanted()).await[0]["kind"], "Bearer");
-    // The access ends, and somebody else has the port.
+    // The access ends, and another listener has the port.
     server.revoke();
     let refused = json!({ "app": "announced", "refused": true });
     assert_eq!(code(&ask_in(&chat, None, refused.clone()).await[0]), "tokenRevoked");

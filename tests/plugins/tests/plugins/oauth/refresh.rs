@@ -7,7 +7,7 @@ use goondan_covers::both_linkages;
 use super::server::{Server, browse};
 use super::support::{ask, ask_all, ask_for, chat, code, page};
 
-/// Opens a conversation in which somebody has signed in, with a token that has expired.
+/// Opens a conversation whose user has signed in, with a token that has expired.
 async fn expired(server: &Server) -> Chat {
     let mut chat = chat(server).await;
     server.set(|settings| settings.expires_in = 0);

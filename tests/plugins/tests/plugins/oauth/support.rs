@@ -179,7 +179,7 @@ pub(crate) fn code(answer: &Value) -> &str {
     answer["code"].as_str().unwrap_or_else(|| panic!("{answer}"))
 }
 
-/// Returns the URL in an answer that says that somebody has to sign in.
+/// Returns the URL in an answer that asks for a sign-in.
 pub(crate) fn page(answer: &Value) -> String {
     assert_eq!(code(answer), "authorizationRequired", "{answer}");
     let message = answer["message"].as_str().unwrap();
