@@ -27,10 +27,10 @@
 //!
 //! Extensions and tools ask other agents through [`AgentsApi`]; a [`Router`] brings the question there.
 
+pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, Ticket};
 #[cfg(feature = "runtime")]
-pub use goondan_core::{
+pub use goondan_runtime::{
     Agent, AgentBuilder, AgentCall, BackgroundTurn, BackgroundTurns, Change, EventStream, ExtensionChange, Instance,
     InstanceEvents, LocalRouter, Policy, ReloadRequest, ReloadRequests, Reloaded, Router, TurnNotice, TurnStream,
     TurnUpdate,
 };
-pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, Ticket};

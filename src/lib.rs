@@ -83,25 +83,25 @@ pub mod name;
 #[cfg(feature = "plugins")]
 pub mod plugin;
 pub mod prelude;
+#[cfg(feature = "runtime")]
+pub mod store;
 pub mod tool;
 
 #[cfg(feature = "bundle")]
 #[doc(inline)]
 pub use goondan_bundle as bundle;
 pub use goondan_core::secret;
-#[cfg(feature = "runtime")]
-pub use goondan_core::store;
-#[cfg(feature = "testing")]
-pub use goondan_core::testing;
 #[cfg(feature = "models")]
 #[doc(inline)]
 pub use goondan_models as models;
+#[cfg(feature = "testing")]
+pub use goondan_runtime::testing;
 
 #[cfg(feature = "bundle")]
 pub use goondan_bundle::Bundle;
-#[cfg(feature = "runtime")]
-pub use goondan_core::{Agent, Instance, model_provider};
 pub use goondan_core::{BoxFuture, Error, ErrorCode, Result, Secret, ToolReply};
+#[cfg(feature = "runtime")]
+pub use goondan_runtime::{Agent, Instance, model_provider};
 pub use serde_json::{Map, Value, json};
 /// The crates of the derives, for `#[serde(crate = "goondan::serde")]` and its like: see [`mod@json`].
 pub use {schemars, serde};

@@ -11,8 +11,9 @@
 //! let model = ScriptedModel::new(script);
 //! ```
 
-pub use goondan_core::{
-    BundlePath, CassetteMode, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelFinish, ModelInfo,
-    ModelOptions, ModelProvider, ModelRequest, ModelResponse, Prices, ProviderContext, ProviderDescriptor,
-    RecordedModel, ScriptItem, ScriptedModel, find_provider, linked_providers,
+pub use goondan_core::{ModelFinish, ModelInfo, ModelOptions, Prices};
+pub use goondan_runtime::{
+    BundlePath, CassetteMode, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelProvider, ModelRequest,
+    ModelResponse, ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem, ScriptedModel, find_provider,
+    linked_providers,
 };

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 11] = [
     "goondan-core/src",
-    "goondan-core/src/agent",
-    "goondan-core/src/event",
-    "goondan-core/src/store/file",
+    "goondan-runtime/src",
+    "adapters/file-store/src",
     "goondan-macros/src",
     "goondan-abi/src",
     "goondan-abi/src/guest",

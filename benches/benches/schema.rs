@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use goondan::{Value, json};
 use goondan_benches::{head, row, side_by_side, time};
-use goondan_core::schema::Schema;
+use goondan_runtime::schema::Schema;
 
 const CALLS: u32 = 1_000;
 

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use goondan_core::host::{AnswerHost, ConversationHost, MessageHost, RunHost, StepHost, StreamHost, TurnInfo};
+use goondan_core::host::{
+    AnswerHost, ConversationHost, LayerTimeout, MessageHost, RunHost, StepHost, StreamHost, TurnInfo,
+};
+use goondan_core::host::{AnyMiddleware, Chain};
 use goondan_core::linkage::{CoreRun, Crossing};
-use goondan_core::pipeline::{AnyMiddleware, Chain};
 use goondan_core::{
     AgentEvent, AgentName, AgentsHost, AnyRegistration, BoxFuture, Content, Conversation, Deliveries, Error, Event,
     EventHandler, EventPattern, ExtensionApi, ExtensionDescriptor, ExtensionHost, ExtensionName, InstanceKey,
@@ -175,7 +177,7 @@ pub async fn chain_of(extensions: impl IntoIterator<Item = (&ExtensionDescriptor
         }
     }
     // No failure is skipped, so the timeout of layers does not count.
-    Chain::new(layers, std::time::Duration::MAX)
+    Chain::new(layers, LayerTimeout::NONE)
 }
 
 /// Makes a step in a conversation of `messages` messages of 500 characters.

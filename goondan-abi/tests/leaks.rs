@@ -14,8 +14,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use goondan_abi::{Library, Loaded};
-use goondan_core::{Agent, Instance, ScriptItem};
 use goondan_covers::covers;
+use goondan_runtime::{Agent, Instance, ScriptItem};
 use serde_json::json;
 
 use support::{agent, loaded, optimized};

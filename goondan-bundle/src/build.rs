@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use goondan_core::schema::{Schema, config_value};
-use goondan_core::{
-    Agent, AgentBuilder, AgentName, Error, ErrorCode, ExtensionDescriptor, LocalRouter, MemoryStore, Reloaded, Result,
-    Store, join, linked,
-};
+use goondan_core::{AgentName, Error, ErrorCode, ExtensionDescriptor, Result, linked};
+use goondan_runtime::schema::{Schema, config_value};
+use goondan_runtime::{Agent, AgentBuilder, LocalRouter, MemoryStore, Reloaded, Store, join};
 
 use crate::bundle::Bundle;
 use crate::check::describe;

@@ -21,7 +21,7 @@
 mod diagnostic;
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 
-use goondan_core::nearest;
+use goondan_runtime::nearest;
 pub use nearest::nearest;
 
 mod scan;

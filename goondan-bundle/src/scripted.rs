@@ -1,8 +1,8 @@
 //! The provider `scripted`: plays the answers of a YAML file.
 
-use goondan_core::{
-    BundlePath, ErrorCode, Finding, Findings, Model, ModelProvider, ProviderContext, Result, ScriptItem, ScriptedModel,
-    model_provider,
+use goondan_core::{ErrorCode, Result};
+use goondan_runtime::{
+    BundlePath, Finding, Findings, Model, ModelProvider, ProviderContext, ScriptItem, ScriptedModel, model_provider,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

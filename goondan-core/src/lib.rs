@@ -1,5 +1,5 @@
-//! The contract and the runtime of goondan. Programs and extensions import the facade crate `goondan` instead of this
-//! one.
+//! The contract between extensions and the runtime of goondan: names, messages, events, tools, the pipeline. Programs
+//! and extensions import the facade crate `goondan` instead of this one.
 //!
 //! # Layout
 //! A module imports only modules above it in this list; the exception is `error` and `name`, which import each other.
@@ -7,10 +7,8 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `name`, `error`, `secret`, `depth`, `log`, `panic`, `outcome` | names and ids, errors, redaction, the limit of nesting, the logger |
-//! | `nearest` | suggestions for misspelt names |
-//! | `schema` | JSON Schema validation |
 //! | `conversation` | messages, message events, the conversation and its view |
-//! | `event` | input events, bus events and the bus, runtime events |
+//! | `event` | input events, bus events, runtime events |
 //! | `model_call` | the options of a model call, what is known of a model |
 //! | `peers` | requests to other agents and to models |
 //! | `tool` | tools, the catalog of a step, handlers |
@@ -18,10 +16,8 @@
 //! | `pipeline` | the kinds of middleware, contexts, `Next`, chains, results |
 //! | `extension` | descriptors, the handle through which an extension registers and acts, what `#[init]` can ask |
 //! | `authoring` | the traits and functions that macro expansions call |
-//! | `model`, `state`, `store` | the ports to models and to persistence, with built-in implementations |
-//! | `agent` | the builder, instances, turns |
-//! | `testing` | the harness for tests of extensions |
-//! | `linkage` | re-exports for `goondan-abi` |
+//! | `host` | what the runtime uses of all these beyond the facade |
+//! | `linkage` | what `goondan-abi` uses |
 
 mod error;
 mod name;
@@ -32,12 +28,6 @@ pub mod secret;
 mod depth;
 mod log;
 
-#[cfg(feature = "runtime")]
-#[doc(hidden)]
-pub mod nearest;
-#[cfg(feature = "runtime")]
-pub mod schema;
-
 mod conversation;
 mod event;
 mod model_call;
@@ -45,23 +35,13 @@ mod peers;
 mod tool;
 
 mod crossing;
-pub mod pipeline;
+mod pipeline;
 
 mod authoring;
 mod extension;
 
-#[cfg(feature = "runtime")]
-mod model;
-#[cfg(feature = "runtime")]
-mod state;
-#[cfg(feature = "runtime")]
-pub mod store;
-
-#[cfg(feature = "runtime")]
-mod agent;
-#[cfg(feature = "testing")]
-pub mod testing;
-
+#[doc(hidden)]
+pub mod host;
 #[doc(hidden)]
 pub mod linkage;
 
@@ -116,33 +96,5 @@ pub use log::{LogHost, LogLevel, Logger};
 
 pub use authoring::{absent, params};
 
-#[cfg(feature = "runtime")]
-#[doc(hidden)]
-pub use extension::skipped_guard;
-
-#[cfg(feature = "runtime")]
-pub use agent::LocalRouter;
-#[cfg(feature = "runtime")]
-#[doc(hidden)]
-pub use agent::join;
-#[cfg(feature = "runtime")]
-pub use agent::{
-    Agent, AgentBuilder, BackgroundTurn, BackgroundTurns, Change, ExtensionChange, Instance, InstanceEvents, Policy,
-    ReloadRequest, ReloadRequests, Reloaded, TurnNotice, TurnStream, TurnUpdate,
-};
-#[cfg(feature = "runtime")]
-pub use event::EventStream;
-#[cfg(feature = "runtime")]
-pub use model::{
-    BundlePath, CassetteMode, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelProvider, ModelRequest,
-    ModelResponse, ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem, ScriptedModel, find_provider,
-    linked_providers,
-};
-#[cfg(feature = "runtime")]
-pub use peers::{AgentCall, Router};
-#[cfg(feature = "runtime")]
-pub use store::{FileStore, InstanceId, MemoryStore, Store};
-
 #[doc(hidden)]
 pub use inventory;
-pub use linkage::host;

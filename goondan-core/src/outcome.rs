@@ -26,6 +26,13 @@ pub struct ToolCallSummary {
     pub status: ToolCallStatus,
 }
 
+impl ToolCallSummary {
+    #[doc(hidden)]
+    pub fn new(id: ToolCallId, name: String, status: ToolCallStatus) -> Self {
+        Self { id, name, status }
+    }
+}
+
 /// The turn that an error ended, and how far it came; part of that [`Error`](crate::Error).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -36,6 +43,13 @@ pub struct FailedTurn {
     pub steps: u32,
     /// The tool calls that have a result, in the order in which the model requested them.
     pub tool_calls: Vec<ToolCallSummary>,
+}
+
+impl FailedTurn {
+    #[doc(hidden)]
+    pub fn new(id: TurnId, steps: u32, tool_calls: Vec<ToolCallSummary>) -> Self {
+        Self { id, steps, tool_calls }
+    }
 }
 
 /// Why a model stopped.

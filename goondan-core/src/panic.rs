@@ -28,14 +28,13 @@ pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 ///
 /// # Errors
 /// The message of the panic.
-#[cfg(feature = "runtime")]
 pub(crate) fn catch_unless<T>(work: impl FnOnce() -> T, passes: impl FnOnce() -> bool) -> Result<T, String> {
     let caught = catch_unwind(AssertUnwindSafe(work));
     caught.map_err(|payload| if passes() { std::panic::resume_unwind(payload) } else { message(payload) })
 }
 
 /// Returns the message of a panic, and drops its payload.
-pub(crate) fn message(payload: Box<dyn Any + Send>) -> String {
+pub fn message(payload: Box<dyn Any + Send>) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned());
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
@@ -99,7 +98,7 @@ impl<O: Display, F: Future> Future for Guarded<O, F> {
 
 pin_project! {
     /// The future that [`catch_panics`] returns.
-    pub(crate) struct CatchPanics<O: Display, F> {
+    pub struct CatchPanics<O: Display, F> {
         #[pin]
         future: Guarded<O, F>,
     }
@@ -109,7 +108,7 @@ pin_project! {
 /// of a panic. Functions of the extension must be called by `future` when it is polled, because they may panic too.
 // Not an `async fn`, which would store the future twice: as it was passed, and as it is pinned.
 #[inline]
-pub(crate) fn catch_panics<O: Display, F: Future>(owner: O, future: F) -> CatchPanics<O, F> {
+pub fn catch_panics<O: Display, F: Future>(owner: O, future: F) -> CatchPanics<O, F> {
     CatchPanics { future: Guarded::new(owner, future) }
 }
 

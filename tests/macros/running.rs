@@ -7,9 +7,10 @@ use goondan::middleware::MiddlewareKind;
 use goondan::name::{ExtensionName, ToolCallId};
 use goondan::prelude::*;
 use goondan::tool::ToolItem;
+use goondan_core::LayerInfo;
+use goondan_core::host::{AnyMiddleware, Chain, LayerTimeout};
 use goondan_core::host::{CallHost, RunHost, ToolCallHost, TurnInfo};
 use goondan_core::linkage::CoreRun;
-use goondan_core::pipeline::{AnyMiddleware, Chain, LayerInfo};
 use serde_json::{Map, Value, json};
 
 use crate::support::{block_on, info, register};
@@ -119,7 +120,7 @@ fn layers_share_the_extension_and_wrap_the_core() {
         let kind = MiddlewareKind::ToolCall;
         (LayerInfo::new(extension, kind, options), layer)
     });
-    let chain = Chain::new(layers, std::time::Duration::MAX);
+    let chain = Chain::new(layers, LayerTimeout::NONE);
     let mut call = Call { scope: info(), id: "1".into(), args: Map::new(), metadata: Map::new() };
     let Err(error) = block_on(chain.run(&mut call)) else { panic!("the core fails") };
     assert_eq!(error.message(), r#"{"outer":"x","inner":["x","x"]}"#);

@@ -16,8 +16,8 @@ use goondan::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, ToolName}
 use goondan::tool::{ToolContext, ToolHandler, ToolItem};
 use goondan::{Map, Result, Value};
 use goondan_core::AgentsHost;
+use goondan_core::host::AnyMiddleware;
 use goondan_core::host::{ConversationHost, ToolHost, TurnInfo};
-use goondan_core::pipeline::AnyMiddleware;
 
 /// Records what an extension registers, emits and stores.
 pub(crate) struct Recorder {

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use goondan::Agent;
 use goondan::agent::TurnUpdate;
-use goondan_core::{Conversation, Message, ModelOptions, ModelRequest, Source, ToolCatalog};
+use goondan_core::{Conversation, Message, ModelOptions, Source, ToolCatalog};
 use goondan_models::wire::{Anthropic, Chat, Dialect, Encoding, Gemini, Responses, Wire};
 use goondan_models::{Provider, providers};
+use goondan_runtime::ModelRequest;
 
 use pieces::{ANTHROPIC, CHAT, GEMINI, PIECE, RESPONSES, Stream};
 

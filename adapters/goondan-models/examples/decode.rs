@@ -20,12 +20,13 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_core::Stream;
 use goondan_core::{
-    BoxFuture, Content, Conversation, Deltas, Error, Message, Model, ModelRequest, ModelResponse, Part, Result, Role,
-    Source, ToolCatalog, ToolOutput, ToolResultPart,
+    BoxFuture, Content, Conversation, Error, Message, Part, Result, Role, Source, ToolCatalog, ToolOutput,
+    ToolResultPart,
 };
 use goondan_models::http::{Failure, Incoming, Outgoing, Transport};
 use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
 use goondan_models::{ModelConfig, Provider};
+use goondan_runtime::{Deltas, Model, ModelRequest, ModelResponse};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 

@@ -1,9 +1,10 @@
 //! An answer while it arrives: parts that grow, and the pieces that watchers are sent.
 
 use goondan_core::{
-    Deltas, FilePart, ModelDelta, ModelFinish, ModelRequest, ModelResponse, Part, ProviderData, ProviderPart,
-    ReasoningPart, TextPart, TokenUsage, ToolCallId, ToolCallPart,
+    FilePart, ModelFinish, Part, ProviderData, ProviderPart, ReasoningPart, TextPart, TokenUsage, ToolCallId,
+    ToolCallPart,
 };
+use goondan_runtime::{Deltas, ModelDelta, ModelRequest, ModelResponse};
 use serde_json::{Map, Value};
 
 use crate::http::Failure;

@@ -9,7 +9,7 @@
 //! | `answer` | an answer while it arrives: parts that grow |
 //! | `wire` | the interfaces of providers: a request becomes bytes, and events become parts |
 //! | `cassette` | recorded exchanges with providers |
-//! | `model` | [`HttpModel`]: a [`Model`](goondan_core::Model) over a wire |
+//! | `model` | [`HttpModel`]: a [`Model`](goondan_runtime::Model) over a wire |
 //! | `config` | [`ModelConfig`]: what a bundle says about a model |
 //! | `providers` | the providers that bundles can name |
 //! | `registration` | registers them |

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use goondan_core::{
-    BoxFuture, Deltas, Error, ErrorCode, Model, ModelDelta, ModelInfo, ModelOptions, ModelRequest, ModelResponse,
-    Result, Secret,
-};
+use goondan_core::{BoxFuture, Error, ErrorCode, ModelInfo, ModelOptions, Result, Secret};
+use goondan_runtime::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::sleep;

@@ -1,6 +1,7 @@
 //! Registers the providers, so that bundles of every program that links this crate know them.
 
-use goondan_core::{CassetteMode, Finding, Findings, Model, ModelProvider, ProviderContext, Result, model_provider};
+use goondan_core::Result;
+use goondan_runtime::{CassetteMode, Finding, Findings, Model, ModelProvider, ProviderContext, model_provider};
 
 use crate::config::{ModelConfig, Problem, Provider};
 #[cfg(feature = "chat")]

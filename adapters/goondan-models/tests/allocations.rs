@@ -5,9 +5,10 @@
 mod pieces;
 
 use allocation_counter::measure;
-use goondan_core::{Conversation, Deltas, Message, Model, ModelRequest, Part, ToolCatalog};
+use goondan_core::{Conversation, Message, Part, ToolCatalog};
 use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
 use goondan_models::{Provider, providers};
+use goondan_runtime::{Deltas, Model, ModelRequest};
 
 use pieces::{ANTHROPIC, CHAT, GEMINI, PIECE, RESPONSES, Stream};
 

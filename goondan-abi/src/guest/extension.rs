@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use goondan_core::host::AnyMiddleware;
 use goondan_core::linkage::{Layer, WireToolItem};
-use goondan_core::pipeline::AnyMiddleware;
 use goondan_core::{
     AnyRegistration, Deliveries, Error, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName, LayerInfo,
     LogHost, LogLevel, MiddlewareKind, Options, Result, Surroundings,

@@ -3,9 +3,9 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use goondan_core::host::AnyMiddleware;
 use goondan_core::linkage::WireToolItem;
 use goondan_core::linkage::depth::{check_within, from_json, levels_beside};
-use goondan_core::pipeline::AnyMiddleware;
 use goondan_core::{AnyRegistration, Deliveries, Error, Event, ExtensionApi, Logger, Options, Result, ToolItem};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;

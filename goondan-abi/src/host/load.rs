@@ -96,7 +96,8 @@ impl Inspected {
             if let Some(record) = own.next() {
                 let library = LibraryTable { plugin, abi_minor: self.declared.abi_minor };
                 let descriptor = descriptor(record, description, library, number);
-                descriptor.check_schemas().map_err(|error| self.unfit(descriptor.name, &error))?;
+                goondan_runtime::schema::check_descriptor(descriptor)
+                    .map_err(|error| self.unfit(descriptor.name, &error))?;
                 extensions.push(descriptor);
             }
         }
@@ -169,7 +170,7 @@ fn open(inspected: &Inspected, copy: &Path) -> Result<&'static Declaration> {
 
 impl Loaded {
     /// Returns the extensions of the library's own crate, for
-    /// [`AgentBuilder::described`](goondan_core::AgentBuilder::described).
+    /// [`AgentBuilder::described`](goondan_runtime::AgentBuilder::described).
     pub fn extensions(&self) -> &[&'static ExtensionDescriptor] {
         self.extensions
     }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use goondan_core::{ExtensionDescriptor, FileStore, ScriptItem};
+use goondan::store::FileStore;
+use goondan_core::ExtensionDescriptor;
+use goondan_runtime::ScriptItem;
 use serde_json::json;
 
 use crate::support::{Linkage, agent};

@@ -6,10 +6,10 @@ use std::mem::offset_of;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use goondan::store::FileStore;
 use goondan_abi::{Library, table};
-use goondan_core::{
-    Agent, ErrorCode, FileStore, MiddlewareKind, Part, Result, ScriptItem, ScriptedModel, ToolOutput, TurnUpdate,
-};
+use goondan_core::{ErrorCode, MiddlewareKind, Part, Result, ToolOutput};
+use goondan_runtime::{Agent, ScriptItem, ScriptedModel, TurnUpdate};
 use serde_json::{Value, json};
 
 use crate::support::agent;

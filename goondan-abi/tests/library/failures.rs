@@ -1,6 +1,7 @@
 //! Failures, panics and retries of libraries.
 
-use goondan_core::{Error, ScriptItem};
+use goondan_core::Error;
+use goondan_runtime::ScriptItem;
 use serde_json::json;
 
 use crate::support::{Linkage, modes};

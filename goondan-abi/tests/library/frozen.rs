@@ -5,9 +5,11 @@ use std::mem::offset_of;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use goondan::store::FileStore;
 use goondan_abi::{Library, Loaded, table};
-use goondan_core::{FileStore, InstanceId, Message, Part, ScriptItem, ToolOutput, ToolResultPart, TurnUpdate};
+use goondan_core::{Message, Part, ToolOutput, ToolResultPart};
 use goondan_libraries::by_hand;
+use goondan_runtime::{InstanceId, ScriptItem, TurnUpdate};
 use serde_json::json;
 
 use crate::c;

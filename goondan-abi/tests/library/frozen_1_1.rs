@@ -1,8 +1,10 @@
 //! A library that was built from the SDK when version 1.1 of the tables was frozen runs a conversation (LINK-03).
 #![cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
 
+use goondan::store::FileStore;
 use goondan_abi::Library;
-use goondan_core::{Agent, FileStore, Part, Role, ScriptItem, ScriptedModel, ToolOutput, TurnUpdate};
+use goondan_core::{Part, Role, ToolOutput};
+use goondan_runtime::{Agent, ScriptItem, ScriptedModel, TurnUpdate};
 use serde_json::json;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/frozen/sdk-1.1/libsdk.so");

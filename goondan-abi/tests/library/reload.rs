@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use goondan_abi::Library;
-use goondan_core::{Agent, Change, ExtensionDescriptor, ScriptItem};
+use goondan_core::ExtensionDescriptor;
 use goondan_covers::covers;
+use goondan_runtime::{Agent, Change, ScriptItem};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use goondan_core::{Error, ErrorCode, Instance, Result, ScriptItem, TurnResult};
+use goondan_core::{Error, ErrorCode, Result, TurnResult};
+use goondan_runtime::{Instance, ScriptItem};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::{UnixListener, UnixStream};

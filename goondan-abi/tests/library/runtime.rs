@@ -4,8 +4,9 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
-use goondan_core::{BoxFuture, Deltas, Model, ModelRequest, ModelResponse, Result, ScriptItem};
+use goondan_core::{BoxFuture, Result};
 use goondan_covers::covers;
+use goondan_runtime::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

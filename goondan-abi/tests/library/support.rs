@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 
 use abi_fixture::{Blocking, Everything, Modes, Panicking, Pooled};
 use goondan_abi::{Library, Loaded};
-use goondan_core::{Agent, AgentBuilder, Extension, ExtensionDescriptor, ScriptItem, ScriptedModel};
+use goondan_core::{Extension, ExtensionDescriptor};
 use goondan_libraries::Build;
+use goondan_runtime::{Agent, AgentBuilder, ScriptItem, ScriptedModel};
 use serde_json::Value;
 
 /// How an extension reaches the program.

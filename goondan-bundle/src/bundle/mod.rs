@@ -8,8 +8,8 @@ pub use reader::Reader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goondan_core::store::Fsync;
 use goondan_core::{Error, ErrorCode, ExtensionName, Result};
+use goondan_file_store::Fsync;
 use serde_json::Value;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use goondan_core::{CassetteMode, Result};
+use goondan_core::Result;
+use goondan_runtime::CassetteMode;
 
 use super::Bundle;
 use crate::diagnostic::Diagnostics;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use goondan_core::ErrorCode;
-use goondan_core::schema::Violation;
+use goondan_runtime::schema::Violation;
 use serde_json::Value;
 
 use super::extensions::Extensions;

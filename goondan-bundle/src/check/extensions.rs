@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use goondan_core::schema::{Schema, Violation, check_config, check_input, config_value};
 use goondan_core::{Error, ErrorCode, ExtensionName, LayerInfo, MiddlewareDescriptor, Options, Result};
+use goondan_runtime::schema::{Schema, Violation, check_config, check_input, config_value};
 use serde_json::Value;
 
 use crate::known::KnownExtension;

@@ -1,6 +1,7 @@
 //! Checks that failures of extensions that guard are not skipped (FAIL-01).
 
-use goondan_core::{OnError, skipped_guard};
+use goondan_core::OnError;
+use goondan_core::host::skipped_guard;
 
 use super::extensions::Extensions;
 use crate::resource::ExtensionUse;

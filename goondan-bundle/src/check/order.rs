@@ -1,6 +1,6 @@
 //! Checks that the layers of an agent can be ordered (ORDER-11).
 
-use goondan_core::pipeline::in_order;
+use goondan_core::host::in_order;
 use goondan_core::{Error, ErrorCode, ExtensionName, LayerInfo, MiddlewareKind};
 
 use super::extensions::Extensions;

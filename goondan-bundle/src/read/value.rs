@@ -3,8 +3,8 @@
 use std::env;
 use std::path::PathBuf;
 
-use goondan_core::schema::Violation;
 use goondan_core::{ErrorCode, Secret};
+use goondan_runtime::schema::Violation;
 use serde_json::Value as Json;
 
 use super::cursor::Cursor;

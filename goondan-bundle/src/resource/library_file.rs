@@ -4,8 +4,8 @@ use std::env::consts::{DLL_EXTENSION, DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use goondan_core::nearest::nearest;
 use goondan_core::{ErrorCode, ExtensionName};
+use goondan_runtime::nearest::nearest;
 
 use crate::read::Cursor;
 

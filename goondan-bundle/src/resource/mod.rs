@@ -24,7 +24,8 @@ pub use swarm::SwarmResource;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goondan_core::{CassetteMode, ErrorCode};
+use goondan_core::ErrorCode;
+use goondan_runtime::CassetteMode;
 
 use crate::diagnostic::Diagnostic;
 use crate::read::{Cursor, Document, Names, Resource};

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goondan_core::{
-    BundlePath, CassetteMode, Error, ErrorCode, Model, ProviderContext, ProviderDescriptor, RecordedModel, Result,
-    Secret, find_provider, linked_providers,
+use goondan_core::{Error, ErrorCode, Result, Secret};
+use goondan_runtime::{
+    BundlePath, CassetteMode, Model, ProviderContext, ProviderDescriptor, RecordedModel, find_provider,
+    linked_providers,
 };
 use serde_json::Value;
 

@@ -54,8 +54,8 @@ impl Policy {
     }
 
     /// Returns the limits for the runtime, with its defaults for those that are not written.
-    pub(crate) fn complete(self) -> goondan_core::Policy {
-        let mut complete = goondan_core::Policy::default();
+    pub(crate) fn complete(self) -> goondan_runtime::Policy {
+        let mut complete = goondan_runtime::Policy::default();
         let Self { max_steps_per_turn, max_retries, turn_timeout, model_timeout, tool_timeout, layer_timeout } = self;
         complete.max_steps_per_turn = max_steps_per_turn.unwrap_or(complete.max_steps_per_turn);
         complete.max_retries = max_retries.unwrap_or(complete.max_retries);

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use goondan_core::schema::{Schema, Violation, description};
-use goondan_core::{BundlePath, Error, ErrorCode, Finding, FindingPlace, ProviderContext, ProviderDescriptor, Result};
+use goondan_core::{Error, ErrorCode, Result};
+use goondan_runtime::schema::{Schema, Violation, description};
+use goondan_runtime::{BundlePath, Finding, FindingPlace, ProviderContext, ProviderDescriptor};
 use serde_json::Value;
 
 use crate::diagnostic::{Diagnostic, Place};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use goondan_core::ErrorCode;
-use goondan_core::store::Fsync;
+use goondan_file_store::Fsync;
 
 use super::{AgentResource, Policy};
 use crate::kind::Kind;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use goondan_core::{BundlePath, linked_providers};
+use goondan_runtime::{BundlePath, linked_providers};
 use serde_json::Value;
 
 use super::{DOCUMENT, FieldSchema, FieldType, MapSchema};

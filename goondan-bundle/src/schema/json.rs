@@ -1,6 +1,6 @@
 //! The JSON Schema of bundle documents, for editors.
 
-use goondan_core::{BundlePath, ProviderDescriptor, linked_providers};
+use goondan_runtime::{BundlePath, ProviderDescriptor, linked_providers};
 use serde_json::{Map, Value, json};
 
 use super::{DOCUMENT, FieldSchema, FieldType, MapSchema, REFERENCE, VALUE, model_spec};

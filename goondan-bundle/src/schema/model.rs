@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use goondan_core::BundlePath;
+use goondan_runtime::BundlePath;
 use serde_json::{Map, Value, json};
 
 use super::{FieldType, MODEL};

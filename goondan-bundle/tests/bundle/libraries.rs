@@ -7,8 +7,9 @@ use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 use goondan_bundle::{Bundle, Declared, DeclaredTool, Diagnostic, Entry, Libraries, LibraryEntry};
-use goondan_core::{Error, ErrorCode, ExtensionDescriptor, LayerInfo, MemoryStore, MiddlewareKind, Options, Result};
+use goondan_core::{Error, ErrorCode, ExtensionDescriptor, LayerInfo, MiddlewareKind, Options, Result};
 use goondan_covers::covers;
+use goondan_runtime::MemoryStore;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

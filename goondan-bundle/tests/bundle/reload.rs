@@ -1,7 +1,8 @@
 //! Bundles that are reloaded while their agents have conversations.
 
 use goondan_bundle::{Bundle, Declared, Libraries, LibraryEntry};
-use goondan_core::{API_VERSION, Change, Error, ErrorCode, ExtensionDescriptor, MemoryStore, Result};
+use goondan_core::{API_VERSION, Error, ErrorCode, ExtensionDescriptor, Result};
+use goondan_runtime::{Change, MemoryStore};
 use serde_json::json;
 use tempfile::TempDir;
 

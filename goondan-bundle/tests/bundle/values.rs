@@ -1,8 +1,8 @@
 //! Values that a bundle takes from the environment. The tests read variables that cargo sets for them.
 
 use goondan_bundle::{Bundle, KnownExtension, ValueSource, schema};
-use goondan_core::MemoryStore;
 use goondan_covers::covers;
+use goondan_runtime::MemoryStore;
 use serde_json::{Value, json};
 
 use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of};

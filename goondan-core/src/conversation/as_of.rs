@@ -5,30 +5,18 @@ use super::{Conversation, MessageEvent, MessageRef};
 
 /// A conversation without what was appended since a mark was set. In between, messages may only be appended.
 #[derive(Clone, Copy)]
-pub(crate) struct AsOf<'a> {
-    conversation: &'a Conversation,
-    mark: Mark,
+pub struct AsOf<'a> {
+    pub(super) conversation: &'a Conversation,
+    pub(super) mark: Mark,
 }
 
 /// A moment of a conversation, until its turn is folded.
 #[derive(Clone, Copy)]
-pub(crate) struct Mark {
+pub struct Mark {
     /// The position after the last message.
-    end: usize,
-    count: usize,
-    events: usize,
-}
-
-impl Conversation {
-    /// Returns the present moment.
-    pub(crate) fn mark(&self) -> Mark {
-        Mark { end: self.end(), count: self.len(), events: self.events().len() }
-    }
-
-    /// Returns the conversation as it was at `mark`.
-    pub(crate) fn as_of(&self, mark: Mark) -> AsOf<'_> {
-        AsOf { conversation: self, mark }
-    }
+    pub(super) end: usize,
+    pub(super) count: usize,
+    pub(super) events: usize,
 }
 
 impl AsOf<'_> {

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::part::PartExt;
 use super::part::text_of;
 use super::source::MessageSource;
 use super::unknown::UnknownMembers;
@@ -78,11 +79,6 @@ impl MessageData {
     pub fn new(role: Role, content: impl Into<Content>) -> Self {
         Self { role, content: content.into(), unknown: UnknownMembers::default() }
     }
-
-    /// The same message with other content.
-    pub(crate) fn with_content(&self, content: Content) -> Self {
-        Self { role: self.role, content, unknown: self.unknown.clone() }
-    }
 }
 
 /// The content of a message: plain text, or parts.
@@ -115,7 +111,8 @@ impl From<Vec<Part>> for Content {
 
 impl Content {
     /// Returns the content with secrets masked, for recorded requests and runtime events.
-    pub(crate) fn masked(&self) -> Cow<'_, Self> {
+    #[doc(hidden)]
+    pub fn masked(&self) -> Cow<'_, Self> {
         if !secret::any() {
             return Cow::Borrowed(self);
         }
@@ -271,5 +268,17 @@ impl Message {
     /// Returns the origin of the message.
     pub fn source(&self) -> &Source {
         &self.source.known
+    }
+}
+
+/// The members of [`MessageData`] for the runtime.
+pub trait MessageDataExt {
+    /// The same message with other content.
+    fn with_content(&self, content: Content) -> Self;
+}
+
+impl MessageDataExt for MessageData {
+    fn with_content(&self, content: Content) -> Self {
+        Self { role: self.role, content, unknown: self.unknown.clone() }
     }
 }

@@ -1,18 +1,18 @@
 //! The conversation of an instance: the messages at the start of a turn, the events since, and the current messages,
 //! which are maintained incrementally.
 
-#[cfg(feature = "runtime")]
 mod as_of;
 mod event;
+mod ext;
 pub(crate) mod host;
 mod message;
 mod pairs;
 mod part;
-#[cfg(feature = "runtime")]
 mod projection;
 mod provider;
 mod source;
 mod timestamp;
+mod tokens;
 mod unknown;
 mod view;
 
@@ -21,32 +21,28 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-#[cfg(feature = "runtime")]
-pub(crate) use as_of::{AsOf, Mark};
+pub use as_of::{AsOf, Mark};
 pub use event::MessageEvent;
-pub use message::{Content, Message, MessageData, Role};
-pub use part::{FilePart, Part, TextPart, ToolCallPart, ToolOutput, ToolResultPart};
+pub use ext::ConversationExt;
+pub use message::{Content, Message, MessageData, MessageDataExt, Role};
+pub use part::{FilePart, Part, PartExt, TextPart, ToolCallPart, ToolOutput, ToolResultPart, answer_content, text_of};
+pub use projection::Projection;
 pub use provider::{ProviderData, ProviderPart, ReasoningPart};
 pub use source::Source;
 pub use timestamp::Timestamp;
+pub use tokens::{message_tokens, tokens_of};
 pub use view::{ConversationView, MessageRef, Messages, RemoteMessage};
 
 use crate::error::{Error, ErrorCode, Result};
-use crate::name::{MessageId, ToolCallId};
+use crate::name::MessageId;
 use host::{ConversationHost, Snapshot};
 use pairs::{Orphans, Pairs};
-#[cfg(feature = "runtime")]
-use part::parts_of_models;
-#[cfg(feature = "runtime")]
-pub(crate) use part::text_of;
-#[cfg(feature = "runtime")]
-pub(crate) use projection::Projection;
 
 /// A map with ids as keys. Every message passes several, so the hash is a fast one; it is seeded randomly nevertheless,
 /// because the ids of tool calls come from models.
 type IdMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 /// A set of ids; hashes as [`IdMap`] does.
-pub(crate) type IdSet<T> = std::collections::HashSet<T, foldhash::fast::RandomState>;
+pub type IdSet<T> = std::collections::HashSet<T, foldhash::fast::RandomState>;
 
 /// The messages of an instance: the base, and the events of the running turn applied to it.
 ///
@@ -173,18 +169,43 @@ impl Conversation {
     }
 
     /// Returns the events of this turn.
+    #[inline]
     pub fn events(&self) -> &[MessageEvent] {
         &self.events
     }
 
     /// Returns the current messages.
+    #[inline]
     pub fn messages(&self) -> impl Iterator<Item = &Arc<Message>> {
         (self.truncated_end.max(self.empty_end)..self.entries.len()).filter_map(|position| self.message(position))
     }
 
-    /// Returns the current messages, each with its index in the base if it is there unchanged.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn messages_of_base(&self) -> impl Iterator<Item = (Option<usize>, &Arc<Message>)> {
+    /// Returns the newest message.
+    #[inline]
+    pub fn newest(&self) -> Option<&Arc<Message>> {
+        self.newest_first().next()
+    }
+
+    /// Returns the current number of messages.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Returns whether the conversation has no message now.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Returns the number of messages in the base: those at the start of the turn.
+    #[inline]
+    pub fn base_len(&self) -> usize {
+        self.base_count
+    }
+
+    /// Returns the current messages, each with its index in the base if it is there unchanged. A store that keeps the
+    /// base in order writes only the others.
+    pub fn messages_of_base(&self) -> impl Iterator<Item = (Option<usize>, &Arc<Message>)> {
         let mut base_index = 0;
         (self.empty_end..self.entries.len()).filter_map(move |position| {
             let in_base = position < self.base_end && self.entries[position].is_some();
@@ -195,68 +216,6 @@ impl Conversation {
         })
     }
 
-    /// Returns whether an extension may emit `event`: see [`Conversation::may_hold`].
-    #[cfg(feature = "runtime")]
-    pub(crate) fn may_emit(&self, event: &MessageEvent) -> bool {
-        let (MessageEvent::Append { message } | MessageEvent::Replace { message, .. }) = event else { return true };
-        self.may_hold(message.content())
-    }
-
-    /// Returns whether an extension may bring `content`: a part that only models can make must equal one that is in
-    /// the conversation, or was in this turn.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn may_hold(&self, content: &Content) -> bool {
-        let mut of_models = parts_of_models(content).peekable();
-        if of_models.peek().is_none() {
-            return true;
-        }
-        let emitted = self.events.iter().filter_map(|event| match event {
-            MessageEvent::Append { message } | MessageEvent::Replace { message, .. } => Some(message),
-            MessageEvent::Remove { .. } | MessageEvent::Truncate => None,
-        });
-        let known: Vec<_> = self.entries[..self.base_end].iter().flatten().chain(emitted).collect();
-        of_models.all(|part| known.iter().any(|message| parts_of_models(message.content()).any(|known| known == part)))
-    }
-
-    /// Returns the position that the next message will have. Positions are valid until the turn is folded.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn end(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Returns the current messages from `start` on, each with its position.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn messages_from(&self, start: usize) -> impl DoubleEndedIterator<Item = (usize, &Arc<Message>)> {
-        let positions = start.max(self.truncated_end)..self.entries.len();
-        positions.filter_map(|position| Some((position, self.message(position)?)))
-    }
-
-    /// Returns the number of messages in the base.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn base_len(&self) -> usize {
-        self.base_count
-    }
-
-    /// Returns the newest message.
-    pub fn newest(&self) -> Option<&Arc<Message>> {
-        self.newest_first().next()
-    }
-
-    /// Returns the current messages, newest first.
-    pub(crate) fn newest_first(&self) -> impl Iterator<Item = &Arc<Message>> {
-        (self.truncated_end..self.entries.len()).rev().filter_map(|position| self.message(position))
-    }
-
-    /// Returns the current number of messages.
-    pub fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Returns whether the conversation has no message now.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// Returns what is sent to a model: the current messages, without tool calls that have no result and results that
     /// have no call.
     pub fn model_input(&self) -> impl Iterator<Item = Cow<'_, MessageData>> {
@@ -264,18 +223,7 @@ impl Conversation {
         self.messages().filter_map(move |message| orphans.visible(message))
     }
 
-    /// Returns what is sent to a model with the edits of a projection.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn projected_input<'a>(
-        &'a self,
-        projection: Option<&'a Projection>,
-    ) -> impl Iterator<Item = Cow<'a, MessageData>> + use<'a> {
-        let orphans = projection.map_or_else(|| self.orphans(), |projection| projection.orphans(self));
-        self.projected(projection).filter_map(move |message| orphans.visible(message))
-    }
-
     /// Returns the current messages with the edits of a projection.
-    #[cfg(feature = "runtime")]
     fn projected<'a>(&'a self, projection: Option<&'a Projection>) -> impl Iterator<Item = &'a Arc<Message>> + use<'a> {
         let start = self.truncated_end.max(self.empty_end).max(projection.map_or(0, Projection::start));
         let messages = (start..self.entries.len()).filter_map(move |position| match projection {
@@ -306,17 +254,6 @@ impl Conversation {
         let orphans = self.orphans();
         let unanswered = candidates.filter(|(message, index, _)| orphans.contains(message, *index));
         unanswered.map(|(_, _, call)| call.clone()).collect()
-    }
-
-    /// Returns whether a message has a call with this id, or its result.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn has_tool_call(&self, id: &ToolCallId) -> bool {
-        self.pairs.contains(id)
-    }
-
-    /// Returns the ids of the tool calls without a result and the results without a call.
-    pub(crate) fn orphan_ids(&self) -> Cow<'_, IdSet<ToolCallId>> {
-        self.pairs.orphan_ids(|| self.messages().map(|message| &**message))
     }
 
     /// Returns the tool calls without a result and the results without a call.
@@ -368,6 +305,7 @@ impl Conversation {
         self.positions.get(id).copied().filter(|position| *position >= self.truncated_end)
     }
 
+    #[inline]
     fn message(&self, position: usize) -> Option<&Arc<Message>> {
         if position < self.base_end
             && let Some(changed) = self.overlay.get(&position)

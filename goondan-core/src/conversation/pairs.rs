@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::message::MessageDataExt;
 use super::{Content, IdMap, IdSet, Message, MessageData, Part};
 use crate::name::{MessageId, ToolCallId};
 
@@ -113,7 +114,6 @@ impl Pairs {
     }
 
     /// Returns whether a call or a result has this id.
-    #[cfg(feature = "runtime")]
     pub(super) fn contains(&self, id: &ToolCallId) -> bool {
         self.calls.contains_key(id)
     }
@@ -246,7 +246,6 @@ impl<'a> Orphans<'a> {
     }
 
     /// Replaces the calls and results whose ids are `changed` by those of `new`.
-    #[cfg(feature = "runtime")]
     pub(super) fn replace(&mut self, new: Self, changed: impl Fn(&ToolCallId) -> bool) {
         self.parts.retain(|_, id| !changed(id));
         self.parts.extend(new.parts);

@@ -10,7 +10,6 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-#[cfg(feature = "runtime")]
 use super::Content;
 use super::provider::{ProviderData, ProviderPart, ReasoningPart};
 use super::unknown::{UnknownMembers, take, take_optional};
@@ -66,8 +65,7 @@ impl TextPart {
     }
 
     /// Whether the part is nothing but its text.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn is_plain(&self) -> bool {
+    fn is_plain(&self) -> bool {
         self.provider.is_none() && self.unknown.is_empty()
     }
 }
@@ -139,7 +137,8 @@ impl FilePart {
 
     /// # Errors
     /// `E_INPUT_FILE` when the file holds more than [`FilePart::MAX_INLINE`] bytes: it would be in each request.
-    pub(crate) fn check_size(&self) -> Result<(), crate::Error> {
+    #[doc(hidden)]
+    pub fn check_size(&self) -> Result<(), crate::Error> {
         if !self.url.starts_with("data:") || self.url.len() / 4 * 3 <= Self::MAX_INLINE {
             return Ok(());
         }
@@ -293,77 +292,9 @@ impl Part {
         }
     }
 
-    /// Whether the part is a text without content.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn is_empty_text(&self) -> bool {
-        matches!(self, Self::Text(part) if part.text.is_empty() && part.is_plain())
-    }
-
     /// Whether only a model can make such a part. Other code can pass it on or leave it out.
-    #[cfg(feature = "runtime")]
     fn is_of_model(&self) -> bool {
         matches!(self, Self::Reasoning(_)) || self.provider().is_some()
-    }
-
-    /// Checks that no value in the part has more than `levels` levels.
-    pub(crate) fn check_depth(&self, levels: usize) -> Result<(), TooDeep> {
-        if let Some(data) = self.provider() {
-            data.check_depth(levels)?;
-        }
-        match self {
-            Self::Text(part) => part.unknown.check_depth(levels),
-            Self::Reasoning(part) => part.unknown().check_depth(levels),
-            Self::File(part) => part.unknown.check_depth(levels),
-            Self::ToolCall(call) => {
-                depth::check_within(&call.input, levels).map_err(|error| error.within("/input"))?;
-                call.unknown.check_depth(levels)
-            }
-            Self::ToolResult(result) => {
-                let value = |error: TooDeep| error.within("/output/value");
-                match &result.output {
-                    ToolOutput::Text(_) => {}
-                    ToolOutput::Json(json) => depth::check_within(json, levels).map_err(value)?,
-                    ToolOutput::Content(parts) => {
-                        parts.iter().try_for_each(|part| part.check_depth(levels)).map_err(value)?
-                    }
-                    ToolOutput::Other(output) => {
-                        depth::check_within(output, levels).map_err(|error| error.within("/output"))?;
-                    }
-                }
-                result.output_unknown.check_depth(levels).map_err(|error| error.within("/output"))?;
-                result.unknown.check_depth(levels)
-            }
-            Self::Provider(part) => part.unknown().check_depth(levels),
-            Self::Other(members) => depth::check_map_within(members, levels),
-        }
-    }
-
-    /// Drops the part without recursion.
-    pub(crate) fn discard(self) {
-        let discard = |provider: Option<Box<ProviderData>>, unknown: UnknownMembers| {
-            provider.into_iter().for_each(|data| data.discard());
-            unknown.discard();
-        };
-        match self {
-            Self::Text(part) => discard(part.provider, part.unknown),
-            Self::Reasoning(part) => part.discard(),
-            Self::File(part) => discard(part.provider, part.unknown),
-            Self::ToolCall(call) => {
-                depth::discard([call.input]);
-                discard(call.provider, call.unknown);
-            }
-            Self::ToolResult(result) => {
-                match result.output {
-                    ToolOutput::Text(_) => {}
-                    ToolOutput::Json(value) | ToolOutput::Other(value) => depth::discard([value]),
-                    ToolOutput::Content(parts) => parts.into_iter().for_each(Self::discard),
-                }
-                result.output_unknown.discard();
-                result.unknown.discard();
-            }
-            Self::Provider(part) => part.discard(),
-            Self::Other(members) => depth::discard(members.into_values()),
-        }
     }
 
     /// Masks secrets, also in members that are not known, but not in the data of a provider, which must come back
@@ -403,7 +334,6 @@ impl Part {
 }
 
 /// Returns the parts that only a model can make, also those in the outputs of tools.
-#[cfg(feature = "runtime")]
 pub(super) fn parts_of_models(content: &Content) -> impl Iterator<Item = &Part> {
     fn inner(part: &Part) -> &[Part] {
         match part {
@@ -417,7 +347,7 @@ pub(super) fn parts_of_models(content: &Content) -> impl Iterator<Item = &Part> 
 
 /// Returns the text of the parts, that of tool results included, joined by newlines. Reasoning and files have none, and
 /// an empty text, which a model may send for its signature, is no line.
-pub(crate) fn text_of(parts: &[Part]) -> Cow<'_, str> {
+pub fn text_of(parts: &[Part]) -> Cow<'_, str> {
     let mut texts = parts.iter().filter_map(|part| match part {
         Part::Text(part) => (!part.text.is_empty()).then_some(Cow::Borrowed(part.text.as_str())),
         Part::ToolResult(part) => Some(part.output.to_text()),
@@ -513,5 +443,97 @@ impl ToolResultPart {
             output_unknown,
             unknown: members.into(),
         })
+    }
+}
+
+/// Returns the content of a message with the answer of a model: plain text if it is nothing else.
+pub fn answer_content(mut parts: Vec<Part>) -> Content {
+    parts.retain(|part| !matches!(part, Part::Text(part) if part.text.is_empty() && part.is_plain()));
+    match parts.as_mut_slice() {
+        [] => Content::Text(String::new()),
+        [Part::Text(part)] if part.is_plain() => Content::Text(std::mem::take(&mut part.text)),
+        _ => Content::Parts(parts),
+    }
+}
+
+/// The members of a [`Part`] for the runtime.
+pub trait PartExt {
+    /// Returns whether a model that answered with this part has said something.
+    fn is_answer(&self) -> bool;
+    /// Checks that no value in the part has more than `levels` levels.
+    ///
+    /// # Errors
+    /// The place of the first that is too deep.
+    fn check_depth(&self, levels: usize) -> Result<(), TooDeep>;
+    /// Drops the part without recursion.
+    fn discard(self);
+}
+
+impl PartExt for Part {
+    fn is_answer(&self) -> bool {
+        match self {
+            Self::Text(part) => !part.text.is_empty(),
+            Self::ToolCall(_) | Self::Provider(_) | Self::File(_) => true,
+            Self::Reasoning(_) | Self::ToolResult(_) | Self::Other(_) => false,
+        }
+    }
+
+    fn check_depth(&self, levels: usize) -> Result<(), TooDeep> {
+        if let Some(data) = self.provider() {
+            data.check_depth(levels)?;
+        }
+        match self {
+            Self::Text(part) => part.unknown.check_depth(levels),
+            Self::Reasoning(part) => part.unknown().check_depth(levels),
+            Self::File(part) => part.unknown.check_depth(levels),
+            Self::ToolCall(call) => {
+                depth::check_within(&call.input, levels).map_err(|error| error.within("/input"))?;
+                call.unknown.check_depth(levels)
+            }
+            Self::ToolResult(result) => {
+                let value = |error: TooDeep| error.within("/output/value");
+                match &result.output {
+                    ToolOutput::Text(_) => {}
+                    ToolOutput::Json(json) => depth::check_within(json, levels).map_err(value)?,
+                    ToolOutput::Content(parts) => {
+                        parts.iter().try_for_each(|part| part.check_depth(levels)).map_err(value)?
+                    }
+                    ToolOutput::Other(output) => {
+                        depth::check_within(output, levels).map_err(|error| error.within("/output"))?;
+                    }
+                }
+                result.output_unknown.check_depth(levels).map_err(|error| error.within("/output"))?;
+                result.unknown.check_depth(levels)
+            }
+            Self::Provider(part) => part.unknown().check_depth(levels),
+            Self::Other(members) => depth::check_map_within(members, levels),
+        }
+    }
+
+    fn discard(self) {
+        let discard = |provider: Option<Box<ProviderData>>, unknown: UnknownMembers| {
+            provider.into_iter().for_each(|data| data.discard());
+            unknown.discard();
+        };
+        match self {
+            Self::Text(part) => discard(part.provider, part.unknown),
+            Self::Reasoning(part) => part.discard(),
+            Self::File(part) => discard(part.provider, part.unknown),
+            Self::ToolCall(call) => {
+                depth::discard([call.input]);
+                discard(call.provider, call.unknown);
+            }
+            Self::ToolResult(result) => {
+                match result.output {
+                    ToolOutput::Text(_) => {}
+                    ToolOutput::Json(value) | ToolOutput::Other(value) => depth::discard([value]),
+                    ToolOutput::Content(parts) => parts.into_iter().for_each(Self::discard),
+                }
+                result.output_unknown.discard();
+                result.unknown.discard();
+            }
+            Self::Provider(part) => part.discard(),
+            Self::Other(members) => depth::discard(members.into_values()),
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::ext::ConversationExt;
 use super::pairs::{Orphans, match_in_order};
 use super::{Applied, Conversation, IdMap, IdSet, Message, MessageEvent, duplicate};
 use crate::error::Result;
@@ -12,7 +13,7 @@ use crate::name::{MessageId, ToolCallId};
 /// Message events applied to a conversation without changing it. It has the size of the edits: messages that they do
 /// not name are read from the conversation.
 #[derive(Default)]
-pub(crate) struct Projection {
+pub struct Projection {
     /// Messages of the conversation below this position are left out.
     start: usize,
     /// Messages of the conversation that were replaced, or removed (`None`), by position.
@@ -39,7 +40,8 @@ impl Projection {
     ///
     /// # Errors
     /// As [`Conversation::apply`].
-    pub(crate) fn apply(&mut self, conversation: &Conversation, event: &MessageEvent) -> Result<Applied> {
+    #[inline]
+    pub fn apply(&mut self, conversation: &Conversation, event: &MessageEvent) -> Result<Applied> {
         match event {
             MessageEvent::Append { message } => {
                 if self.find(conversation, message.id()).is_some() {
@@ -113,14 +115,14 @@ impl Projection {
     }
 
     /// Returns the messages of the conversation that the edits leave out or replace.
-    pub(crate) fn left_out<'a>(&'a self, conversation: &'a Conversation) -> impl Iterator<Item = &'a Arc<Message>> {
+    pub fn left_out<'a>(&'a self, conversation: &'a Conversation) -> impl Iterator<Item = &'a Arc<Message>> {
         let truncated = conversation.messages_from(0).take_while(|(position, _)| *position < self.start);
         let changed = self.changed.keys().filter_map(|position| conversation.message(*position));
         truncated.map(|(_, message)| message).chain(changed)
     }
 
     /// Returns the messages that the edits add or replace others with.
-    pub(crate) fn added(&self) -> impl Iterator<Item = &Arc<Message>> {
+    pub fn added(&self) -> impl Iterator<Item = &Arc<Message>> {
         self.changed.values().flatten().chain(self.appended())
     }
 

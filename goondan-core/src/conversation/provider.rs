@@ -22,7 +22,6 @@ pub struct ProviderData {
 impl ProviderData {
     /// Data of a part that `model` answered over the interface `api`: the members of the provider's block that the
     /// part has no field for.
-    #[cfg(feature = "runtime")]
     pub fn new(api: impl Into<String>, model: impl Into<String>, rest: Map<String, Value>) -> Self {
         Self { api: api.into(), model: model.into(), rest, unknown: UnknownMembers::default() }
     }
@@ -69,7 +68,6 @@ pub struct ReasoningPart {
 
 impl ReasoningPart {
     /// Reasoning with this text, which is empty if the provider keeps it to itself.
-    #[cfg(feature = "runtime")]
     pub fn new(text: impl Into<String>, provider: Option<ProviderData>) -> Self {
         Self { text: text.into(), provider: provider.map(Box::new), unknown: UnknownMembers::default() }
     }
@@ -119,7 +117,6 @@ pub struct ProviderPart {
 
 impl ProviderPart {
     /// A block of a provider, whole.
-    #[cfg(feature = "runtime")]
     pub fn new(block: ProviderData) -> Self {
         Self { provider: Box::new(block), unknown: UnknownMembers::default() }
     }

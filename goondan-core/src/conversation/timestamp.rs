@@ -16,6 +16,7 @@ const LAST_MILLIS: u64 = 253_402_300_799_999;
 
 impl Timestamp {
     /// Returns the current time.
+    #[inline]
     pub fn now() -> Self {
         SystemTime::now().into()
     }

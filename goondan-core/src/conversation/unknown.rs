@@ -19,7 +19,6 @@ impl UnknownMembers {
         self.0.iter().flat_map(|members| members.iter())
     }
 
-    #[cfg(feature = "runtime")]
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_none()
     }

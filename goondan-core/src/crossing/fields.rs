@@ -86,7 +86,6 @@ macro_rules! result_fields {
                 Self { data: $crate::crossing::MaybeRemote::Local(data) }
             }
 
-            #[cfg(feature = "runtime")]
             fn share(self) -> (Self, Self) {
                 let (one, other) = self.data.share();
                 (Self { data: one }, Self { data: other })

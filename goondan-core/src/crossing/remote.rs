@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::mem::ManuallyDrop;
-#[cfg(feature = "runtime")]
 use std::sync::Arc;
 use std::sync::OnceLock;
 
@@ -103,7 +102,6 @@ pub trait Crossing: Sized + Send + 'static {
     /// Returns the result that consists of `data`.
     fn from_data(data: Box<Self::Data>) -> Self;
     /// Returns the result twice. The first one that is changed is copied before, so that the other one stays as it is.
-    #[cfg(feature = "runtime")]
     fn share(self) -> (Self, Self);
     /// Returns the JSON of one field.
     ///
@@ -123,7 +121,6 @@ pub(crate) enum MaybeRemote<D> {
     Local(Box<D>),
     Remote(InlineOrBox<Remote<D>>),
     /// In this binary, by two results: see [`Crossing::share`].
-    #[cfg(feature = "runtime")]
     Shared(Arc<D>),
 }
 
@@ -135,10 +132,10 @@ pub(crate) struct Remote<D> {
 }
 
 /// Boxed in a program, where remote results are rare and must not make local ones larger.
-#[cfg(feature = "runtime")]
+#[cfg(feature = "program")]
 type InlineOrBox<T> = Box<T>;
 /// Inline in a library, where nearly all results are remote and a box would be one more allocation for each layer.
-#[cfg(not(feature = "runtime"))]
+#[cfg(not(feature = "program"))]
 type InlineOrBox<T> = T;
 
 /// The default of `D` has all fields unread.
@@ -148,17 +145,13 @@ impl<D: Default + Clone> MaybeRemote<D> {
     }
 
     pub(crate) fn remote(origin: RemoteResult) -> Self {
-        let remote = Remote { origin, data: OnceLock::new() };
-        #[cfg(feature = "runtime")]
-        let remote = Box::new(remote);
-        Self::Remote(remote)
+        Self::Remote(InlineOrBox::from(Remote { origin, data: OnceLock::new() }))
     }
 
     fn parts(&self) -> (&D, Option<&RemoteResult>) {
         match self {
             Self::Local(data) => (data, None),
             Self::Remote(remote) => (remote.data.get_or_init(Box::default), Some(&remote.origin)),
-            #[cfg(feature = "runtime")]
             Self::Shared(data) => (data, None),
         }
     }
@@ -171,12 +164,10 @@ impl<D: Default + Clone> MaybeRemote<D> {
                 remote.data.get_or_init(Box::default);
                 (remote.data.get_mut().expect("the data is set"), Some(&remote.origin))
             }
-            #[cfg(feature = "runtime")]
             Self::Shared(data) => (Arc::make_mut(data), None),
         }
     }
 
-    #[cfg(feature = "runtime")]
     pub(crate) fn get(&self) -> &D {
         self.parts().0
     }
@@ -199,12 +190,10 @@ impl<D: Default + Clone> MaybeRemote<D> {
         match self {
             Self::Local(data) => data,
             Self::Remote(remote) => remote.data.into_inner().unwrap_or_default(),
-            #[cfg(feature = "runtime")]
             Self::Shared(data) => Box::new(Arc::unwrap_or_clone(data)),
         }
     }
 
-    #[cfg(feature = "runtime")]
     pub(crate) fn share(self) -> (Self, Self) {
         let data = match self {
             Self::Shared(data) => data,
@@ -219,7 +208,6 @@ impl<D: Default + Clone> MaybeRemote<D> {
         match self {
             Self::Local(data) => Self::Local(data.clone()),
             Self::Remote(_) => unreachable!("a shared step has no remote results"),
-            #[cfg(feature = "runtime")]
             Self::Shared(data) => Self::Shared(Arc::clone(data)),
         }
     }

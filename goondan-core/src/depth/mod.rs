@@ -16,10 +16,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub(crate) use serialize::{Unwritable, abandon, to_value, to_value_within};
-pub(crate) use text::KEPT;
+pub use text::KEPT;
 pub use text::from_json;
-#[cfg(feature = "runtime")]
-pub(crate) use text::{check_text, fold};
+pub use text::{check_text, fold};
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::ExtensionName;
@@ -29,7 +28,7 @@ use crate::name::ExtensionName;
 /// Values are stored and sent inside of others: a tool's output is in a part of a message, in an event, in a line of an
 /// export, which adds up to 9 levels. Readers give up at 127 levels (serde_json, also in libraries that were built
 /// earlier) or at 100 (other implementations). The limit leaves room for both, and people do not nest deeper.
-pub(crate) const MAX_DEPTH: usize = 64;
+pub const MAX_DEPTH: usize = 64;
 
 /// A value is nested deeper than [`MAX_DEPTH`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +82,7 @@ impl TooDeep {
 
     /// Returns the refusal of `what`, such as `the output of the tool`, as an error with `code`.
     #[cold]
-    pub(crate) fn into_error(self, code: ErrorCode, what: impl fmt::Display) -> Error {
+    pub fn into_error(self, code: ErrorCode, what: impl fmt::Display) -> Error {
         Error::new(code, format!("{what} {self}")).suggest("flatten the value, or put what is inside of it into a text")
     }
 
@@ -131,7 +130,7 @@ fn fits(value: &Value, left: usize) -> bool {
 /// # Errors
 /// The place at which it is too deep.
 #[inline]
-pub(crate) fn check(value: &Value) -> Result<(), TooDeep> {
+pub fn check(value: &Value) -> Result<(), TooDeep> {
     check_within(value, MAX_DEPTH)
 }
 
@@ -181,7 +180,7 @@ pub fn levels_beside(stored: Option<&Value>) -> usize {
 /// # Errors
 /// The place at which it is too deep.
 #[inline]
-pub(crate) fn checked(value: Value) -> Result<Value, TooDeep> {
+pub fn checked(value: Value) -> Result<Value, TooDeep> {
     match check(&value) {
         Ok(()) => Ok(value),
         Err(error) => {

@@ -13,7 +13,7 @@ use crate::error::Result;
 ///
 /// Records are sent on inside of others: a message to a library within a list of events, or in an event about the input
 /// of a model (3 levels more). Libraries read 127 levels, whichever version of goondan they were built with.
-pub(crate) const KEPT: usize = 112;
+pub const KEPT: usize = 112;
 
 /// Iterates over the brackets of JSON text, each with its offset. Those within strings are no brackets.
 struct Brackets<'a> {
@@ -62,7 +62,7 @@ fn exceeds(json: &[u8], limit: usize) -> bool {
 ///
 /// # Errors
 /// The place at which it has more than [`MAX_DEPTH`] levels. Text that is no JSON passes: its reader reports that.
-pub(crate) fn check_text(json: &[u8], limit: usize) -> Result<(), TooDeep> {
+pub fn check_text(json: &[u8], limit: usize) -> Result<(), TooDeep> {
     if !exceeds(json, limit) {
         return Ok(());
     }
@@ -75,7 +75,7 @@ pub(crate) fn check_text(json: &[u8], limit: usize) -> Result<(), TooDeep> {
 
 /// Returns `json` with everything inside of its `kept` outer levels as text: a list or object that would be one level
 /// deeper becomes a string with its JSON. Text that is no JSON is returned unchanged.
-pub(crate) fn fold(json: &[u8], kept: usize) -> Cow<'_, [u8]> {
+pub fn fold(json: &[u8], kept: usize) -> Cow<'_, [u8]> {
     // Ignoring a value does not recurse, unlike reading it.
     if !exceeds(json, kept) || serde_json::from_slice::<IgnoredAny>(json).is_err() {
         return Cow::Borrowed(json);

@@ -141,7 +141,8 @@ impl Error {
     }
 
     /// Returns the error for code of an extension that panicked with the message `text`.
-    pub(crate) fn panicked(text: &str) -> Self {
+    #[doc(hidden)]
+    pub fn panicked(text: &str) -> Self {
         Self::new(ErrorCode::EXT_PANIC, format!("panicked: {text}"))
     }
 
@@ -216,7 +217,8 @@ impl Error {
 
     /// Sets the extension and the hook that failed, unless an inner layer has set them already.
     #[must_use]
-    pub(crate) fn at(mut self, extension: &ExtensionName, hook: impl Into<Cow<'static, str>>) -> Self {
+    #[doc(hidden)]
+    pub fn at(mut self, extension: &ExtensionName, hook: impl Into<Cow<'static, str>>) -> Self {
         if self.0.extension.is_none() {
             self.0.extension = Some(extension.clone());
             self.0.hook = Some(hook.into());
@@ -225,9 +227,9 @@ impl Error {
     }
 
     /// Sets the turn that failed.
-    #[cfg(feature = "runtime")]
     #[must_use]
-    pub(crate) fn in_turn(mut self, turn: FailedTurn) -> Self {
+    #[doc(hidden)]
+    pub fn in_turn(mut self, turn: FailedTurn) -> Self {
         self.0.turn = Some(turn);
         self
     }

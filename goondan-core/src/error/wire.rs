@@ -19,8 +19,7 @@ pub struct WireError(pub Error);
 
 impl WireError {
     /// Returns a copy of `error`, whose causes are texts.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn copy(error: &Error) -> Error {
+    pub fn copy(error: &Error) -> Error {
         let parts = error.parts();
         let texts = causes(parts.source.as_deref().map(|source| source as &dyn StdError));
         Error::from_parts(Parts {

@@ -49,8 +49,9 @@ impl Event {
         &self.name
     }
 
-    #[cfg(feature = "runtime")]
-    pub(super) fn shared_name(&self) -> &Arc<str> {
+    #[inline]
+    #[doc(hidden)]
+    pub fn shared_name(&self) -> &Arc<str> {
         &self.name
     }
 

@@ -5,12 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::SpanId;
-#[cfg(feature = "runtime")]
+use crate::conversation::PartExt;
 use crate::conversation::{FilePart, text_of};
 use crate::conversation::{Part, Timestamp};
-#[cfg(feature = "runtime")]
 use crate::depth::{self, MAX_DEPTH, TooDeep};
-#[cfg(feature = "runtime")]
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, EventId, TraceId};
 
@@ -158,7 +156,6 @@ impl AgentEvent {
     }
 }
 
-#[cfg(feature = "runtime")]
 impl AgentEvent {
     /// The largest file that an event can hold, in bytes.
     pub const MAX_FILE: usize = FilePart::MAX_INLINE;
@@ -180,10 +177,47 @@ impl AgentEvent {
         Self { input, content, ..Self::input("") }
     }
 
+    fn empty_input() -> Error {
+        Error::new(ErrorCode::INPUT, "the input is empty")
+            .suggest("pass a text, or an event without input for extensions that handle it")
+    }
+}
+
+impl From<&str> for AgentEvent {
+    fn from(text: &str) -> Self {
+        Self::input(text)
+    }
+}
+
+impl From<String> for AgentEvent {
+    fn from(text: String) -> Self {
+        Self::input(text)
+    }
+}
+
+/// The members of an [`AgentEvent`] for the runtime.
+pub trait AgentEventExt {
+    /// Returns a message of another agent.
+    fn from_agent(agent: &AgentName, input: Option<String>) -> Self;
     /// # Errors
     /// `E_INPUT` when the event has a blank text and no file: models refuse an empty message.
     /// `E_INPUT_FILE` when a file is too large. `E_MESSAGE_PART` when a part is neither text nor a file.
-    pub(crate) fn check_input(&self) -> Result<()> {
+    fn check_input(&self) -> Result<()>;
+    /// Checks the values in the event.
+    ///
+    /// # Errors
+    /// The place of the first that is too deep.
+    fn check_depth(&self) -> std::result::Result<(), TooDeep>;
+    /// Drops the event, in which a value is too deep, and returns the error.
+    fn refuse(self, error: TooDeep) -> Error;
+}
+
+impl AgentEventExt for AgentEvent {
+    fn from_agent(agent: &AgentName, input: Option<String>) -> Self {
+        Self { input, source: EventSource::new("agent", agent.as_str()), ..Self::input("") }
+    }
+
+    fn check_input(&self) -> Result<()> {
         let has_file = self.content.iter().any(|part| matches!(part, Part::File(_)));
         match &self.input {
             Some(input) if !has_file && input.chars().all(char::is_whitespace) => return Err(Self::empty_input()),
@@ -199,16 +233,7 @@ impl AgentEvent {
         })
     }
 
-    fn empty_input() -> Error {
-        Error::new(ErrorCode::INPUT, "the input is empty")
-            .suggest("pass a text, or an event without input for extensions that handle it")
-    }
-
-    /// Checks the values in the event.
-    ///
-    /// # Errors
-    /// The place of the first that is too deep.
-    pub(crate) fn check_depth(&self) -> std::result::Result<(), TooDeep> {
+    fn check_depth(&self) -> std::result::Result<(), TooDeep> {
         let within = |place: &'static str| move |error: TooDeep| error.within(place);
         depth::check_map(&self.metadata).map_err(within("/metadata"))?;
         depth::check_map(&self.source.other).map_err(within("/source"))?;
@@ -221,24 +246,11 @@ impl AgentEvent {
         })
     }
 
-    /// Drops the event, in which a value is too deep, and returns the error.
     #[cold]
-    pub(crate) fn refuse(self, error: TooDeep) -> Error {
+    fn refuse(self, error: TooDeep) -> Error {
         let maps = [self.metadata, self.source.other].into_iter().chain(self.auth.map(|auth| auth.other));
         depth::discard(maps.flat_map(Map::into_values));
         self.content.into_iter().for_each(Part::discard);
         error.refuse("a value in the input event")
-    }
-}
-
-impl From<&str> for AgentEvent {
-    fn from(text: &str) -> Self {
-        Self::input(text)
-    }
-}
-
-impl From<String> for AgentEvent {
-    fn from(text: String) -> Self {
-        Self::input(text)
     }
 }

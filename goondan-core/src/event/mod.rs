@@ -1,8 +1,6 @@
 //! Events: input events start turns, bus events are emitted on the event bus of an instance, and runtime events report
 //! what the runtime does.
 
-#[cfg(feature = "runtime")]
-mod bus;
 mod bus_event;
 mod input;
 mod pattern;
@@ -11,12 +9,8 @@ mod span;
 mod standard;
 mod turn_info;
 
-#[cfg(feature = "runtime")]
-pub use bus::EventStream;
-#[cfg(feature = "runtime")]
-pub(crate) use bus::{Bus, Listeners, Owner};
 pub use bus_event::{Event, EventArgs, EventHandler};
-pub use input::{AgentEvent, Auth, EventSource, Principal, ReplyTo};
+pub use input::{AgentEvent, AgentEventExt, Auth, EventSource, Principal, ReplyTo};
 pub use pattern::{Deliveries, EventPattern};
 pub use runtime::{ContentSource, Cost, EventScope, LlmInputMessage, RuntimeEvent, StepRef, TokenUsage, ToolCallRef};
 pub use span::{Span, SpanId};

@@ -21,12 +21,14 @@ pub struct Span {
 
 impl Span {
     /// Returns a new span of a turn; `caller` is the span in which another agent requested the turn, if one did.
+    #[inline]
     pub fn of_turn(caller: Option<SpanId>) -> Self {
         Self { id: SpanId::random(), parent: caller }
     }
 
     /// Returns a new span with this one as its parent.
     #[must_use]
+    #[inline]
     pub fn child(self) -> Self {
         Self { id: SpanId::random(), parent: Some(self.id) }
     }

@@ -8,13 +8,9 @@ use serde_json::Value;
 use super::ExtensionApi;
 use crate::BoxFuture;
 use crate::error::Result;
-#[cfg(feature = "runtime")]
 use crate::error::{Error, ErrorCode};
 use crate::pipeline::MiddlewareKind;
-#[cfg(feature = "runtime")]
 use crate::pipeline::OnError;
-#[cfg(feature = "runtime")]
-use crate::schema;
 use crate::tool::Effect;
 
 /// The version of the contract of this build.
@@ -67,17 +63,7 @@ pub struct ExtensionDescriptor {
     pub register: RegisterFn,
 }
 
-#[cfg(feature = "runtime")]
 impl ExtensionDescriptor {
-    /// Checks that objects can fit the schemas of the config and of the tools that attributes declare.
-    ///
-    /// # Errors
-    /// `E_SCHEMA_INVALID` for the first schema that no object can fit.
-    pub fn check_schemas(&self) -> Result<()> {
-        schema::check_config(&(self.config_schema)())?;
-        self.tools.iter().try_for_each(|tool| schema::check_input(tool.name, &(tool.parameters)()))
-    }
-
     /// Checks that an agent may have the extension under `on_error`.
     ///
     /// # Errors
@@ -89,7 +75,6 @@ impl ExtensionDescriptor {
 }
 
 /// The error for an extension that guards and whose failures are to be skipped.
-#[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub fn skipped_guard() -> Error {
     let message =

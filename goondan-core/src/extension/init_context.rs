@@ -77,6 +77,13 @@ pub struct PresentExtension {
     pub version: String,
 }
 
+impl PresentExtension {
+    #[doc(hidden)]
+    pub fn new(name: ExtensionName, declared: String, version: String) -> Self {
+        Self { name, declared, version }
+    }
+}
+
 impl InitContext {
     /// Asks the host of `api`.
     pub(crate) fn of(api: &ExtensionApi) -> Result<Self> {

@@ -9,7 +9,6 @@ mod record;
 mod state;
 
 pub use api::{AnyRegistration, CleanupHandler, ExtensionApi, ExtensionHost, PipelineApi, ToolsApi};
-#[cfg(feature = "runtime")]
 pub use descriptor::skipped_guard;
 pub use descriptor::{
     API_VERSION, Extension, ExtensionDescriptor, LinkedExtension, MiddlewareDescriptor, RegisterFn, SchemaFn,

@@ -9,16 +9,6 @@ pub mod depth {
     pub use crate::depth::{Unchecked, check_map, check_within, checked_output, from_json, levels_beside};
 }
 
-/// The traits behind contexts and handles, implemented by the runtime, and in a library on the tables of its host.
-pub mod host {
-    pub use crate::conversation::host::{ConversationHost, RemoteConversation, Snapshot};
-    pub use crate::event::TurnInfo;
-    pub use crate::pipeline::host::{
-        AnswerHost, CallHost, MessageHost, RunHost, StepHost, StreamHost, ToolCallHost, TurnHost,
-    };
-    pub use crate::tool::ToolHost;
-}
-
 pub use crate::conversation::RemoteMessage;
 pub use crate::crossing::{CoreRun, Crossing, RemoteCore, RemoteHost, RemoteResult, Returned};
 pub use crate::error::WireError;

@@ -1,5 +1,7 @@
 //! JSON forms of types that cross to another binary as a whole and do not implement serde themselves.
 
+use crate::model_call::ModelOptionsExt;
+use crate::tool::ToolCatalogExt;
 use std::borrow::Cow;
 use std::time::Duration;
 

@@ -5,5 +5,6 @@ mod options;
 
 pub use info::{ModelInfo, Prices};
 pub use options::{
-    CacheUse, ModelOptions, ReasoningEffort, ReasoningOptions, ReasoningSummary, ResponseFormat, ToolChoice,
+    CacheUse, ModelOptions, ModelOptionsExt, ReasoningEffort, ReasoningOptions, ReasoningSummary, ResponseFormat,
+    ToolChoice,
 };

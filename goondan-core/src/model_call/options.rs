@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 
 use crate::depth;
 use crate::error::Result;
-#[cfg(feature = "runtime")]
 use crate::error::{Error, ErrorCode};
 use crate::name::ToolName;
 
@@ -201,30 +200,12 @@ impl ModelOptions {
         }
     }
 
-    /// Checks the depth of the values in the options, and drops the options without recursion if one is too deep.
-    ///
-    /// # Errors
-    /// `E_VALUE_DEPTH`.
-    pub(crate) fn checked(self) -> Result<Self> {
-        let schema = self.response_format.as_ref().map(|format| &format.schema);
-        let checked = [Some(&self.provider), schema].into_iter().flatten().try_for_each(depth::check_map);
-        match checked {
-            Ok(()) => Ok(self),
-            Err(error) => {
-                let schema = self.response_format.map(|format| format.schema).unwrap_or_default();
-                depth::discard(self.provider.into_values().chain(schema.into_values()));
-                Err(error.refuse("an option of a model call"))
-            }
-        }
-    }
-
     /// Reads options that a library built before these types existed has set as JSON. Members without a type are for
     /// the provider: at that time all were.
     ///
     /// # Errors
     /// `E_MODEL_OPTION` if a member has the wrong type.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn from_metadata(options: &Value) -> Result<Self> {
+    pub fn from_metadata(options: &Value) -> Result<Self> {
         let Some(members) = options.as_object() else {
             return Err(Self::refused(&format!("they are not an object, but {options}")));
         };
@@ -240,7 +221,6 @@ impl ModelOptions {
         Ok(options)
     }
 
-    #[cfg(feature = "runtime")]
     fn refused(why: &str) -> Error {
         Error::new(ErrorCode::MODEL_OPTION, format!("the options of a model call are refused: {why}"))
             .suggest("the documentation of `ModelOptions` lists the options and their types")
@@ -248,7 +228,6 @@ impl ModelOptions {
 }
 
 /// The names of the members of [`ModelOptions`].
-#[cfg(feature = "runtime")]
 const MEMBERS: [&str; 11] = [
     "maxOutputTokens",
     "temperature",
@@ -263,7 +242,31 @@ const MEMBERS: [&str; 11] = [
     "provider",
 ];
 
-#[cfg(all(test, feature = "runtime"))]
+/// The members of [`ModelOptions`] for the runtime.
+pub trait ModelOptionsExt: Sized {
+    /// Checks the depth of the values in the options, and drops the options without recursion if one is too deep.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH`.
+    fn checked(self) -> Result<Self>;
+}
+
+impl ModelOptionsExt for ModelOptions {
+    fn checked(self) -> Result<Self> {
+        let schema = self.response_format.as_ref().map(|format| &format.schema);
+        let checked = [Some(&self.provider), schema].into_iter().flatten().try_for_each(depth::check_map);
+        match checked {
+            Ok(()) => Ok(self),
+            Err(error) => {
+                let schema = self.response_format.map(|format| format.schema).unwrap_or_default();
+                depth::discard(self.provider.into_values().chain(schema.into_values()));
+                Err(error.refuse("an option of a model call"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use serde_json::json;
 

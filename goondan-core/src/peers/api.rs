@@ -11,6 +11,7 @@ use crate::depth::Unchecked;
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::TokenUsage;
 use crate::model_call::ModelOptions;
+use crate::model_call::ModelOptionsExt;
 use crate::name::{AgentName, ExtensionName, InstanceKey};
 
 /// Sends requests and notices to other agents, and requests to models. Returned by
@@ -153,8 +154,8 @@ impl AgentRequest {
 
 impl AgentRequest {
     /// Returns how long to wait for an answer.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn limit(&self) -> Duration {
+    #[doc(hidden)]
+    pub fn limit(&self) -> Duration {
         match &self.target {
             _ if !self.timeout.is_zero() => self.timeout,
             RequestTarget::Agent(_) => Self::DEFAULT_TIMEOUT,
@@ -198,6 +199,13 @@ pub struct AgentResponse {
     /// The tokens that the model call used, if the model reports them. They are part of the usage of this turn. `None`
     /// for another agent, whose turn has a usage of its own.
     pub usage: Option<TokenUsage>,
+}
+
+impl AgentResponse {
+    #[doc(hidden)]
+    pub fn new(target: RequestTarget, response: String, usage: Option<TokenUsage>) -> Self {
+        Self { target, response, usage }
+    }
 }
 
 /// The receipt of a request whose answer arrives later; returned by [`AgentsApi::request_later`].

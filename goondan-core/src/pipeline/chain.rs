@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::next::NamedMiddleware;
-#[cfg(feature = "runtime")]
 use super::skip::skipping;
 use super::{Frame, Kind, Middleware, MiddlewareKind, Next, OnError, Options};
 use crate::error::{Error, Result};
@@ -59,7 +58,8 @@ impl LayerInfo {
     }
 
     /// Returns the name of the layer in errors.
-    pub(crate) fn hook(&self) -> String {
+    #[doc(hidden)]
+    pub fn hook(&self) -> String {
         match self.function.as_ref() {
             "" => format!("{} middleware", self.kind),
             function => format!("{} middleware `{function}`", self.kind),
@@ -70,10 +70,9 @@ impl LayerInfo {
 impl<K: Kind> Chain<K> {
     /// A chain of `layers`, outermost first. A layer whose failures are skipped fails if its own code takes longer than
     /// `layer_timeout`.
-    #[cfg(feature = "runtime")]
     pub fn new(
         layers: impl IntoIterator<Item = (LayerInfo, Arc<dyn Middleware<K>>)>,
-        layer_timeout: std::time::Duration,
+        layer_timeout: super::LayerTimeout,
     ) -> Self {
         let (mut named, mut infos) = (Vec::new(), Vec::new());
         for (info, layer) in layers {

@@ -30,23 +30,13 @@ pub struct Frame<'a> {
     /// The depth whose code panicked.
     panicked: Option<Depth>,
     /// What the layer that runs, whose failures are skipped, shares with its probe. It depends on the kind.
-    #[cfg(feature = "runtime")]
     pub(super) watch: Option<std::sync::Arc<dyn std::any::Any + Send + Sync>>,
 }
 
 impl<'a> Frame<'a> {
     /// A frame for a run that has not started.
     pub fn new(layers: &'a [LayerInfo]) -> Self {
-        Self {
-            layers,
-            running: OUTSIDE,
-            next: 0,
-            left: OUTSIDE,
-            failed: false,
-            panicked: None,
-            #[cfg(feature = "runtime")]
-            watch: None,
-        }
+        Self { layers, running: OUTSIDE, next: 0, left: OUTSIDE, failed: false, panicked: None, watch: None }
     }
 
     /// A frame for a run in which the one layer of `layers` runs already.

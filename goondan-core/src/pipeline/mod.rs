@@ -5,7 +5,7 @@
 //! [`host`] of the context implements.
 
 mod chain;
-pub mod context;
+mod context;
 mod failure;
 mod frame;
 mod middleware;
@@ -13,17 +13,19 @@ mod next;
 mod on_error;
 mod order;
 mod result;
-#[cfg(feature = "runtime")]
 mod skip;
 
 pub use chain::{Chain, Layer, LayerInfo};
-pub use context::{StepContext, ToolCallContext, TurnContext, host};
+pub(crate) use context::host;
+pub use context::{StepContext, ToolCallContext, TurnContext};
 pub use failure::{Failure, StepDraft, ToolCallDraft, TurnDraft};
 pub use frame::Frame;
 pub use middleware::{AnyMiddleware, Kind, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn};
 pub use next::Next;
 pub use on_error::OnError;
 pub use order::in_order;
-#[cfg(feature = "runtime")]
-pub(crate) use result::ModelCall;
-pub use result::{FinishReason, StepResult, StepStatus, ToolCallResult, ToolError, ToolRequest, TurnResult};
+pub use result::{
+    FinishReason, ModelCall, StepResult, StepResultExt, StepStatus, ToolCallResult, ToolCallResultExt, ToolError,
+    ToolRequest, TurnResult, TurnResultExt,
+};
+pub use skip::LayerTimeout;

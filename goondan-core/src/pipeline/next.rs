@@ -53,7 +53,6 @@ impl<'a, K: Kind> Next<'a, K> {
     }
 
     /// Returns the layers inside, outermost first.
-    #[cfg(feature = "runtime")]
     pub(super) fn rest(&self) -> &'a [NamedMiddleware<K>] {
         self.rest
     }

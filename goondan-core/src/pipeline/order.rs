@@ -16,7 +16,7 @@ use crate::name::ExtensionName;
 /// ```
 /// use goondan::middleware::{LayerInfo, MiddlewareKind, Options};
 /// use goondan::name::ExtensionName;
-/// use goondan_core::pipeline::in_order;
+/// use goondan_core::host::in_order;
 ///
 /// let all = ["a", "b", "c"].map(|name| ExtensionName::new(name).unwrap());
 /// let layer = |index: usize, options| (LayerInfo::new(all[index].clone(), MiddlewareKind::Step, options), ());

@@ -20,11 +20,25 @@ use crate::crossing::Crossing;
 use crate::error::{Error, Result};
 use crate::panic::{Guarded, catch_unless};
 
+/// How long the own code of a layer may take, and the timer that measures it.
+#[derive(Clone, Copy, Debug)]
+pub struct LayerTimeout {
+    /// The longest time before `next`, and again after it.
+    pub after: Duration,
+    /// Returns a timer of the runtime.
+    pub sleep: fn(Duration) -> BoxFuture<'static, ()>,
+}
+
+impl LayerTimeout {
+    /// No timeout.
+    pub const NONE: Self = Self { after: Duration::MAX, sleep: |_| Box::pin(std::future::pending()) };
+}
+
 /// Returns the two layers that replace `layer`. Its own code may take `timeout` before `next`, and again after it.
 pub(super) fn skipping<K: Kind>(
     info: &LayerInfo,
     layer: Arc<dyn Middleware<K>>,
-    timeout: Duration,
+    timeout: LayerTimeout,
 ) -> [NamedMiddleware<K>; 2] {
     let named = |layer: Arc<dyn Middleware<K>>| (info.extension.clone(), layer);
     [named(Arc::new(Skipping { info: info.clone(), layer, timeout })), named(Arc::new(Probe))]
@@ -70,7 +84,7 @@ impl<K: Kind> Watch<K> {
 struct Skipping<K: Kind> {
     info: LayerInfo,
     layer: Arc<dyn Middleware<K>>,
-    timeout: Duration,
+    timeout: LayerTimeout,
 }
 
 impl<K: Kind> Middleware<K> for Skipping<K> {
@@ -124,7 +138,7 @@ impl<K: Kind> Skipping<K> {
             if part != timed {
                 timed = part;
                 // Unconstrained, so that it fires although the layer uses up the coop budget of the task in every poll.
-                timer.set(part.map(|_| tokio::task::unconstrained(tokio::time::sleep(self.timeout))));
+                timer.set(part.map(|_| (self.timeout.sleep)(self.timeout.after)));
             }
             match timer.as_mut().as_pin_mut() {
                 Some(timer) => timer.poll(cx).map(|()| Err(self.too_slow())),
@@ -136,7 +150,7 @@ impl<K: Kind> Skipping<K> {
 
     #[cold]
     fn too_slow(&self) -> Error {
-        Error::msg(format!("it took longer than {:?} without `next`", self.timeout))
+        Error::msg(format!("it took longer than {:?} without `next`", self.timeout.after))
             .suggest("look for what hangs, or raise the time limit of layers: `policy.layerTimeoutMs`")
     }
 

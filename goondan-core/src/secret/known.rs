@@ -18,7 +18,7 @@ struct Known {
 
 /// Texts that are masked as long as this lives.
 #[derive(Default)]
-pub(crate) struct Masked(Vec<Box<str>>);
+pub struct Masked(Vec<Box<str>>);
 
 impl Masked {
     pub(super) fn new(texts: Vec<Box<str>>) -> Self {
@@ -71,7 +71,7 @@ fn change(texts: &[Box<str>], mut change: impl FnMut(&mut Vec<Known>, Result<usi
 }
 
 /// Returns whether any text is masked.
-pub(crate) fn any() -> bool {
+pub fn any() -> bool {
     ANY.load(Ordering::Acquire)
 }
 

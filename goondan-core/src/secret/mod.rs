@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use host::InHost;
 pub use host::{SecretHost, set_secret_host};
-pub(crate) use known::{Masked, any};
+pub use known::{Masked, any};
 
 /// The text that replaces a secret.
 const MASK: &str = "***";
@@ -147,7 +147,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 }
 
 /// Masks `text` in place; see [`mask`].
-pub(crate) fn mask_text(text: &mut String) {
+pub fn mask_text(text: &mut String) {
     if let Cow::Owned(masked) = mask(text) {
         *text = masked;
     }
@@ -175,7 +175,7 @@ pub fn mask_json(value: &mut Value) {
 }
 
 /// Masks the names and values of the members of an object; see [`mask_json`].
-pub(crate) fn mask_members(members: &mut Map<String, Value>) {
+pub fn mask_members(members: &mut Map<String, Value>) {
     if members.keys().any(|name| matches!(mask(name), Cow::Owned(_))) {
         *members = std::mem::take(members).into_iter().map(|(name, value)| (mask(&name).into_owned(), value)).collect();
     }

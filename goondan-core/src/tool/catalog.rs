@@ -1,6 +1,5 @@
 //! The catalog: the tools that one step offers to the model.
 
-#[cfg(feature = "runtime")]
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,7 +10,6 @@ use serde_json::Value;
 
 use crate::depth;
 use crate::name::ToolName;
-#[cfg(feature = "runtime")]
 use crate::secret::{self, mask_json, mask_text};
 
 /// A tool that is offered to the model.
@@ -81,18 +79,6 @@ pub enum ToolSource {
 }
 
 impl ToolItem {
-    /// Returns the tool with secrets masked, for recorded requests.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn masked(&self) -> Cow<'_, Self> {
-        if !secret::any() {
-            return Cow::Borrowed(self);
-        }
-        let mut tool = self.clone();
-        tool.description.as_mut().into_iter().for_each(mask_text);
-        tool.parameters.as_mut().into_iter().for_each(mask_json);
-        Cow::Owned(tool)
-    }
-
     /// Returns the tool if its parameters are not nested too deeply, and drops it otherwise.
     ///
     /// # Errors
@@ -210,6 +196,7 @@ impl ToolCatalog {
     }
 
     /// Returns the tool called `name`, if any.
+    #[inline]
     pub fn get(&self, name: &str) -> Option<&ToolItem> {
         self.iter().find(|item| item.name == *name)
     }
@@ -225,21 +212,6 @@ impl ToolCatalog {
         self.insert_shared(Arc::new(item));
     }
 
-    /// Adds a tool that other instances share.
-    pub(crate) fn insert_shared(&mut self, item: Arc<ToolItem>) {
-        let items = self.list_mut();
-        match items.iter_mut().find(|present| present.name == item.name) {
-            Some(present) => *present = item,
-            None => items.push(item),
-        }
-    }
-
-    /// Whether neither this catalog nor `other` was changed since one was cloned from the other.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.tools, &other.tools)
-    }
-
     /// Returns a number that is the same as long as the catalog, or one that was cloned from it, is not changed.
     #[doc(hidden)]
     pub fn revision(&self) -> u64 {
@@ -252,22 +224,6 @@ impl ToolCatalog {
         let tools = Arc::make_mut(&mut self.tools);
         tools.revision.take();
         &mut tools.list
-    }
-
-    /// Returns the catalog if the parameters of no tool are nested too deeply, and drops it otherwise.
-    ///
-    /// # Errors
-    /// `E_VALUE_DEPTH` with the tool and the place in its parameters.
-    pub(crate) fn checked(self) -> crate::Result<Self> {
-        match self.check_depth() {
-            Ok(()) => Ok(self),
-            Err(error) => {
-                let tools = Arc::into_inner(self.tools).map(|tools| tools.list);
-                let items = tools.into_iter().flatten().filter_map(Arc::into_inner);
-                depth::discard(items.filter_map(|item| item.parameters));
-                Err(error)
-            }
-        }
     }
 
     /// Checks the parameters of all tools.
@@ -289,5 +245,64 @@ impl FromIterator<ToolItem> for ToolCatalog {
         let mut catalog = Self::default();
         items.into_iter().for_each(|item| catalog.insert(item));
         catalog
+    }
+}
+
+/// The members of a [`ToolCatalog`] for the runtime.
+pub trait ToolCatalogExt: Sized {
+    /// Adds a tool that other instances share.
+    fn insert_shared(&mut self, item: Arc<ToolItem>);
+    /// Whether neither this catalog nor `other` was changed since one was cloned from the other.
+    fn is_shared_with(&self, other: &Self) -> bool;
+    /// Returns the catalog if the parameters of no tool are nested too deeply, and drops it otherwise.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` with the tool and the place in its parameters.
+    fn checked(self) -> crate::Result<Self>;
+}
+
+impl ToolCatalogExt for ToolCatalog {
+    fn insert_shared(&mut self, item: Arc<ToolItem>) {
+        let items = self.list_mut();
+        match items.iter_mut().find(|present| present.name == item.name) {
+            Some(present) => *present = item,
+            None => items.push(item),
+        }
+    }
+
+    #[inline]
+    fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tools, &other.tools)
+    }
+
+    fn checked(self) -> crate::Result<Self> {
+        match self.check_depth() {
+            Ok(()) => Ok(self),
+            Err(error) => {
+                let tools = Arc::into_inner(self.tools).map(|tools| tools.list);
+                let items = tools.into_iter().flatten().filter_map(Arc::into_inner);
+                depth::discard(items.filter_map(|item| item.parameters));
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The members of a [`ToolItem`] for the runtime.
+pub trait ToolItemExt {
+    /// Returns the tool with secrets masked, for recorded requests.
+    fn masked(&self) -> Cow<'_, ToolItem>;
+}
+
+impl ToolItemExt for ToolItem {
+    #[inline]
+    fn masked(&self) -> Cow<'_, ToolItem> {
+        if !secret::any() {
+            return Cow::Borrowed(self);
+        }
+        let mut tool = self.clone();
+        tool.description.as_mut().into_iter().for_each(mask_text);
+        tool.parameters.as_mut().into_iter().for_each(mask_json);
+        Cow::Owned(tool)
     }
 }

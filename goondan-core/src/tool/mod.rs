@@ -3,13 +3,9 @@
 mod catalog;
 mod handler;
 mod host;
-#[cfg(feature = "runtime")]
-mod registry;
 mod reply;
 
-pub use catalog::{Effect, ToolCatalog, ToolItem, ToolSource};
+pub use catalog::{Effect, ToolCatalog, ToolCatalogExt, ToolItem, ToolItemExt, ToolSource};
 pub use handler::{ToolContext, ToolHandler};
 pub use host::ToolHost;
-#[cfg(feature = "runtime")]
-pub(crate) use registry::{Described, SharedTools, Tool, ToolRegistry};
 pub use reply::{ReplyPart, ToolReply, WireReply};

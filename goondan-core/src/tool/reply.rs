@@ -5,6 +5,7 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::conversation::PartExt;
 use crate::conversation::{FilePart, Part, TextPart, ToolOutput};
 use crate::depth::{self, MAX_DEPTH, Unwritable};
 use crate::error::{Error, ErrorCode, Result};

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use goondan_core::{BundlePath, CassetteMode, ProviderContext, Result};
+use goondan_core::Result;
+use goondan_runtime::{BundlePath, CassetteMode, ProviderContext};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -11,7 +11,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use goondan_core::{CassetteMode, Result};
+use goondan_core::Result;
+use goondan_runtime::CassetteMode;
 
 use crate::http::{Failure, Incoming, Outgoing};
 use play::Player;

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use goondan_core::{MessageData, ModelOptions, ModelRequest, Part, ProviderData, Role, ToolItem};
+use goondan_core::{MessageData, ModelOptions, Part, ProviderData, Role, ToolItem};
+use goondan_runtime::ModelRequest;
 use serde_json::{Map, Value};
 
 use super::legal::digits;

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use goondan_core::{Deltas, ErrorCode, ModelFinish, ToolItem, ToolName};
+use goondan_core::{ErrorCode, ModelFinish, ToolItem, ToolName};
 use goondan_models::wire::{Chat, Dialect};
 use goondan_models::{HttpModel, ModelConfig, providers};
+use goondan_runtime::Deltas;
 use serde_json::{Value, json};
 
 use crate::support::{Asked, Played, Reply, Sent, Server, ask, config, requests_are_as_written_down, sent_body, told};

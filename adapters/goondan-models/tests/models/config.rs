@@ -35,7 +35,7 @@ fn a_config_has_every_member_of_the_documentation() {
         (10_000, 60_000, 60_000)
     );
     assert!(config.problems(&providers::ANTHROPIC, &Anthropic).is_empty());
-    let info = goondan_core::Model::info(&config.model(&providers::ANTHROPIC, Anthropic).unwrap());
+    let info = goondan_runtime::Model::info(&config.model(&providers::ANTHROPIC, Anthropic).unwrap());
     assert_eq!(
         (info.provider, info.model, info.context_window),
         ("anthropic".into(), "claude-sonnet-4-5".into(), Some(200_000))

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use goondan_core::{Deltas, Error, ErrorCode, ModelDelta};
+use goondan_core::{Error, ErrorCode};
 use goondan_covers::covers;
 use goondan_models::wire::Anthropic;
 use goondan_models::{HttpModel, ModelConfig, providers};
+use goondan_runtime::{Deltas, ModelDelta};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
@@ -257,7 +258,7 @@ async fn long_messages_of_providers_are_cut() {
 }
 
 /// Asks a model at a server, whose failures are not repeated.
-async fn at(server: &Server) -> goondan_core::Result<goondan_core::ModelResponse> {
+async fn at(server: &Server) -> goondan_core::Result<goondan_runtime::ModelResponse> {
     ask(&config(server.url()).model(&providers::ANTHROPIC, Anthropic).unwrap()).await
 }
 

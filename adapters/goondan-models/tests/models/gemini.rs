@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use goondan_core::{Deltas, ErrorCode, ModelFinish, ModelResponse, ToolItem};
+use goondan_core::{ErrorCode, ModelFinish, ToolItem};
 use goondan_covers::covers;
 use goondan_models::wire::Gemini;
 use goondan_models::{HttpModel, ModelConfig, providers};
+use goondan_runtime::{Deltas, ModelResponse};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 

@@ -1,8 +1,9 @@
 //! Images that the model of OpenAI made: files of the answer, which go back as OpenAI takes them.
 
-use goondan_core::{ModelResponse, Part};
+use goondan_core::Part;
 use goondan_models::providers;
 use goondan_models::wire::{Anthropic, Responses, Wire};
+use goondan_runtime::ModelResponse;
 use serde_json::{Value, json};
 
 use crate::support::{Asked, Played, Sent, ask, config, data, sent_body};

@@ -6,11 +6,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use goondan_core::{Conversation, Deltas, ErrorCode, Message, Model, ModelRequest, ToolCatalog};
+use goondan_core::{Conversation, ErrorCode, Message, ToolCatalog};
 use goondan_covers::covers;
 use goondan_models::http::{Failure, Incoming, Outgoing, Transport};
 use goondan_models::wire::Anthropic;
 use goondan_models::{HttpModel, providers};
+use goondan_runtime::{Deltas, Model, ModelRequest};
 use http::{HeaderMap, StatusCode};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, advance};

@@ -1,9 +1,10 @@
 //! Every recorded stream gives the same answer however its bytes arrive, and the next request gives its blocks back.
 
-use goondan_core::{Deltas, ToolOutput};
+use goondan_core::ToolOutput;
 use goondan_covers::covers;
 use goondan_models::wire::{Anthropic, Chat, Dialect, Responses, Wire};
 use goondan_models::{HttpModel, Provider, providers};
+use goondan_runtime::Deltas;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use goondan_core::{Deltas, Error, ErrorCode, ToolItem};
+use goondan_core::{Error, ErrorCode, ToolItem};
 use goondan_models::wire::Responses;
 use goondan_models::{HttpModel, providers};
+use goondan_runtime::Deltas;
 use serde_json::{Value, json};
 
 use crate::support::{

@@ -1,8 +1,8 @@
 //! Requests to Anthropic in the middle of a turn whose answers are not all signed.
 
-use goondan_core::Deltas;
 use goondan_models::providers;
 use goondan_models::wire::Anthropic;
+use goondan_runtime::Deltas;
 use serde_json::{Value, json};
 
 use crate::support::{self, Asked, Reply, Server, config, data, result, text, weather};

@@ -3,7 +3,7 @@
 //! A context borrows its host during one run of a chain. Its members are the same in both linkages.
 
 mod fields;
-pub mod host;
+pub(crate) mod host;
 mod prepared;
 mod projection;
 mod step;

@@ -6,8 +6,6 @@ mod step;
 mod tool_call;
 mod turn;
 
-#[cfg(feature = "runtime")]
-pub(crate) use step::ModelCall;
-pub use step::{StepResult, StepStatus, ToolRequest};
-pub use tool_call::{ToolCallResult, ToolError};
-pub use turn::{FinishReason, TurnResult};
+pub use step::{ModelCall, StepResult, StepResultExt, StepStatus, ToolRequest};
+pub use tool_call::{ToolCallResult, ToolCallResultExt, ToolError};
+pub use turn::{FinishReason, TurnResult, TurnResultExt};

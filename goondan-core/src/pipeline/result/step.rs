@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ToolCallResult;
-#[cfg(feature = "runtime")]
 use crate::conversation::ToolCallPart;
 use crate::crossing::{Crossing, MaybeRemote, result_fields};
 use crate::depth::Unchecked;
@@ -62,7 +61,6 @@ result_fields! {
     }
     local {
         /// Whether the model's answer was malformed, and another step asks it again (F-TURN).
-        #[cfg(feature = "runtime")]
         repair: bool,
     }
 }
@@ -98,7 +96,6 @@ impl ToolRequest {
     }
 }
 
-#[cfg(feature = "runtime")]
 impl From<&ToolCallPart> for ToolRequest {
     fn from(call: &ToolCallPart) -> Self {
         Self::new(call.tool_call_id.clone(), call.tool_name.clone(), call.input.clone())
@@ -106,52 +103,7 @@ impl From<&ToolCallPart> for ToolRequest {
 }
 
 impl StepResult {
-    #[cfg(feature = "runtime")]
-    pub(crate) fn from_parts(
-        tool_calls: Vec<ToolRequest>,
-        tool_results: Vec<ToolCallResult>,
-        model_call: &ModelCall,
-    ) -> Self {
-        Self {
-            data: MaybeRemote::local(StepData {
-                status: StepStatus::Completed.into(),
-                has_tool_calls: (!tool_calls.is_empty()).into(),
-                tool_calls: tool_calls.into(),
-                tool_results: ToolCallResults(tool_results).into(),
-                metadata: Unchecked::default().into(),
-                usage: model_call.usage.into(),
-                model: model_call.model.clone().into(),
-                finish_reason: model_call.finish_reason.into(),
-                prepared_by: model_call.prepared_by.clone().into(),
-                repair: false,
-            }),
-        }
-    }
-
-    /// The result of a step with a malformed answer: a correction was appended for the model, and another step follows.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn repair(problem: &str, model_call: &ModelCall) -> Self {
-        let mut result = Self::from_parts(Vec::new(), Vec::new(), model_call);
-        result.set_has_tool_calls(true);
-        result.data.get_mut().repair = true;
-        result.metadata_mut().insert("malformed".to_owned(), problem.into());
-        result
-    }
-
-    /// Checks what middlewares have put into the metadata.
-    ///
-    /// # Errors
-    /// `E_VALUE_DEPTH` with the place.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn check_metadata(&self) -> crate::Result<()> {
-        self.data.field(|data| &data.metadata).check("a value in the metadata")
-    }
-
-    #[cfg(feature = "runtime")]
-    pub(crate) fn wants_repair(&self) -> bool {
-        self.data.get().repair && self.has_tool_calls()
-    }
-
+    #[inline]
     pub(in crate::pipeline) fn recovered(error: Error, draft: StepDraft, _: &StepContext<'_>) -> Self {
         let mut metadata = Unchecked::default();
         metadata.insert("error".to_owned(), error.to_string().into());
@@ -166,7 +118,6 @@ impl StepResult {
                 model: None.into(),
                 finish_reason: None.into(),
                 prepared_by: None.into(),
-                #[cfg(feature = "runtime")]
                 repair: false,
             }),
         }
@@ -179,6 +130,7 @@ impl StepResult {
 
     /// Returns whether the turn continues with another step.
     // PIPE-11
+    #[inline]
     pub fn has_tool_calls(&self) -> bool {
         *self.data.field(|data| &data.has_tool_calls)
     }
@@ -257,12 +209,66 @@ impl<'de> Deserialize<'de> for ToolCallResults {
 }
 
 /// What is known of a model call that has ended, besides its content.
-#[cfg(feature = "runtime")]
 #[derive(Debug, Default)]
-pub(crate) struct ModelCall {
-    pub(crate) usage: Option<TokenUsage>,
-    pub(crate) model: Option<String>,
-    pub(crate) finish_reason: Option<ModelFinish>,
+pub struct ModelCall {
+    /// The tokens that the call took.
+    pub usage: Option<TokenUsage>,
+    /// The name of the model that answered.
+    pub model: Option<String>,
+    /// Why the model stopped.
+    pub finish_reason: Option<ModelFinish>,
     /// The extension that has prepared the answer instead.
-    pub(crate) prepared_by: Option<ExtensionName>,
+    pub prepared_by: Option<ExtensionName>,
+}
+
+/// The members of a [`StepResult`] for the runtime.
+pub trait StepResultExt {
+    /// Returns the result of a step in this binary.
+    fn from_parts(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>, model_call: &ModelCall) -> Self;
+    /// The result of a step with a malformed answer: a correction was appended for the model, and another step follows.
+    fn repair(problem: &str, model_call: &ModelCall) -> Self;
+    /// Checks what middlewares have put into the metadata.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` with the place.
+    fn check_metadata(&self) -> crate::Result<()>;
+    /// Returns whether the answer was unusable and the model is to be asked again.
+    fn wants_repair(&self) -> bool;
+}
+
+impl StepResultExt for StepResult {
+    #[inline]
+    fn from_parts(tool_calls: Vec<ToolRequest>, tool_results: Vec<ToolCallResult>, model_call: &ModelCall) -> Self {
+        Self {
+            data: MaybeRemote::local(StepData {
+                status: StepStatus::Completed.into(),
+                has_tool_calls: (!tool_calls.is_empty()).into(),
+                tool_calls: tool_calls.into(),
+                tool_results: ToolCallResults(tool_results).into(),
+                metadata: Unchecked::default().into(),
+                usage: model_call.usage.into(),
+                model: model_call.model.clone().into(),
+                finish_reason: model_call.finish_reason.into(),
+                prepared_by: model_call.prepared_by.clone().into(),
+                repair: false,
+            }),
+        }
+    }
+
+    fn repair(problem: &str, model_call: &ModelCall) -> Self {
+        let mut result = Self::from_parts(Vec::new(), Vec::new(), model_call);
+        result.set_has_tool_calls(true);
+        result.data.get_mut().repair = true;
+        result.metadata_mut().insert("malformed".to_owned(), problem.into());
+        result
+    }
+
+    #[inline]
+    fn check_metadata(&self) -> crate::Result<()> {
+        self.data.field(|data| &data.metadata).check("a value in the metadata")
+    }
+
+    fn wants_repair(&self) -> bool {
+        self.data.get().repair && self.has_tool_calls()
+    }
 }

@@ -126,29 +126,9 @@ impl ToolCallData {
 }
 
 impl ToolCallResult {
-    #[cfg(feature = "runtime")]
-    pub(crate) fn from_parts(call_id: ToolCallId, tool_name: String, outcome: Result<ToolReply, ToolError>) -> Self {
-        Self { data: MaybeRemote::local(ToolCallData::new(call_id, tool_name, outcome)) }
-    }
-
-    /// Says that the extension `by` has prepared what the call ended with.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn set_prepared_by(&mut self, by: ExtensionName) {
-        self.data.get_mut().prepared_by.set(Some(by));
-    }
-
     /// Returns a copy, for a step whose result is shared. Middlewares cannot copy results (NEXT-01).
     pub(super) fn copied(&self) -> Self {
         Self { data: self.data.copied() }
-    }
-
-    /// Cuts the message of the error, if there is one, to `limit` characters.
-    // F-TOOL
-    #[cfg(feature = "runtime")]
-    pub(crate) fn cut_error(&mut self, limit: usize) {
-        if let Outcome::Error(error) = self.data.field_mut(|data| &mut data.outcome) {
-            error.cut(limit);
-        }
     }
 
     pub(in crate::pipeline) fn recovered(_: Error, draft: ToolCallDraft, ctx: &ToolCallContext<'_>) -> Self {
@@ -223,14 +203,8 @@ impl ToolCallResult {
         }
     }
 
-    /// Returns whether the tool said that it failed.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn has_failed_reply(&self) -> bool {
-        self.data.field(|data| &data.reply).as_ref().is_some_and(|reply| reply.0.is_error())
-    }
-
     /// Returns how the call ended.
-    pub(crate) fn to_outcome(&self) -> Result<ToolReply, &ToolError> {
+    fn to_outcome(&self) -> Result<ToolReply, &ToolError> {
         match (self.data.field(|data| &data.reply), self.outcome()) {
             (Some(reply), _) => Ok(reply.0.clone()),
             (None, Outcome::Output(value)) => Ok(value.clone().into()),
@@ -289,7 +263,6 @@ impl ToolError {
 
     /// Cuts the message to `limit` characters.
     // F-TOOL
-    #[cfg(feature = "runtime")]
     fn cut(&mut self, limit: usize) {
         const END: &str = "... (truncated)";
         if self.message.chars().count() > limit {
@@ -320,5 +293,48 @@ impl fmt::Display for ToolError {
             write!(f, "\nhelp: {url}")?;
         }
         Ok(())
+    }
+}
+
+/// The members of a [`ToolCallResult`] for the runtime.
+pub trait ToolCallResultExt {
+    /// Returns a copy in this binary.
+    fn copy(&self) -> Self;
+    /// Returns the result of a tool call in this binary.
+    fn from_parts(call_id: ToolCallId, tool_name: String, outcome: Result<ToolReply, ToolError>) -> Self;
+    /// Says that the extension `by` has prepared what the call ended with.
+    fn set_prepared_by(&mut self, by: ExtensionName);
+    /// Cuts the message of the error, if there is one, to `limit` characters.
+    // F-TOOL
+    fn cut_error(&mut self, limit: usize);
+    /// Returns whether the tool said that it failed.
+    fn has_failed_reply(&self) -> bool;
+}
+
+impl ToolCallResultExt for ToolCallResult {
+    fn copy(&self) -> Self {
+        let outcome = self.to_outcome().map_err(Clone::clone);
+        Self::from_parts(self.call_id().clone(), self.tool_name().to_owned(), outcome)
+    }
+
+    #[inline]
+    fn from_parts(call_id: ToolCallId, tool_name: String, outcome: Result<ToolReply, ToolError>) -> Self {
+        Self { data: MaybeRemote::local(ToolCallData::new(call_id, tool_name, outcome)) }
+    }
+
+    #[inline]
+    fn set_prepared_by(&mut self, by: ExtensionName) {
+        self.data.get_mut().prepared_by.set(Some(by));
+    }
+
+    fn cut_error(&mut self, limit: usize) {
+        if let Outcome::Error(error) = self.data.field_mut(|data| &mut data.outcome) {
+            error.cut(limit);
+        }
+    }
+
+    #[inline]
+    fn has_failed_reply(&self) -> bool {
+        self.data.field(|data| &data.reply).as_ref().is_some_and(|reply| reply.0.is_error())
     }
 }

@@ -66,48 +66,7 @@ pub enum FinishReason {
 }
 
 impl TurnResult {
-    #[cfg(feature = "runtime")]
-    pub(crate) fn from_parts(
-        turn: TurnId,
-        finish_reason: FinishReason,
-        response: Option<Arc<Message>>,
-        usage: Option<TokenUsage>,
-    ) -> Self {
-        Self {
-            data: MaybeRemote::local(TurnData {
-                turn: turn.into(),
-                finish_reason: finish_reason.into(),
-                response: response.into(),
-                error: None.into(),
-                steps: 0.into(),
-                tool_calls: Vec::new().into(),
-                usage: usage.into(),
-            }),
-        }
-    }
-
-    #[cfg(feature = "runtime")]
-    pub(crate) fn set_usage(&mut self, usage: Option<TokenUsage>) {
-        self.data.get_mut().usage = usage.into();
-    }
-
-    #[cfg(feature = "runtime")]
-    pub(crate) fn set_totals(&mut self, steps: u32, tool_calls: Vec<ToolCallSummary>) {
-        self.data.get_mut().steps = steps.into();
-        self.data.get_mut().tool_calls = tool_calls.into();
-    }
-
-    /// Returns whether the answer is this message, and not one that a middleware has set.
-    #[cfg(feature = "runtime")]
-    pub(crate) fn has_response(&self, message: Option<&Arc<Message>>) -> bool {
-        self.data.field(|data| &data.response).as_ref().map(Arc::as_ptr) == message.map(Arc::as_ptr)
-    }
-
-    #[cfg(feature = "runtime")]
-    pub(crate) fn set_response(&mut self, message: Option<Arc<Message>>) {
-        self.data.get_mut().response = message.into();
-    }
-
+    #[inline]
     pub(in crate::pipeline) fn recovered(error: Error, draft: TurnDraft, ctx: &TurnContext<'_>) -> Self {
         let source = Source::System;
         let response = Message::new(Role::Assistant, draft.text, source);
@@ -178,5 +137,64 @@ impl TurnResult {
     /// Returns the tokens that all model calls of the turn used, if the model reports them.
     pub fn usage(&self) -> Option<TokenUsage> {
         *self.data.field(|data| &data.usage)
+    }
+}
+
+/// The members of a [`TurnResult`] for the runtime.
+pub trait TurnResultExt {
+    /// Returns the result of a turn in this binary.
+    fn from_parts(
+        turn: TurnId,
+        finish_reason: FinishReason,
+        response: Option<Arc<Message>>,
+        usage: Option<TokenUsage>,
+    ) -> Self;
+    /// Sets the tokens that all model calls of the turn took.
+    fn set_usage(&mut self, usage: Option<TokenUsage>);
+    /// Sets how many steps the turn had, and its tool calls.
+    fn set_totals(&mut self, steps: u32, tool_calls: Vec<ToolCallSummary>);
+    /// Returns whether the answer is this message, and not one that a middleware has set.
+    fn has_response(&self, message: Option<&Arc<Message>>) -> bool;
+    /// Sets the message with the answer.
+    fn set_response(&mut self, message: Option<Arc<Message>>);
+}
+
+impl TurnResultExt for TurnResult {
+    #[inline]
+    fn from_parts(
+        turn: TurnId,
+        finish_reason: FinishReason,
+        response: Option<Arc<Message>>,
+        usage: Option<TokenUsage>,
+    ) -> Self {
+        Self {
+            data: MaybeRemote::local(TurnData {
+                turn: turn.into(),
+                finish_reason: finish_reason.into(),
+                response: response.into(),
+                error: None.into(),
+                steps: 0.into(),
+                tool_calls: Vec::new().into(),
+                usage: usage.into(),
+            }),
+        }
+    }
+
+    fn set_usage(&mut self, usage: Option<TokenUsage>) {
+        self.data.get_mut().usage = usage.into();
+    }
+
+    fn set_totals(&mut self, steps: u32, tool_calls: Vec<ToolCallSummary>) {
+        self.data.get_mut().steps = steps.into();
+        self.data.get_mut().tool_calls = tool_calls.into();
+    }
+
+    #[inline]
+    fn has_response(&self, message: Option<&Arc<Message>>) -> bool {
+        self.data.field(|data| &data.response).as_ref().map(Arc::as_ptr) == message.map(Arc::as_ptr)
+    }
+
+    fn set_response(&mut self, message: Option<Arc<Message>>) {
+        self.data.get_mut().response = message.into();
     }
 }

@@ -3,9 +3,10 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 
-use goondan_core::{CassetteMode, ErrorCode};
+use goondan_core::ErrorCode;
 use goondan_models::Cassette;
 use goondan_models::cassette::CassetteConfig;
+use goondan_runtime::CassetteMode;
 use serde_json::json;
 
 use super::{NoNetwork, Tape, player, says, user};

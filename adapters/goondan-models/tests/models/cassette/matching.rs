@@ -1,8 +1,9 @@
 //! Which recorded exchange answers a request, and what is said about one that was not recorded.
 
-use goondan_core::{CassetteMode, ErrorCode, Result};
+use goondan_core::{ErrorCode, Result};
 use goondan_models::Cassette;
 use goondan_models::wire::Anthropic;
+use goondan_runtime::CassetteMode;
 use serde_json::{Value, json};
 
 use super::{Tape, player, says, user};
@@ -19,7 +20,7 @@ async fn recorded(questions: &[&str]) -> Tape {
     tape
 }
 
-async fn answer(model: &dyn goondan_core::Model, question: &str) -> Result<String> {
+async fn answer(model: &dyn goondan_runtime::Model, question: &str) -> Result<String> {
     told(model, &user(question)).await.0.map(|answer| answer.to_text().into_owned())
 }
 

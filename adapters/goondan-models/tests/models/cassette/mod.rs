@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use goondan_core::{BoxFuture, CassetteMode, Deltas, ErrorCode, ModelDelta, Part, Result};
+use goondan_core::{BoxFuture, ErrorCode, Part, Result};
 use goondan_models::cassette::CassetteConfig;
 use goondan_models::http::{Failure, FailureKind, Incoming, Outgoing, Transport};
 use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
 use goondan_models::{Cassette, HttpModel, Provider, providers};
+use goondan_runtime::{CassetteMode, Deltas, ModelDelta};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::Instant;

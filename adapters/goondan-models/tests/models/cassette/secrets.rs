@@ -3,9 +3,10 @@
 use std::fs;
 use std::sync::LazyLock;
 
-use goondan_core::{CassetteMode, ErrorCode, Secret};
+use goondan_core::{ErrorCode, Secret};
 use goondan_models::wire::Anthropic;
 use goondan_models::{Cassette, providers};
+use goondan_runtime::CassetteMode;
 use serde_json::{Value, json};
 
 use super::{Tape, says, user};

@@ -2,10 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use goondan_core::{
-    Conversation, Deltas, Message, Model, ModelDelta, ModelOptions, ModelRequest, ModelResponse, Result, Role, Source,
-    ToolCatalog, ToolItem,
-};
+use goondan_core::{Conversation, Message, ModelOptions, Result, Role, Source, ToolCatalog, ToolItem};
+use goondan_runtime::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
 use serde_json::{Value, json};
 
 /// Returns a conversation with the messages of a JSON list: `{"role", "content"}`, as a model sees them.

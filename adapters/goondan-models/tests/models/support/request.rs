@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use goondan_core::{Deltas, Result, ToolItem};
+use goondan_core::{Result, ToolItem};
 use goondan_models::Provider;
 use goondan_models::wire::Wire;
+use goondan_runtime::Deltas;
 use serde_json::Value;
 
 use super::{Asked, Played, Sent, config};

@@ -1,0 +1,210 @@
+//! Administration: listing, reading and deleting instances without opening them.
+
+use std::io::BufRead;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::atomic::{self, io_error};
+use super::base::{Fingerprint, LoadedBase};
+use super::layout::InstanceDir;
+use super::lock::Lock;
+use super::path::StorePath;
+use super::records::{TurnRecords, torn_part};
+use super::recovery::{changed_events, old_base_len, replay};
+use super::runtime_events;
+use super::status::{HeldLocks, InstanceStatus, status};
+use super::store::FileStore;
+use super::{base, events};
+use goondan_core::{AgentName, Error, ErrorCode, InstanceKey, Message, Result, Timestamp, TurnId};
+use goondan_runtime::store::{InstanceId, TurnOutcome};
+
+/// How often [`FileStore::read`] reads files that a running turn changes between the reads.
+const READS: usize = 10;
+/// The name of a directory that is being deleted starts with it. A crash can leave one in the workspace.
+const DELETED: &str = "deleted-";
+
+/// An instance as described by its `metadata.json`, and what it is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct StoredInstance {
+    /// The instance.
+    #[serde(flatten)]
+    pub id: InstanceId,
+    /// When it was first opened.
+    pub created_at: Timestamp,
+    /// When one of its turns last began or ended.
+    pub updated_at: Timestamp,
+    /// What it is doing.
+    pub status: InstanceStatus,
+}
+
+/// The stored messages of an instance.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct StoredConversation {
+    /// The messages, oldest first, including those of a turn that is not committed.
+    pub messages: Vec<Arc<Message>>,
+    /// The turn that is running, or that an earlier process left uncommitted, if any.
+    pub open_turn: Option<TurnId>,
+    /// How the last committed turn that answered an event ended. `None` if there is none, or if it is not known: an
+    /// older version did not store it, and a crash of the machine may lose it.
+    pub outcome: Option<TurnOutcome>,
+}
+
+/// The members of `metadata.json` that [`FileStore::instances`] returns.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ListedMetadata {
+    agent_name: AgentName,
+    instance_key: InstanceKey,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl FileStore {
+    /// Returns the content of the files in which the runtime reports what it does: lines of JSON, older ones first.
+    /// They may be incomplete, and nothing else depends on them.
+    ///
+    /// # Errors
+    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_IO` when the files cannot be read.
+    // F-EVENTS
+    pub fn runtime_events(&self, instance: &InstanceId) -> Result<impl BufRead + use<>> {
+        runtime_events::lines_of(&self.existing(instance)?)
+    }
+
+    /// Returns the instances of this workspace, sorted by agent and key. Directories without valid metadata are
+    /// skipped. A workspace directory that does not exist has no instances.
+    ///
+    /// # Errors
+    /// `E_STORE_IO` when the directory cannot be read.
+    // F-STORE
+    pub fn instances(&self) -> Result<Vec<StoredInstance>> {
+        let folder = StorePath::workspace(&self.workspace).join("instances");
+        let entries = match folder.entries() {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(io_error("read", &folder, error)),
+        };
+        let (mut instances, locks) = (Vec::new(), HeldLocks::read());
+        for entry in entries {
+            let dir = InstanceDir::at(&entry);
+            let bytes = atomic::read(&dir.metadata());
+            let Ok(Ok(metadata)) = bytes.map(|bytes| serde_json::from_slice::<ListedMetadata>(&bytes)) else {
+                continue;
+            };
+            let ListedMetadata { agent_name: agent, instance_key: key, created_at, updated_at } = metadata;
+            let (id, status) = (InstanceId { agent, key }, status(&dir, &locks));
+            instances.push(StoredInstance { id, created_at, updated_at, status });
+        }
+        instances.sort_by(|one, other| one.id.cmp(&other.id));
+        Ok(instances)
+    }
+
+    /// Reads the messages of an instance without opening, locking or repairing it. While another process runs a turn
+    /// of it, the newest messages may be missing.
+    ///
+    /// # Errors
+    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_…` when its files cannot be read.
+    pub fn read(&self, instance: &InstanceId) -> Result<StoredConversation> {
+        let dir = self.existing(instance)?;
+        let mut reads = READS;
+        loop {
+            let events = events::read(&dir.events())?;
+            let read = read(&dir, &events);
+            reads -= 1;
+            // If the events have changed, a turn has been committed between the reads of the files.
+            if read.is_ok() || reads == 0 || events::read(&dir.events())? == events {
+                return read;
+            }
+        }
+    }
+
+    /// Returns what an instance is doing, without opening or locking it.
+    ///
+    /// # Errors
+    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_IO` when its directory cannot be found.
+    pub fn status(&self, instance: &InstanceId) -> Result<InstanceStatus> {
+        Ok(status(&self.existing(instance)?, &HeldLocks::read()))
+    }
+
+    /// Deletes an instance for good: its messages, the state of its extensions, and its working directory.
+    ///
+    /// # Errors
+    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_LOCKED` when it is open, `E_STORE_IO` when it
+    /// cannot be deleted completely.
+    pub fn delete(&self, instance: &InstanceId) -> Result<()> {
+        let (dir, _lock) = self.lock(instance)?;
+        let workspace = StorePath::workspace(&self.workspace);
+        // Renamed first: from then on it is no instance, neither for a process that opens it nor after a crash.
+        let deleted = workspace.join(&format!("{DELETED}{:016x}", fastrand::u64(..)));
+        let failed = |error| io_error("delete", dir.path(), error);
+        dir.path().rename(&deleted).map_err(failed)?;
+        dir.ops().sync_dir(&workspace.join("instances"))?;
+        for leftover in workspace.entries().map_err(failed)? {
+            if leftover.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(DELETED)) {
+                leftover.remove_dir_all().map_err(|error| io_error("delete", &leftover, error))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Locks an instance that exists.
+    pub(super) fn lock(&self, instance: &InstanceId) -> Result<(InstanceDir, Lock)> {
+        Lock::take(instance, || self.existing(instance))
+    }
+
+    /// Returns the directory of an instance, or an error if it does not exist.
+    pub(super) fn existing(&self, instance: &InstanceId) -> Result<InstanceDir> {
+        let dir = self.dir_of(instance);
+        if dir.path().is_directory().map_err(|error| io_error("open", dir.path(), error))? {
+            return Ok(dir);
+        }
+        let message = format!("there is no instance `{instance}` in {}", self.workspace.display());
+        Err(Error::new(ErrorCode::STORE_NOT_FOUND, message)
+            .suggest("`goondan instance list` shows those that there are"))
+    }
+}
+
+/// Reads the messages of the instance in `dir`, whose events are `events`, as an opening would.
+fn read(dir: &InstanceDir, events: &[u8]) -> Result<StoredConversation> {
+    let events = &events[..torn_part(events).unwrap_or(events.len())];
+    let (path, records) = (dir.base(), TurnRecords::parse(events, &dir.events())?);
+    let crc = records.events_crc(events);
+    let check = |base: &Fingerprint| records.committed.as_ref().map_or(Ok(()), |last| last.check_base(dir, base));
+    let outcome = match &records.fold {
+        Some(fold) => fold.outcome.clone(),
+        None => records.committed.as_ref().and_then(|last| last.outcome.clone()),
+    };
+    let load = |end| -> Result<Vec<Arc<Message>>> {
+        if !path.exists() {
+            return check(&Fingerprint::new()).map(|()| Vec::new());
+        }
+        let LoadedBase { messages, index, .. } = base::load(&path, end)?;
+        check(&index.fingerprint).map(|()| messages)
+    };
+    let open_turn = match (&records.begin, &records.fold) {
+        (Some(begin), None) => Some(begin.turn.clone().into_owned()),
+        _ => None,
+    };
+    let messages = match (&records.begin, &records.fold) {
+        (Some(begin), Some(fold)) => {
+            let now = if path.exists() { Fingerprint::of(&path, u64::MAX)? } else { Fingerprint::new() };
+            // A base of the right length may be the old one, or pages that were not written.
+            if (now.bytes, now.crc()) == (fold.base_bytes_after, fold.crc) {
+                let messages = if path.exists() { base::load(&path, None)?.messages } else { Vec::new() };
+                return Ok(StoredConversation { messages, open_turn, outcome });
+            }
+            if fold.events_crc.is_some_and(|committed| committed != crc) {
+                return Err(changed_events(dir));
+            }
+            load(Some(old_base_len(dir, begin)?))?
+        }
+        (Some(begin), None) => load(Some(old_base_len(dir, begin)?))?,
+        (None, _) => load(None)?,
+    };
+    let conversation = replay(messages, records.events);
+    Ok(StoredConversation { messages: conversation.messages().cloned().collect(), open_turn, outcome })
+}

@@ -1,0 +1,271 @@
+//! Journal of an open instance: writes in the order that makes each turn atomic.
+
+use std::borrow::Cow;
+
+use super::Fsync;
+use super::base::BaseIndex;
+use super::committed::CommittedRecord;
+use super::events::EventsFile;
+use super::fold::Folding;
+use super::layout::InstanceDir;
+use super::lines;
+use super::lock::Lock;
+use super::metadata::{Metadata, Status};
+use super::path::StorePath;
+use super::records::{BeginRecord, StartedRecord, for_record};
+use super::recovery::{Recovered, recover};
+use super::runtime_events::RuntimeEventsFile;
+use goondan_core::{BoxFuture, Error, ErrorCode, MessageEvent, Result, RuntimeEvent, ToolCallId, TurnId};
+use goondan_runtime::store::{Commit, Durability, InstanceId, Interrupted, Journal, Opened, TurnStart};
+
+/// Opens the instance in `dir`: locks it, recovers it, and returns its content and journal.
+pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Result<Opened> {
+    let (dir, mut lock) = Lock::take(instance, || dir.ops().create_dirs(dir.path()).map(|()| dir.clone()))?;
+    lock.sign()?;
+    dir.check_names()?;
+    if let Err(error) = dir.path().make_private() {
+        tracing::warn!(dir = %dir.path().display(), %error, "the directory cannot be taken away from other users");
+    }
+    dir.ops().create_dirs(&dir.messages())?;
+    let metadata = Metadata::read(&dir, instance)?;
+    let Recovered { messages, index, state, committed, interrupted, events, ends_line } = recover(&dir)?;
+    let known = metadata.is_some();
+    let metadata = match metadata {
+        Some(metadata) => metadata,
+        None => create_metadata(&dir, instance)?,
+    };
+    let workdir = dir.workdir();
+    let runtime_events = RuntimeEventsFile::new(&dir);
+    let mut journal = FileJournal {
+        dir,
+        events,
+        // The next record must not be appended to an existing line.
+        buffer: if ends_line { Vec::new() } else { vec![b'\n'] },
+        index,
+        committed,
+        running: interrupted.as_ref().map(|Interrupted { turn, events, .. }| RunningTurn::new(turn, events.len())),
+        health: Health::Good,
+        fsync,
+        metadata,
+        runtime_events,
+        lock,
+    };
+    let status = if journal.running.is_some() { Status::Processing } else { Status::Idle };
+    if known || journal.running.is_some() {
+        journal.metadata.set_status(&journal.dir, status);
+    }
+    let mut opened = Opened::new(workdir, Box::new(journal));
+    (opened.base, opened.interrupted, opened.state) = (messages, interrupted, state);
+    Ok(opened)
+}
+
+/// Creates the metadata of a new directory, and syncs the entries of the directories on its path. While the metadata
+/// is missing, an earlier process may have ended before it synced them, and without them a commit would not survive a
+/// crash of the machine.
+fn create_metadata(dir: &InstanceDir, instance: &InstanceId) -> Result<Metadata> {
+    let metadata = Metadata::new(instance);
+    metadata.write(dir)?;
+    dir.ops().sync_dir(&dir.messages())?;
+    let above = std::iter::successors(Some(dir.path().clone()), StorePath::parent);
+    above.take(3).try_for_each(|path| dir.ops().sync_dir(&path))?;
+    Ok(metadata)
+}
+
+struct FileJournal {
+    dir: InstanceDir,
+    events: EventsFile,
+    /// Records that are not written to the file yet.
+    buffer: Vec<u8>,
+    /// The index of the base, which does not contain the running turn.
+    index: BaseIndex,
+    /// The checksums of the last commit.
+    committed: CommittedRecord,
+    running: Option<RunningTurn>,
+    health: Health,
+    fsync: Fsync,
+    metadata: Metadata,
+    runtime_events: RuntimeEventsFile,
+    /// Declared last, so that it is dropped last.
+    lock: Lock,
+}
+
+#[derive(Debug)]
+struct RunningTurn {
+    turn: TurnId,
+    /// How many of its events are recorded.
+    recorded: usize,
+}
+
+impl RunningTurn {
+    fn new(turn: &TurnId, recorded: usize) -> Self {
+        Self { turn: turn.clone(), recorded }
+    }
+}
+
+/// Whether the files are as the journal expects them.
+enum Health {
+    Good,
+    /// The last turn is committed, but the steps after the commit have failed.
+    Unfinished,
+    /// The content of the disk is unknown after a failure, which is described here. The instance must be opened again.
+    Poisoned(String),
+}
+
+impl FileJournal {
+    fn check(&self) -> Result<()> {
+        match &self.health {
+            Health::Good | Health::Unfinished => Ok(()),
+            Health::Poisoned(why) => Err(Error::new(
+                ErrorCode::STORE_IO,
+                format!("the instance cannot go on after an earlier failure: {why}"),
+            )
+            .suggest("close the instance and open it again")),
+        }
+    }
+
+    fn running(&mut self) -> Result<&mut RunningTurn> {
+        self.check()?;
+        self.running.as_mut().ok_or_else(|| misuse("no turn is running: begin one first".to_owned()))
+    }
+
+    /// Does the remaining steps of a committed turn. They must be done before anything else is written.
+    fn finish_last_turn(&mut self) -> Result<()> {
+        if matches!(self.health, Health::Unfinished) {
+            let recovered = recover(&self.dir)?;
+            if recovered.interrupted.is_some() {
+                return Err(self.poison(misuse("the record of the last commit is gone".to_owned())));
+            }
+            (self.events, self.index, self.health) = (recovered.events, recovered.index, Health::Good);
+            self.committed = recovered.committed;
+        }
+        Ok(())
+    }
+
+    fn begin_now(&mut self, TurnStart { turn, event, .. }: TurnStart<'_>) -> Result<()> {
+        self.check()?;
+        if let Some(RunningTurn { turn, .. }) = &self.running {
+            // F-CONV: events of different turns must not be mixed.
+            return Err(misuse(format!("the turn `{turn}` is not committed: commit it before another begins")));
+        }
+        self.lock.check()?;
+        self.finish_last_turn()?;
+        let (turn, event) = (Cow::Borrowed(turn), event.map(for_record));
+        let begin = BeginRecord { turn, base_bytes: self.index.fingerprint.bytes, event };
+        lines::push_with_sum(&mut self.buffer, &begin, self.events.path())?;
+        self.running = Some(RunningTurn::new(&begin.turn, 0));
+        self.metadata.set_status(&self.dir, Status::Processing);
+        Ok(())
+    }
+
+    fn flush_now(&mut self, durability: Durability) -> Result<()> {
+        self.check()?;
+        // Here, because each commit begins with it. Without the lock, the files may be those of another process.
+        self.lock.check()?;
+        if !self.buffer.is_empty() {
+            self.events.append(&self.buffer)?;
+            self.buffer.clear();
+        }
+        match durability {
+            Durability::Flushed if self.fsync != Fsync::Always => Ok(()),
+            Durability::Flushed | Durability::Synced => self.events.sync().map_err(|error| self.poison(error)),
+        }
+    }
+
+    fn commit_now(&mut self, commit: &Commit<'_>) -> Result<()> {
+        let RunningTurn { turn, recorded } = self.running()?;
+        if turn != commit.turn {
+            return Err(misuse(format!("the turn `{turn}` is running, not `{}`", commit.turn)));
+        }
+        if *recorded < commit.conversation.events().len() {
+            // Whether an unrecorded event is stored would depend on whether recovery folds the turn again.
+            return Err(misuse(format!("the conversation has events of the turn `{turn}` that were not recorded")));
+        }
+        self.flush_now(Durability::Flushed)?;
+        let outcome = commit.outcome.or(self.committed.outcome.as_ref()).cloned();
+        let folding = Folding::prepare(&self.dir, &self.index, &self.events, commit, outcome)?;
+        let before = self.events.len();
+        let mut record = Vec::new();
+        lines::push_with_sum(&mut record, &folding.record, self.events.path())?;
+        self.events.append(&record)?;
+        if let Err(error) = self.events.sync() {
+            // The pages may or may not be on the disk, and a second sync would not report it: the kernel forgets the
+            // failure. Without the record the turn counts as interrupted, unless the machine stops right now.
+            _ = self.events.cut(before);
+            return Err(self.poison(error));
+        }
+        // The turn is committed now, so a later failure must not be returned.
+        self.running = None;
+        match folding.finish(&self.dir, &mut self.events, &self.committed) {
+            Ok(committed) => {
+                self.committed = committed;
+                folding.update_index(&mut self.index);
+            }
+            Err(error) => {
+                tracing::warn!(
+                    turn = %commit.turn, error = %error.report(),
+                    "a turn is committed, but not all of its files are written; this is done before the next turn begins"
+                );
+                self.health = Health::Unfinished;
+            }
+        }
+        self.metadata.set_status(&self.dir, Status::Idle);
+        Ok(())
+    }
+
+    fn poison(&mut self, error: Error) -> Error {
+        self.health = Health::Poisoned(error.to_string());
+        error.suggest("close the instance and open it again: what reached the disk shows then")
+    }
+}
+
+impl Journal for FileJournal {
+    fn begin(&mut self, turn: TurnStart<'_>) -> Result<()> {
+        self.begin_now(turn)
+    }
+
+    fn record(&mut self, event: &MessageEvent) -> Result<()> {
+        self.running()?;
+        lines::push(&mut self.buffer, event, self.events.path())?;
+        self.running()?.recorded += 1;
+        Ok(())
+    }
+
+    fn start_call(&mut self, call: &ToolCallId) -> Result<()> {
+        self.running()?;
+        lines::push(&mut self.buffer, &StartedRecord { started: Cow::Borrowed(call) }, self.events.path())
+    }
+
+    fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async move { self.flush_now(durability) })
+    }
+
+    fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move { self.commit_now(&turn) })
+    }
+
+    fn keeps_runtime_events(&self) -> bool {
+        true
+    }
+
+    fn note(&mut self, events: &[RuntimeEvent]) -> Result<()> {
+        self.lock.check()?;
+        events.iter().for_each(|event| self.runtime_events.note(event));
+        self.runtime_events.flush()
+    }
+}
+
+impl Drop for FileJournal {
+    fn drop(&mut self) {
+        // A turn that is dropped is interrupted. The more of it is written, the more can be recovered.
+        if matches!(self.health, Health::Poisoned(_)) {
+            return;
+        }
+        if let Err(error) = self.flush_now(Durability::Flushed) {
+            tracing::warn!(error = %error.report(), "events of an interrupted turn could not be written");
+        }
+    }
+}
+
+fn misuse(what: String) -> Error {
+    Error::new(ErrorCode::STORE_IO, what)
+}

@@ -1,0 +1,61 @@
+//! File store: keeps conversations of goondan in files, so that they survive the process and the machine. Programs
+//! import it from the facade crate `goondan`, as `goondan::store::FileStore`.
+//!
+//! # Files
+//! `<state root>/workspaces/<workspaceId>/instances/<instance>/` holds:
+//!
+//! - `metadata.json` and `lock`
+//! - `messages/base.jsonl`: the messages after the last committed turn
+//! - `messages/events.jsonl`: the record of the last commit, and the records of the running turn
+//! - `messages/runtime-events.jsonl`, and its predecessor `runtime-events.1.jsonl`: what the runtime did, for readers
+//!   outside the process
+//! - `extensions/<name>.json`: the state of each extension
+//! - `workspace/`: the working directory of tools
+//!
+//! `<state root>/workspaces/<workspaceId>/extensions/<name>/` holds what extensions put there themselves.
+//!
+//! All of it is made for its owner alone, and an instance directory that others could read is closed to them when it is
+//! opened.
+//!
+//! Their formats are those of F-STORE.
+//!
+//! # Layout
+//! `store` is [`FileStore`], with the order of writes and what a crash between them leaves. `layout` computes the
+//! paths. `journal` opens an instance and writes its turns: it takes the `lock`, runs `recovery`, appends `records` to `events`, and commits through `fold`, which writes `base` and `state`, and what
+//! `committed` knows of them. `metadata` and `runtime_events` are for readers outside the process. `admin`, `status`,
+//! `repair` and `transfer` work on instances that are not open. Files are written with the operations of `atomic` on a
+//! `disk`, and every file is opened by `path`, which follows no link.
+
+mod admin;
+mod atomic;
+mod base;
+mod committed;
+mod disk;
+mod events;
+mod fold;
+mod fsync;
+mod journal;
+mod layout;
+mod lines;
+mod lock;
+mod metadata;
+mod path;
+mod records;
+mod recovery;
+mod repair;
+mod runtime_events;
+mod state;
+mod status;
+mod store;
+mod transfer;
+
+pub use admin::{StoredConversation, StoredInstance};
+#[doc(hidden)]
+pub use disk::{Disk, DiskFile, OpenMode, RealDisk};
+pub use fsync::Fsync;
+pub use layout::{state_root, workspace_id};
+#[doc(hidden)]
+pub use path::StorePath;
+pub use repair::StoredFault;
+pub use status::InstanceStatus;
+pub use store::FileStore;

@@ -1,0 +1,354 @@
+//! Export and import of an instance as a single file of JSON lines: a header, one line for each item, and a checksum.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+
+use crc32fast::Hasher;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::atomic::{self, io_error};
+use super::layout::InstanceDir;
+use super::lines::push_with_sum;
+use super::path::{Access, StorePath};
+use super::records::{self, BeginRecord, for_record};
+use super::recovery::{recover, store_checksums};
+use super::state;
+use super::store::FileStore;
+use goondan_core::host::depth::{KEPT, check_text, fold};
+use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, ExtensionName, InstanceKey, Message, Result, TurnId};
+use goondan_runtime::store::{InstanceId, TurnOutcome};
+
+/// The version of the format that is written. It and those before it are read: version 1 has no outcome and no event.
+const VERSION: u32 = 2;
+
+/// How many levels a line can have that any version exported: the 127 that serde_json reads, inside of two more. An
+/// import cannot refuse less, because an instance may have values that an earlier version stored.
+// DEPTH-01
+const EXPORTED: usize = 127 + 2;
+
+/// The first line.
+#[derive(Serialize, Deserialize)]
+struct ExportHeader {
+    /// Always `instance`.
+    goondan: String,
+    version: u32,
+    agent: AgentName,
+    key: InstanceKey,
+    /// The content of `metadata.json`.
+    metadata: Map<String, Value>,
+}
+
+/// The last line.
+#[derive(Serialize, Deserialize)]
+struct ExportEnd {
+    /// The number of lines before it.
+    lines: u64,
+    /// CRC-32 of these lines.
+    crc: u32,
+}
+
+/// A line after the header.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ExportLine {
+    State(StateEntry),
+    /// How the last turn that was committed ended.
+    Outcome(TurnOutcome),
+    /// A message of the base.
+    Message(Message),
+    /// The interrupted turn.
+    Turn(TurnId),
+    /// The event that it answers.
+    Event(Box<AgentEvent>),
+    /// A record of that turn, as in `events.jsonl`.
+    Record(Value),
+    End(ExportEnd),
+}
+
+#[derive(Serialize, Deserialize)]
+struct StateEntry {
+    extension: ExtensionName,
+    value: Value,
+}
+
+impl FileStore {
+    /// Writes an instance to `to`: its messages, the state of its extensions, and an interrupted turn, if any. Its
+    /// working directory and its runtime events are not exported.
+    ///
+    /// # Errors
+    /// `E_STORE_NOT_FOUND` when there is no such instance, `E_STORE_LOCKED` when it is open, `E_STORE_IO` when `to`
+    /// cannot be written, and the errors of opening it.
+    pub fn export(&self, instance: &InstanceId, to: impl Write) -> Result<()> {
+        let (dir, _lock) = self.lock(instance)?;
+        // After recovery, a committed turn is in the base, and the events are those of an interrupted turn.
+        let recovered = recover(&dir)?;
+        let metadata = serde_json::from_slice(&atomic::read(&dir.metadata())?).unwrap_or_default();
+        let (agent, key) = (instance.agent.clone(), instance.key.clone());
+        let mut out = ExportWriter { to: BufWriter::new(to), hasher: Hasher::new(), lines: 0 };
+        out.line(&ExportHeader { goondan: "instance".to_owned(), version: VERSION, agent, key, metadata })?;
+        for (extension, value) in recovered.state {
+            out.line(&json!({ "state": StateEntry { extension, value } }))?;
+        }
+        if let Some(outcome) = recovered.committed.outcome {
+            out.line(&json!({ "outcome": outcome }))?;
+        }
+        drop(recovered.events);
+        out.raw_lines("message", BufReader::new(atomic::open(&dir.base())?))?;
+        if let Some(turn) = recovered.interrupted {
+            out.line(&json!({ "turn": turn.turn }))?;
+            if let Some(event) = turn.event {
+                out.line(&json!({ "event": event }))?;
+            }
+            let events = atomic::read(&dir.events())?;
+            for line in records::exported(&events) {
+                out.raw("record", line.text)?;
+            }
+        }
+        let end = ExportEnd { lines: out.lines, crc: out.hasher.clone().finalize() };
+        out.line(&json!({ "end": end }))?;
+        out.to.flush().map_err(unwritten)
+    }
+
+    /// Creates an instance from the output of [`FileStore::export`], under the exported name or under `name`, and
+    /// returns its name. The import is atomic: the instance exists completely or not at all.
+    ///
+    /// # Errors
+    /// `E_STORE_EXISTS` when there is an instance of this name, `E_STORE_DAMAGED` when `from` is not a complete export
+    /// or would not open with all that it contains, `E_VALUE_DEPTH` when a value in it is nested more deeply than in
+    /// any export, `E_STORE_IO` when it cannot be read or the instance cannot be written.
+    pub fn import(&self, from: impl BufRead, name: Option<InstanceId>) -> Result<InstanceId> {
+        let mut lines = ExportReader { from, hasher: Hasher::new(), lines: 0 };
+        let header = lines.header()?;
+        let id = name.unwrap_or(InstanceId { agent: header.agent.clone(), key: header.key.clone() });
+        let dir = self.dir_of(&id);
+        if dir.path().find().map_err(|error| io_error("make", dir.path(), error))?.is_some() {
+            return Err(Error::new(ErrorCode::STORE_EXISTS, format!("there is an instance `{id}` already"))
+                .suggest("give it another name, or delete the one that is there"));
+        }
+        // Outside of `instances`, where it is not taken for an instance.
+        let staging = StorePath::workspace(&self.workspace).join(&format!("import-{:016x}", fastrand::u64(..)));
+        let written = write(&staging, &id, header, &mut lines).and_then(|written| {
+            open(&staging, written)?;
+            let parent = StorePath::workspace(&self.workspace).join("instances");
+            dir.ops().create_dirs(&parent)?;
+            staging.rename(dir.path()).map_err(|error| io_error("make", dir.path(), error))?;
+            dir.ops().sync_dir(&parent)
+        });
+        if written.is_err() {
+            // The first failure is the one to report; a directory that cannot be removed does no harm.
+            _ = staging.remove_dir_all();
+        }
+        written.map(|()| id)
+    }
+}
+
+/// What an imported instance must contain when it is opened, beside the interrupted turn.
+struct Imported {
+    messages: usize,
+    outcome: Option<TurnOutcome>,
+}
+
+/// Writes the files of the instance `id` into the directory `at`, and syncs them.
+fn write(
+    at: &StorePath,
+    id: &InstanceId,
+    header: ExportHeader,
+    lines: &mut ExportReader<impl BufRead>,
+) -> Result<Imported> {
+    let failed = |error| io_error("write to", at, error);
+    let dir = InstanceDir::at(at);
+    dir.ops().create_dirs(&dir.messages())?;
+    dir.ops().create_dirs(&dir.extensions())?;
+    let create = |path: StorePath| path.open(Access::CreateNew).map(BufWriter::new).map_err(failed);
+    let (mut base, mut events) = (create(dir.base())?, create(dir.events())?);
+    let (mut messages, mut base_bytes, mut outcome) = (0, 0, None);
+    // The turn, until its first record is written: the event, which belongs into that record, comes after it.
+    let (mut in_turn, mut begin) = (false, None);
+    loop {
+        let line = lines.next()?;
+        if !matches!(line, ExportLine::Event(_))
+            && let Some(begin) = begin.take()
+        {
+            begin_turn(&mut events, &begin, &dir)?;
+        }
+        match line {
+            ExportLine::End(_) => break,
+            ExportLine::State(StateEntry { extension, value }) if !in_turn => {
+                if state::path(&dir, &extension).exists() {
+                    return Err(lines.damaged(&format!("`{extension}` has two states")));
+                }
+                state::write(&dir, &[(extension, value)].into_iter().collect())?;
+            }
+            ExportLine::Outcome(of) if !in_turn && outcome.is_none() => outcome = Some(of),
+            ExportLine::Message(message) if !in_turn => {
+                base_bytes += push(&mut base, &message).map_err(failed)?;
+                messages += 1;
+            }
+            ExportLine::Turn(turn) if !in_turn => {
+                in_turn = true;
+                begin = Some(BeginRecord { turn: Cow::Owned(turn), base_bytes, event: None });
+            }
+            ExportLine::Event(event) if begin.as_ref().is_some_and(|begin| begin.event.is_none()) => {
+                let event = Cow::Owned(for_record(&event).into_owned());
+                begin = begin.map(|begin| BeginRecord { event: Some(event), ..begin });
+            }
+            ExportLine::Record(record) if in_turn => {
+                let text = serde_json::to_vec(&record)?;
+                match records::is_exported(&text) {
+                    Ok(true) => {}
+                    Ok(false) => return Err(lines.damaged("this is no record of a turn")),
+                    Err(error) => return Err(lines.damaged("this is no record of a turn").caused_by(error)),
+                }
+                events.write_all(&text).and_then(|()| events.write_all(b"\n")).map_err(failed)?;
+            }
+            _ => return Err(lines.damaged("a line of this kind does not belong here")),
+        }
+    }
+    let mut metadata = header.metadata;
+    metadata.insert("agentName".to_owned(), id.agent.as_str().into());
+    metadata.insert("instanceKey".to_owned(), id.key.as_str().into());
+    let mut file = create(dir.metadata())?;
+    serde_json::to_writer(&mut file, &metadata)?;
+    for file in [base, events, file] {
+        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        file.sync_all().map_err(failed)?;
+    }
+    dir.ops().sync_dir(&dir.messages())?;
+    dir.ops().sync_dir(at)?;
+    Ok(Imported { messages, outcome })
+}
+
+/// Opens the written instance as every opening does, and fails if it lacks a message. Then stores its checksums.
+fn open(at: &StorePath, Imported { messages, outcome }: Imported) -> Result<()> {
+    let dir = InstanceDir::at(at);
+    let refused = |why: &str| {
+        Error::new(ErrorCode::STORE_DAMAGED, format!("the export makes no instance that opens: {why}"))
+            .suggest("export the instance again: nothing was imported")
+    };
+    let mut recovered = recover(&dir).map_err(|error| refused(&error.message()).caused_by(error.into_std()))?;
+    let found = recovered.messages.len();
+    if found != messages {
+        return Err(refused(&format!("of its {messages} messages, {found} are left")));
+    }
+    recovered.committed.outcome = outcome;
+    store_checksums(&dir, &recovered)
+}
+
+fn begin_turn(events: &mut impl Write, begin: &BeginRecord<'_>, dir: &InstanceDir) -> Result<()> {
+    let mut line = Vec::new();
+    push_with_sum(&mut line, begin, &dir.events())?;
+    events.write_all(&line).map_err(|error| io_error("write", &dir.events(), error))
+}
+/// Writes a line, and returns its length.
+fn push(file: &mut impl Write, record: &impl Serialize) -> io::Result<u64> {
+    let mut line = serde_json::to_vec(record)?;
+    line.push(b'\n');
+    file.write_all(&line)?;
+    Ok(line.len() as u64)
+}
+
+/// Writes lines and keeps their count and checksum.
+struct ExportWriter<W: Write> {
+    to: BufWriter<W>,
+    hasher: Hasher,
+    lines: u64,
+}
+
+impl<W: Write> ExportWriter<W> {
+    fn line(&mut self, line: &impl Serialize) -> Result<()> {
+        self.bytes(&serde_json::to_vec(line)?)?;
+        self.end_line()
+    }
+
+    fn raw_lines(&mut self, member: &str, mut from: impl BufRead) -> Result<()> {
+        let mut line = Vec::new();
+        while from.read_until(b'\n', &mut line).map_err(unwritten)? > 0 {
+            if !line.trim_ascii().is_empty() {
+                self.raw(member, &line)?;
+            }
+            line.clear();
+        }
+        Ok(())
+    }
+
+    /// Writes a line that contains another line, byte for byte unless that is nested too deeply.
+    fn raw(&mut self, member: &str, line: &[u8]) -> Result<()> {
+        self.bytes(format!("{{\"{member}\":").as_bytes())?;
+        self.bytes(&fold(line.trim_ascii(), KEPT))?;
+        self.bytes(b"}")?;
+        self.end_line()
+    }
+
+    fn end_line(&mut self) -> Result<()> {
+        self.lines += 1;
+        self.bytes(b"\n")
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.hasher.update(bytes);
+        self.to.write_all(bytes).map_err(unwritten)
+    }
+}
+
+/// Reads lines and keeps their count and checksum.
+struct ExportReader<R> {
+    from: R,
+    hasher: Hasher,
+    lines: u64,
+}
+
+impl<R: BufRead> ExportReader<R> {
+    fn header(&mut self) -> Result<ExportHeader> {
+        let text = self.text()?;
+        let header: ExportHeader = serde_json::from_slice(&text)
+            .ok()
+            .filter(|header: &ExportHeader| header.goondan == "instance")
+            .ok_or_else(|| {
+                Error::new(ErrorCode::STORE_DAMAGED, "this is no exported instance")
+                    .suggest("give a file that `goondan instance export` wrote")
+            })?;
+        if !(1..=VERSION).contains(&header.version) {
+            let what = format!("the export has version {}, and this program reads up to {VERSION}", header.version);
+            return Err(Error::new(ErrorCode::STORE_DAMAGED, what).suggest("import it by the program that exported it"));
+        }
+        Ok(header)
+    }
+
+    /// Returns the next line. The checksum of the last one is verified.
+    fn next(&mut self) -> Result<ExportLine> {
+        let (before, crc) = (self.lines, self.hasher.clone().finalize());
+        let text = self.text()?;
+        check_text(&text, EXPORTED).map_err(|error| error.refuse(format_args!("line {} of the export", self.lines)))?;
+        // A state is inside of two objects, anything else inside of one.
+        let outside = if text.starts_with(b"{\"state\"") { 2 } else { 1 };
+        let line = serde_json::from_slice(&fold(&text, KEPT + outside));
+        let line = line.map_err(|error| self.damaged("this is no line of an export").caused_by(error))?;
+        match &line {
+            ExportLine::End(end) if (end.lines, end.crc) != (before, crc) => {
+                Err(self.damaged("the lines before it do not match its checksum"))
+            }
+            _ => Ok(line),
+        }
+    }
+
+    fn text(&mut self) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
+        let read = self.from.read_until(b'\n', &mut text);
+        self.lines += 1;
+        if read.map_err(|error| Error::new(ErrorCode::STORE_IO, "cannot read the export").caused_by(error))? == 0 {
+            return Err(self.damaged("the end is missing"));
+        }
+        self.hasher.update(&text);
+        Ok(text)
+    }
+
+    fn damaged(&self, what: &str) -> Error {
+        Error::new(ErrorCode::STORE_DAMAGED, format!("the export, line {}: {what}", self.lines))
+            .suggest("export the instance again: nothing was imported")
+    }
+}
+
+fn unwritten(error: io::Error) -> Error {
+    Error::new(ErrorCode::STORE_IO, "cannot write the export").caused_by(error)
+}

@@ -1,0 +1,222 @@
+//! Files with values of any depth, as earlier versions wrote them: they open, and nothing is lost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use goondan_core::{AgentName, Content, Error, ErrorCode, ExtensionName, InstanceKey, Message, Part, ToolOutput};
+use goondan_covers::covers;
+use goondan_file_store::FileStore;
+use goondan_file_store::Fsync;
+use goondan_runtime::store::Opened;
+use goondan_runtime::{Agent, InstanceId, ScriptItem, ScriptedModel, Store};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// How many levels of a record are kept as they are.
+const KEPT: usize = 112;
+
+/// Below and at the limit of what comes in, what opened before, what did not, and what the stack of a process held.
+fn depths() -> impl Iterator<Item = usize> {
+    [1, 64, 65].into_iter().chain(100..=129).chain([200, 2_000, 20_000])
+}
+
+fn id(key: &str) -> InstanceId {
+    InstanceId { agent: AgentName::new("bot").unwrap(), key: InstanceKey::new(key).unwrap() }
+}
+
+fn store(workspace: &Path) -> FileStore {
+    FileStore::open(workspace).unwrap().fsync(Fsync::Never)
+}
+
+fn nested(levels: usize) -> String {
+    // A bracket in a string is none.
+    format!("{}\"co]re\"{}", "[".repeat(levels), "]".repeat(levels))
+}
+
+/// Whether `value` is [`nested`], with no text instead of lists.
+fn is_nested(value: &Value, levels: usize) -> bool {
+    let text = value.to_string();
+    text == nested(levels)
+}
+
+/// How many levels lists have that are nested in each other, and in the text inside of them.
+fn levels_of(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + levels_of(&items[0]),
+        Value::String(text) => text.find('"').unwrap_or_default(),
+        other => panic!("{other}"),
+    }
+}
+
+const MEMBERS: &str = r#""createdAt":"2026-01-31T12:00:00.000Z","source":{"type":"system"}"#;
+
+/// Returns the lines of a call and its result, with values of `levels` levels in all places.
+fn messages(levels: usize) -> [String; 2] {
+    let deep = nested(levels);
+    let call = format!(
+        r#"{{"id":"c{levels}","data":{{"role":"assistant","content":[{{"type":"tool-call","toolCallId":"t{levels}","toolName":"a__b","input":{deep}}},{{"type":"image","deep":{deep}}}]}},"metadata":{{"deep":{deep}}},"other":{deep},{MEMBERS}}}"#
+    );
+    let result = format!(
+        r#"{{"id":"r{levels}","data":{{"role":"tool","content":[{{"type":"tool-result","toolCallId":"t{levels}","toolName":"a__b","output":{{"type":"json","value":{deep}}}}}]}},"metadata":{{}},{MEMBERS}}}"#
+    );
+    [call, result]
+}
+
+/// Asserts that the values in a call and its result are those of [`messages`], with at most [`KEPT`] levels of a line
+/// as they were.
+fn assert_values(levels: usize, call: &Message, result: &Message) {
+    let parts = |message: &Message| match message.content() {
+        Content::Parts(parts) => parts.clone(),
+        Content::Text(text) => panic!("{text}"),
+    };
+    let [Part::ToolCall(asked), Part::Other(image)] = &parts(call)[..] else { panic!("{call:?}") };
+    let [Part::ToolResult(answered)] = &parts(result)[..] else { panic!("{result:?}") };
+    let ToolOutput::Json(output) = &answered.output else { panic!("{answered:?}") };
+    let all = [(4, &asked.input), (4, &image["deep"]), (2, &call.metadata()["deep"]), (5, output)];
+    for (outside, value) in all {
+        assert_eq!(levels_of(value), levels, "nothing is lost");
+        assert_eq!(is_nested(value, levels), outside + levels <= KEPT, "{levels} levels inside of {outside}");
+    }
+}
+
+/// Creates the files of an instance.
+fn instance(base: &[String], events: &[String], state: Option<usize>) -> (TempDir, PathBuf) {
+    let workspace = tempfile::tempdir().unwrap();
+    let dir = store(workspace.path()).instance_dir(&id("k"));
+    for folder in ["messages", "extensions"] {
+        fs::create_dir_all(dir.join(folder)).unwrap();
+    }
+    let lines = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    fs::write(dir.join("messages/base.jsonl"), lines(base)).unwrap();
+    fs::write(dir.join("messages/events.jsonl"), lines(events)).unwrap();
+    if let Some(levels) = state {
+        fs::write(dir.join("extensions/tree.json"), nested(levels) + "\n").unwrap();
+    }
+    (workspace, dir)
+}
+
+/// Runs a turn in a program's conversation, and returns its messages before.
+async fn one_turn(workspace: &Path, key: &str) -> Vec<Arc<Message>> {
+    let model = ScriptedModel::new([ScriptItem::say("fine").repeat()]);
+    let agent = Agent::builder("bot").model(model).store(store(workspace)).build().unwrap();
+    let instance = agent.instance(key).await.unwrap();
+    let messages = instance.messages().await.unwrap();
+    assert_eq!(instance.run("hello").await.unwrap().text(), "fine");
+    instance.close().await.unwrap();
+    messages
+}
+
+/// Opens the instance, shows, exports and imports it, and runs turns in both.
+async fn opens_and_goes_on(levels: usize, workspace: &Path) {
+    let shown = store(workspace).read(&id("k")).unwrap().messages;
+    let opened = one_turn(workspace, "k").await;
+    assert_eq!(opened[..2], shown[..2]);
+    assert_values(levels, &opened[0], &opened[1]);
+    let mut export = Vec::new();
+    store(workspace).export(&id("k"), &mut export).unwrap();
+    store(workspace).import(&*export, Some(id("copy"))).unwrap();
+    let copied = one_turn(workspace, "copy").await;
+    assert_eq!(copied, one_turn(workspace, "k").await, "{levels}: the copy");
+    assert_eq!(copied[..opened.len()], opened);
+    assert!(store(workspace).inspect(&id("k")).unwrap().is_empty());
+}
+
+#[tokio::test]
+#[covers("DEPTH-01")]
+async fn committed_messages_of_any_depth_open() {
+    for levels in depths() {
+        let base = messages(levels);
+        let (workspace, dir) = instance(&base, &[], None);
+        opens_and_goes_on(levels, workspace.path()).await;
+        let stored = fs::read_to_string(dir.join("messages/base.jsonl")).unwrap();
+        assert!(stored.starts_with(&base.join("\n")), "the file keeps its lines");
+    }
+}
+
+#[tokio::test]
+#[covers("DEPTH-01")]
+async fn an_interrupted_turn_with_values_of_any_depth_is_closed() {
+    for levels in depths() {
+        let appended = messages(levels).map(|message| format!(r#"{{"type":"append","message":{message}}}"#));
+        let mut events = vec![r#"{"turn":"t","baseBytes":0}"#.to_owned()];
+        events.extend(appended);
+        let (workspace, _) = instance(&[], &events, None);
+        // A line of an event is one level more.
+        let shown = store(workspace.path()).read(&id("k")).unwrap().messages;
+        let opened = one_turn(workspace.path(), "k").await;
+        assert_eq!(opened, shown);
+        assert_eq!(levels_of(&opened[0].metadata()["deep"]), levels);
+        assert_eq!(one_turn(workspace.path(), "k").await[..2], opened[..2]);
+    }
+}
+
+async fn open(workspace: &Path) -> Opened {
+    store(workspace).open(&id("k")).await.unwrap()
+}
+
+#[tokio::test]
+#[covers("DEPTH-01")]
+async fn state_of_any_depth_is_read_from_its_file_and_from_a_commit() {
+    let tree = ExtensionName::new("tree").unwrap();
+    for levels in depths() {
+        let (workspace, _) = instance(&[], &[], Some(levels));
+        let state = open(workspace.path()).await.state;
+        assert_eq!(levels_of(&state[&tree]), levels);
+        assert_eq!(is_nested(&state[&tree], levels), levels <= KEPT);
+
+        // The process died between the commit and the state file.
+        let fold =
+            format!(r#"{{"fold":"t","pure":true,"baseBytesAfter":0,"crc":0,"state":{{"tree":{}}}}}"#, nested(levels));
+        let events = [r#"{"turn":"t","baseBytes":0}"#.to_owned(), fold];
+        let (workspace, dir) = instance(&[], &events, None);
+        let first = open(workspace.path()).await.state;
+        assert_eq!(levels_of(&first[&tree]), levels);
+        assert_eq!(open(workspace.path()).await.state, first);
+        assert!(dir.join("extensions/tree.json").exists());
+        let mut export = Vec::new();
+        store(workspace.path()).export(&id("k"), &mut export).unwrap();
+        store(workspace.path()).import(&*export, Some(id("copy"))).unwrap();
+        assert_eq!(store(workspace.path()).open(&id("copy")).await.unwrap().state, first);
+    }
+}
+
+/// Imports an export with one message, whose lines are as deep as a value makes them.
+fn import(levels: usize) -> (TempDir, Result<InstanceId, Error>) {
+    let lines = [
+        r#"{"goondan":"instance","version":1,"agent":"bot","key":"k","metadata":{"createdAt":"2026-01-31T12:00:00.000Z","updatedAt":"2026-01-31T12:00:00.000Z"}}"#.to_owned(),
+        format!(r#"{{"message":{{"id":"m","data":{{"role":"user","content":"hi"}},"metadata":{{"deep":{}}},{MEMBERS}}}}}"#, nested(levels)),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let crc = crc32fast::hash(text.as_bytes());
+    let export = format!("{text}{{\"end\":{{\"lines\":2,\"crc\":{crc}}}}}\n");
+    let workspace = tempfile::tempdir().unwrap();
+    let imported = store(workspace.path()).import(export.as_bytes(), None);
+    (workspace, imported)
+}
+
+#[tokio::test]
+#[covers("DEPTH-01")]
+async fn an_import_takes_what_any_version_exported_and_refuses_deeper_values() {
+    // The line adds the object of the export, the message and its metadata.
+    for levels in depths().chain([100_000]) {
+        let (workspace, imported) = import(levels);
+        if levels + 3 <= 129 {
+            assert_eq!(imported.unwrap(), id("k"));
+            let opened = one_turn(workspace.path(), "k").await;
+            assert_eq!(levels_of(&opened[0].metadata()["deep"]), levels);
+            assert_eq!(one_turn(workspace.path(), "k").await[0], opened[0]);
+        } else {
+            let error = imported.unwrap_err();
+            assert_eq!(error.code(), &ErrorCode::VALUE_DEPTH);
+            let message = error.message();
+            assert!(
+                message.starts_with(
+                    "line 2 of the export is nested more than 64 levels deep, at `/message/metadata/deep/0"
+                ),
+                "{message}"
+            );
+            assert_eq!(fs::read_dir(workspace.path()).unwrap().count(), 0, "nothing is left of it");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What the runtime and `goondan-abi` use of the contract beyond the facade. No other crate should use this module.
+
+/// The limit of nesting.
+pub mod depth {
+    pub use crate::depth::{KEPT, MAX_DEPTH, TooDeep, Unchecked, check, check_text, checked, fold};
+}
+
+/// The border that catches panics of extensions.
+pub mod panic {
+    pub use crate::panic::{CatchPanics, catch, catch_panics, drop_guarded, message};
+}
+
+/// Masking of secrets in what leaves the process.
+pub mod secret {
+    pub use crate::secret::{any, mask, mask_json, mask_members, mask_text};
+}
+
+// The traits behind contexts and handles, implemented by the runtime, and in a library on the tables of its host.
+pub use crate::conversation::host::{ConversationHost, RemoteConversation, Snapshot};
+pub use crate::event::TurnInfo;
+pub use crate::pipeline::host::{
+    AnswerHost, CallHost, MessageHost, RunHost, StepHost, StreamHost, ToolCallHost, TurnHost,
+};
+pub use crate::tool::ToolHost;
+
+// The members of types that the runtime alone calls.
+pub use crate::conversation::{ConversationExt, MessageDataExt, PartExt};
+pub use crate::event::AgentEventExt;
+pub use crate::model_call::ModelOptionsExt;
+pub use crate::pipeline::{StepResultExt, ToolCallResultExt, TurnResultExt};
+pub use crate::tool::{ToolCatalogExt, ToolItemExt};
+
+// The parts of a running conversation.
+pub use crate::conversation::{AsOf, IdSet, Mark, Projection, answer_content, message_tokens, text_of, tokens_of};
+pub use crate::crossing::CoreRun;
+pub use crate::error::WireError;
+pub use crate::extension::skipped_guard;
+pub use crate::pipeline::{AnyMiddleware, Chain, Frame, Layer, LayerTimeout, ModelCall, in_order};

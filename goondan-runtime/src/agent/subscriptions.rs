@@ -1,0 +1,73 @@
+//! What a program receives of all conversations of an agent: turns that they ran by themselves, and reloads that
+//! extensions ask for.
+
+use super::Agent;
+use crate::instance::{BackgroundTurns, ReloadRequests};
+
+impl Agent {
+    /// Returns the turns of this agent, in all of its conversations, whose results are not returned to the program:
+    /// those that a task of an extension, a tool or the program delegated, those that other agents requested, and those
+    /// that [`Instance::send`](crate::Instance::send) queued. They are told when they have ended, from now on.
+    ///
+    /// ```
+    /// use goondan::Agent;
+    /// use goondan::agent::TurnNotice;
+    /// use goondan::event::AgentDelegate;
+    /// use goondan::model::{ScriptItem, ScriptedModel};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let model = ScriptedModel::new([ScriptItem::say("Nothing is due.")]);
+    /// let agent = Agent::builder("assistant").model(model).build()?;
+    /// let mut turns = agent.subscribe_turns();
+    /// let instance = agent.instance("user:42").await?;
+    /// let reminder = AgentDelegate::new(agent.name().clone(), "Is anything due?");
+    /// instance.events().emit(AgentDelegate::NAME, (reminder,)).await?;
+    /// if let Some(TurnNotice::Ended(turn)) = turns.next().await {
+    ///     println!("{}: {:?}", turn.instance, turn.outcome);
+    /// #     assert_eq!(turn.outcome.as_ref().unwrap().text(), "Nothing is due.");
+    /// }
+    /// # Ok::<(), goondan::Error>(())
+    /// # })?;
+    /// # Ok::<(), goondan::Error>(())
+    /// ```
+    // WAKE-01
+    pub fn subscribe_turns(&self) -> BackgroundTurns {
+        BackgroundTurns::of(&self.inner)
+    }
+
+    /// Returns the reloads that extensions of this agent ask for from now on, in all of its conversations, by the event
+    /// [`AgentReload`]. An extension that has changed the files of its agent gets to know from when on they have an
+    /// effect: from the next step of the turn that runs, or from the next turn. Without this, all are refused.
+    ///
+    /// A program serves them beside the turns that it runs:
+    ///
+    /// ```
+    /// use goondan::{Agent, Result};
+    ///
+    /// /// Runs until the agent is dropped. `read` makes the agent from its files.
+    /// async fn reload_on_request(agent: &Agent, read: impl Fn() -> Result<Agent>) {
+    ///     let reload = async || agent.reload_at_next_step(&read()?).await;
+    ///     agent.reload_requests().serve(reload, |_outcome| ()).await;
+    /// }
+    /// ```
+    ///
+    /// Requests go to the last caller of this, until it drops what is returned.
+    // LEGACY-CHANGESET-04
+    pub fn reload_requests(&self) -> ReloadRequests {
+        ReloadRequests::of(&self.inner)
+    }
+}
+
+impl BackgroundTurns {
+    /// Adds the turns of another agent. Does nothing for an agent that was added before, or if all others are dropped.
+    pub fn follow(&mut self, agent: &Agent) {
+        self.add(&agent.inner);
+    }
+}
+
+impl ReloadRequests {
+    /// Adds the requests of another agent, such as one that a reload has built. Does nothing if all others are dropped.
+    pub fn follow(&self, agent: &Agent) {
+        self.add(&agent.inner);
+    }
+}

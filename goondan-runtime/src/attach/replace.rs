@@ -1,0 +1,199 @@
+//! The replacement of what a conversation runs with: between two turns, or between two steps of one.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tracing::Instrument;
+use tracing::instrument::WithSubscriber;
+
+use super::Generation;
+use super::active::deactivate;
+use super::register::Staged;
+use super::services::Services;
+use crate::spec::AgentSpec;
+use goondan_core::host::panic::drop_guarded;
+use goondan_core::{Error, ErrorCode, ReloadEffect, Result};
+
+/// Registers the extensions of `spec` and activates them, and then cleans up those of `current` that were not kept.
+/// After a failure nothing has changed.
+pub(crate) async fn replace(
+    current: &Arc<Generation>,
+    spec: Arc<AgentSpec>,
+    services: &Arc<Services>,
+) -> Result<Arc<Generation>> {
+    let before = &current.registered.extensions;
+    let staged = Staged::register_all(&spec, services, before).await?;
+    let new = Arc::new(Generation { spec, registered: staged.activate() });
+    services.generation_changed(&new);
+    let kept = &new.registered.extensions;
+    let is_removed = |active: &&Arc<_>| !kept.iter().any(|kept| Arc::ptr_eq(kept, active));
+    let removed: Vec<_> = before.iter().filter(is_removed).map(Arc::clone).collect();
+    deactivate(&removed, services).await;
+    Ok(new)
+}
+
+/// The reload that waits for the next step of the turn that runs, if any.
+#[derive(Default)]
+pub(crate) struct WaitingReload {
+    /// Whether there is one. Every step reads it.
+    exists: AtomicBool,
+    reload: Mutex<Option<StepReload>>,
+    /// The ids of the requests by which extensions asked for one, and which are not answered.
+    requests: Mutex<Vec<String>>,
+}
+
+/// A reload, which may take place between two steps of a turn.
+pub(crate) struct StepReload {
+    spec: Arc<AgentSpec>,
+    outcome: oneshot::Sender<Result<()>>,
+}
+
+impl WaitingReload {
+    /// Lets a reload wait until what is returned is dropped. One waits at a time: the agent reloads once at a time.
+    pub(crate) fn enter(&self, spec: &Arc<AgentSpec>) -> (Waits<'_>, oneshot::Receiver<Result<()>>) {
+        let (sender, outcome) = oneshot::channel();
+        *self.lock() = Some(StepReload { spec: Arc::clone(spec), outcome: sender });
+        self.exists.store(true, Ordering::Release);
+        (Waits(self), outcome)
+    }
+
+    /// Takes the reload if it `fits`.
+    fn take_if(&self, fits: impl FnOnce(&AgentSpec) -> bool) -> Option<StepReload> {
+        let mut reload = self.lock();
+        let taken = reload.take_if(|reload| fits(&reload.spec));
+        if taken.is_some() {
+            self.exists.store(false, Ordering::Release);
+        }
+        taken
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<StepReload>> {
+        self.reload.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records a request for a reload.
+    pub(crate) fn add_request(&self, id: String) {
+        self.lock_requests().push(id);
+    }
+
+    /// Takes a request. Returns whether it was not taken before.
+    pub(crate) fn take_request(&self, id: &str) -> bool {
+        let mut requests = self.lock_requests();
+        requests.iter().position(|request| request == id).map(|at| requests.swap_remove(at)).is_some()
+    }
+
+    /// Takes all requests.
+    pub(crate) fn take_requests(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock_requests())
+    }
+
+    fn lock_requests(&self) -> MutexGuard<'_, Vec<String>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// While it lives, a turn may take the reload.
+pub(crate) struct Waits<'a>(&'a WaitingReload);
+
+impl Waits<'_> {
+    /// Whether no turn has taken the reload. None can take it from now on.
+    pub(crate) fn end(self) -> bool {
+        self.0.take_if(|_| true).is_some()
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.take_if(|_| true);
+    }
+}
+
+/// What a turn has replaced between its steps. It belongs to the conversation and not to the turn, which can be dropped
+/// at any moment.
+#[derive(Default)]
+pub(crate) struct Replaced {
+    under_way: Option<JoinHandle<Option<Arc<Generation>>>>,
+    newest: Option<Arc<Generation>>,
+}
+
+impl Replaced {
+    /// Returns what turns run with from now on, if it was replaced. Waits for a replacement that is under way.
+    pub(crate) async fn take(&mut self) -> Option<Arc<Generation>> {
+        self.settle().await;
+        self.newest.take()
+    }
+
+    async fn settle(&mut self) {
+        if let Some(under_way) = &mut self.under_way {
+            // If the task panicked, the reload that waits for its outcome fails.
+            if let Ok(Some(new)) = under_way.await {
+                let old = self.newest.replace(new);
+                drop_guarded("the program", || drop(old));
+            }
+            self.under_way = None;
+        }
+    }
+}
+
+/// What the steps of one turn run with.
+pub(crate) struct StepGenerations<'a> {
+    /// That of the turn, whose layers are running.
+    pub(crate) first: &'a Arc<Generation>,
+    pub(crate) services: &'a Arc<Services>,
+    pub(crate) replaced: &'a mut Replaced,
+}
+
+impl StepGenerations<'_> {
+    /// Returns what the next step runs with, if it is not the first: a reload that waits takes place now.
+    #[inline]
+    pub(crate) async fn next(&mut self) -> Option<Arc<Generation>> {
+        if self.services.waiting_reload.exists.load(Ordering::Acquire) {
+            Box::pin(self.reload()).await;
+        }
+        self.replaced.newest.clone()
+    }
+
+    #[cold]
+    async fn reload(&mut self) {
+        let current = self.replaced.newest.as_ref().unwrap_or(self.first);
+        let Some(StepReload { spec, outcome }) =
+            self.services.waiting_reload.take_if(|spec| current.effect_of(spec) == ReloadEffect::NextStep)
+        else {
+            return;
+        };
+        let current = Arc::clone(current);
+        let services = Arc::clone(self.services);
+        // In a task, so that it ends even if the turn is dropped.
+        let work = async move {
+            let (new, result) = match replace(&current, spec, &services).await {
+                Ok(new) => (Some(new), Ok(())),
+                Err(error) => (None, Err(error)),
+            };
+            // The caller of the reload may be gone.
+            let _ = outcome.send(result);
+            new
+        };
+        self.replaced.under_way = Some(tokio::spawn(work.in_current_span().with_current_subscriber()));
+        self.replaced.settle().await;
+    }
+}
+
+impl Generation {
+    /// Returns from when on a running turn can have `spec`: from its next step on, if the extensions with a layer
+    /// around turns stay as they are.
+    pub(crate) fn effect_of(&self, spec: &AgentSpec) -> ReloadEffect {
+        let mut around = self.registered.turn.layers().map(|layer| &layer.extension);
+        let stays = around.all(|name| {
+            let active = self.registered.extensions.iter().find(|active| active.name() == name);
+            active.is_some_and(|active| spec.extensions.iter().any(|spec| active.matches(spec)))
+        });
+        if stays { ReloadEffect::NextStep } else { ReloadEffect::NextTurn }
+    }
+}
+
+/// Returns the error for a reload whose task has panicked.
+pub(crate) fn reload_failed(_: oneshot::error::RecvError) -> Error {
+    Error::new(ErrorCode::EXT_PANIC, "the reload was interrupted by a panic, or because the program ends")
+}

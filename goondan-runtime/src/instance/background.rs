@@ -1,0 +1,203 @@
+//! Background turns, which the program did not run itself: who is told of them, and how many there are.
+// WAKE-01
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
+use tokio::sync::watch;
+
+use super::shared::AgentInner;
+use crate::ports::store::InstanceId;
+use goondan_core::host::WireError;
+use goondan_core::{AgentEvent, AgentName, InstanceKey, Result, TurnResult};
+
+/// How many turns wait for a subscriber that does not read them. Those that exceed it are counted only.
+const QUEUE: usize = 256;
+
+/// A turn whose result was not returned to the program: an extension or the program delegated it, another agent
+/// requested it, or [`Instance::send`](crate::Instance::send) queued it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct BackgroundTurn {
+    /// The agent that ran the turn.
+    pub agent: AgentName,
+    /// The key of its instance.
+    pub instance: InstanceKey,
+    /// What the turn answered. Its source is who asked; another agent waits for the answer if it has `reply_to`.
+    pub input: AgentEvent,
+    /// The result, or the error that failed the turn.
+    pub outcome: Result<TurnResult>,
+}
+
+/// What [`BackgroundTurns`] tells.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum TurnNotice {
+    /// A turn has ended.
+    Ended(Arc<BackgroundTurn>),
+    /// So many turns have ended that are not told, because 256 others were not read in time.
+    Missed(u64),
+}
+
+/// The background turns of agents from now on, returned by [`Agent::subscribe_turns`].
+pub struct BackgroundTurns {
+    ended: Receiver<Arc<BackgroundTurn>>,
+    missed: Arc<AtomicU64>,
+    /// For more agents.
+    sender: WeakSender<Arc<BackgroundTurn>>,
+    /// How many turns each agent has.
+    counts: Vec<watch::Receiver<Count>>,
+}
+
+/// The background turns of one agent.
+#[derive(Default)]
+pub(super) struct Background {
+    subscribers: Mutex<Vec<Subscriber>>,
+    count: watch::Sender<Count>,
+}
+
+struct Subscriber {
+    ended: Sender<Arc<BackgroundTurn>>,
+    missed: Arc<AtomicU64>,
+}
+
+/// How many background turns an agent has.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    pending: usize,
+    /// How many there were. It never falls.
+    begun: u64,
+}
+
+/// A background turn from the moment at which it is asked for until it is dropped.
+pub(crate) struct Pending(Arc<AgentInner>);
+
+impl BackgroundTurns {
+    /// Returns the turns of `agent`.
+    pub(crate) fn of(agent: &AgentInner) -> Self {
+        let (sender, ended) = channel(QUEUE);
+        let (missed, counts) = (Arc::default(), Vec::new());
+        let mut turns = Self { ended, missed, sender: sender.downgrade(), counts };
+        turns.add(agent);
+        turns
+    }
+
+    pub(crate) fn add(&mut self, agent: &AgentInner) {
+        let background = &agent.background;
+        let Some(ended) = self.sender.upgrade() else { return };
+        let mut subscribers = background.subscribers();
+        if !subscribers.iter().any(|subscriber| subscriber.ended.same_channel(&ended)) {
+            subscribers.push(Subscriber { ended, missed: Arc::clone(&self.missed) });
+            self.counts.push(background.count.subscribe());
+        }
+    }
+
+    /// Waits for the next notice. Returns `None` once the agents are dropped.
+    pub async fn next(&mut self) -> Option<TurnNotice> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Waits for the next notice, as long as a turn of this kind runs or is queued, or a delegation waits for its
+    /// result. Returns `None` when there is neither: a program that ends drops no answer then.
+    pub async fn next_pending(&mut self) -> Option<TurnNotice> {
+        let mut settled = pin!(settled(self.counts.clone()));
+        poll_fn(|cx| match settled.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready(self.told()),
+            Poll::Pending => self.poll_next(cx),
+        })
+        .await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<TurnNotice>> {
+        match self.missed() {
+            Some(missed) => Poll::Ready(Some(missed)),
+            None => self.ended.poll_recv(cx).map(|turn| turn.map(TurnNotice::Ended)),
+        }
+    }
+
+    /// Returns a notice that is there already.
+    fn told(&mut self) -> Option<TurnNotice> {
+        self.missed().or_else(|| self.ended.try_recv().ok().map(TurnNotice::Ended))
+    }
+
+    fn missed(&self) -> Option<TurnNotice> {
+        let missed = self.missed.swap(0, Ordering::Relaxed);
+        (missed > 0).then_some(TurnNotice::Missed(missed))
+    }
+}
+
+/// Waits until no agent has a pending turn. A turn of one may have asked for one of another.
+async fn settled(mut counts: Vec<watch::Receiver<Count>>) {
+    loop {
+        let begun = begun(&counts);
+        for count in &mut counts {
+            // An error means that the agent is dropped.
+            _ = count.wait_for(|count| count.pending == 0).await;
+        }
+        // None has begun meanwhile, so all were settled at this moment.
+        if self::begun(&counts) == begun {
+            return;
+        }
+    }
+}
+
+fn begun(counts: &[watch::Receiver<Count>]) -> u64 {
+    counts.iter().map(|count| count.borrow().begun).sum()
+}
+
+impl Background {
+    fn subscribers(&self) -> MutexGuard<'_, Vec<Subscriber>> {
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn has_subscribers(&self) -> bool {
+        !self.subscribers().is_empty()
+    }
+
+    /// Tells the subscribers of a turn of the instance `id`, and returns the text of its answer.
+    pub(super) fn tell(&self, id: &InstanceId, input: AgentEvent, outcome: Result<TurnResult>) -> Result<String> {
+        let (answer, outcome) = match outcome {
+            Ok(result) => (Ok(result.text().into_owned()), Ok(result)),
+            Err(error) => {
+                let copy = WireError::copy(&error);
+                (Err(error), Err(copy))
+            }
+        };
+        let InstanceId { agent, key: instance } = id.clone();
+        let turn = Arc::new(BackgroundTurn { agent, instance, input, outcome });
+        self.subscribers().retain(|Subscriber { ended, missed }| {
+            if ended.try_send(Arc::clone(&turn)).is_err() {
+                missed.fetch_add(1, Ordering::Relaxed);
+            }
+            !ended.is_closed()
+        });
+        answer
+    }
+}
+
+impl Pending {
+    pub(crate) fn begin(agent: &Arc<AgentInner>) -> Self {
+        agent.background.count.send_modify(|count| {
+            count.pending += 1;
+            count.begun += 1;
+        });
+        Self(Arc::clone(agent))
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.0.background.count.send_modify(|count| count.pending -= 1);
+    }
+}
+
+impl fmt::Debug for BackgroundTurns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BackgroundTurns({} agents)", self.counts.len())
+    }
+}

@@ -1,0 +1,149 @@
+//! Delegation: `agent.delegate` on the bus of a conversation starts a turn, and `agent.delegationResult` comes back.
+// WAKE-01
+
+use goondan_core::host::AgentEventExt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::background::Pending;
+use super::conversation::DRAIN_TIMEOUT;
+use super::shared::AgentInner;
+use crate::attach::Services;
+use crate::ports::router::{AgentCall, not_found};
+use goondan_core::{
+    AgentDelegate, AgentDelegationResult, AgentEvent, Error, ErrorCode, Event, ExtensionName, Result, TurnInfo,
+};
+
+/// How many delegations of a conversation may be waiting for their results.
+const WAITING: usize = 64;
+
+/// How many delegations may lead to one another. More are a loop, such as that of a handler of `turn.completed` that
+/// wakes its own conversation.
+const MAX_WAKINGS: u32 = 32;
+
+/// A delegation that counts as waiting until it is dropped.
+struct Waiting(Arc<Services>);
+
+impl Waiting {
+    /// # Errors
+    /// `E_EXT_RUNTIME` when too many are waiting.
+    fn enter(services: &Arc<Services>) -> Result<Self> {
+        let enter = |waiting: usize| (waiting < WAITING).then_some(waiting + 1);
+        match services.delegated.fetch_update(Ordering::AcqRel, Ordering::Acquire, enter) {
+            Ok(_) => Ok(Self(Arc::clone(services))),
+            Err(_) => {
+                let message = format!("{WAITING} delegations of this conversation wait for their results already");
+                Err(Error::new(ErrorCode::EXT_RUNTIME, message).suggest("wait for `agent.delegationResult` first"))
+            }
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.delegated.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Starts the turn that an event called `agent.delegate` asks for, which `extension` has emitted, or the program. Every
+/// failure is reported on the bus and in the log. Does nothing in a conversation that was closed.
+pub(super) fn delegate(
+    agent: Arc<AgentInner>,
+    services: &Arc<Services>,
+    extension: Option<&ExtensionName>,
+    event: &Event,
+) {
+    let Some(runtime) = services.bus.runtime() else { return };
+    let delegate = match event.payload::<AgentDelegate>() {
+        Ok(delegate) => delegate,
+        Err(error) => {
+            let extension = extension.map(ExtensionName::as_str);
+            return tracing::error!(extension, "an event `{}` was not acted upon: {}", event.name(), error.report());
+        }
+    };
+    let cause = services.bus.cause();
+    let wakings = cause.as_ref().map_or(0, |turn| turn.input.wakings) + 1;
+    let outcome = check(wakings).and_then(|()| Waiting::enter(services));
+    match outcome {
+        Ok(waiting) => {
+            let pending = Pending::begin(&agent);
+            runtime.spawn(async move {
+                let answer = run(&agent, &waiting.0, &delegate, wakings, cause).await;
+                tell(&waiting.0, delegate, answer);
+                let bus = waiting.0.bus.clone();
+                drop(waiting);
+                // A handler of the result may delegate again.
+                bus.wait_until_quiet(DRAIN_TIMEOUT).await;
+                drop(pending);
+            });
+        }
+        Err(error) => {
+            let error = match extension {
+                Some(extension) => error.at(extension, "`emit`"),
+                None => error,
+            };
+            tell(services, delegate, Err(error));
+        }
+    }
+}
+
+fn check(wakings: u32) -> Result<()> {
+    if wakings <= MAX_WAKINGS {
+        return Ok(());
+    }
+    let message = format!("`{}` was not acted upon: {MAX_WAKINGS} delegations led to one another", AgentDelegate::NAME);
+    Err(Error::new(ErrorCode::EVENT_LOOP, message)
+        .suggest("stop when there is nothing left to do; a timer in a task of its own begins a new chain"))
+}
+
+/// Runs the turn, and returns the text of its answer.
+async fn run(
+    agent: &Arc<AgentInner>,
+    services: &Services,
+    delegate: &AgentDelegate,
+    wakings: u32,
+    cause: Option<Arc<TurnInfo>>,
+) -> Result<String> {
+    let AgentDelegate { target_agent, instance_key, input, metadata, .. } = delegate;
+    let mut event = AgentEvent::from_agent(&agent.name, Some(input.clone()));
+    // F-TRACE
+    event.trace_id = cause.as_ref().map(|turn| turn.trace.clone());
+    event.auth = cause.as_ref().and_then(|turn| turn.input.auth.clone());
+    event.metadata = metadata.clone();
+    event.wakings = wakings;
+    let instance = instance_key.clone().unwrap_or_else(|| services.id.key.clone());
+    if *target_agent == agent.name {
+        // Also without a router.
+        let instance = agent.open_for_others(instance).await?;
+        return instance.answer(event).await;
+    }
+    let Some(router) = agent.spec().router.clone() else { return Err(not_found(target_agent, &[])) };
+    router.request(AgentCall { target: target_agent.clone(), instance, event }).await
+}
+
+/// Emits the result on the bus of the conversation that delegated. What has no listener is logged.
+fn tell(services: &Services, delegate: AgentDelegate, answer: Result<String>) {
+    let AgentDelegate { id, target_agent, .. } = delegate;
+    if let Err(error) = &answer {
+        let (instance, code) = (&services.id, error.code());
+        tracing::error!(%instance, delegation = id, %target_agent, %code, "a delegation failed: {}", error.report());
+    } else if !services.bus.wants(AgentDelegationResult::NAME) {
+        let instance = &services.id;
+        tracing::info!(%instance, delegation = id, %target_agent, "a delegation is done, and no extension asked to know");
+    }
+    let (result, error) = match answer {
+        Ok(text) => (Some(text), None),
+        Err(error) => (None, Some(error)),
+    };
+    let payload = AgentDelegationResult {
+        id,
+        source_agent: target_agent,
+        result: result.map(Into::into),
+        error_code: error.as_ref().map(|error| error.code().clone()),
+        error_message: error.map(|error| error.message().into_owned()),
+    };
+    match Event::new(AgentDelegationResult::NAME, (payload,)) {
+        Ok(event) => services.bus.emit(event),
+        Err(error) => tracing::error!("the result of a delegation was not emitted: {error}"),
+    }
+}

@@ -1,0 +1,324 @@
+//! The handle of an instance: what callers do with one conversation, whether it is open or not.
+
+mod background;
+mod conversation;
+mod delegate;
+mod events;
+mod idle;
+mod reload_requests;
+mod shared;
+mod slot;
+
+use goondan_core::host::AgentEventExt;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Waker};
+
+use serde_json::Value;
+
+use crate::bus::Listeners;
+use crate::turn::{TurnStream, UpdateSender};
+use background::Pending;
+pub use background::{BackgroundTurn, BackgroundTurns, TurnNotice};
+pub use events::InstanceEvents;
+use goondan_core::{
+    AgentEvent, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind, Result, ToolCatalog, TurnResult,
+};
+pub use reload_requests::{ReloadRequest, ReloadRequests};
+pub(super) use shared::AgentInner;
+use slot::{ConversationLock, OpenLock, View};
+pub(super) use slot::{InstanceSlot, task_failed};
+
+/// A handle to one conversation of an agent, returned by [`Agent::instance`](crate::Agent::instance). Clones are the
+/// same instance.
+///
+/// Turns run one at a time, in the order in which they were queued; those of other instances run concurrently.
+///
+/// By default, the conversation closes in the background when the last clone is dropped, as [`Instance::close`] does.
+/// An agent with [`idle_after`](crate::AgentBuilder::idle_after) closes it when it is idle instead, and opens it again
+/// when a handle is used: history and state are read from the store, and extensions are made again.
+///
+/// ```
+/// use goondan::Agent;
+/// use goondan::model::{ScriptItem, ScriptedModel};
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+/// let model = ScriptedModel::new([ScriptItem::say("hi"), ScriptItem::say("still here")]);
+/// let agent = Agent::builder("assistant").model(model).build()?;
+/// let instance = agent.instance("user:42").await?;
+/// instance.run("hello").await?;
+/// assert_eq!(instance.run("are you there?").await?.text(), "still here");
+/// assert_eq!(instance.messages().await?.len(), 4);
+/// instance.close().await?;
+/// # Ok::<(), goondan::Error>(())
+/// # })?;
+/// # Ok::<(), goondan::Error>(())
+/// ```
+// F-TURN
+#[derive(Clone)]
+pub struct Instance {
+    inner: Arc<HandleInner>,
+}
+
+/// What the clones of a handle share. Dropping it closes the conversation, unless that closes when it is idle.
+pub(super) struct HandleInner {
+    agent: Arc<AgentInner>,
+    slot: Arc<InstanceSlot>,
+    /// Set by [`Instance::close`], and never reset.
+    closed: AtomicBool,
+    /// The program's subscriptions.
+    listeners: Arc<Listeners>,
+    runtime: tokio::runtime::Handle,
+}
+
+impl Instance {
+    fn new(agent: Arc<AgentInner>, slot: Arc<InstanceSlot>) -> Self {
+        let runtime = tokio::runtime::Handle::current();
+        let (closed, listeners) = (AtomicBool::new(false), Arc::default());
+        Self { inner: Arc::new(HandleInner { agent, slot, closed, listeners, runtime }) }
+    }
+
+    fn downgrade(&self) -> Weak<HandleInner> {
+        Arc::downgrade(&self.inner)
+    }
+
+    /// Returns the handle, unless it was dropped or closed.
+    fn upgrade(inner: &Weak<HandleInner>) -> Option<Self> {
+        inner.upgrade().filter(|inner| !inner.is_closed()).map(|inner| Self { inner })
+    }
+
+    /// Returns the key of the conversation.
+    pub fn key(&self) -> &InstanceKey {
+        &self.inner.slot.id.key
+    }
+
+    /// Returns the layers of one kind in this conversation, outermost first.
+    ///
+    /// # Errors
+    /// As [`Instance::messages`].
+    pub async fn layers(&self, kind: MiddlewareKind) -> Result<Vec<LayerInfo>> {
+        Ok(self.view().await?.generation.registered.layers(kind))
+    }
+
+    /// Returns all tools of this conversation: the catalog that a step starts with.
+    ///
+    /// # Errors
+    /// As [`Instance::messages`].
+    // TOOL-02
+    pub async fn tools(&self) -> Result<ToolCatalog> {
+        Ok(self.view().await?.generation.registered.tools().catalog())
+    }
+
+    /// Returns the current state of each extension that has one, including extensions that the agent no longer has.
+    ///
+    /// # Errors
+    /// As [`Instance::messages`].
+    pub async fn states(&self) -> Result<BTreeMap<ExtensionName, Value>> {
+        Ok(self.view().await?.services.states.all())
+    }
+
+    /// Handles one input event in one turn. The turn is committed when this returns, even if it failed.
+    ///
+    /// Dropping the future cancels the turn. What it recorded until then is kept, and committed before the next turn.
+    ///
+    /// # Errors
+    /// `E_INPUT` when the text of the event is blank, `E_VALUE_DEPTH` when a value in it is nested too deeply: no
+    /// turn runs. The error that failed the turn; its [`turn`](goondan_core::Error::turn) is how far the turn came.
+    /// `E_STORE_…` when the turn could not be stored. The errors of [`Agent::instance`](crate::Agent::instance) when
+    /// the conversation was idle and cannot be opened; the next input tries again.
+    // F-TURN, D-16
+    pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
+        let event = event.into();
+        // Before it waits in the queue: a refused event is not dropped with this future.
+        if let Err(error) = event.check_depth() {
+            return Err(event.refuse(error));
+        }
+        self.run_locked(self.inner.slot.lock().await, event, None).await
+    }
+
+    /// Handles one input event like [`Instance::run`], and streams what happens meanwhile.
+    ///
+    /// ```
+    /// use goondan::Agent;
+    /// use goondan::agent::TurnUpdate;
+    /// use goondan::model::{ScriptItem, ScriptedModel};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// let agent = Agent::builder("assistant").model(ScriptedModel::new([ScriptItem::say("hi")])).build()?;
+    /// let mut turn = agent.instance("user:42").await?.run_stream("hello");
+    /// while let Some(update) = turn.next().await {
+    ///     if let TurnUpdate::Text { text, .. } = update {
+    ///         print!("{text}");
+    ///     }
+    /// }
+    /// let result = turn.finish().await?;
+    /// # assert_eq!(result.text(), "hi");
+    /// # Ok::<(), goondan::Error>(())
+    /// # })?;
+    /// # Ok::<(), goondan::Error>(())
+    /// ```
+    pub fn run_stream(&self, event: impl Into<AgentEvent>) -> TurnStream {
+        let (instance, event) = (self.clone(), checked(event.into()));
+        // The turn begins when the stream is first polled: until then the conversation must not become idle.
+        let promised = instance.inner.slot.promise_turn();
+        TurnStream::new(|updates| {
+            Box::pin(async move {
+                let _promised = promised;
+                instance.run_locked(instance.inner.slot.lock().await, event?, Some(updates)).await
+            })
+        })
+    }
+
+    /// Queues an input event after those that were queued before, without waiting for its turn. An error is logged;
+    /// [`Agent::subscribe_turns`](crate::Agent::subscribe_turns) returns the results.
+    pub fn send(&self, event: impl Into<AgentEvent>) {
+        let (instance, event) = (self.clone(), checked(event.into()));
+        let pending = Pending::begin(&self.inner.agent);
+        // The first poll takes the position in the queue.
+        let mut lock = Box::pin(instance.inner.slot.lock());
+        let locked = match lock.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(locked) => Some(locked),
+            Poll::Pending => None,
+        };
+        tokio::spawn(async move {
+            let locked = match locked {
+                Some(locked) => locked,
+                None => lock.await,
+            };
+            let outcome = match event {
+                Ok(event) => instance.run_in_background(locked, event).await.map(drop),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = outcome {
+                tracing::error!(instance = %instance.inner.slot.id, "a sent event failed: {}", error.report());
+            }
+            drop(pending);
+        });
+    }
+
+    /// Returns the messages of the conversation, oldest first. Waits for turns that run or were queued earlier.
+    ///
+    /// # Errors
+    /// `E_INSTANCE_CLOSED` after [`Instance::close`]; the errors of [`Agent::instance`](crate::Agent::instance) when
+    /// the conversation was idle and cannot be opened.
+    pub async fn messages(&self) -> Result<Vec<Arc<Message>>> {
+        Ok(self.open(self.inner.slot.lock().await).await?.messages().cloned().collect())
+    }
+
+    /// Closes the instance: waits for queued turns, cleans up the extensions, stores what is not stored yet, and
+    /// releases the conversation in the store. Later turns of any clone fail;
+    /// [`Agent::instance`](crate::Agent::instance) opens the conversation again.
+    ///
+    /// # Errors
+    /// `E_STORE_…` when something could not be stored.
+    // LOAD-11
+    pub async fn close(&self) -> Result<()> {
+        let lock = self.inner.slot.lock().await;
+        self.inner.closed.store(true, Ordering::Release);
+        let closed = self.inner.slot.close(lock).await;
+        self.inner.listeners.end();
+        closed
+    }
+
+    /// Returns the bus of the conversation, for tests of extensions.
+    #[cfg(feature = "testing")]
+    pub(crate) async fn bus(&self) -> Result<crate::bus::Bus> {
+        Ok(self.view().await?.services.bus.clone())
+    }
+
+    async fn run_locked(
+        &self,
+        lock: ConversationLock,
+        event: AgentEvent,
+        updates: Option<UpdateSender>,
+    ) -> Result<TurnResult> {
+        // Before the conversation is opened, so that nothing is written.
+        event.check_input()?;
+        let HandleInner { agent, slot, .. } = &*self.inner;
+        let mut conversation = self.open(lock).await?;
+        let outcome = conversation.run(slot, event, updates).await;
+        // Under the conversation lock, so that the idle task does not check before.
+        slot.touch(agent);
+        outcome
+    }
+
+    /// Handles an input event whose result is not returned to the program, and tells the subscribers of the agent.
+    /// Returns the text of the answer.
+    async fn run_in_background(&self, lock: ConversationLock, event: AgentEvent) -> Result<String> {
+        event.check_input()?;
+        let HandleInner { agent, slot, .. } = &*self.inner;
+        let mut conversation = self.open(lock).await?;
+        let told = agent.background.has_subscribers().then(|| event.clone());
+        let outcome = conversation.run(slot, event, None).await;
+        slot.touch(agent);
+        let Some(input) = told else { return outcome.map(|result| result.text().into_owned()) };
+        // Under the conversation lock, so that the turns of a conversation are told in their order.
+        agent.background.tell(&slot.id, input, outcome)
+    }
+
+    /// Handles an input event of another agent, or a delegated one, as [`Instance::run`] does. Returns the text of the
+    /// answer.
+    pub(super) async fn answer(&self, event: AgentEvent) -> Result<String> {
+        let _pending = Pending::begin(&self.inner.agent);
+        let event = checked(event)?;
+        self.run_in_background(self.inner.slot.lock().await, event).await
+    }
+
+    /// Opens the conversation unless it is open.
+    async fn open(&self, lock: ConversationLock) -> Result<OpenLock> {
+        let HandleInner { agent, slot, .. } = &*self.inner;
+        if self.inner.is_closed() {
+            return Err(slot.closed_error());
+        }
+        slot.open(agent, self.clone(), lock).await
+    }
+
+    /// Opens the conversation unless it is open.
+    pub(super) async fn ensure_open(&self, lock: ConversationLock) -> Result<()> {
+        self.open(lock).await.map(drop)
+    }
+
+    /// Returns what is open, without waiting in the queue unless the conversation must be opened.
+    async fn view(&self) -> Result<View> {
+        match self.inner.slot.view().filter(|_| !self.inner.is_closed()) {
+            Some(view) => Ok(view),
+            None => Ok(self.open(self.inner.slot.lock().await).await?.view()),
+        }
+    }
+}
+
+/// Returns the event, unless a value in it is too deep.
+fn checked(event: AgentEvent) -> Result<AgentEvent> {
+    match event.check_depth() {
+        Ok(()) => Ok(event),
+        Err(error) => Err(event.refuse(error)),
+    }
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Instance({})", self.inner.slot.id)
+    }
+}
+
+impl HandleInner {
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for HandleInner {
+    fn drop(&mut self) {
+        if self.is_closed() || self.slot.idle_after().is_some() {
+            return;
+        }
+        let slot = Arc::clone(&self.slot);
+        self.runtime.spawn(async move {
+            if let Err(error) = slot.close_unless_held().await {
+                tracing::error!(instance = %slot.id, "the instance was not closed well: {}", error.report());
+            }
+        });
+    }
+}

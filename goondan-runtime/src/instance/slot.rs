@@ -1,0 +1,454 @@
+//! The slot of an instance in its agent: the queue of its turns, and whether its conversation is open.
+//!
+//! A slot has two locks. The *conversation lock* is a fair async mutex around the open conversation, if any: it is the
+//! queue of the instance, held by one turn, reload, opening or closing at a time. The *status* is a short lock around
+//! everything that others need to know without waiting in that queue; only the holder of the conversation lock opens or
+//! closes the conversation in it.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::oneshot::error::RecvError;
+use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
+use tokio::task::JoinError;
+use tokio::time::Instant;
+use tracing::Instrument;
+use tracing::instrument::WithSubscriber;
+
+use super::conversation::OpenConversation;
+use super::delegate::delegate;
+use super::reload_requests::request_reload;
+use super::shared::AgentInner;
+use super::{HandleInner, Instance};
+use crate::attach::{Generation, InstanceUpcalls, Services, reload_failed};
+use crate::ports::store::InstanceId;
+use crate::spec::AgentSpec;
+use goondan_core::host::panic::message;
+use goondan_core::{Error, ErrorCode, Event, ExtensionName, Result};
+
+/// How long a conversation that was opened for other agents stays open while nothing happens in it, unless its agent
+/// sets a time: long enough that agents that exchange messages do not open it for each one.
+const IDLE_FOR_OTHERS: Duration = Duration::from_secs(300);
+
+/// The slot of one instance. It exists while a handle, an open conversation or the idle task refers to it.
+pub(crate) struct InstanceSlot {
+    pub(crate) id: InstanceId,
+    agent: Weak<AgentInner>,
+    idle_after: Option<Duration>,
+    conversation: Arc<tokio::sync::Mutex<Option<Box<OpenConversation>>>>,
+    status: Mutex<SlotStatus>,
+}
+
+/// The conversation lock, over a conversation that may be closed.
+pub(crate) type ConversationLock = OwnedMutexGuard<Option<Box<OpenConversation>>>;
+
+/// The conversation lock, over an open conversation.
+pub(super) type OpenLock = OwnedMappedMutexGuard<Option<Box<OpenConversation>>, OpenConversation>;
+
+struct SlotStatus {
+    phase: Phase,
+    /// The handle that callers share.
+    handle: Weak<HandleInner>,
+    /// Whether the conversation was opened for other agents since it was last closed.
+    for_others: bool,
+    /// When something last happened. Kept only for conversations that close when they are idle.
+    last_used: Instant,
+    /// How many turns are promised that are not in the queue yet.
+    promised: usize,
+    /// Whether the idle task has the slot.
+    watched: bool,
+}
+
+/// Whether the conversation is open, and what stores state that changes.
+enum Phase {
+    /// Nothing is open, or the lock holder is opening or closing the conversation, and stores its state.
+    Closed,
+    Open {
+        /// For readers that do not wait in the queue.
+        view: View,
+        saving: Saving,
+        runtime: Handle,
+    },
+}
+
+/// What stores state that changes while a conversation is open.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Saving {
+    /// A change spawns a task.
+    Idle,
+    /// A task was spawned and has not started.
+    Scheduled,
+    /// The turn or reload that runs does it when it ends.
+    AtTurnEnd,
+}
+
+/// What can be read of an open conversation without waiting for turns.
+#[derive(Clone)]
+pub(super) struct View {
+    pub(super) services: Arc<Services>,
+    pub(super) generation: Arc<Generation>,
+}
+
+/// What a reload comes to first.
+enum Either {
+    Lock(ConversationLock),
+    /// Of the turn that has taken the reload.
+    Outcome(Result<Result<()>, RecvError>),
+}
+
+/// Whether a conversation is idle.
+pub(super) enum Idleness {
+    /// Nothing is open, or it closes in another way.
+    Over(ConversationLock),
+    /// It is not idle before this moment.
+    Until(Instant),
+    /// It is idle, and the lock keeps it so.
+    Idle(ConversationLock),
+}
+
+impl InstanceSlot {
+    pub(super) fn new(id: InstanceId, agent: &Arc<AgentInner>) -> Self {
+        Self {
+            id,
+            agent: Arc::downgrade(agent),
+            idle_after: agent.idle_after,
+            conversation: Arc::default(),
+            status: Mutex::new(SlotStatus {
+                phase: Phase::Closed,
+                handle: Weak::new(),
+                for_others: false,
+                last_used: Instant::now(),
+                promised: 0,
+                watched: false,
+            }),
+        }
+    }
+
+    /// Waits for the conversation lock. The first poll takes a position in the queue.
+    pub(crate) fn lock(&self) -> impl Future<Output = ConversationLock> + Send + use<> {
+        Arc::clone(&self.conversation).lock_owned()
+    }
+
+    fn status(&self) -> MutexGuard<'_, SlotStatus> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what is open now, if anything, without waiting.
+    pub(super) fn view(&self) -> Option<View> {
+        match &self.status().phase {
+            Phase::Open { view, .. } => Some(view.clone()),
+            Phase::Closed => None,
+        }
+    }
+
+    /// Whether the conversation is open.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.status().phase, Phase::Open { .. })
+    }
+
+    /// Whether the conversation is open and runs with another spec than `spec`.
+    pub(crate) fn runs_other_than(&self, spec: &Arc<AgentSpec>) -> bool {
+        self.view().is_some_and(|view| !Arc::ptr_eq(&view.generation.spec, spec))
+    }
+
+    /// Returns the handle that callers share, if there is one.
+    pub(crate) fn handle(&self) -> Option<Instance> {
+        self.status().handle()
+    }
+
+    /// Returns the handle that callers share, or a new one.
+    pub(crate) fn make_handle(self: &Arc<Self>, agent: &Arc<AgentInner>) -> Instance {
+        let mut status = self.status();
+        status.handle().unwrap_or_else(|| {
+            let handle = Instance::new(Arc::clone(agent), Arc::clone(self));
+            status.handle = handle.downgrade();
+            handle
+        })
+    }
+
+    /// Opens the conversation unless it is open. `keep_alive` is a handle, held until the opening is over: a caller
+    /// that is dropped meanwhile leaves an open conversation, which then closes if there is no other handle.
+    pub(super) async fn open(
+        self: &Arc<Self>,
+        agent: &Arc<AgentInner>,
+        keep_alive: Instance,
+        mut lock: ConversationLock,
+    ) -> Result<OpenLock> {
+        if lock.is_none() {
+            let (slot, agent) = (Arc::clone(self), Arc::clone(agent));
+            lock = run_to_end(async move {
+                let opened = OpenConversation::open(Arc::clone(&agent), &slot, &keep_alive.inner.listeners).await?;
+                let (view, runtime) = (opened.view(), Handle::current());
+                let services = Arc::clone(&view.services);
+                slot.status().phase = Phase::Open { view, saving: Saving::Idle, runtime };
+                *lock = Some(Box::new(opened));
+                if services.states.have_changed() {
+                    // Set by a task of an extension after the opening stored the state.
+                    Arc::clone(&slot).store_later();
+                }
+                slot.touch(&agent);
+                Ok(lock)
+            })
+            .await?;
+        }
+        OwnedMutexGuard::try_map(lock, |open| open.as_deref_mut()).map_err(|_| self.closed_error())
+    }
+
+    /// Closes the conversation if it is open. The closing runs to its end even if the caller is dropped.
+    pub(crate) async fn close(&self, mut lock: ConversationLock) -> Result<()> {
+        let Some(open) = lock.take() else { return Ok(()) };
+        {
+            let mut status = self.status();
+            status.for_others = false;
+            // `open` holds what the phase held, so that no extension is dropped under this lock.
+            status.phase = Phase::Closed;
+        }
+        run_to_end(async move {
+            let closed = open.close().await;
+            drop(lock);
+            closed
+        })
+        .await
+    }
+
+    /// Closes the conversation after its last handle was dropped.
+    pub(super) async fn close_unless_held(&self) -> Result<()> {
+        let lock = self.lock().await;
+        if self.handle().is_some() { Ok(()) } else { self.close(lock).await }
+    }
+
+    /// Replaces what turns run with, after the turns that were queued earlier. It runs to its end even if the caller is
+    /// dropped. Returns whether the conversation is open.
+    pub(crate) async fn reload(self: &Arc<Self>, spec: &Arc<AgentSpec>) -> Result<bool> {
+        self.reload_locked(self.lock().await, spec).await
+    }
+
+    /// As [`InstanceSlot::reload`], or between two steps of the turn that runs, if the extensions whose layers are
+    /// around it stay.
+    pub(crate) async fn reload_at_step(self: &Arc<Self>, spec: &Arc<AgentSpec>) -> Result<bool> {
+        let Some(View { services, generation }) = self.view() else { return self.reload(spec).await };
+        let (waits, mut outcome) = services.waiting_reload.enter(spec);
+        for request in services.waiting_reload.take_requests() {
+            services.answer_reload(&request, generation.effect_of(spec), None);
+        }
+        drop(generation);
+        let mut lock = pin!(self.lock());
+        let ended = poll_fn(|context| match Pin::new(&mut outcome).poll(context) {
+            Poll::Ready(outcome) => Poll::Ready(Either::Outcome(outcome)),
+            Poll::Pending => lock.as_mut().poll(context).map(Either::Lock),
+        });
+        let outcome = match ended.await {
+            Either::Lock(lock) if waits.end() => return self.reload_locked(lock, spec).await,
+            // The turn that took the reload was dropped meanwhile.
+            Either::Lock(_) => outcome.await,
+            Either::Outcome(outcome) => outcome,
+        };
+        outcome.map_err(reload_failed)?.map(|()| true)
+    }
+
+    async fn reload_locked(self: &Arc<Self>, mut lock: ConversationLock, spec: &Arc<AgentSpec>) -> Result<bool> {
+        let (slot, spec) = (Arc::clone(self), Arc::clone(spec));
+        run_to_end(async move {
+            match &mut *lock {
+                Some(open) => open.reload(&slot, spec).await.map(|()| true),
+                None => Ok(false),
+            }
+        })
+        .await
+    }
+
+    /// Marks that a turn or reload runs, which stores changed state when it ends.
+    pub(super) fn enter_turn(&self) -> InTurn<'_> {
+        self.set_saving(Saving::AtTurnEnd);
+        InTurn(self)
+    }
+
+    fn set_saving(&self, new: Saving) {
+        if let Phase::Open { saving, .. } = &mut self.status().phase {
+            *saving = new;
+        }
+    }
+
+    /// Marks that a turn is promised, until the guard is dropped: the conversation is not idle.
+    pub(super) fn promise_turn(self: &Arc<Self>) -> Promised {
+        self.status().promised += 1;
+        Promised(Arc::clone(self))
+    }
+
+    /// Whether the conversation was opened for other agents.
+    pub(crate) fn is_for_others(&self) -> bool {
+        self.status().for_others
+    }
+
+    /// Marks that other agents use the conversation: it stays open for a while without a handle.
+    pub(crate) fn use_for_others(self: &Arc<Self>, agent: &Arc<AgentInner>) {
+        self.status().for_others = true;
+        self.touch(agent);
+    }
+
+    /// How long the conversation may be idle before it closes. `None` means that it closes with its last handle.
+    pub(crate) fn idle_after(&self) -> Option<Duration> {
+        self.idle_after.or_else(|| self.is_for_others().then_some(IDLE_FOR_OTHERS))
+    }
+
+    /// Records that something happens, and adds the slot to the schedule of the idle task.
+    pub(super) fn touch(self: &Arc<Self>, agent: &AgentInner) {
+        let mut status = self.status();
+        if self.idle_after.is_none() && !status.for_others {
+            return;
+        }
+        status.last_used = Instant::now();
+        if !std::mem::replace(&mut status.watched, true) {
+            drop(status);
+            agent.idle.watch(Arc::clone(self));
+        }
+    }
+
+    /// Records that the slot is not in the schedule of the idle task any more.
+    pub(super) fn unwatch(&self) {
+        self.status().watched = false;
+    }
+
+    /// Whether the conversation is idle. Never waits.
+    pub(super) fn idleness(&self) -> Idleness {
+        let (limit, now) = (self.idle_after(), Instant::now());
+        match Arc::clone(&self.conversation).try_lock_owned() {
+            Ok(lock) if lock.is_none() || limit.is_none() => Idleness::Over(lock),
+            Ok(lock) if !self.is_busy() => {
+                let until = self.status().last_used + limit.unwrap_or(IDLE_FOR_OTHERS);
+                if until <= now { Idleness::Idle(lock) } else { Idleness::Until(until) }
+            }
+            _ => {
+                self.status().last_used = now;
+                Idleness::Until(now + limit.unwrap_or(IDLE_FOR_OTHERS))
+            }
+        }
+    }
+
+    /// Whether something is under way that does not hold the conversation lock, or a handle keeps open what would close
+    /// only because it was opened for other agents.
+    fn is_busy(&self) -> bool {
+        let status = self.status();
+        let Phase::Open { view, saving, .. } = &status.phase else { return false };
+        let (services, busy) = (Arc::clone(&view.services), status.promised > 0 || *saving == Saving::Scheduled);
+        drop(status);
+        let held = self.idle_after.is_none() && self.handle().is_some();
+        busy || held || services.are_busy()
+    }
+
+    /// Closes an idle conversation. One that cannot be stored stays open, so that nothing is lost.
+    pub(super) async fn close_idle(self: Arc<Self>, mut lock: ConversationLock) {
+        let Some(open) = &mut *lock else { return };
+        let outcome = match open.store().await {
+            Ok(()) => self.close(lock).await,
+            Err(error) => {
+                if let Some(agent) = self.agent.upgrade() {
+                    self.touch(&agent);
+                }
+                Err(error)
+            }
+        };
+        if let Err(error) = outcome {
+            tracing::error!(instance = %self.id, "an idle conversation was not closed well: {}", error.report());
+        }
+    }
+
+    pub(super) fn closed_error(&self) -> Error {
+        Error::new(ErrorCode::INSTANCE_CLOSED, format!("the instance `{}` is closed", self.id))
+            .suggest("open it again by `Agent::instance`")
+    }
+}
+
+impl SlotStatus {
+    /// Dropping the last handle takes the status lock: the caller drops what is returned outside of it.
+    fn handle(&self) -> Option<Instance> {
+        Instance::upgrade(&self.handle)
+    }
+}
+
+impl InstanceUpcalls for InstanceSlot {
+    // WAKE-01
+    fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: Option<&ExtensionName>, event: &Event) {
+        if let Some(agent) = self.agent.upgrade() {
+            delegate(agent, services, extension, event);
+        }
+    }
+
+    fn request_reload(self: Arc<Self>, services: &Arc<Services>, event: &Event) {
+        request_reload(self.agent.upgrade().as_deref(), services, event);
+    }
+
+    fn set_generation(&self, new: &Arc<Generation>) {
+        let old = match &mut self.status().phase {
+            Phase::Open { view, .. } => Some(std::mem::replace(&mut view.generation, Arc::clone(new))),
+            Phase::Closed => None,
+        };
+        // Not under the lock, because extensions may be dropped with it.
+        drop(old);
+    }
+
+    // D-18
+    fn store_later(self: Arc<Self>) {
+        let runtime = match &mut self.status().phase {
+            Phase::Open { saving, runtime, .. } if *saving == Saving::Idle => {
+                *saving = Saving::Scheduled;
+                runtime.clone()
+            }
+            _ => return,
+        };
+        runtime.spawn(async move {
+            if let Phase::Open { saving: saving @ Saving::Scheduled, .. } = &mut self.status().phase {
+                *saving = Saving::Idle;
+            }
+            if let Some(open) = &mut *self.conversation.lock().await
+                && let Err(error) = open.store_state().await
+            {
+                tracing::error!(instance = %self.id, "state was not stored: {}", error.report());
+            }
+        });
+    }
+}
+
+impl Drop for InstanceSlot {
+    fn drop(&mut self) {
+        if let Some(agent) = self.agent.upgrade() {
+            agent.forget(&self.id.key);
+        }
+    }
+}
+
+/// While it lives, the end of a turn or reload stores changed state.
+pub(super) struct InTurn<'a>(&'a InstanceSlot);
+
+impl Drop for InTurn<'_> {
+    fn drop(&mut self) {
+        self.0.set_saving(Saving::Idle);
+    }
+}
+
+/// While it lives, the conversation is not idle.
+pub(super) struct Promised(Arc<InstanceSlot>);
+
+impl Drop for Promised {
+    fn drop(&mut self) {
+        self.0.status().promised -= 1;
+    }
+}
+
+/// Runs `work` in a task, so that it ends even if the caller is dropped.
+async fn run_to_end<T: Send + 'static>(work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    let work = tokio::spawn(work.in_current_span().with_current_subscriber());
+    work.await.unwrap_or_else(|error| Err(task_failed(error)))
+}
+
+/// Returns the error for a task that panicked, or that was cancelled because its runtime shuts down.
+pub(crate) fn task_failed(error: JoinError) -> Error {
+    match error.try_into_panic() {
+        Ok(payload) => Error::panicked(&message(payload)),
+        Err(cancelled) => Error::new(ErrorCode::EXT_PANIC, cancelled.to_string()),
+    }
+}

@@ -1,0 +1,77 @@
+//! The runtime of goondan: it runs turns of agents over the ports to models, stores and routers. Programs import the
+//! facade crate `goondan` instead of this one.
+//!
+//! # Layout
+//! A module imports only modules above it in this list.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `nearest` | suggestions for misspelt names |
+//! | `schema` | JSON Schema validation |
+//! | `ports` | what others implement: models and their providers, stores, routers |
+//! | `models` | a model that plays a script, and one that records another |
+//! | `memory_store` | the store in memory |
+//! | `bus` | the event bus of a conversation |
+//! | `state` | extension state while a conversation is open |
+//! | `registry` | the tools that extensions have registered |
+//! | `peers` | requests to other agents, and their answers |
+//! | `policy`, `spec` | what an agent is made of |
+//! | `attach` | extensions in one conversation: registering, becoming active, cleaning up |
+//! | `turn` | one turn: the turn machine and its driver, steps, tool calls |
+//! | `instance` | one conversation: its handle, its queue, opening and closing |
+//! | `agent` | agents: the builder, reloads, the router within a program |
+//! | `testing` | the harness for tests of extensions |
+
+#[doc(hidden)]
+pub mod nearest;
+pub mod schema;
+
+mod ports;
+
+mod memory_store;
+mod models;
+
+mod bus;
+mod peers;
+mod registry;
+mod state;
+
+mod join;
+mod policy;
+mod spec;
+
+mod attach;
+mod turn;
+
+mod instance;
+
+mod agent;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use ports::{
+    AgentCall, BundlePath, CassetteMode, Deltas, Finding, FindingPlace, Findings, InstanceId, Model, ModelDelta,
+    ModelProvider, ModelRequest, ModelResponse, ProviderContext, ProviderDescriptor, Router, Store, find_provider,
+    linked_providers, store,
+};
+
+pub use memory_store::MemoryStore;
+pub use models::{RecordedModel, ScriptItem, ScriptedModel};
+
+pub use bus::EventStream;
+
+#[doc(hidden)]
+pub use join::join;
+pub use policy::Policy;
+
+pub use turn::{TurnStream, TurnUpdate};
+
+pub use instance::{
+    BackgroundTurn, BackgroundTurns, Instance, InstanceEvents, ReloadRequest, ReloadRequests, TurnNotice,
+};
+
+pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, LocalRouter, Reloaded};
+
+/// For the expansion of [`model_provider!`].
+#[doc(hidden)]
+pub use inventory;

@@ -1,0 +1,187 @@
+//! In-memory store: instances live as long as the store.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use serde_json::Value;
+
+use crate::ports::store::{Commit, Durability, InstanceId, Journal, Opened, Store, TurnStart, no_directory};
+use goondan_core::{
+    BoxFuture, Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Result, ToolCallId,
+};
+
+/// Keeps instances in memory, for tests and for programs that need no history. The default store of an agent.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStore {
+    instances: Arc<Mutex<HashMap<InstanceId, MemoryInstance>>>,
+    /// The working directories of tools, created when a tool first needs one.
+    workdirs: Arc<Workdirs>,
+    /// Whether extensions get directories.
+    with_directories: bool,
+}
+
+/// The parent of the working directories, and of those of extensions. Removed when the last clone of the store is
+/// dropped.
+#[derive(Debug)]
+struct Workdirs(PathBuf);
+
+impl Default for Workdirs {
+    fn default() -> Self {
+        Self(std::env::temp_dir().join(format!("goondan-{}-{:016x}", std::process::id(), fastrand::u64(..))))
+    }
+}
+
+impl Drop for Workdirs {
+    fn drop(&mut self) {
+        // Most often no tool created one. What cannot be removed is left to the system's cleaning of temporary files.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A stored instance.
+#[derive(Debug, Default)]
+struct MemoryInstance {
+    /// The committed messages before `since`.
+    base: Vec<Arc<Message>>,
+    /// The events of later turns. They are applied when the instance is opened, so that a commit is as cheap as
+    /// possible.
+    since: Vec<MessageEvent>,
+    state: BTreeMap<ExtensionName, Value>,
+    open: bool,
+}
+
+impl MemoryInstance {
+    /// Stores the messages of a turn. Once there would be more events than messages, replaces the base instead: that
+    /// costs no more than the events did.
+    fn commit(&mut self, conversation: &Conversation) {
+        let events = conversation.events();
+        if self.since.len() + events.len() <= conversation.len() {
+            self.since.extend_from_slice(events);
+        } else {
+            self.since.clear();
+            self.base.clear();
+            self.base.extend(conversation.messages().cloned());
+        }
+    }
+
+    /// Returns the committed messages, oldest first.
+    fn messages(&self) -> Result<Vec<Arc<Message>>> {
+        let (mut conversation, _) = Conversation::from_base(self.base.iter().cloned());
+        for event in &self.since {
+            conversation.apply(event.clone())?;
+        }
+        Ok(conversation.messages().cloned().collect())
+    }
+}
+
+impl MemoryStore {
+    /// Returns an empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives extensions directories for their files ([`InitContext::state_dir`](goondan_core::InitContext::state_dir)). They
+    /// are temporary: removed with the store, as everything in it. Without this, asking for one is an error.
+    #[must_use]
+    pub fn with_directories(mut self) -> Self {
+        self.with_directories = true;
+        self
+    }
+
+    fn with<T>(&self, instance: &InstanceId, change: impl FnOnce(&mut MemoryInstance) -> T) -> T {
+        let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
+        change(instances.entry(instance.clone()).or_default())
+    }
+}
+
+impl Store for MemoryStore {
+    fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
+        if !self.with_directories {
+            return Err(no_directory(extension));
+        }
+        let dir = self.workdirs.0.join("extensions").join(extension.as_str());
+        private_dirs(&dir).map_err(|error| {
+            let message = format!("{} cannot be made: {error}", dir.display());
+            Error::new(ErrorCode::STORE_IO, message).suggest("make sure that temporary files can be written")
+        })?;
+        Ok(dir)
+    }
+
+    fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
+        Box::pin(async move {
+            self.with(instance, |stored| {
+                if stored.open {
+                    return Err(Error::new(
+                        ErrorCode::STORE_LOCKED,
+                        format!("the instance `{instance}` is open already"),
+                    )
+                    .suggest("drop the other handle first"));
+                }
+                let workdir = self.workdirs.0.join(instance.directory_name());
+                let journal = Box::new(MemoryJournal { store: self.clone(), instance: instance.clone() });
+                let base = stored.messages()?;
+                stored.open = true;
+                Ok(Opened { base, interrupted: None, state: stored.state.clone(), workdir, journal })
+            })
+        })
+    }
+}
+
+/// Makes a directory and its parents, for their owner alone.
+fn private_dirs(dir: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(dir)
+}
+
+/// A future that is ready with `Ok(())`. It has no size, so boxing it does not allocate.
+struct ReadyOk;
+
+impl Future for ReadyOk {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+struct MemoryJournal {
+    store: MemoryStore,
+    instance: InstanceId,
+}
+
+impl Journal for MemoryJournal {
+    fn begin(&mut self, _: TurnStart<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn record(&mut self, _: &MessageEvent) -> Result<()> {
+        Ok(())
+    }
+
+    fn start_call(&mut self, _: &ToolCallId) -> Result<()> {
+        Ok(())
+    }
+
+    fn flush(&mut self, _: Durability) -> BoxFuture<'_, Result<()>> {
+        Box::pin(ReadyOk)
+    }
+
+    fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>> {
+        self.store.with(&self.instance, |stored| {
+            stored.commit(turn.conversation);
+            stored.state.extend(turn.state.iter().map(|(name, value)| (name.clone(), value.clone())));
+        });
+        Box::pin(ReadyOk)
+    }
+}
+
+impl Drop for MemoryJournal {
+    fn drop(&mut self) {
+        self.store.with(&self.instance, |stored| stored.open = false);
+    }
+}

@@ -1,0 +1,82 @@
+//! The `when` patterns of a script: checked when they are read, compiled at their first use.
+
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+use goondan_core::{Error, ErrorCode, Result};
+
+/// A regular expression that the input must match.
+///
+/// It is compiled lazily: most runs end before they reach most items of a script, and compiling a pattern takes longer
+/// than reading the whole script.
+#[derive(Clone, Debug)]
+pub(super) struct InputPattern {
+    pattern: String,
+    compiled: OnceLock<Regex>,
+}
+
+impl InputPattern {
+    /// Checks `pattern` without compiling it.
+    ///
+    /// # Errors
+    /// When `pattern` is not a regular expression.
+    pub(super) fn new(pattern: String) -> Result<Self, Box<regex_syntax::Error>> {
+        regex_syntax::parse(&pattern).map_err(Box::new)?;
+        Ok(Self { pattern, compiled: OnceLock::new() })
+    }
+
+    /// Returns whether the pattern matches `input` or a part of it.
+    ///
+    /// # Errors
+    /// `E_MODEL_SCRIPT` when the pattern is too large to be compiled.
+    pub(super) fn matches(&self, input: &str) -> Result<bool> {
+        if let Some(compiled) = self.compiled.get() {
+            return Ok(compiled.is_match(input));
+        }
+        let compiled = Regex::new(&self.pattern).map_err(|error| {
+            Error::new(ErrorCode::MODEL_SCRIPT, format!("the pattern `{}` cannot be compiled", self.pattern))
+                .suggest("write a shorter pattern: repetitions like `{1000}` count as often as they say")
+                .caused_by(error)
+        })?;
+        Ok(self.compiled.get_or_init(|| compiled).is_match(input))
+    }
+}
+
+impl PartialEq for InputPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.pattern == other.pattern
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn when(pattern: &str) -> InputPattern {
+        InputPattern::new(pattern.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_pattern_matches_anywhere_in_any_case_and_script() {
+        assert!(when(r"(?i)\b(hi|hello)\b").matches("Well, HELLO there").unwrap());
+        assert!(!when(r"(?i)\b(hi|hello)\b").matches("this").unwrap());
+        assert!(when("(?i)ärger|größe").matches("GRÖSSE, ÄRGER").unwrap());
+        let often = when(r"^\w+$");
+        assert!(["eins", "два", "三"].iter().all(|input| often.matches(input).unwrap()));
+        assert!(when("x$").matches(&"y".repeat(100_000).replace("yyyy", "yyyx")).unwrap());
+    }
+
+    #[test]
+    fn an_invalid_pattern_is_refused_when_it_is_read() {
+        assert!(InputPattern::new("(".to_owned()).is_err());
+        assert!(InputPattern::new(r"\p{Nothing}".to_owned()).is_err());
+    }
+
+    #[test]
+    fn a_pattern_that_is_too_large_fails_at_its_first_use() {
+        let error = when(r"(\w{1000}){1000}").matches("a").unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::MODEL_SCRIPT);
+        assert!(error.message().contains(r"(\w{1000}){1000}"), "{error}");
+    }
+}

@@ -1,0 +1,165 @@
+//! The calling side: sends the requests of one turn.
+
+use goondan_core::host::AgentEventExt;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::inbox::Inbox;
+use super::reach::Reach;
+use crate::ports::router::{AgentCall, Router, not_found};
+use goondan_core::{
+    AgentEvent, AgentName, AgentRequest, AgentResponse, Error, ErrorCode, EventId, Message, ReplyTo, RequestTarget,
+    Result, SpanId, Ticket, Timestamp, TurnInfo,
+};
+
+/// Sends requests to other agents on behalf of one turn. Copies belong to the same turn.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a> {
+    pub(crate) router: Option<&'a Arc<dyn Router>>,
+    pub(crate) turn: &'a Arc<TurnInfo>,
+    /// F-TRACE: the parent span of the turns that the requests start.
+    pub(crate) span: SpanId,
+    pub(crate) inbox: &'a Arc<Inbox>,
+    pub(crate) reach: &'a Reach,
+}
+
+impl Caller<'_> {
+    /// Returns a caller of the same turn with another span.
+    pub(crate) fn within(self, span: SpanId) -> Self {
+        Self { span, ..self }
+    }
+
+    /// Converts a request into an event with its address. A notice has no `reply` id.
+    ///
+    /// # Errors
+    /// `E_INPUT` for a request to a model, `AGENT_NOT_FOUND`, or `CIRCULAR_CALL_DETECTED` for a request to this agent
+    /// or to one that waits for this turn.
+    fn agent_call(&self, request: &AgentRequest, reply: Option<String>) -> Result<(Arc<dyn Router>, AgentCall)> {
+        let RequestTarget::Agent(name) = &request.target else {
+            return Err(Error::new(ErrorCode::INPUT, "a model is asked only by a request that waits for its answer")
+                .suggest("use `request`, which is the only one that takes a model"));
+        };
+        let router = self.router.ok_or_else(|| self.reach.no_router(&self.turn.agent, &request.target))?;
+        let target = AgentName::new(name).map_err(|_| not_found(name, &self.list()))?;
+        let mut callers = self.turn.input.callers.clone();
+        callers.push(self.turn.agent.clone());
+        if reply.is_some() && callers.contains(&target) {
+            let chain: Vec<_> = callers.iter().chain([&target]).map(AgentName::as_str).collect();
+            let message = format!("agents call one another in a circle: {}", chain.join(" -> "));
+            return Err(Error::new(ErrorCode::CIRCULAR_CALL_DETECTED, message)
+                .suggest("answer from what is known, or use `send`, which does not wait"));
+        }
+        let mut event = AgentEvent::from_agent(&self.turn.agent, request.input.clone());
+        // F-TRACE, F-AGENTS: the whole chain of calls has one trace and one principal.
+        event.trace_id = Some(self.turn.trace.clone());
+        event.parent_span_id = Some(self.span);
+        event.metadata = request.metadata.clone();
+        event.auth = self.turn.input.auth.clone();
+        event.reply_to = reply.map(|correlation_id| ReplyTo { target: self.turn.agent.clone(), correlation_id });
+        event.callers = callers;
+        event.wakings = self.turn.input.wakings;
+        let instance = request.instance_key.clone().unwrap_or_else(|| self.turn.instance.clone());
+        Ok((Arc::clone(router), AgentCall { target, instance, event }))
+    }
+}
+
+/// Delivers a call and waits for the answer.
+async fn await_answer(router: Arc<dyn Router>, call: AgentCall, request: &AgentRequest) -> Result<AgentResponse> {
+    let (target, timeout) = (call.target.clone(), request.limit());
+    match tokio::time::timeout(timeout, router.request(call)).await {
+        Ok(response) => Ok(AgentResponse::new(RequestTarget::Agent(target.to_string()), response?, None)),
+        Err(_) => {
+            let message = format!("the agent `{target}` did not answer within {timeout:?}");
+            Err(Error::new(ErrorCode::AGENT_REQUEST_TIMEOUT, message)
+                .suggest("ask for less at once, or give the request a longer timeout"))
+        }
+    }
+}
+
+impl Caller<'_> {
+    pub(crate) async fn request(&self, request: AgentRequest) -> Result<AgentResponse> {
+        let (router, call) = self.agent_call(&request, Some(correlation_id()))?;
+        await_answer(router, call, &request).await
+    }
+
+    pub(crate) fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
+        let correlation_id = correlation_id();
+        let (router, call) = self.agent_call(&request, Some(correlation_id.clone()))?;
+        let reservation = self.inbox.reserve()?;
+        let turn = Arc::clone(self.turn);
+        let pending = PendingRequest { request, correlation_id: correlation_id.clone() };
+        tokio::spawn(async move {
+            let answer = await_answer(router, call, &pending.request).await;
+            reservation.fill(pending.message(&turn, answer));
+        });
+        Ok(Ticket { correlation_id })
+    }
+
+    pub(crate) async fn send(&self, request: AgentRequest) -> Result<bool> {
+        let sent = match self.agent_call(&request, None) {
+            Ok((router, call)) => router.send(call).await,
+            Err(error) => Err(error),
+        };
+        let why = match sent {
+            Ok(true) => return Ok(true),
+            Ok(false) => not_found(&request.target, &self.list()),
+            Err(error) if *error.code() == ErrorCode::AGENT_NOT_FOUND => error,
+            Err(error) => return Err(error),
+        };
+        // F-AGENTS: a missing agent is a result, not a failure.
+        self.reach.missed(&self.turn.agent, &request.target, &why);
+        Ok(false)
+    }
+
+    pub(crate) fn list(&self) -> Vec<AgentName> {
+        let mut agents = self.router.map(|router| router.agents()).unwrap_or_default();
+        // Not the caller: a request to itself is a circle.
+        agents.retain(|agent| *agent != self.turn.agent);
+        agents
+    }
+}
+
+fn correlation_id() -> String {
+    EventId::random().to_string()
+}
+
+/// A request whose answer is delivered as a message.
+struct PendingRequest {
+    request: AgentRequest,
+    correlation_id: String,
+}
+
+impl PendingRequest {
+    /// Returns the message with the answer, and with the metadata that F-AGENTS requires.
+    fn message(&self, turn: &TurnInfo, answer: Result<AgentResponse>) -> Message {
+        let target = self.request.target.to_string();
+        let (status, text, error) = match &answer {
+            Ok(answer) => ("ok", answer.response.clone(), None),
+            Err(error) if *error.code() == ErrorCode::AGENT_REQUEST_TIMEOUT => {
+                ("timeout", error.to_string(), Some(error))
+            }
+            Err(error) => ("error", error.to_string(), Some(error)),
+        };
+        let mut metadata = json!({
+            "kind": "interAgentResponse",
+            "version": 1,
+            "requestId": self.correlation_id,
+            "fromAgentId": target,
+            "toAgentId": turn.agent,
+            "async": true,
+            "status": status,
+            "receivedAt": Timestamp::now(),
+            "traceId": turn.trace,
+        });
+        if let Some(error) = error {
+            metadata["errorCode"] = error.code().to_string().into();
+            metadata["errorMessage"] = error.message().into();
+        }
+        if !self.request.metadata.is_empty() {
+            metadata["requestMetadata"] = Value::Object(self.request.metadata.clone());
+        }
+        Message::user(format!("Answer of the agent `{target}`: {text}"))
+            .with_metadata("__goondanInterAgentResponse", metadata)
+    }
+}

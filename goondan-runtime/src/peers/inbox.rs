@@ -1,0 +1,72 @@
+//! The inbox of an instance: answers of other agents, kept until the next step.
+// F-AGENTS
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use goondan_core::{Error, ErrorCode, Message, Result};
+
+/// The capacity: how many answers may be outstanding or kept at once.
+const LIMIT: usize = 256;
+
+/// Answers of other agents, in the order of their arrival.
+#[derive(Default)]
+pub(crate) struct Inbox(Mutex<Answers>);
+
+#[derive(Default)]
+struct Answers {
+    received: Vec<Message>,
+    /// The number of [`Reservation`]s that are not filled yet.
+    outstanding: usize,
+}
+
+/// Capacity of an inbox for one answer that is outstanding. Returned by [`Inbox::reserve`]; dropping it frees the
+/// capacity.
+pub(crate) struct Reservation(Option<Arc<Inbox>>);
+
+impl Inbox {
+    /// Reserves capacity for an answer, so that it is not lost when it arrives.
+    ///
+    /// # Errors
+    /// `E_EXT_RUNTIME` when the inbox is full.
+    pub(crate) fn reserve(self: &Arc<Self>) -> Result<Reservation> {
+        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if answers.received.len() + answers.outstanding >= LIMIT {
+            let message = format!("{LIMIT} answers of other agents are waited for already");
+            return Err(Error::new(ErrorCode::EXT_RUNTIME, message).suggest("wait for some of them first"));
+        }
+        answers.outstanding += 1;
+        Ok(Reservation(Some(Arc::clone(self))))
+    }
+
+    /// Returns whether answers are outstanding, or have arrived and were not taken.
+    pub(crate) fn is_waiting(&self) -> bool {
+        let answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.outstanding > 0 || !answers.received.is_empty()
+    }
+
+    /// Removes and returns the answers that have arrived.
+    pub(crate) fn take(&self) -> Vec<Message> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).received)
+    }
+}
+
+impl Reservation {
+    /// Adds the answer to the inbox.
+    pub(crate) fn fill(mut self, answer: Message) {
+        self.release(Some(answer));
+    }
+
+    fn release(&mut self, answer: Option<Message>) {
+        if let Some(inbox) = self.0.take() {
+            let mut answers = inbox.0.lock().unwrap_or_else(PoisonError::into_inner);
+            answers.outstanding -= 1;
+            answers.received.extend(answer);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.release(None);
+    }
+}

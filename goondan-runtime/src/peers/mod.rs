@@ -1,0 +1,9 @@
+//! Requests to other agents: how a turn sends them, and where their answers wait.
+
+mod caller;
+mod inbox;
+mod reach;
+
+pub(crate) use caller::Caller;
+pub(crate) use inbox::Inbox;
+pub(crate) use reach::Reach;

@@ -1,0 +1,54 @@
+//! How an agent reaches others, as far as its mistakes show it.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use goondan_core::{AgentName, Error, ErrorCode, RequestTarget};
+
+/// How many missing targets are remembered. Their names may come from a model.
+const LIMIT: usize = 64;
+
+/// What is known of the way from one agent to others. It belongs to the agent and outlives reloads.
+#[derive(Default)]
+pub(crate) struct Reach {
+    /// Whether a router was told of the agent. It may have none itself.
+    added: AtomicBool,
+    /// The targets whose notices were not delivered.
+    missed: Mutex<HashSet<String>>,
+}
+
+impl Reach {
+    /// Records that a router delivers to the agent.
+    pub(crate) fn set_added(&self) {
+        self.added.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the error for a request of `agent`, which has no router.
+    #[cold]
+    pub(crate) fn no_router(&self, agent: &AgentName, target: &RequestTarget) -> Error {
+        let (message, suggestion) = if self.added.load(Ordering::Relaxed) {
+            (
+                format!("`{agent}` cannot reach `{target}`: it was added to a router, but built without one"),
+                "`add` makes an agent reachable; to let it reach others, call `.router(router.clone())` before `.build()`",
+            )
+        } else {
+            (
+                format!("`{agent}` cannot reach `{target}`: the program has given it no router"),
+                "make a `LocalRouter`, pass it to `.router(…)` of each agent, and `add` the agents to it",
+            )
+        };
+        Error::new(ErrorCode::AGENT_NOT_FOUND, message).suggest(suggestion)
+    }
+
+    /// Logs that a notice of `agent` was not delivered, once for each target.
+    #[cold]
+    pub(crate) fn missed(&self, agent: &AgentName, target: &RequestTarget, why: &Error) {
+        let target = target.to_string();
+        let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+        if missed.len() < LIMIT && missed.insert(target.clone()) {
+            drop(missed);
+            tracing::warn!(%agent, target, "a notice was not delivered: {}", why.report());
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Ports: what others implement so that agents reach models, keep conversations, and ask other agents.
+
+pub(crate) mod model;
+pub(crate) mod provider;
+pub(crate) mod router;
+pub mod store;
+
+pub use model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+pub use provider::{
+    BundlePath, CassetteMode, Finding, FindingPlace, Findings, ModelProvider, ProviderContext, ProviderDescriptor,
+    find_provider, linked_providers,
+};
+pub use router::{AgentCall, Router};
+pub use store::{InstanceId, Store};

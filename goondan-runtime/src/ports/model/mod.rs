@@ -1,0 +1,259 @@
+//! The port to language models.
+
+mod deltas;
+
+use goondan_core::host::ConversationExt;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use goondan_core::host::{Projection, text_of};
+use goondan_core::{
+    AgentName, BoxFuture, Conversation, InstanceKey, MessageData, ModelFinish, ModelInfo, ModelOptions, Part, Result,
+    TextPart, TokenUsage, ToolCallId, ToolCallPart, ToolCatalog, ToolItem, ToolRequest,
+};
+
+pub use deltas::{Deltas, ModelDelta};
+
+/// A language model. Implement it to connect agents to another one.
+///
+/// ```
+/// use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+/// use goondan::{BoxFuture, Result};
+///
+/// /// Answers with the text of the last message.
+/// struct Echo;
+///
+/// impl Model for Echo {
+///     fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+///         Box::pin(async move {
+///             let last = request.messages().last().map(|message| message.content.text().into_owned());
+///             Ok(ModelResponse::text(last.unwrap_or_default()))
+///         })
+///     }
+/// }
+/// ```
+pub trait Model: Send + Sync + 'static {
+    /// Answers one request, and sends the pieces of the answer to `deltas` as they arrive, if it can. The returned
+    /// response is the answer; the pieces are a preview. Dropping the future cancels the request.
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>>;
+
+    /// Returns what is known of the model. Middlewares read it, for example to compact a conversation in time.
+    fn info(&self) -> ModelInfo {
+        ModelInfo::default()
+    }
+}
+
+impl<M: Model + ?Sized> Model for Box<M> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        (**self).generate(request, deltas)
+    }
+
+    fn info(&self) -> ModelInfo {
+        (**self).info()
+    }
+}
+
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        (**self).generate(request, deltas)
+    }
+
+    fn info(&self) -> ModelInfo {
+        (**self).info()
+    }
+}
+
+/// A request to a model. It borrows the conversation, so nothing is copied for a model call.
+#[derive(Clone, Copy)]
+pub struct ModelRequest<'a> {
+    system: Option<&'a str>,
+    conversation: &'a Conversation,
+    tools: &'a ToolCatalog,
+    options: Option<&'a ModelOptions>,
+    instance: Option<(&'a AgentName, &'a InstanceKey)>,
+    projection: Option<&'a Projection>,
+}
+
+impl<'a> ModelRequest<'a> {
+    /// Returns a request with the current messages of `conversation`.
+    pub fn new(system: Option<&'a str>, conversation: &'a Conversation, tools: &'a ToolCatalog) -> Self {
+        Self { system, conversation, tools, options: None, instance: None, projection: None }
+    }
+
+    /// Sets the options of the call.
+    #[must_use]
+    pub fn with_options(self, options: Option<&'a ModelOptions>) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Sets the edits of the messages for this request alone.
+    #[must_use]
+    pub(crate) fn with_projection(self, projection: Option<&'a Projection>) -> Self {
+        Self { projection, ..self }
+    }
+
+    /// Returns the options that step middlewares have set for this call. They go before those that the model was made
+    /// with: see [`ModelOptions::or`].
+    pub fn options(&self) -> Option<&'a ModelOptions> {
+        self.options
+    }
+
+    /// Sets the instance whose conversation it is.
+    #[must_use]
+    pub fn with_instance(self, agent: &'a AgentName, key: &'a InstanceKey) -> Self {
+        Self { instance: Some((agent, key)), ..self }
+    }
+
+    /// Returns the agent and the key of the instance whose conversation it is, if there is one. They are the same for
+    /// all requests of a conversation. Keys may name people, so send no more than a digest of them.
+    pub fn instance(&self) -> Option<(&'a AgentName, &'a InstanceKey)> {
+        self.instance
+    }
+
+    /// Returns whether a message of the conversation has a call with this id. The ids of new calls must differ: the
+    /// runtime replaces those that do not, so a model that sends pieces of calls replaces them first.
+    // D-12
+    pub fn has_call(&self, id: &ToolCallId) -> bool {
+        self.conversation.has_tool_call(id)
+    }
+
+    /// Returns the agent's instructions (the system prompt).
+    // D-19
+    pub fn system(&self) -> Option<&'a str> {
+        self.system
+    }
+
+    /// Iterates over the messages, oldest first. Every tool call has its result among them, and every result its call.
+    pub fn messages(&self) -> impl Iterator<Item = Cow<'a, MessageData>> + use<'a> {
+        self.conversation.projected_input(self.projection)
+    }
+
+    /// Iterates over the tools that the model may call.
+    pub fn tools(&self) -> impl Iterator<Item = &'a ToolItem> + use<'a> {
+        self.tools.iter()
+    }
+}
+
+impl fmt::Debug for ModelRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ModelRequest({} messages, {} tools)", self.conversation.len(), self.tools.len())
+    }
+}
+
+/// The response of a model: the parts of its message.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", from = "ResponseFields")]
+#[non_exhaustive]
+pub struct ModelResponse {
+    /// Text, reasoning, tool calls and other parts, in the model's order.
+    pub content: Vec<Part>,
+    /// Why the model stopped, if it reports that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finish_reason: Option<ModelFinish>,
+    /// The tokens that the call used, if the model reports them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<TokenUsage>,
+    /// The model that answered, if the provider reports it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The provider's id of the request, for its support.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+}
+
+/// A response as it is written in scripts: `text` and `toolCalls` are short forms of parts, which follow `content`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct ResponseFields {
+    #[serde(default)]
+    content: Vec<Part>,
+    text: Option<String>,
+    #[serde(default)]
+    tool_calls: Vec<ToolRequest>,
+    finish_reason: Option<ModelFinish>,
+    usage: Option<TokenUsage>,
+    model: Option<String>,
+    request_id: Option<String>,
+}
+
+impl From<ResponseFields> for ModelResponse {
+    fn from(fields: ResponseFields) -> Self {
+        let ResponseFields { mut content, text, tool_calls, finish_reason, usage, model, request_id } = fields;
+        content.extend(text.map(|text| Part::Text(TextPart::new(text))));
+        content.extend(tool_calls.into_iter().map(call_part));
+        Self { content, finish_reason, usage, model, request_id }
+    }
+}
+
+fn call_part(call: ToolRequest) -> Part {
+    Part::ToolCall(ToolCallPart::new(call.id, call.name, call.args))
+}
+
+impl ModelResponse {
+    /// Returns a response with these parts.
+    pub fn content(parts: impl IntoIterator<Item = Part>) -> Self {
+        Self { content: parts.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Returns a response with a text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::content([Part::Text(TextPart::new(text))])
+    }
+
+    /// Returns a response that requests tool calls.
+    pub fn tool_calls(calls: impl IntoIterator<Item = ToolRequest>) -> Self {
+        Self::content(calls.into_iter().map(call_part))
+    }
+
+    /// Returns the response with the tokens that the call used.
+    #[must_use]
+    pub fn with_usage(self, usage: TokenUsage) -> Self {
+        Self { usage: Some(usage), ..self }
+    }
+
+    /// Returns the response with the reason why the model stopped.
+    #[must_use]
+    pub fn with_finish_reason(self, reason: ModelFinish) -> Self {
+        Self { finish_reason: Some(reason), ..self }
+    }
+
+    /// Iterates over the tool calls that the model requests, in its order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCallPart> {
+        calls_in(&self.content)
+    }
+
+    /// Returns all text of the response; several parts are joined by newlines.
+    pub fn to_text(&self) -> Cow<'_, str> {
+        text_of(&self.content)
+    }
+
+    /// Returns whether the response has text.
+    pub fn has_text(&self) -> bool {
+        self.content.iter().any(|part| matches!(part, Part::Text(part) if !part.text.is_empty()))
+    }
+}
+
+/// Returns the tool calls among the parts of an answer.
+pub(crate) fn calls_in(content: &[Part]) -> impl Iterator<Item = &ToolCallPart> {
+    content.iter().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(call),
+        _ => None,
+    })
+}
+
+/// Returns the pieces of an answer that was not streamed: its texts and reasoning, whole, and its tool calls.
+pub(crate) fn whole(parts: &[Part]) -> impl Iterator<Item = ModelDelta<'_>> {
+    (0..).zip(parts).filter_map(|(part, content)| match content {
+        Part::Text(text) if !text.text.is_empty() => Some(ModelDelta::Text { part, text: &text.text }),
+        Part::Reasoning(reasoning) if !reasoning.text().is_empty() => {
+            Some(ModelDelta::Reasoning { part, text: reasoning.text() })
+        }
+        Part::ToolCall(call) => {
+            Some(ModelDelta::ToolCall { part, id: call.tool_call_id.as_str(), name: &call.tool_name })
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,98 @@
+//! What a provider finds in the config of a model.
+
+use std::path::PathBuf;
+
+use goondan_core::ErrorCode;
+
+/// Collects what a provider finds in a config.
+///
+/// Settings are named by JSON pointers into the config, such as `/timeouts/idleMs`; the empty one means all of it.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    found: Vec<Finding>,
+    files: Vec<PathBuf>,
+}
+
+impl Findings {
+    /// Adds an error: the model cannot be used. `remedy` says what the author can do about it.
+    pub fn error(&mut self, setting: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) {
+        self.add(Finding::error(ErrorCode::CONFIG_SCHEMA, setting, message, remedy));
+    }
+
+    /// Adds a hint: the model can be used, but probably not as its author wants.
+    pub fn hint(&mut self, setting: impl Into<String>, message: impl Into<String>, remedy: impl Into<String>) {
+        self.add(Finding::new(None, setting.into(), message.into(), remedy.into()));
+    }
+
+    /// Adds a finding.
+    pub fn add(&mut self, finding: Finding) {
+        self.found.push(finding);
+    }
+
+    /// Adds a file that the model reads: it belongs to the bundle, is watched for changes, and nothing is recorded to
+    /// it.
+    pub fn file(&mut self, path: impl Into<PathBuf>) {
+        self.files.push(path.into());
+    }
+
+    /// Iterates over what was found.
+    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.found.iter()
+    }
+
+    /// Returns the files that the model reads.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+}
+
+/// Something that a provider found in a config.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The stable code of an error; hints have none.
+    pub code: Option<ErrorCode>,
+    /// Where it is.
+    pub place: FindingPlace,
+    /// What is wrong.
+    pub message: String,
+    /// What the author can do about it.
+    pub remedy: String,
+}
+
+/// The place of a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FindingPlace {
+    /// A setting, as a JSON pointer into the config.
+    Setting(String),
+    /// A file that a setting names.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The line and the column, both from 1, if there is text to point at.
+        at: Option<(u64, u64)>,
+    },
+}
+
+impl Finding {
+    /// Returns an error at a setting.
+    pub fn error(
+        code: ErrorCode,
+        setting: impl Into<String>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self::new(Some(code), setting.into(), message.into(), remedy.into())
+    }
+
+    fn new(code: Option<ErrorCode>, setting: String, message: String, remedy: String) -> Self {
+        Self { code, place: FindingPlace::Setting(setting), message, remedy }
+    }
+
+    /// Sets the place to a file that a setting names, with a line and a column, both from 1.
+    #[must_use]
+    pub fn in_file(self, path: impl Into<PathBuf>, at: Option<(u64, u64)>) -> Self {
+        Self { place: FindingPlace::File { path: path.into(), at }, ..self }
+    }
+}

@@ -1,0 +1,37 @@
+//! The port through which agents reach one another.
+
+use goondan_core::{AgentEvent, AgentName, BoxFuture, Error, ErrorCode, InstanceKey, Result};
+
+/// Delivers events to agents: implement it to reach agents of other programs.
+pub trait Router: Send + Sync + 'static {
+    /// Runs a turn of the target with the event and returns the text of its answer. The target is opened if it is not
+    /// running. The caller enforces the timeout and rejects circles.
+    fn request(&self, call: AgentCall) -> BoxFuture<'_, Result<String>>;
+
+    /// Delivers the event without waiting for the turn. Returns false when no such agent exists; an error with the code
+    /// `AGENT_NOT_FOUND` means the same, and says why.
+    fn send(&self, call: AgentCall) -> BoxFuture<'_, Result<bool>>;
+
+    /// Returns the names of the agents that can be reached.
+    fn agents(&self) -> Vec<AgentName>;
+}
+
+/// An event for another agent, and its address; what a [`Router`] delivers.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct AgentCall {
+    /// The agent.
+    pub target: AgentName,
+    /// The instance of the agent.
+    pub instance: InstanceKey,
+    /// The event.
+    pub event: AgentEvent,
+}
+
+/// The error for a request to `name`, which is not among the `known` agents.
+pub(crate) fn not_found(name: impl std::fmt::Display, known: &[AgentName]) -> Error {
+    let known: Vec<_> = known.iter().map(AgentName::as_str).collect();
+    let known = if known.is_empty() { "no other agent".to_owned() } else { known.join(", ") };
+    Error::new(ErrorCode::AGENT_NOT_FOUND, format!("there is no agent `{name}`"))
+        .suggest(format!("reachable are: {known}"))
+}

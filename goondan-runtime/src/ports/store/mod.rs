@@ -1,0 +1,226 @@
+//! The `Store` trait, through which the runtime persists conversations.
+
+mod instance_id;
+mod outcome;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use goondan_core::{
+    AgentEvent, BoxFuture, Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Result, RuntimeEvent,
+    ToolCallId, TurnId,
+};
+
+pub use instance_id::InstanceId;
+pub use outcome::TurnOutcome;
+
+/// Persists instances. Implement it to keep them elsewhere than in files or memory.
+pub trait Store: Send + Sync + 'static {
+    /// Opens an instance, and creates it if it does not exist. Until the returned journal is dropped, no other caller
+    /// can open it.
+    fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>>;
+
+    /// Returns the id of the workspace whose instances this store keeps, if it has workspaces.
+    fn workspace(&self) -> Option<&str> {
+        None
+    }
+
+    /// Makes, unless it exists, and returns the directory in which `extension` keeps files that its conversations
+    /// share. The default is a store without directories.
+    ///
+    /// # Errors
+    /// When it cannot be made, and in a store without directories.
+    fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
+        Err(no_directory(extension))
+    }
+}
+
+pub(crate) fn no_directory(extension: &ExtensionName) -> Error {
+    let message =
+        format!("the extension `{extension}` has no directory: conversations are not kept below a state root");
+    Error::new(ErrorCode::STORE_IO, message)
+        .suggest("give the agent a `FileStore`, or in tests `MemoryStore::with_directories`")
+}
+
+/// An instance as the store returns it when it is opened.
+#[non_exhaustive]
+pub struct Opened {
+    /// The messages after the last committed turn, oldest first.
+    pub base: Vec<Arc<Message>>,
+    /// The turn that was running when the last process ended, if any. The journal continues this turn: the runtime
+    /// closes and commits it before anything else.
+    pub interrupted: Option<Interrupted>,
+    /// The committed state of the extensions.
+    pub state: BTreeMap<ExtensionName, Value>,
+    /// The instance's working directory, for tools that work on files. The runtime creates it when a tool first needs
+    /// it.
+    pub workdir: PathBuf,
+    /// Records everything from now on. Dropping it closes the instance.
+    pub journal: Box<dyn Journal>,
+}
+
+impl Opened {
+    /// An instance without messages or state.
+    pub fn new(workdir: PathBuf, journal: Box<dyn Journal>) -> Self {
+        Self { base: Vec::new(), interrupted: None, state: BTreeMap::new(), workdir, journal }
+    }
+}
+
+/// A turn that ended without a commit.
+#[derive(Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Interrupted {
+    /// The turn.
+    pub turn: TurnId,
+    /// The event that started it, if the store knows it. Secrets are masked in it, as far as they were known when it
+    /// was recorded, and of its authentication only the principal is kept.
+    pub event: Option<AgentEvent>,
+    /// Its recorded message events.
+    pub events: Vec<MessageEvent>,
+    /// The calls that were recorded with [`Journal::start_call`].
+    pub started: Vec<ToolCallId>,
+}
+
+impl Interrupted {
+    /// The turn `turn` with the events that it recorded and the calls whose start it recorded.
+    pub fn new(turn: TurnId, events: Vec<MessageEvent>, started: Vec<ToolCallId>) -> Self {
+        Self { turn, event: None, events, started }
+    }
+
+    /// Sets the event that started the turn.
+    #[must_use]
+    pub fn event(mut self, event: AgentEvent) -> Self {
+        self.event = Some(event);
+        self
+    }
+}
+
+/// A turn that begins.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct TurnStart<'a> {
+    /// The turn.
+    pub turn: &'a TurnId,
+    /// The event that it answers. `None` for a turn that only stores state.
+    pub event: Option<&'a AgentEvent>,
+}
+
+impl<'a> TurnStart<'a> {
+    /// The start of `turn`.
+    pub fn new(turn: &'a TurnId) -> Self {
+        Self { turn, event: None }
+    }
+
+    /// Sets the event that the turn answers.
+    #[must_use]
+    pub fn event(mut self, event: &'a AgentEvent) -> Self {
+        self.event = Some(event);
+        self
+    }
+}
+
+/// The write side of one open instance. A turn is one `begin`, any number of `record` and `flush`, and one `commit`.
+pub trait Journal: Send + Sync {
+    /// Starts a turn.
+    ///
+    /// # Errors
+    /// When the store cannot record it.
+    fn begin(&mut self, turn: TurnStart<'_>) -> Result<()>;
+
+    /// Records an event of the running turn. It may stay in memory until the next [`Journal::flush`].
+    ///
+    /// # Errors
+    /// When the store cannot record it.
+    fn record(&mut self, event: &MessageEvent) -> Result<()>;
+
+    /// Records that a call of the running turn that must not run twice starts now. After a crash, the next opening
+    /// can then tell it from a call that never started. Like an event, the record may stay in memory until the next
+    /// flush; the runtime flushes before the handler runs.
+    ///
+    /// # Errors
+    /// When the store cannot record it.
+    // EFFECT-01
+    fn start_call(&mut self, call: &ToolCallId) -> Result<()>;
+
+    /// Writes everything recorded so far, at least as durably as `durability` says.
+    ///
+    /// # Errors
+    /// When the store cannot write it.
+    fn flush(&mut self, durability: Durability) -> BoxFuture<'_, Result<()>>;
+
+    /// Ends the turn. The conversation is not folded yet.
+    ///
+    /// After success, the messages of the turn and the changed state survive whatever happens to the machine.
+    ///
+    /// # Errors
+    /// When the turn is not committed. None of its messages and state is stored then and the commit can be tried again,
+    /// unless the error says that the instance must be opened again to find out.
+    fn commit<'a>(&'a mut self, turn: Commit<'a>) -> BoxFuture<'a, Result<()>>;
+
+    /// Whether [`Journal::note`] stores anything. If not, the runtime renders no events for it.
+    fn keeps_runtime_events(&self) -> bool {
+        false
+    }
+
+    /// Stores runtime events for observers. If they are lost, the conversation is still complete.
+    ///
+    /// # Errors
+    /// When they cannot be stored; the runtime reports it and continues.
+    // F-EVENTS
+    fn note(&mut self, _events: &[RuntimeEvent]) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// How durable records are after a [`Journal::flush`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// With the operating system: survives a crash of the process. Required before the model sees a record.
+    Flushed,
+    /// On the disk: survives a crash of the machine too. Required before a tool acts on the world.
+    Synced,
+}
+
+/// The result of a turn, to be committed.
+#[non_exhaustive]
+pub struct Commit<'a> {
+    /// The turn.
+    pub turn: &'a TurnId,
+    /// The conversation with the events of the turn, not yet folded.
+    pub conversation: &'a Conversation,
+    /// The new state of the extensions that changed theirs.
+    pub state: &'a BTreeMap<ExtensionName, Value>,
+    /// How the turn ended. `None` for a turn that only stores state: the outcome of the turn before it stays.
+    pub outcome: Option<&'a TurnOutcome>,
+}
+
+impl<'a> Commit<'a> {
+    /// The commit of `turn`, with the state that changed.
+    pub fn new(turn: &'a TurnId, conversation: &'a Conversation, state: &'a BTreeMap<ExtensionName, Value>) -> Self {
+        Self { turn, conversation, state, outcome: None }
+    }
+
+    /// Sets how the turn ended.
+    #[must_use]
+    pub fn outcome(mut self, outcome: &'a TurnOutcome) -> Self {
+        self.outcome = Some(outcome);
+        self
+    }
+}
+
+impl<S: Store + ?Sized> Store for Arc<S> {
+    fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {
+        (**self).open(instance)
+    }
+
+    fn workspace(&self) -> Option<&str> {
+        (**self).workspace()
+    }
+
+    fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
+        (**self).extension_dir(extension)
+    }
+}

@@ -1,0 +1,77 @@
+//! The checked description of an agent: everything that a reload can replace.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::policy::Policy;
+use crate::ports::model::Model;
+use crate::ports::router::Router;
+use crate::registry::SharedTools;
+use goondan_core::{Error, ErrorCode, ExtensionDescriptor, ExtensionName, OnError, Result, Secret};
+
+/// The checked description of an agent. [`AgentBuilder::build`](super::AgentBuilder::build) makes it.
+pub(super) struct AgentSpec {
+    pub(super) model: Arc<dyn Model>,
+    /// The models that a step middleware may choose, by name.
+    pub(super) models: BTreeMap<String, Arc<dyn Model>>,
+    pub(super) system: Option<String>,
+    pub(super) extensions: Vec<Arc<ExtensionSpec>>,
+    pub(super) policy: Policy,
+    pub(super) tools: Arc<SharedTools>,
+    /// The initial metadata of every turn.
+    // CTX-10
+    pub(super) hints: Map<String, Value>,
+    pub(super) router: Option<Arc<dyn Router>>,
+    /// What `#[init]` is told of the program.
+    pub(super) opening: Opening,
+    /// Masked as long as this exists. The last field: what has them is dropped before.
+    pub(super) _secrets: Vec<Secret>,
+}
+
+/// What an agent's program says of the conversations that it opens.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Opening {
+    /// Absolute.
+    pub(super) bundle_root: Option<Arc<Path>>,
+    /// They are opened only to show what extensions register.
+    pub(super) inspect: bool,
+}
+
+impl AgentSpec {
+    /// Returns the model called `name`.
+    ///
+    /// # Errors
+    /// `E_MODEL_NOT_FOUND`.
+    pub(super) fn named_model(&self, name: &str) -> Result<&dyn Model> {
+        self.models.get(name).map(|model| &**model).ok_or_else(|| self.no_model(&format_args!("`{name}`")))
+    }
+
+    /// The error for a name that no model has.
+    pub(super) fn no_model(&self, name: &dyn fmt::Display) -> Error {
+        let known: Vec<_> = self.models.keys().map(String::as_str).collect();
+        Error::new(ErrorCode::MODEL_NOT_FOUND, format!("the agent has no model {name}"))
+            .suggest(format!("choose one of its models: {}", known.join(", ")))
+    }
+}
+
+/// An extension that was found, with a config that fits its schema.
+pub(super) struct ExtensionSpec {
+    pub(super) name: ExtensionName,
+    pub(super) descriptor: &'static ExtensionDescriptor,
+    pub(super) config: Value,
+    pub(super) on_error: OnError,
+}
+
+/// Equal specs describe the same extension: the same name, code, config and policy. Code is compared by the address of
+/// the descriptor, because a library that was loaded again has another one even if it declares the same.
+// LEGACY-RECONCILE-02
+impl PartialEq for ExtensionSpec {
+    fn eq(&self, other: &Self) -> bool {
+        let same_code = std::ptr::eq(self.descriptor, other.descriptor);
+        self.name == other.name && same_code && self.config == other.config && self.on_error == other.on_error
+    }
+}

@@ -1,0 +1,84 @@
+//! Records the requests of the model, and answers for it while a test calls a tool.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use super::lock;
+use super::request::RecordedRequest;
+use crate::models::{ScriptItem, ScriptedModel};
+use crate::ports::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan_core::{BoxFuture, ModelInfo, Result, ToolCallId, ToolRequest};
+
+/// A model whose requests are recorded.
+pub(super) struct Recording {
+    model: Box<dyn Model>,
+    /// Answers instead of `model` while an [`InjectedCall`] exists.
+    replacement: Mutex<Option<Arc<ScriptedModel>>>,
+    requests: Mutex<Vec<RecordedRequest>>,
+}
+
+/// The model that the agent is built with. It records in a [`Recording`].
+pub(super) struct RecordedModel(Arc<Recording>);
+
+/// A tool call that the model makes next. Once this is dropped, the model answers itself again.
+pub(super) struct InjectedCall<'a> {
+    recording: &'a Recording,
+    id: ToolCallId,
+}
+
+impl Recording {
+    pub(super) fn of(model: Box<dyn Model>) -> Arc<Self> {
+        Arc::new(Self { model, replacement: Mutex::default(), requests: Mutex::default() })
+    }
+
+    pub(super) fn requests(&self) -> Vec<RecordedRequest> {
+        lock(&self.requests).clone()
+    }
+
+    /// Makes the model call `tool` next, and then end the turn.
+    pub(super) fn call(&self, tool: &str, args: Value) -> InjectedCall<'_> {
+        let id = ToolCallId::random();
+        let call = ModelResponse::tool_calls([ToolRequest::new(id.clone(), tool, args)]);
+        let script = [ScriptItem::raw(call), ScriptItem::say("done").repeat()];
+        *lock(&self.replacement) = Some(Arc::new(ScriptedModel::new(script)));
+        InjectedCall { recording: self, id }
+    }
+
+    /// Records a request, and returns the script that answers it instead of the model, if any.
+    fn record(&self, request: &ModelRequest<'_>) -> Option<Arc<ScriptedModel>> {
+        lock(&self.requests).push(RecordedRequest::of(request));
+        lock(&self.replacement).clone()
+    }
+}
+
+impl InjectedCall<'_> {
+    pub(super) fn id(&self) -> &ToolCallId {
+        &self.id
+    }
+}
+
+impl Drop for InjectedCall<'_> {
+    fn drop(&mut self) {
+        *lock(&self.recording.replacement) = None;
+    }
+}
+
+impl RecordedModel {
+    pub(super) fn new(recording: &Arc<Recording>) -> Self {
+        Self(Arc::clone(recording))
+    }
+}
+
+impl Model for RecordedModel {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        match self.0.record(&request) {
+            Some(script) => Box::pin(async move { script.generate(request, deltas).await }),
+            None => self.0.model.generate(request, deltas),
+        }
+    }
+
+    fn info(&self) -> ModelInfo {
+        self.0.model.info()
+    }
+}

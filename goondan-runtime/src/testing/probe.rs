@@ -1,0 +1,127 @@
+//! Test extension that records every event and tool result, and changes nothing.
+
+use goondan_core::host::ToolCallResultExt;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, Weak};
+
+use serde_json::{Value, json};
+
+use super::lock;
+use goondan_core::{
+    API_VERSION, BoxFuture, Error, Event, EventPattern, Extension, ExtensionApi, ExtensionCleanup, ExtensionDescriptor,
+    Middleware, Next, Options, Result, Step, StepContext, StepResult, ToolCallId, ToolCallResult,
+};
+
+/// The extension. Its config holds the number of the [`ProbeHandle`] that it records for.
+pub(super) struct Probe;
+
+const NAME: &str = "goondan-testing";
+
+impl Extension for Probe {
+    const DESCRIPTOR: &'static ExtensionDescriptor = &ExtensionDescriptor {
+        name: NAME,
+        description: "Records what happens, for tests.",
+        package: env!("CARGO_PKG_NAME"),
+        version: env!("CARGO_PKG_VERSION"),
+        api_version: API_VERSION,
+        middlewares: &[],
+        tools: &[],
+        subscriptions: &[],
+        requires: &[],
+        guard: false,
+        config_schema: &|| json!({ "type": "object" }),
+        register: &|api, config| Box::pin(async move { register(&api, &config) }),
+    };
+}
+
+fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
+    let number = config["number"].as_u64().unwrap_or_default();
+    let records = lock(&PROBES).records.get(&number).and_then(Weak::upgrade);
+    let records = records.ok_or_else(|| Error::msg("the chat that this extension records for was dropped"))?;
+    // The outermost layer, so that it sees the results that the model is sent.
+    api.pipeline().register(Step, RecordResults(Arc::clone(&records)), Options::priority(i32::MIN).named("probe"))?;
+    let record = move |event: Event| {
+        records.record_event(event);
+        std::future::ready(Ok(()))
+    };
+    api.events().on("*", record)?.detach();
+    Ok(())
+}
+
+/// The records of all chats, by number: an extension gets nothing but its config, so the config has the number.
+static PROBES: Mutex<Probes> = Mutex::new(Probes { last: 0, records: BTreeMap::new() });
+
+struct Probes {
+    last: u64,
+    records: BTreeMap<u64, Weak<ProbeRecords>>,
+}
+
+/// Owns the records of one chat. Dropping it removes them from the list.
+pub(super) struct ProbeHandle {
+    number: u64,
+    records: Arc<ProbeRecords>,
+}
+
+/// What was recorded so far.
+#[derive(Default)]
+pub(super) struct ProbeRecords {
+    events: Mutex<Vec<Event>>,
+    results: Mutex<Vec<ToolCallResult>>,
+}
+
+impl ProbeHandle {
+    pub(super) fn new() -> Self {
+        let records = Arc::default();
+        let mut probes = lock(&PROBES);
+        probes.last += 1;
+        let number = probes.last;
+        probes.records.insert(number, Arc::downgrade(&records));
+        Self { number, records }
+    }
+
+    pub(super) fn config(&self) -> Value {
+        json!({ "number": self.number })
+    }
+
+    pub(super) fn records(&self) -> &ProbeRecords {
+        &self.records
+    }
+}
+
+impl Drop for ProbeHandle {
+    fn drop(&mut self) {
+        lock(&PROBES).records.remove(&self.number);
+    }
+}
+
+impl ProbeRecords {
+    fn record_event(&self, event: Event) {
+        let of_probe = |cleanup: ExtensionCleanup| cleanup.extension == *NAME;
+        if event.name() != ExtensionCleanup::NAME || !event.payload().is_ok_and(of_probe) {
+            lock(&self.events).push(event);
+        }
+    }
+
+    pub(super) fn events(&self, pattern: &EventPattern) -> Vec<Event> {
+        lock(&self.events).iter().filter(|event| pattern.matches(event.name())).cloned().collect()
+    }
+
+    pub(super) fn take_result(&self, call: &ToolCallId) -> Option<ToolCallResult> {
+        let mut results = lock(&self.results);
+        let index = results.iter().position(|result| result.call_id() == call)?;
+        Some(results.swap_remove(index))
+    }
+}
+
+/// Records copies of the tool results of each step.
+struct RecordResults(Arc<ProbeRecords>);
+
+impl Middleware<Step> for RecordResults {
+    fn handle<'a>(&'a self, ctx: &'a mut StepContext<'_>, next: Next<'a, Step>) -> BoxFuture<'a, Result<StepResult>> {
+        Box::pin(async move {
+            let step = next.run(ctx).await?;
+            lock(&self.0.results).extend(step.tool_results().iter().map(ToolCallResult::copy));
+            Ok(step)
+        })
+    }
+}

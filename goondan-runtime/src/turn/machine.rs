@@ -1,0 +1,178 @@
+//! Decides which step of a turn comes next, and when the turn is over. It does no IO.
+
+use std::time::Duration;
+
+use crate::policy::Policy;
+use goondan_core::{Error, FinishReason};
+
+/// A turn as a state machine: from the end of each step it determines what comes next (F-TURN).
+#[derive(Debug)]
+pub(super) struct TurnMachine {
+    policy: Policy,
+    /// How many steps were started.
+    steps: u32,
+    /// How often in a row a step was retried.
+    retries: u32,
+    /// How often in a row the model was asked to correct its answer.
+    repairs: u32,
+}
+
+/// How often in a row a model is asked to correct its answer before the turn ends (F-TURN).
+const MAX_REPAIRS: u32 = 2;
+
+/// How a step ended, if it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StepEnd {
+    /// No other step is wanted.
+    Final,
+    /// Another step is wanted (PIPE-11).
+    Another,
+    /// The answer was malformed, and the model was sent a correction.
+    Repair,
+}
+
+/// What the driver does next.
+#[derive(Debug)]
+pub(super) enum TurnAction {
+    /// Run a step.
+    Step {
+        /// Its index, from 0 (CTX-11).
+        index: u32,
+        /// The number of the attempt: how often in a row a middleware has asked for a retry.
+        attempt: u32,
+        /// How long to wait before it.
+        delay: Duration,
+    },
+    /// The turn is over.
+    Finish(FinishReason),
+    /// The turn is over, because the model did not answer usably.
+    GiveUp,
+    /// The turn failed.
+    Fail(Error),
+}
+
+impl TurnMachine {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self { policy, steps: 0, retries: 0, repairs: 0 }
+    }
+
+    /// Returns the first action: a turn has at least one step.
+    pub(super) fn start(&mut self) -> TurnAction {
+        self.step(0, Duration::ZERO)
+    }
+
+    /// Returns what comes after a step with this outcome.
+    pub(super) fn step_ended(&mut self, outcome: Result<StepEnd, Error>) -> TurnAction {
+        let limit_reached = self.steps >= self.policy.max_steps_per_turn.get();
+        match outcome {
+            Ok(StepEnd::Final) => TurnAction::Finish(FinishReason::TextResponse),
+            Ok(StepEnd::Repair) if self.repairs >= MAX_REPAIRS => TurnAction::GiveUp,
+            Ok(_) if limit_reached => TurnAction::Finish(FinishReason::MaxSteps),
+            Ok(end) => {
+                self.retries = 0;
+                self.repairs = if end == StepEnd::Repair { self.repairs + 1 } else { 0 };
+                self.step(0, Duration::ZERO)
+            }
+            Err(error) => match error.retry_delay() {
+                // PIPE-19: another attempt is a new step, never a second `next`.
+                Some(delay) if !limit_reached && self.retries < self.policy.max_retries => {
+                    self.retries += 1;
+                    self.step(self.retries, delay)
+                }
+                _ => TurnAction::Fail(error),
+            },
+        }
+    }
+
+    /// Returns how many steps were started.
+    pub(super) fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    fn step(&mut self, attempt: u32, delay: Duration) -> TurnAction {
+        let index = self.steps;
+        self.steps += 1;
+        TurnAction::Step { index, attempt, delay }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+
+    fn machine(steps: u32, retries: u32) -> TurnMachine {
+        let max_steps_per_turn = NonZeroU32::new(steps).unwrap();
+        TurnMachine::new(Policy { max_steps_per_turn, max_retries: retries, ..Policy::default() })
+    }
+
+    fn step(action: &TurnAction) -> Option<(u32, u32)> {
+        match action {
+            TurnAction::Step { index, attempt, .. } => Some((*index, *attempt)),
+            TurnAction::Finish(_) | TurnAction::GiveUp | TurnAction::Fail(_) => None,
+        }
+    }
+
+    #[test]
+    fn steps_continue_while_there_are_tool_calls() {
+        let mut machine = machine(32, 3);
+        assert_eq!(step(&machine.start()), Some((0, 0)));
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((1, 0)));
+        assert!(matches!(machine.step_ended(Ok(StepEnd::Final)), TurnAction::Finish(FinishReason::TextResponse)));
+        assert_eq!(machine.steps(), 2);
+    }
+
+    #[test]
+    fn the_limit_of_steps_ends_the_turn() {
+        let mut machine = machine(2, 3);
+        machine.start();
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((1, 0)));
+        assert!(matches!(machine.step_ended(Ok(StepEnd::Another)), TurnAction::Finish(FinishReason::MaxSteps)));
+    }
+
+    #[test]
+    fn a_retry_is_a_new_step_and_counts_against_both_limits() {
+        let again = || Err(Error::retry_after(Duration::from_secs(1), "busy"));
+        let mut machine = machine(4, 2);
+        machine.start();
+        assert_eq!(step(&machine.step_ended(again())), Some((1, 1)));
+        assert_eq!(step(&machine.step_ended(again())), Some((2, 2)));
+        assert!(matches!(machine.step_ended(again()), TurnAction::Fail(_)), "two retries in a row were used up");
+
+        let mut machine = self::machine(2, 9);
+        machine.start();
+        assert_eq!(step(&machine.step_ended(again())), Some((1, 1)));
+        assert!(matches!(machine.step_ended(again()), TurnAction::Fail(_)), "the steps were used up");
+    }
+
+    #[test]
+    fn a_success_resets_the_retries() {
+        let again = || Err(Error::retry_after(Duration::ZERO, "busy"));
+        let mut machine = machine(9, 1);
+        machine.start();
+        assert_eq!(step(&machine.step_ended(again())), Some((1, 1)));
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((2, 0)));
+        assert_eq!(step(&machine.step_ended(again())), Some((3, 1)));
+    }
+
+    #[test]
+    fn the_model_is_asked_twice_in_a_row_to_correct_its_answer() {
+        let mut machine = machine(9, 1);
+        machine.start();
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((1, 0)));
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((2, 0)));
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((3, 0)));
+        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((4, 0)));
+        assert!(matches!(machine.step_ended(Ok(StepEnd::Repair)), TurnAction::GiveUp));
+    }
+
+    #[test]
+    fn other_errors_fail_the_turn() {
+        let mut machine = machine(9, 1);
+        machine.start();
+        assert!(
+            matches!(machine.step_ended(Err(Error::msg("no"))), TurnAction::Fail(error) if error.message() == "no")
+        );
+    }
+}

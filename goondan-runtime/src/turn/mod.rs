@@ -1,0 +1,388 @@
+//! A turn: the driver of the turn machine, and the host behind turn contexts.
+//!
+//! `machine` decides which step comes next and does no IO; [`TurnRun`] is its only driver. `step` calls the model, and
+//! runs the tool calls through `tool_call`. A turn changes the conversation through `journaled`, and reports events
+//! through `report`.
+
+mod answer;
+mod answered;
+mod estimate;
+mod journaled;
+mod limit;
+mod machine;
+mod partial;
+mod prepared;
+mod progress;
+mod projected;
+mod report;
+mod requests;
+mod step;
+mod stream;
+mod tool_call;
+mod watchdog;
+mod workdir;
+
+pub(super) use journaled::JournaledConversation;
+pub(super) use report::Reporter;
+pub(super) use requests::{RequestUsage, Requests};
+pub(super) use stream::UpdateSender;
+pub use stream::{TurnStream, TurnUpdate};
+pub(super) use workdir::Workdir;
+
+use goondan_core::host::{ConversationExt, StepResultExt, TurnResultExt};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tracing::Instrument;
+
+use super::attach::Generation;
+use crate::attach::StepGenerations;
+use crate::peers::Inbox;
+use crate::ports::model::{ModelDelta, whole};
+use crate::ports::store::Durability;
+use answer::NO_USABLE_ANSWER;
+use answered::{answer_of_step, answer_of_turn};
+use goondan_core::host::depth::Unchecked;
+use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
+use goondan_core::{
+    AgentEvent, AgentsHost, Content, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message,
+    MessageEvent, Result, Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary,
+    TurnInfo, TurnResult,
+};
+use limit::within;
+use machine::{StepEnd, TurnAction, TurnMachine};
+use report::error_message;
+use step::StepRun;
+
+/// One turn while it runs.
+pub(crate) struct TurnRun<'a> {
+    /// What the turn began with. Its limits stay to its end, and its layers are running.
+    generation: &'a Generation,
+    generations: StepGenerations<'a>,
+    /// Answers of other agents, which the next step appends.
+    inbox: &'a Arc<Inbox>,
+    workdir: &'a Workdir,
+    journaled: &'a mut JournaledConversation,
+    info: &'a Arc<TurnInfo>,
+    reporter: &'a Reporter<'a>,
+    requests: Requests<'a>,
+    /// Shared by the middlewares of the turn and of its steps (D-15).
+    metadata: Unchecked,
+    /// The first error of [`MessageHost::emit`] or [`RunHost::refuse`]; it fails the turn before the next model or tool
+    /// call (D-24).
+    fault: Option<Error>,
+    machine: TurnMachine,
+    tool_calls: Vec<ToolCallSummary>,
+    /// The token usage of all steps, if the model reports it.
+    usage: Option<TokenUsage>,
+    /// Where the conversation ended when the turn began.
+    start: usize,
+    /// The message of the conversation that the result of the turn has as its answer, and its position.
+    answer: Option<(usize, Arc<Message>)>,
+    /// How many message events there were when `answer` was found.
+    answered_after: usize,
+}
+
+impl<'a> TurnRun<'a> {
+    pub(crate) fn new(
+        generations: StepGenerations<'a>,
+        workdir: &'a Workdir,
+        journaled: &'a mut JournaledConversation,
+        requests: Requests<'a>,
+    ) -> Self {
+        let start = journaled.conversation.end();
+        let generation = generations.first;
+        Self {
+            generation,
+            generations,
+            inbox: requests.caller.inbox,
+            workdir,
+            journaled,
+            info: requests.caller.turn,
+            reporter: requests.reporter,
+            requests,
+            metadata: generation.spec.hints.clone().into(),
+            fault: None,
+            machine: TurnMachine::new(generation.spec.policy),
+            tool_calls: Vec::new(),
+            usage: None,
+            start,
+            answer: None,
+            answered_after: 0,
+        }
+    }
+
+    /// Runs the turn: the input, the turn chain, and in its core the steps.
+    pub(crate) async fn run(&mut self) -> Result<TurnResult> {
+        let watch = self.reporter.stopwatch();
+        self.reporter.report("turn.started", self.reporter.span, |scope| RuntimeEvent::TurnStarted { scope });
+        let limit = self.generation.spec.policy.turn_timeout;
+        let outcome = match within(limit, self.run_chain()).await {
+            Some(outcome) => outcome,
+            None => Err(Error::new(ErrorCode::TURN_TIMEOUT, format!("the turn took longer than {limit:?}"))
+                .suggest("raise the turn's time limit, or look for what hangs: the last step and call are in the log")),
+        };
+        let duration = watch.elapsed();
+        if outcome.is_ok() {
+            // A layer recovered from the failure of a model call.
+            self.journaled.partial.clear();
+        }
+        match &outcome {
+            Ok(_) => self.reporter.report("turn.completed", self.reporter.span, |scope| RuntimeEvent::TurnCompleted {
+                scope,
+                step_count: self.machine.steps(),
+                duration,
+                token_usage: self.requests.total(self.usage),
+            }),
+            Err(_) => self.reporter.report("turn.failed", self.reporter.span, |scope| RuntimeEvent::TurnFailed {
+                scope,
+                duration,
+                error_message: error_message(&outcome),
+            }),
+        }
+        outcome
+    }
+
+    /// Returns how far the turn came, also if it did not fail.
+    pub(crate) fn end(self) -> FailedTurn {
+        FailedTurn::new(self.info.turn.clone(), self.machine.steps(), self.tool_calls)
+    }
+
+    async fn run_chain(&mut self) -> Result<TurnResult> {
+        // D-13: before the chain runs, so that middlewares that count messages include this one.
+        match &self.info.input {
+            AgentEvent { content, .. } if !content.is_empty() => self.append(Message::user(content.clone())),
+            AgentEvent { input: Some(text), .. } => self.append(Message::user(text.clone())),
+            _ => {}
+        }
+        let chain = &self.generation.registered.turn;
+        if chain.layers().next().is_some() {
+            // Layers may wait long before the first step, such as for a summary. The input survives the process by
+            // then.
+            self.journaled.flush(Durability::Flushed).await?;
+        }
+        let mut result = chain.run(self).await?;
+        self.check_fault()?;
+        self.check_metadata()?;
+        result.set_usage(self.requests.total(self.usage));
+        Ok(result)
+    }
+
+    async fn run_steps(&mut self) -> Result<TurnResult> {
+        let mut action = self.machine.start();
+        loop {
+            match action {
+                TurnAction::Step { index, attempt, delay } => {
+                    // Models and tools that are never pending would keep the thread, also from signals and reloads.
+                    tokio::task::coop::consume_budget().await;
+                    if attempt > 0 {
+                        tracing::info!(turn = %self.info.turn, step = index, attempt, ?delay, "running a step again");
+                        self.metadata.insert("attempt".to_owned(), attempt.into());
+                        tokio::time::sleep(delay).await;
+                    } else {
+                        self.metadata.remove("attempt");
+                    }
+                    let outcome = self.step(index).await;
+                    action = self.machine.step_ended(outcome.map(|result| step_end(&result)));
+                }
+                TurnAction::Finish(reason) => {
+                    self.find_answer();
+                    return Ok(self.result(reason, self.answer_or_notice(reason)));
+                }
+                TurnAction::GiveUp => {
+                    let notice = Arc::new(Message::new(Role::Assistant, NO_USABLE_ANSWER, Source::System));
+                    return Ok(self.result(FinishReason::TextResponse, Some(notice)));
+                }
+                TurnAction::Fail(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn step(&mut self, index: u32) -> Result<StepResult> {
+        let replaced = self.generations.next().await;
+        let generation = replaced.as_deref().unwrap_or(self.generation);
+        // F-AGENTS: answers that have arrived are appended before the step starts.
+        for answer in self.inbox.take() {
+            self.append(answer);
+        }
+        let watch = self.reporter.stopwatch();
+        let span = self.reporter.span.child();
+        let mut step = StepRun::new(self, generation, index, span);
+        let in_step = tracing::info_span!("step", step = index);
+        let mut outcome = generation.registered.step.run(&mut step).instrument(in_step).await;
+        if let Some(error) = outcome.as_ref().ok().and_then(|result| result.check_metadata().err()) {
+            outcome = Err(error);
+        }
+        let ModelCall { usage: token_usage, model, finish_reason, prepared_by } = step.model_call;
+        let held_from = step.held.then_some(step.answer_from).flatten();
+        if let (Ok(result), Some(start)) = (&outcome, held_from)
+            // If a layer recovered or could not replace the answer, the layer that holds it may not have approved it.
+            && result.status() == StepStatus::Completed
+            && self.fault.is_none()
+        {
+            self.send_held(index, start);
+        }
+        let (duration, step) = (watch.elapsed(), || StepRef::new(&self.info.turn, index));
+        match &outcome {
+            Ok(result) => self.reporter.report("step.completed", span, |scope| RuntimeEvent::StepCompleted {
+                scope,
+                step: step(),
+                tool_call_count: u32::try_from(result.tool_calls().len()).unwrap_or(u32::MAX),
+                duration,
+                token_usage,
+                model,
+                finish_reason,
+                prepared_by,
+            }),
+            Err(_) => self.reporter.report("step.failed", span, |scope| RuntimeEvent::StepFailed {
+                scope,
+                step: step(),
+                duration,
+                error_message: error_message(&outcome),
+            }),
+        }
+        outcome
+    }
+
+    fn result(&self, reason: FinishReason, answer: Option<Arc<Message>>) -> TurnResult {
+        TurnResult::from_parts(self.info.turn.clone(), reason, answer, self.requests.total(self.usage))
+    }
+
+    /// Sends the answer of a step whose stream was held, as the conversation holds it now.
+    fn send_held(&self, step: u32, start: usize) {
+        if !self.reporter.streams() {
+            return;
+        }
+        let Some(message) = answer_of_step(&self.journaled.conversation, start) else { return };
+        let send = |delta| self.reporter.update(|| TurnUpdate::of_delta(step, delta));
+        match message.content() {
+            Content::Text(text) if text.is_empty() => {}
+            Content::Text(text) => send(ModelDelta::Text { part: 0, text }),
+            Content::Parts(parts) => whole(parts).for_each(send),
+        }
+    }
+
+    /// Finds the message of the conversation that answers.
+    fn find_answer(&mut self) {
+        let conversation = &self.journaled.conversation;
+        self.answered_after = conversation.events().len();
+        let place = self.answer.as_ref().map(|(place, _)| *place);
+        let answer = answer_of_turn(conversation, self.start, place);
+        self.answer = answer.map(|(place, message)| (place, Arc::clone(message)));
+    }
+
+    /// Returns the message that answers, or a notice if the limit of steps was reached without one.
+    fn answer_or_notice(&self, reason: FinishReason) -> Option<Arc<Message>> {
+        match (&self.answer, reason) {
+            (Some((_, message)), _) => Some(Arc::clone(message)),
+            (None, FinishReason::MaxSteps) => {
+                let limit = self.generation.spec.policy.max_steps_per_turn;
+                let notice = format!("The turn ended without an answer: it reached the limit of {limit} steps.");
+                Some(Arc::new(Message::new(Role::Assistant, notice, Source::System)))
+            }
+            (None, _) => None,
+        }
+    }
+
+    /// Appends a message of the runtime.
+    fn append(&mut self, message: impl Into<Arc<Message>>) {
+        self.apply(MessageEvent::Append { message: message.into() });
+    }
+
+    fn apply(&mut self, event: MessageEvent) {
+        if let Err(error) = self.journaled.emit(event) {
+            self.fault.get_or_insert(error);
+        }
+    }
+
+    /// Makes recorded events durable before a model or tool call acts on them (D-24).
+    async fn settle(&mut self, durability: Durability) -> Result<()> {
+        self.check_fault()?;
+        self.journaled.flush(durability).await
+    }
+
+    /// Checks what middlewares have put into the metadata.
+    fn check_metadata(&self) -> Result<()> {
+        self.metadata.check("a value in the metadata")
+    }
+
+    fn check_fault(&mut self) -> Result<()> {
+        self.fault.take().map_or(Ok(()), Err)
+    }
+}
+
+/// The error for content that [`Conversation::may_hold`](goondan_core::Conversation) refuses.
+fn made_by_no_model() -> Error {
+    let message =
+        "a message holds reasoning, or data of a model's provider, that no model has put into the conversation";
+    Error::new(ErrorCode::MESSAGE_PART, message)
+        .suggest("copy such a part unchanged from a message of the conversation, or leave it out")
+}
+
+/// Logs that an extension called a method of its context after `next` has reached the core, where it has no effect.
+#[cold]
+fn warn_too_late(method: &str, by: &ExtensionName) {
+    tracing::warn!(extension = %by, "`{method}` changed nothing: it was called after `next`");
+}
+
+fn step_end(result: &StepResult) -> StepEnd {
+    match (result.wants_repair(), result.has_tool_calls()) {
+        (true, _) => StepEnd::Repair,
+        (false, true) => StepEnd::Another,
+        (false, false) => StepEnd::Final,
+    }
+}
+
+impl RunHost for TurnRun<'_> {
+    fn scope(&self) -> &TurnInfo {
+        self.info
+    }
+
+    fn metadata(&self) -> &Map<String, Value> {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut Map<String, Value> {
+        &mut self.metadata
+    }
+
+    fn refuse(&mut self, error: Error) {
+        self.fault.get_or_insert(error);
+    }
+
+    fn report_skipped(&self, layer: &LayerInfo, after_next: bool, error: &Error) {
+        self.reporter.report_skipped(self.reporter.span, layer, after_next, error);
+    }
+}
+
+impl MessageHost for TurnRun<'_> {
+    fn conversation(&self) -> &dyn ConversationHost {
+        &self.journaled.conversation
+    }
+
+    fn agents(&self) -> &dyn AgentsHost {
+        &self.requests
+    }
+
+    fn emit(&mut self, event: MessageEvent) {
+        if self.journaled.conversation.may_emit(&event) {
+            self.apply(event);
+        } else {
+            self.refuse(made_by_no_model());
+        }
+    }
+}
+
+impl TurnHost for TurnRun<'_> {
+    fn run_core(&mut self) -> CoreRun<'_, TurnResult> {
+        CoreRun::local(self.run_steps())
+    }
+
+    fn follow(&mut self, result: &mut TurnResult) {
+        let unchanged = self.journaled.conversation.events().len() == self.answered_after;
+        if !unchanged && result.has_response(self.answer.as_ref().map(|(_, message)| message)) {
+            self.find_answer();
+            result.set_response(self.answer.as_ref().map(|(_, message)| Arc::clone(message)));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The progress of a tool call: told to the stream of the turn and on the bus, and never stored.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::report::Reporter;
+use super::stream::TurnUpdate;
+use goondan_core::host::secret::mask;
+use goondan_core::{ToolCallId, ToolName, ToolProgress};
+
+/// The least time between two updates that are told of one call: at most 20 a second.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// When the progress of one call was last told.
+#[derive(Default)]
+pub(super) struct ProgressLimit(Mutex<Option<Instant>>);
+
+impl ProgressLimit {
+    /// Tells how far the call is, unless there is no receiver or the previous update was told just now.
+    pub(super) fn tell(
+        &self,
+        reporter: &Reporter<'_>,
+        call: &ToolCallId,
+        tool: &ToolName,
+        done: f64,
+        total: Option<f64>,
+        text: &str,
+    ) {
+        let on_bus = reporter.has_subscription(ToolProgress::NAME);
+        if !(on_bus || reporter.streams()) || !done.is_finite() || !self.admits() {
+            return;
+        }
+        let progress = ToolProgress {
+            tool_call_id: call.clone(),
+            tool_name: tool.clone(),
+            done,
+            total: total.filter(|total| total.is_finite()),
+            text: mask(text).into_owned(),
+        };
+        if on_bus {
+            reporter.emit(ToolProgress::NAME, &progress);
+        }
+        let ToolProgress { tool_call_id: call, done, total, text, .. } = progress;
+        reporter.update(|| TurnUpdate::Progress { call, done, total, text });
+    }
+
+    fn admits(&self) -> bool {
+        let now = Instant::now();
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let admitted = told.is_none_or(|told| now - told >= INTERVAL);
+        if admitted {
+            *told = Some(now);
+        }
+        admitted
+    }
+}

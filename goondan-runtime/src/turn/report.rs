@@ -1,0 +1,142 @@
+//! Reports what happens in a turn: to event handlers on the bus, to the stream of the turn, to the store (F-EVENTS).
+//!
+//! Without a receiver, no event is built and no clock is read.
+
+use std::future::poll_fn;
+use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::stream::{TurnUpdate, UpdateSender};
+use crate::bus::Bus;
+use goondan_core::{Error, Event, EventScope, LayerInfo, Result, RuntimeEvent, Span, StepRef, TurnInfo};
+
+/// Reports the runtime events of one turn. It is made with the turn and ends with it.
+pub(crate) struct Reporter<'a> {
+    bus: &'a Bus,
+    turn: &'a TurnInfo,
+    pub(super) span: Span,
+    updates: Option<UpdateSender>,
+    /// The runtime events for the store; `None` if it keeps none. Behind a lock because tool calls may run
+    /// concurrently.
+    for_store: Option<Mutex<Vec<RuntimeEvent>>>,
+}
+
+impl<'a> Reporter<'a> {
+    pub(crate) fn new(bus: &'a Bus, turn: &'a TurnInfo, updates: Option<UpdateSender>, keep: bool) -> Self {
+        Self {
+            bus,
+            turn,
+            span: Span::of_turn(turn.input.parent_span_id),
+            updates,
+            for_store: keep.then(Mutex::default),
+        }
+    }
+
+    /// Reports an event in `span`, unless there is no receiver.
+    pub(super) fn report(&self, name: &str, span: Span, event: impl FnOnce(EventScope) -> RuntimeEvent) {
+        let on_bus = self.bus.wants(name);
+        if !on_bus && self.updates.is_none() && self.for_store.is_none() {
+            return;
+        }
+        let event = event(EventScope::now(self.turn, span));
+        if on_bus {
+            self.emit(name, &event);
+        }
+        if let Some(events) = &self.for_store {
+            events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+        }
+        self.update(|| TurnUpdate::Event(Box::new(event)));
+    }
+
+    /// Reports that the model of a step, whose span is `span`, sends its request again.
+    #[cold]
+    pub(super) fn report_retry(&self, step: u32, span: Span, reason: &str, wait: Duration) {
+        self.report("model.retried", span, |scope| RuntimeEvent::ModelRetried {
+            scope,
+            step: StepRef::new(&self.turn.turn, step),
+            reason: reason.to_owned(),
+            wait,
+        });
+    }
+
+    /// Emits an event on the bus.
+    pub(super) fn emit(&self, name: &str, payload: &impl Serialize) {
+        // Not checked: it may hold values that an earlier version stored.
+        match serde_json::to_value(payload) {
+            Ok(payload) => self.bus.emit(Event::from_values(name, vec![payload])),
+            Err(error) => tracing::error!(event = name, "a runtime event was not emitted: {error}"),
+        }
+    }
+
+    /// Returns whether a subscription on the bus matches `name`.
+    pub(super) fn has_subscription(&self, name: &str) -> bool {
+        self.bus.wants(name)
+    }
+
+    /// Reports in `span` that a layer failed and is skipped.
+    #[cold]
+    pub(super) fn report_skipped(&self, span: Span, layer: &LayerInfo, after_next: bool, error: &Error) {
+        self.report("extension.skipped", span, |scope| RuntimeEvent::ExtensionSkipped {
+            scope,
+            extension_name: layer.extension.clone(),
+            hook: layer.hook(),
+            after_next,
+            error_code: error.code().clone(),
+            error_message: error.message().into_owned(),
+        });
+    }
+
+    /// Returns whether the turn has a stream, which receives the pieces of the model's answer.
+    pub(super) fn streams(&self) -> bool {
+        self.updates.is_some()
+    }
+
+    pub(super) fn update(&self, update: impl FnOnce() -> TurnUpdate) {
+        if let Some(updates) = &self.updates {
+            // An error means that the receiver was dropped.
+            let _ = updates.send(update());
+        }
+    }
+
+    /// Lets the stream of the turn deliver its updates, before the turn runs code that may block the thread.
+    pub(super) async fn deliver(&self) {
+        let mut delivered = self.updates.is_none();
+        poll_fn(|cx| {
+            if std::mem::replace(&mut delivered, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Starts to measure, if there may be a receiver.
+    pub(super) fn stopwatch(&self) -> Stopwatch {
+        let watched = self.updates.is_some() || self.for_store.is_some() || self.bus.has_subscriptions();
+        Stopwatch(watched.then(Instant::now))
+    }
+
+    /// Returns the runtime events for the store.
+    pub(crate) fn into_runtime_events(self) -> Vec<RuntimeEvent> {
+        self.for_store.map(|events| events.into_inner().unwrap_or_else(PoisonError::into_inner)).unwrap_or_default()
+    }
+}
+
+/// Measures a duration, or returns zero if there is no receiver for it.
+#[derive(Clone, Copy)]
+pub(super) struct Stopwatch(Option<Instant>);
+
+impl Stopwatch {
+    pub(super) fn elapsed(self) -> Duration {
+        self.0.map(|start| start.elapsed()).unwrap_or_default()
+    }
+}
+
+/// Returns the message of a failure for runtime events.
+pub(super) fn error_message<T>(outcome: &Result<T>) -> String {
+    outcome.as_ref().err().map(Error::to_string).unwrap_or_default()
+}

@@ -1,0 +1,176 @@
+//! The requests that extensions make in a turn: to other agents, and to the models of this one.
+// D-33
+
+use goondan_core::host::PartExt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::answer::{Answer, classify};
+use super::limit::within;
+use super::report::Reporter;
+use crate::peers::{Caller, Inbox, Reach};
+use crate::ports::model::{Deltas, ModelRequest, ModelResponse};
+use crate::spec::AgentSpec;
+use goondan_core::host::text_of;
+use goondan_core::{
+    AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Error, ErrorCode, ExtensionName,
+    Message, ModelName, Part, RequestTarget, Result, RuntimeEvent, Span, SpanId, Ticket, TokenUsage, ToolCatalog,
+    TurnInfo,
+};
+
+/// Makes the requests of one turn, step or tool call. Copies belong to the same turn.
+#[derive(Clone, Copy)]
+pub(crate) struct Requests<'a> {
+    pub(super) caller: Caller<'a>,
+    spec: &'a AgentSpec,
+    pub(super) reporter: &'a Reporter<'a>,
+    used: &'a RequestUsage,
+    /// The extension whose tool asks; that of a middleware is known to its context.
+    tool: Option<&'a ExtensionName>,
+}
+
+/// The tokens that the model requests of a turn used. Without a request it is not even allocated.
+#[derive(Default)]
+pub(crate) struct RequestUsage(OnceLock<Box<Mutex<TokenUsage>>>);
+
+impl RequestUsage {
+    fn add(&self, usage: TokenUsage) {
+        *self.0.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner) += usage;
+    }
+
+    /// Returns the sum of `usage` and the requests.
+    fn with(&self, usage: Option<TokenUsage>) -> Option<TokenUsage> {
+        let Some(requests) = self.0.get() else { return usage };
+        let mut sum = usage.unwrap_or_default();
+        sum += *requests.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(sum)
+    }
+}
+
+impl<'a> Requests<'a> {
+    pub(crate) fn new(
+        spec: &'a AgentSpec,
+        turn: &'a Arc<TurnInfo>,
+        inbox: &'a Arc<Inbox>,
+        reach: &'a Reach,
+        reporter: &'a Reporter<'a>,
+        used: &'a RequestUsage,
+    ) -> Self {
+        let caller = Caller { router: spec.router.as_ref(), turn, span: reporter.span.id, inbox, reach };
+        Self { caller, spec, reporter, used, tool: None }
+    }
+
+    /// Returns the same for a step of another generation, whose span is `span`.
+    pub(super) fn in_step(self, spec: &'a AgentSpec, span: SpanId) -> Self {
+        Self { caller: Caller { router: spec.router.as_ref(), ..self.caller }, spec, ..self }.within(span)
+    }
+
+    /// Returns the same for another span.
+    pub(super) fn within(self, span: SpanId) -> Self {
+        Self { caller: self.caller.within(span), ..self }
+    }
+
+    /// Returns the same for a tool of `extension`.
+    pub(super) fn of_tool(self, extension: &'a ExtensionName) -> Self {
+        Self { tool: Some(extension), ..self }
+    }
+
+    /// Returns the tokens of a turn whose steps used `steps`.
+    pub(super) fn total(&self, steps: Option<TokenUsage>) -> Option<TokenUsage> {
+        self.used.with(steps)
+    }
+
+    /// Asks a model, and reports it.
+    async fn ask(
+        &self,
+        name: Option<&ModelName>,
+        request: &AgentRequest,
+        extension: Option<&ExtensionName>,
+    ) -> Result<AgentResponse> {
+        let watch = self.reporter.stopwatch();
+        let mut response = ModelResponse::default();
+        let text = self.call_model(name, request, &mut response).await;
+        let ModelResponse { content, usage, model, .. } = response;
+        content.into_iter().for_each(Part::discard);
+        let span = Span { id: SpanId::random(), parent: Some(self.caller.span) };
+        self.reporter.report("model.asked", span, |scope| RuntimeEvent::ModelAsked {
+            scope,
+            extension_name: extension.or(self.tool).cloned(),
+            model_name: name.cloned(),
+            model,
+            duration: watch.elapsed(),
+            token_usage: usage,
+            error_message: text.as_ref().err().map(Error::to_string),
+        });
+        Ok(AgentResponse::new(request.target.clone(), text?, usage))
+    }
+
+    /// Asks a model once, without tools, and returns the text of its answer. The response is kept in `response`,
+    /// whatever it is worth.
+    async fn call_model(
+        &self,
+        name: Option<&ModelName>,
+        request: &AgentRequest,
+        response: &mut ModelResponse,
+    ) -> Result<String> {
+        let model = match name {
+            None => &*self.spec.model,
+            Some(name) => self.spec.named_model(name.as_str())?,
+        };
+        let input = Arc::new(Message::user(request.input.clone().unwrap_or_default()));
+        let (conversation, _) = Conversation::from_base([input]);
+        let tools = ToolCatalog::default();
+        let question =
+            ModelRequest::new(request.system.as_deref(), &conversation, &tools).with_options(Some(&request.options));
+        let limit = request.limit();
+        *response = match within(limit, model.generate(question, Deltas::none())).await {
+            Some(response) => response?,
+            None => {
+                let message = format!("the model did not answer the request of an extension within {limit:?}");
+                return Err(Error::new(ErrorCode::MODEL_TIMEOUT, message)
+                    .suggest("ask for less at once, or give the request a longer timeout")
+                    .retryable(true));
+            }
+        };
+        if let Some(usage) = response.usage {
+            self.used.add(usage);
+        }
+        let unusable = |problem: &str| {
+            Error::new(ErrorCode::MODEL_ANSWER, format!("the answer to the request of an extension: {problem}"))
+                .suggest("ask again, or ask another model")
+        };
+        match classify(&response.content, response.finish_reason, false) {
+            Answer::Refused(error) => return Err(error),
+            Answer::Malformed(problem) => return Err(unusable(&problem)),
+            Answer::Usable | Answer::Paused | Answer::NothingToAdd => {}
+        }
+        let text = text_of(&response.content);
+        if text.trim().is_empty() { Err(unusable("it has no text")) } else { Ok(text.into_owned()) }
+    }
+}
+
+impl AgentsHost for Requests<'_> {
+    fn request<'a>(
+        &'a self,
+        request: AgentRequest,
+        extension: Option<&'a ExtensionName>,
+    ) -> BoxFuture<'a, Result<AgentResponse>> {
+        Box::pin(async move {
+            match &request.target {
+                RequestTarget::Model(name) => self.ask(name.as_ref(), &request, extension).await,
+                _ => self.caller.request(request).await,
+            }
+        })
+    }
+
+    fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
+        self.caller.request_later(request)
+    }
+
+    fn send(&self, request: AgentRequest) -> BoxFuture<'_, Result<bool>> {
+        Box::pin(self.caller.send(request))
+    }
+
+    fn list(&self) -> Vec<AgentName> {
+        self.caller.list()
+    }
+}

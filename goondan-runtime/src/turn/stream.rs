@@ -1,0 +1,192 @@
+//! The stream of a turn: what happens while it runs, for its caller.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::bus::EventStream;
+use crate::ports::model::ModelDelta;
+use goondan_core::{BoxFuture, Error, ErrorCode, Event, Result, RuntimeEvent, ToolCallId, TurnResult};
+
+/// Something that happened while a turn ran. [`TurnStream::next`] returns it.
+///
+/// Pieces of an answer are a preview: a middleware may change the answer afterwards, and the result of the turn has
+/// what counts. If a middleware holds the stream of a step, the answer comes when the step ends: each part in one
+/// piece, after the events of the step's tool calls.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum TurnUpdate {
+    /// A piece of the model's text.
+    Text {
+        /// The index of the step.
+        step: u32,
+        /// The index of the part in the answer.
+        part: u32,
+        /// The piece.
+        text: String,
+    },
+    /// A piece of what the model thinks before it answers.
+    Reasoning {
+        /// The index of the step.
+        step: u32,
+        /// The index of the part in the answer.
+        part: u32,
+        /// The piece.
+        text: String,
+    },
+    /// The model begins to request a tool call. The call runs when the answer is complete.
+    ToolCall {
+        /// The index of the step.
+        step: u32,
+        /// The index of the part in the answer.
+        part: u32,
+        /// The id of the call.
+        id: ToolCallId,
+        /// The tool's name as the model wrote it.
+        name: String,
+    },
+    /// A piece of the arguments of a tool call.
+    Arguments {
+        /// The index of the step.
+        step: u32,
+        /// The index of the part in the answer, as [`TurnUpdate::ToolCall`] has it.
+        part: u32,
+        /// A piece of their JSON text.
+        json: String,
+    },
+    /// The answer of this step begins again. Discard the pieces that were received of it.
+    Restart {
+        /// The index of the step.
+        step: u32,
+        /// Why.
+        reason: String,
+        /// How long the model waits before it is asked again; `None` if the provider begins again by itself.
+        wait: Option<Duration>,
+    },
+    /// How far a tool call is, as its handler said with [`ToolContext::progress`](goondan_core::ToolContext::progress). At
+    /// most 20 a second are told of each call.
+    Progress {
+        /// The id of the call.
+        call: ToolCallId,
+        /// How much is done.
+        done: f64,
+        /// How much there is to do, if it is known.
+        total: Option<f64>,
+        /// What the call is at.
+        text: String,
+    },
+    /// An event of the conversation's bus: see [`TurnStream::with_events`].
+    Emitted(Event),
+    /// A turn, step or tool call began or ended, or a request to the model is repeated.
+    Event(Box<RuntimeEvent>),
+}
+
+impl TurnUpdate {
+    pub(super) fn of_delta(step: u32, delta: ModelDelta<'_>) -> Self {
+        match delta {
+            ModelDelta::Text { part, text } => Self::Text { step, part, text: text.to_owned() },
+            ModelDelta::Reasoning { part, text } => Self::Reasoning { step, part, text: text.to_owned() },
+            ModelDelta::ToolCall { part, id, name } => {
+                Self::ToolCall { step, part, id: id.to_owned().into(), name: name.to_owned() }
+            }
+            ModelDelta::Arguments { part, json } => Self::Arguments { step, part, json: json.to_owned() },
+            ModelDelta::Restart { reason, wait } => Self::Restart { step, reason: reason.to_owned(), wait },
+        }
+    }
+}
+
+/// The channel from a turn to its stream. Unbounded, but the stream polls the turn only when it is empty, so it holds
+/// no more than one poll has sent.
+pub(crate) type UpdateSender = UnboundedSender<TurnUpdate>;
+
+/// A turn that runs while its updates are read, returned by [`Instance::run_stream`](crate::Instance::run_stream).
+///
+/// The turn runs only while updates are awaited, so a slow reader holds the model back. Dropping the stream cancels the
+/// turn: what the model had said of an answer is kept, with `"partial": true` in the metadata of its message.
+#[must_use = "the turn runs only while this is awaited"]
+pub struct TurnStream {
+    turn: Option<BoxFuture<'static, Result<TurnResult>>>,
+    updates: UnboundedReceiver<TurnUpdate>,
+    /// The events of the bus that the caller asked for.
+    events: Vec<EventStream>,
+    /// Whether the newest update was one of them.
+    told_event: bool,
+    result: Option<Result<TurnResult>>,
+}
+
+impl TurnStream {
+    pub(crate) fn new(start: impl FnOnce(UpdateSender) -> BoxFuture<'static, Result<TurnResult>>) -> Self {
+        let (sender, updates) = unbounded_channel();
+        Self { turn: Some(start(sender)), updates, events: Vec::new(), told_event: false, result: None }
+    }
+
+    /// Adds events of the conversation's bus to the updates, as [`TurnUpdate::Emitted`]: those of `events` that are
+    /// emitted until the turn ends. [`InstanceEvents`](crate::InstanceEvents) has an example.
+    pub fn with_events(mut self, events: EventStream) -> Self {
+        self.events.push(events);
+        self
+    }
+
+    /// Returns the next update, or `None` once the turn has ended.
+    pub async fn next(&mut self) -> Option<TurnUpdate> {
+        poll_fn(|cx| {
+            // What the turn has sent already is told before the turn goes on: it may block the thread.
+            if let Ok(update) = self.updates.try_recv() {
+                return Poll::Ready(Some(update));
+            }
+            // Not twice in a row, so that many events do not hold the turn back.
+            if !std::mem::take(&mut self.told_event)
+                && let Some(event) = self.poll_events(cx)
+            {
+                return Poll::Ready(Some(event));
+            }
+            if let Some(turn) = &mut self.turn
+                && let Poll::Ready(result) = turn.as_mut().poll(cx)
+            {
+                self.result = Some(result);
+                self.turn = None;
+            }
+            if let Poll::Ready(Some(update)) = self.updates.poll_recv(cx) {
+                return Poll::Ready(Some(update));
+            }
+            match self.poll_events(cx) {
+                Some(event) => Poll::Ready(Some(event)),
+                // If the turn has dropped its sender but is not committed yet, it wakes this task when it is.
+                None if self.turn.is_some() => Poll::Pending,
+                None => {
+                    // Later events belong to other turns.
+                    self.events.clear();
+                    Poll::Ready(None)
+                }
+            }
+        })
+        .await
+    }
+
+    fn poll_events(&mut self, cx: &mut Context<'_>) -> Option<TurnUpdate> {
+        let event = self.events.iter_mut().find_map(|events| match events.poll_next(cx) {
+            Poll::Ready(event) => event,
+            Poll::Pending => None,
+        });
+        self.told_event = event.is_some();
+        event.map(TurnUpdate::Emitted)
+    }
+
+    /// Waits for the end of the turn, and returns its result. Remaining updates are dropped.
+    ///
+    /// # Errors
+    /// As [`Instance::run`](crate::Instance::run).
+    pub async fn finish(mut self) -> Result<TurnResult> {
+        while self.next().await.is_some() {}
+        self.result.unwrap_or_else(|| Err(Error::new(ErrorCode::EXT_RUNTIME, "the turn returned no result")))
+    }
+}
+
+impl fmt::Debug for TurnStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.turn.is_some() { "TurnStream(running)" } else { "TurnStream(ended)" })
+    }
+}

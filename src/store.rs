@@ -1,0 +1,11 @@
+//! The port to persistence, and the stores in memory and in files.
+
+#[doc(hidden)]
+pub use goondan_file_store::{Disk, DiskFile, OpenMode, RealDisk, StorePath};
+pub use goondan_file_store::{
+    FileStore, Fsync, InstanceStatus, StoredConversation, StoredFault, StoredInstance, state_root, workspace_id,
+};
+pub use goondan_runtime::MemoryStore;
+pub use goondan_runtime::store::{
+    Commit, Durability, InstanceId, Interrupted, Journal, Opened, Store, TurnOutcome, TurnStart,
+};
