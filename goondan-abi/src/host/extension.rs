@@ -21,8 +21,6 @@ pub(super) struct HostExtension {
     pub(super) api: ExtensionApi,
     /// The runtime that the extension was registered in.
     pub(super) runtime: Option<Handle>,
-    /// The minor version of the ABI that the library declares.
-    pub(super) abi_minor: u32,
 }
 
 impl HostExtension {
@@ -49,8 +47,7 @@ impl HostExtension {
             table::TOOL_CALL => AnyRegistration::Middleware(AnyMiddleware::ToolCall(Arc::new(object)), options()?),
             table::TOOL => {
                 let item: WireToolItem<'_> = serde_json::from_str(text)?;
-                let tool = LibraryTool { object, marks_replies: self.abi_minor >= 1 };
-                AnyRegistration::Tool(Arc::new(ToolItem::from(item)), Arc::new(tool))
+                AnyRegistration::Tool(Arc::new(ToolItem::from(item)), Arc::new(LibraryTool(object)))
             }
             table::SUBSCRIPTION => AnyRegistration::Subscription(text.parse()?, Arc::new(object)),
             table::CLEANUP => AnyRegistration::Cleanup(Arc::new(object)),
@@ -128,7 +125,7 @@ pub(super) unsafe extern "C" fn update_state(
             // SAFETY: The library passed `data` together with `change`; the text is borrowed for the call.
             let changed = ask(|output| unsafe { change(data, state, output) })?;
             let changed = changed.ok_or_else(|| Error::msg("the library gave no state"))?.parse()?;
-            // Libraries that were built earlier do not check it.
+            // A library in another language does not check it.
             check_within(&changed, levels).map_err(|error| error.refuse_state(extension.api.host().extension()))?;
             Ok(changed)
         })?;

@@ -33,7 +33,7 @@ pub struct ExtensionRecord {
     // COMPAT-03
     #[serde(default)]
     pub requires: Vec<String>,
-    /// Whether it guards: then its failures are never skipped. Libraries that were built earlier do not say it.
+    /// Whether it guards: then its failures are never skipped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub guard: bool,
 }

@@ -74,8 +74,8 @@ unsafe fn read_from<K: HostKind>(result: *const c_void, field: &str) -> Result<V
 }
 
 /// Masks the secrets in the error of a tool call's outcome: a library that creates the error does not know them. The
-/// output of a tool is data and stays unchanged, unless it is nested too deeply, which libraries that were built
-/// earlier do not check.
+/// output of a tool is data and stays unchanged, unless it is nested too deeply, which a library in another language
+/// does not check.
 fn admit_outcome(outcome: &mut Value) {
     outcome.get_mut("error").into_iter().for_each(mask_json);
     if let Some(output) = outcome.get_mut("output") {

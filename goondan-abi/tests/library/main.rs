@@ -8,7 +8,6 @@ mod c;
 mod damaged;
 mod failures;
 mod frozen;
-mod frozen_1_1;
 mod inspect;
 mod refused;
 mod reload;

@@ -179,7 +179,7 @@ impl<'a> MessageRef<'a> {
         match self.repr {
             Repr::Local(message) => Cow::Borrowed(message.content()),
             Repr::Remote(RemoteMessage { text: Some(text), .. }) => Cow::Owned(text.into()),
-            Repr::Remote(message) => Cow::Owned(message.read("parts")),
+            Repr::Remote(message) => Cow::Owned(message.read("content")),
         }
     }
 
@@ -203,7 +203,7 @@ impl<'a> MessageRef<'a> {
     pub fn source(&self) -> Cow<'a, Source> {
         match self.repr {
             Repr::Local(message) => Cow::Borrowed(message.source()),
-            Repr::Remote(message) => Cow::Owned(message.read("origin")),
+            Repr::Remote(message) => Cow::Owned(message.read("source")),
         }
     }
 
