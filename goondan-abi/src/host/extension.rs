@@ -6,7 +6,9 @@ use std::sync::Arc;
 use goondan_core::linkage::WireToolItem;
 use goondan_core::linkage::depth::{check_within, from_json, levels_beside};
 use goondan_core::pipeline::AnyMiddleware;
-use goondan_core::{AnyRegistration, Deliveries, Error, Event, ExtensionApi, Logger, Options, Result, ToolItem};
+use goondan_core::{
+    AnyRegistration, Deliveries, Effect, Error, Event, ExtensionApi, Logger, Options, Result, ToolItem,
+};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
@@ -46,8 +48,14 @@ impl HostExtension {
             table::STEP => AnyRegistration::Middleware(AnyMiddleware::Step(Arc::new(object)), options()?),
             table::TOOL_CALL => AnyRegistration::Middleware(AnyMiddleware::ToolCall(Arc::new(object)), options()?),
             table::TOOL => {
-                let item: WireToolItem<'_> = serde_json::from_str(text)?;
-                AnyRegistration::Tool(Arc::new(ToolItem::from(item)), Arc::new(LibraryTool(object)))
+                let item = ToolItem::from(serde_json::from_str::<WireToolItem<'_>>(text)?);
+                if item.effect == Effect::Other {
+                    return Err(Error::msg(format!(
+                        "the effect of the tool `{}` is read, idempotent or once",
+                        item.name
+                    )));
+                }
+                AnyRegistration::Tool(Arc::new(item), Arc::new(LibraryTool(object)))
             }
             table::SUBSCRIPTION => AnyRegistration::Subscription(text.parse()?, Arc::new(object)),
             table::CLEANUP => AnyRegistration::Cleanup(Arc::new(object)),

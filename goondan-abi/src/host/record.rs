@@ -117,5 +117,9 @@ fn record(path: &Path, json: &[u8], damaged: impl Fn(String) -> Error) -> Result
         return Err(Error::new(ErrorCode::EXT_COMPAT, message)
             .suggest("build the library and the program with the same major version of goondan"));
     }
-    serde_json::from_slice(json).map_err(malformed)
+    let record: ExtensionRecord = serde_json::from_slice(json).map_err(malformed)?;
+    match record.tools.iter().find(|tool| tool.effect == Effect::Other) {
+        Some(tool) => Err(damaged(format!("has a tool `{}` with an unknown effect", tool.name))),
+        None => Ok(record),
+    }
 }

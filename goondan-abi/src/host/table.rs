@@ -117,6 +117,7 @@ unsafe fn write_message<'a>(
         Role::User => 1,
         Role::Assistant => 2,
         Role::Tool => 3,
+        _ => u32::MAX,
     };
     // Only text that the conversation owns is valid for as long as the contract promises.
     let text = match message.content() {

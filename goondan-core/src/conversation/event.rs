@@ -13,6 +13,7 @@ use crate::name::MessageId;
 /// A change of a conversation, as it is emitted and as it is written to `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum MessageEvent {
     /// Adds a message at the end.
     Append {

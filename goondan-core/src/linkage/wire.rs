@@ -58,40 +58,73 @@ pub struct WireToolItem<'a> {
     description: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parameters: Option<Cow<'a, Value>>,
-    #[serde(default)]
-    effect: Effect,
+    /// `None` if the name is among the unknown members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    effect: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<Cow<'a, ToolSource>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     lenient: bool,
+    /// Kept, so that a library which changes the catalog loses nothing that a newer host has written.
+    #[serde(flatten)]
+    unknown: Cow<'a, Map<String, Value>>,
+}
+
+fn name_of(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "read",
+        Effect::Idempotent => "idempotent",
+        Effect::Once => "once",
+        Effect::Other => "other",
+    }
 }
 
 impl<'a> From<&'a ToolItem> for WireToolItem<'a> {
     fn from(item: &'a ToolItem) -> Self {
+        let mut unknown = item.unknown.as_deref().map_or_else(Cow::default, Cow::Borrowed);
+        let mut effect = Some(name_of(item.effect));
+        if unknown.contains_key("effect") {
+            if item.effect == Effect::Other {
+                effect = None;
+            } else {
+                unknown.to_mut().shift_remove("effect");
+            }
+        }
         Self {
             name: Cow::Borrowed(&item.name),
             description: item.description.as_deref().map(Cow::Borrowed),
             parameters: item.parameters.as_ref().map(Cow::Borrowed),
-            effect: item.effect,
+            effect: effect.map(Cow::Borrowed),
             timeout: item.timeout,
             source: item.source.as_ref().map(Cow::Borrowed),
             lenient: item.lenient,
+            unknown,
         }
     }
 }
 
 impl From<WireToolItem<'_>> for ToolItem {
     fn from(item: WireToolItem<'_>) -> Self {
+        let mut unknown = item.unknown.into_owned();
+        let effect = item.effect.map_or(Effect::default(), |name| {
+            let known =
+                [Effect::Read, Effect::Idempotent, Effect::Once].into_iter().find(|known| name_of(*known) == name);
+            known.unwrap_or_else(|| {
+                unknown.insert("effect".to_owned(), name.into());
+                Effect::Other
+            })
+        });
         Self {
             name: item.name.into_owned(),
             description: item.description.map(Cow::into_owned),
             parameters: item.parameters.map(Cow::into_owned),
-            effect: item.effect,
+            effect,
             timeout: item.timeout,
             source: item.source.map(Cow::into_owned),
             lenient: item.lenient,
+            unknown: (!unknown.is_empty()).then(|| Box::new(unknown)),
         }
     }
 }
@@ -210,6 +243,13 @@ pub trait WireField: Sized {
     /// # Errors
     /// When `json` is another value.
     fn from_json(json: &[u8]) -> Result<Self>;
+    /// Returns the field that a host wrote, which may be newer than this library and write more.
+    ///
+    /// # Errors
+    /// When `json` is another value.
+    fn from_host(json: &[u8]) -> Result<Self> {
+        Self::from_json(json)
+    }
 }
 
 macro_rules! wire_fields {
@@ -228,7 +268,26 @@ macro_rules! wire_fields {
     };
 }
 
-wire_fields!(u32, u64, String, ToolCallId, Option<ModelName>, ModelInfo);
+wire_fields!(u32, u64, String, ToolCallId, Option<ModelName>);
+
+impl WireField for ModelInfo {
+    fn to_json(&self) -> Result<Vec<u8>> {
+        Ok(serde_json::to_vec(self)?)
+    }
+
+    fn from_json(json: &[u8]) -> Result<Self> {
+        Ok(serde_json::from_slice(json)?)
+    }
+
+    /// Prices that this version cannot compute with are not known.
+    fn from_host(json: &[u8]) -> Result<Self> {
+        Self::from_json(json).or_else(|_| {
+            let mut members: Map<String, Value> = serde_json::from_slice(json)?;
+            members.shift_remove("prices");
+            Ok(Self::deserialize(Value::Object(members))?)
+        })
+    }
+}
 
 impl WireField for Map<String, Value> {
     fn to_json(&self) -> Result<Vec<u8>> {
@@ -247,7 +306,12 @@ impl WireField for Map<String, Value> {
 
 impl WireField for ModelOptions {
     fn to_json(&self) -> Result<Vec<u8>> {
-        Ok(serde_json::to_vec(self)?)
+        let Some(unknown) = self.unknown.as_deref() else { return Ok(serde_json::to_vec(self)?) };
+        let mut members = unknown.clone();
+        if let Value::Object(known) = serde_json::to_value(self)? {
+            members.extend(known);
+        }
+        Ok(serde_json::to_vec(&members)?)
     }
 
     fn into_json(self) -> Result<Vec<u8>> {
@@ -256,6 +320,22 @@ impl WireField for ModelOptions {
 
     fn from_json(json: &[u8]) -> Result<Self> {
         depth::from_json(json)
+    }
+
+    /// Keeps options that this version does not know, and those with such a value, until the library sets them.
+    fn from_host(json: &[u8]) -> Result<Self> {
+        Self::from_json(json).or_else(|_| {
+            let (mut options, mut unknown) = (Self::default(), Map::new());
+            for (name, value) in depth::from_json::<Map<String, Value>>(json)? {
+                let option = Map::from_iter([(name.clone(), value.clone())]);
+                match Self::deserialize(Value::Object(option)) {
+                    Ok(option) => options = options.or(&option),
+                    Err(_) => _ = unknown.insert(name, value),
+                }
+            }
+            options.unknown = Some(Box::new(unknown));
+            Ok(options)
+        })
     }
 }
 

@@ -61,6 +61,9 @@ pub struct ModelOptions {
     /// Members that are merged into the provider's request as they are, last.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub provider: Map<String, Value>,
+    /// In a library, the options of a newer host that this version does not know.
+    #[serde(skip)]
+    pub(crate) unknown: Option<Box<Map<String, Value>>>,
 }
 
 /// How a model reasons before it answers.
@@ -196,6 +199,7 @@ impl ModelOptions {
             response_format: self.response_format.or_else(|| defaults.response_format.clone()),
             cache: self.cache.or(defaults.cache),
             provider,
+            unknown: self.unknown,
         }
     }
 
