@@ -9,6 +9,8 @@ mod damaged;
 mod failures;
 mod frozen;
 mod inspect;
+mod members;
+mod newer;
 mod refused;
 mod reload;
 mod rough;
