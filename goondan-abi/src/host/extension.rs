@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 
 use goondan_core::linkage::WireToolItem;
-use goondan_core::linkage::depth::{check_within, from_json, levels_beside};
+use goondan_core::linkage::depth::{check, from_json};
 use goondan_core::pipeline::AnyMiddleware;
 use goondan_core::{
     AnyRegistration, Deliveries, Effect, Error, Event, ExtensionApi, Logger, Options, Result, ToolItem,
@@ -127,14 +127,13 @@ pub(super) unsafe extern "C" fn update_state(
     let extension = unsafe { from_handle(handle) };
     let update = || {
         extension.api.host().update_state(&mut |state| {
-            let levels = levels_beside(state.as_ref());
             let state = state.map(|state| serde_json::to_vec(&state)).transpose()?;
             let state = state.as_deref().map_or(Text::EMPTY, Text::new);
             // SAFETY: The library passed `data` together with `change`; the text is borrowed for the call.
             let changed = ask(|output| unsafe { change(data, state, output) })?;
             let changed = changed.ok_or_else(|| Error::msg("the library gave no state"))?.parse()?;
             // A library in another language does not check it.
-            check_within(&changed, levels).map_err(|error| error.refuse_state(extension.api.host().extension()))?;
+            check(&changed).map_err(|error| error.refuse_state(extension.api.host().extension()))?;
             Ok(changed)
         })?;
         Ok(Some(Buffer::EMPTY))

@@ -55,11 +55,6 @@ impl<'a> ConversationView<'a> {
         self.host.message_events()
     }
 
-    /// Returns a copy of the current message with this id.
-    pub(crate) fn find(self, id: &MessageId) -> Option<Message> {
-        self.iter().find(|message| message.id() == id.as_str()).map(|message| message.to_message())
-    }
-
     /// Returns a copy of the part of each current message that a model sees, in order.
     pub fn to_llm_messages(&self) -> Vec<MessageData> {
         self.iter().map(|message| MessageData::new(message.role(), message.content().into_owned())).collect()

@@ -6,7 +6,7 @@ mod wire;
 
 /// The limit of nesting.
 pub mod depth {
-    pub use crate::depth::{Unchecked, check_map, check_within, checked_output, from_json, levels_beside};
+    pub use crate::depth::{Unchecked, check, check_map, checked_output, from_json};
 }
 
 /// The traits behind contexts and handles, implemented by the runtime, and in a library on the tables of its host.
