@@ -51,7 +51,10 @@ fn inspection_lists_the_librarys_own_extensions() {
     assert_eq!(inspected.package(), "abi-fixture");
     let mut names: Vec<_> = inspected.extensions().iter().map(|extension| extension.name.as_str()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["blocking", "counting", "everything", "light", "members", "modes", "noop", "panicking", "pooled"]);
+    assert_eq!(
+        names,
+        ["blocking", "counting", "everything", "light", "members", "modes", "noop", "panicking", "pooled"]
+    );
     assert_eq!(inspected.linked_in()[0].name, "a-linked-in");
     assert_eq!((inspected.abi_version(), inspected.api_version()), ("1.0".to_owned(), "goondan.ai/v1"));
     assert!(inspected.rustc().starts_with("rustc 1."), "{}", inspected.rustc());
