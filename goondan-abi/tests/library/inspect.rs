@@ -175,12 +175,16 @@ fn a_library_with_wrong_sizes_or_json_is_refused() {
     short[record - 4..record].copy_from_slice(&3_u32.to_le_bytes());
     let mut no_json = small();
     no_json[record] = b'!';
+    let mut effect = small();
+    let name = effect.windows(15).position(|window| window == br#""effect":"read""#).unwrap();
+    effect[name..name + 15].copy_from_slice(br#""effect":"rude""#);
     let magic = declaring(0, b"SOMETHING");
     let size = declaring(offset_of!(table::Declaration, size), &u32::MAX.to_ne_bytes());
     for (file, why) in [
         (long, "claims 4294967295 bytes"),
         (short, "cannot be parsed"),
         (no_json, "cannot be parsed"),
+        (effect, "has a tool `frozen__echo` with an unknown effect"),
         (magic, "does not start with its magic bytes"),
         (size, "claims 4294967295 bytes"),
     ] {

@@ -137,6 +137,13 @@ struct WireModel {
     name: Option<ModelName>,
 }
 
+/// The model that has answered. A newer host may tell more of it.
+#[derive(Debug, Serialize, Deserialize)]
+struct WireAnswered {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<ModelName>,
+}
+
 /// Returns the members `target`, of agents, and `model`.
 fn members_of(target: RequestTarget) -> (Option<String>, Option<WireModel>) {
     match target {
@@ -203,7 +210,7 @@ pub struct WireAgentResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     target: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    model: Option<WireModel>,
+    model: Option<WireAnswered>,
     response: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<TokenUsage>,
@@ -212,7 +219,7 @@ pub struct WireAgentResponse {
 impl From<AgentResponse> for WireAgentResponse {
     fn from(AgentResponse { target, response, usage }: AgentResponse) -> Self {
         let (target, model) = members_of(target);
-        Self { target, model, response, usage }
+        Self { target, model: model.map(|WireModel { name }| WireAnswered { name }), response, usage }
     }
 }
 
@@ -220,6 +227,7 @@ impl TryFrom<WireAgentResponse> for AgentResponse {
     type Error = Error;
 
     fn try_from(WireAgentResponse { target, model, response, usage }: WireAgentResponse) -> Result<Self> {
+        let model = model.map(|WireAnswered { name }| WireModel { name });
         Ok(Self { target: target_of(target, model)?, response, usage })
     }
 }
@@ -352,5 +360,22 @@ impl WireField for ToolCatalog {
     fn from_json(json: &[u8]) -> Result<Self> {
         let items: Vec<WireToolItem<'_>> = serde_json::from_slice(json)?;
         Ok(items.into_iter().map(ToolItem::from).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_may_tell_more_than_is_known_and_a_request_may_not() {
+        let answer = json!({ "model": { "name": "small", "speed": 1 }, "response": "hi", "later": [] });
+        let answer: WireAgentResponse = serde_json::from_value(answer).unwrap();
+        let small = RequestTarget::Model(Some(ModelName::from("small")));
+        assert_eq!(AgentResponse::try_from(answer).unwrap().target, small);
+        let request = json!({ "model": { "nmae": "small" }, "input": "hi" });
+        serde_json::from_value::<WireAgentRequest>(request).unwrap_err();
     }
 }
