@@ -176,7 +176,7 @@ fn a_library_with_wrong_sizes_or_json_is_refused() {
     let mut no_json = small();
     no_json[record] = b'!';
     let mut effect = small();
-    let name = effect.windows(15).position(|window| window == br#""effect":"read""#).unwrap();
+    let name = record + effect[record..].windows(15).position(|window| window == br#""effect":"read""#).unwrap();
     effect[name..name + 15].copy_from_slice(br#""effect":"rude""#);
     let magic = declaring(0, b"SOMETHING");
     let size = declaring(offset_of!(table::Declaration, size), &u32::MAX.to_ne_bytes());
