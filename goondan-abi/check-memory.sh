@@ -17,7 +17,7 @@ if valgrind --version >/dev/null 2>&1; then
   runner="CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$host")_RUNNER"
   env "$runner=valgrind --quiet --error-exitcode=1 --leak-check=no --fair-sched=yes" \
     cargo test --locked -p goondan-abi --features host --test library -- \
-    --test-threads=1 frozen:: runtime:: failures:: c:: reload::
+    --test-threads=1 frozen:: members:: runtime:: failures:: c:: reload::
   ran+=(Valgrind)
 fi
 echo "memory of goondan-abi: checked with ${ran[*]:-nothing, because neither Miri nor Valgrind is installed}"

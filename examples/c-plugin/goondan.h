@@ -8,7 +8,7 @@
 
 #define GOONDAN_MAGIC "GOONDAN-EXT-ABI" /* and the zero byte that C adds */
 #define GOONDAN_ABI_MAJOR 1u
-#define GOONDAN_ABI_MINOR 2u
+#define GOONDAN_ABI_MINOR 0u
 #define GOONDAN_API_VERSION "goondan.ai/v1"
 
 /* The status of a function. */
@@ -72,7 +72,7 @@ typedef struct {
     size_t cursor;
     size_t next;
     goondan_text id;
-    uint32_t role; /* 0 system, 1 user, 2 assistant, 3 tool */
+    uint32_t role; /* 0 system, 1 user, 2 assistant, 3 tool; others may follow */
     uint32_t plain;
     goondan_text text;
 } goondan_message;
@@ -97,49 +97,47 @@ typedef struct {
     uint64_t (*log_place)(const goondan_log_place *place);
     uint32_t (*log_enabled)(uint64_t place);
     void (*log_line)(uint64_t place, const goondan_log_value *values, size_t count);
+    /* The result of the first is the argument of the second. */
+    void *(*secret_remember)(goondan_text text);
+    void (*secret_forget)(void *secret);
+    int32_t (*extension_surroundings)(const void *handle, goondan_buffer *output);
     void (*extension_log)(const void *handle, uint32_t level, goondan_text text, goondan_text fields);
     int32_t (*extension_register)(const void *handle, const goondan_registration *registration, goondan_buffer *error);
     int32_t (*extension_state)(const void *handle, goondan_buffer *output);
     int32_t (*extension_update_state)(const void *handle, void *data,
         int32_t (*change)(void *data, goondan_text state, goondan_buffer *output), goondan_buffer *error);
+    int32_t (*extension_state_dir)(const void *handle, goondan_buffer *output);
     uint64_t (*extension_subscribe)(const void *handle, goondan_text pattern, uint32_t once, goondan_object handler);
     void (*extension_unsubscribe)(const void *handle, uint64_t subscription);
     void (*extension_emit)(const void *handle, goondan_text name, goondan_text args);
     void (*extension_release)(const void *handle);
-    /* The functions that read messages, and the field `events`, are for tools too since 1.1. */
     int32_t (*run_read)(const void *call, goondan_text field, goondan_buffer *output);
-    /* `metadata`, `toolCatalog`, `args`; since 1.1 before `run_next`: `holdStream` of a step, `true`; `answer` of a step
-     * or a tool call; `project` of a step. */
+    /* `metadata`, `toolCatalog`, `model`, `modelOptions`, `args`; before `run_next` also `holdStream` of a step, `true`;
+     * `answer` of a step or a tool call; `project` of a step. */
     int32_t (*run_write)(const void *call, goondan_text field, goondan_text json, goondan_buffer *error);
+    uint64_t (*run_tool_catalog_revision)(const void *call);
+    /* Turns, steps and tools can read messages. */
     size_t (*run_message_count)(const void *call, uint32_t snapshot);
     int32_t (*run_message_from)(const void *call, uint32_t snapshot, size_t cursor, goondan_message *message);
     int32_t (*run_message_before)(const void *call, uint32_t snapshot, size_t cursor, goondan_message *message);
     int32_t (*run_message_read)(const void *call, uint32_t snapshot, size_t cursor, goondan_text field,
         goondan_buffer *output);
+    int32_t (*run_message_metadata)(const void *call, uint32_t snapshot, size_t cursor, goondan_text key,
+        goondan_buffer *output);
     int32_t (*run_emit)(const void *call, goondan_text event, goondan_buffer *error);
+    int32_t (*run_message_remove)(const void *call, goondan_text id, goondan_buffer *error);
     goondan_future (*run_next)(const void *call);
-    /* Since 1.1 also to a model: `{"model": {"name"}, "input", "system", "options", "timeout"}`. */
+    /* To an agent, or to a model: `{"model": {"name"}, "input", "system", "options", "timeout"}`. */
     goondan_future (*run_request)(const void *call, goondan_text request);
     int32_t (*run_request_later)(const void *call, goondan_text request, goondan_buffer *output);
     goondan_future (*run_send)(const void *call, goondan_text request);
     int32_t (*run_agents)(const void *call, goondan_buffer *output);
     void (*run_log)(const void *call, uint32_t level, goondan_text text, goondan_text fields);
+    /* `total` may be null; `call` is that of a tool. */
+    void (*run_progress)(const void *call, double done, const double *total, goondan_text text);
     int32_t (*result_read)(uint32_t kind, const void *result, goondan_text field, goondan_buffer *output);
     int32_t (*result_write)(uint32_t kind, void *result, goondan_text field, goondan_text json, goondan_buffer *error);
     void (*result_release)(uint32_t kind, void *result);
-    /* Since 1.1. */
-    int32_t (*extension_surroundings)(const void *handle, goondan_buffer *output);
-    int32_t (*extension_state_dir)(const void *handle, goondan_buffer *output);
-    /* `total` may be null; `call` is that of a tool. */
-    void (*run_progress)(const void *call, double done, const double *total, goondan_text text);
-    /* The result of the first is the argument of the second. */
-    void *(*secret_remember)(goondan_text text);
-    void (*secret_forget)(void *secret);
-    /* Since 1.2. */
-    int32_t (*run_message_metadata)(const void *call, uint32_t snapshot, size_t cursor, goondan_text key,
-                                    goondan_buffer *output);
-    int32_t (*run_message_remove)(const void *call, goondan_text id, goondan_buffer *error);
-    uint64_t (*run_tool_catalog_revision)(const void *call);
 } goondan_host_table;
 
 typedef struct {

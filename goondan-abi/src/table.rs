@@ -1,7 +1,7 @@
 //! The binary contract, version 1: every type that host and library share, in C layout.
 //!
-//! This file has no dependencies, so a library can be built against a copy of it; `tests/frozen/v1.rs` and
-//! `v1_1.rs` are the copies that old libraries were built against. `docs/abi.md` describes the contract in prose.
+//! This file has no dependencies, so a library can be built against a copy of it; `tests/frozen/1.0/table.rs` is the
+//! copy that a library of version 1.0 is built against. `docs/abi.md` describes the contract in prose.
 //!
 //! # Rules
 //! - Every table starts with `size`, its size in bytes in the version that its maker was built with. A reader
@@ -15,6 +15,8 @@
 //!   cannot report it returns its most harmless value.
 //! - A handle is opaque to the side that did not create it.
 //! - Contexts and results do not cross as a whole: JSON is used for the single fields that are read or written.
+//! - A later minor version may add members, types of parts, statuses and other names to that JSON. A reader ignores what
+//!   it does not know, and passes it on unchanged in what it writes back.
 
 use core::ffi::c_void;
 
@@ -25,7 +27,7 @@ pub const MAGIC: [u8; 16] = *b"GOONDAN-EXT-ABI\0";
 pub const ABI_MAJOR: u32 = 1;
 
 /// Grows with the entries, fields and forms that are added. A library declares the lowest one that its host must have.
-pub const ABI_MINOR: u32 = 2;
+pub const ABI_MINOR: u32 = 0;
 
 /// The name of the one symbol that a library exports: a [`Declaration`]. It is static data, so the host reads it from
 /// the file before any code of the library runs.
@@ -96,7 +98,7 @@ pub const HANDLE: usize = usize::MAX;
 
 /// `extra` of a [`Buffer`] that is the reply of a tool: not the answer itself as JSON, but `{"output": {"type",
 /// "value"}, "isError"}`, with the output as in a message, of the type `text`, `json` or `content`. `isError` is
-/// optional. Only for the outcome of a tool, in libraries that declare version 1.1 or later.
+/// optional. Only for the outcome of a tool.
 pub const REPLY: usize = usize::MAX - 1;
 
 /// Status of a function: success. The output, if there is one, was written.
@@ -252,6 +254,15 @@ pub struct HostTable {
     /// field of the place, in the same order.
     pub log_line: unsafe extern "C" fn(place: u64, values: *const LogValue, count: usize),
 
+    /// Masks a text in all output of the program, until the secret that this returns is forgotten.
+    pub secret_remember: unsafe extern "C" fn(text: Text) -> *mut c_void,
+    /// Forgets a secret of `secret_remember`, which must not be used afterwards. The text stays masked while there is
+    /// another secret with it.
+    pub secret_forget: unsafe extern "C" fn(secret: *mut c_void),
+
+    /// Writes what the extension may ask about its conversation as JSON: `extension`, `agent`, `instance`, `workspace`
+    /// (or null), `bundleRoot` (or null), `inspect`, `conversation`, `extensions` (`name`, `declared`, `version`).
+    pub extension_surroundings: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
     /// Writes a log line of an extension. `level`: 1 error, 2 warning, 3 info, 4 debug. `fields` is a JSON object.
     pub extension_log: unsafe extern "C" fn(handle: *const c_void, level: u32, text: Text, fields: Text),
     /// Registers a part of the extension. The host takes ownership of the object, whatever the status.
@@ -267,6 +278,9 @@ pub struct HostTable {
         change: unsafe extern "C" fn(data: *mut c_void, state: Text, output: *mut Buffer) -> i32,
         error: *mut Buffer,
     ) -> i32,
+    /// Makes, unless it exists, the directory for files of the extension, which its conversations share, and writes its
+    /// path as text.
+    pub extension_state_dir: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
     /// Starts a subscription and returns its number. The subscription ends after one delivery if `once` is 1.
     pub extension_subscribe:
         unsafe extern "C" fn(handle: *const c_void, pattern: Text, once: u32, handler: Object) -> u64,
@@ -279,19 +293,21 @@ pub struct HostTable {
 
     /// Writes a field of a run or call as JSON. All kinds have `scope` (`agentName`, `instanceKey`, `turnId`,
     /// `traceId`, `inputEvent`); middlewares `metadata`; turns and steps `events`; steps `stepIndex`, `toolCatalog`,
-    /// and from minor 1 on `model`, `modelOptions`, `modelInfo`, `tokenEstimate`; tool calls `stepIndex`, `callId`,
-    /// `toolName`, `args`, and from minor 1 on `workdir` and `tool` (as in a registration, or `null`); tools `callId`,
-    /// `toolName`, `message`, `workdir`, and from minor 1 on `events`.
+    /// `model`, `modelOptions`, `modelInfo`, `tokenEstimate`; tool calls `stepIndex`, `callId`, `toolName`, `args`,
+    /// `workdir` and `tool` (as in a registration, or `null`); tools `callId`, `toolName`, `message`, `workdir`,
+    /// `events`.
     pub run_read: unsafe extern "C" fn(call: *const c_void, field: Text, output: *mut Buffer) -> i32,
-    /// Replaces a field by JSON: `metadata`, `toolCatalog`, `model`, `modelOptions` or `args`. Since version 1.1,
-    /// `holdStream` of a step, which is `true` and cannot be read, holds the pieces of the answer until the outermost
-    /// layer has returned; an older host fails. So do `answer` and `project`, which cannot be read either: `answer` of
-    /// a step, the content of a message, is taken instead of asking the model; `answer` of a tool call, a reply as in a
-    /// buffer with [`REPLY`], instead of running the handler; `project` of a step, a message event, edits what the
-    /// model is sent in this step alone. All are written before `run_next`.
+    /// Replaces a field by JSON: `metadata`, `toolCatalog`, `model`, `modelOptions` or `args`. Three more cannot be
+    /// read, and are written before `run_next`: `holdStream` of a step, which is `true`, holds the pieces of the answer
+    /// until the outermost layer has returned; `answer` of a step, the content of a message, is taken instead of asking
+    /// the model, and `answer` of a tool call, a reply as in a buffer with [`REPLY`], instead of running the handler;
+    /// `project` of a step, a message event, edits what the model is sent in this step alone.
     pub run_write: unsafe extern "C" fn(call: *const c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
-    /// Returns the number of messages in the conversation; `snapshot` is [`BASE`] or [`NOW`]. From minor 1 on, the
-    /// functions that read messages are for tools too, which see the conversation up to the message with their call.
+    /// Returns the revision of the field `toolCatalog` of a step, or 0. As long as it is the same, so is the field, in
+    /// whatever step or conversation.
+    pub run_tool_catalog_revision: unsafe extern "C" fn(call: *const c_void) -> u64,
+    /// Returns the number of messages in the conversation; `snapshot` is [`BASE`] or [`NOW`]. Turns and
+    /// steps can read messages, and tools, which see the conversation up to the message with their call.
     pub run_message_count: unsafe extern "C" fn(call: *const c_void, snapshot: u32) -> usize,
     /// Writes the first message at or after `cursor`, or returns [`NONE`]. The first cursor is 0.
     pub run_message_from:
@@ -299,10 +315,8 @@ pub struct HostTable {
     /// Writes the last message before `cursor`, or returns [`NONE`]. `SIZE_MAX` is after all messages.
     pub run_message_before:
         unsafe extern "C" fn(call: *const c_void, snapshot: u32, cursor: usize, message: *mut Message) -> i32,
-    /// Writes a field of the message at `cursor` as JSON: `parts`, `metadata`, `createdAt`, `origin`, or the `whole`
-    /// message; `text` selects all its text, which is not written as JSON. In version 1.0 the names were `content`,
-    /// `source` and the empty one. They return outputs and sources that version 1.0 does not have in forms that it
-    /// does.
+    /// Writes a field of the message at `cursor` as JSON: `content`, `metadata`, `createdAt`, `source`, or the `whole`
+    /// message; `text` selects all its text, which is not written as JSON.
     pub run_message_read: unsafe extern "C" fn(
         call: *const c_void,
         snapshot: u32,
@@ -310,15 +324,19 @@ pub struct HostTable {
         field: Text,
         output: *mut Buffer,
     ) -> i32,
+    /// Writes what an extension added to the message at `cursor` under `key`, as JSON, or returns [`NONE`].
+    pub run_message_metadata:
+        unsafe extern "C" fn(call: *const c_void, snapshot: u32, cursor: usize, key: Text, output: *mut Buffer) -> i32,
     /// Applies a message event, which is JSON as in `events.jsonl`.
     pub run_emit: unsafe extern "C" fn(call: *const c_void, event: Text, error: *mut Buffer) -> i32,
+    /// Applies the message event that removes the message with this id.
+    pub run_message_remove: unsafe extern "C" fn(call: *const c_void, id: Text, error: *mut Buffer) -> i32,
     /// Runs the rest of the chain; may be called once per call. The output is a handle to a result.
     pub run_next: unsafe extern "C" fn(call: *const c_void) -> Future,
     /// Sends a request to another agent and waits for the response. `request` is JSON with `target`, `input`,
     /// `instanceKey`, `timeout` (`secs`, `nanos`), `metadata`; the output is JSON with `target` and `response`.
-    /// From minor 1 on, a request to a model has `model` instead, an object with its `name`, or without for the agent's
-    /// own, and `input`, `system`, `options`, `timeout`. Its output has `model`, `response`, and `usage` if the model
-    /// reports it.
+    /// A request to a model has `model` instead, an object with its `name`, or without for the agent's own, and `input`,
+    /// `system`, `options`, `timeout`. Its output has `model`, `response`, and `usage` if the model reports it.
     pub run_request: unsafe extern "C" fn(call: *const c_void, request: Text) -> Future,
     /// Sends a request to another agent without waiting. The output is the correlation id of the request, as text.
     pub run_request_later: unsafe extern "C" fn(call: *const c_void, request: Text, output: *mut Buffer) -> i32,
@@ -329,13 +347,16 @@ pub struct HostTable {
     pub run_agents: unsafe extern "C" fn(call: *const c_void, output: *mut Buffer) -> i32,
     /// Writes a log line of the extension that owns the tool, like `extension_log`. Tools only.
     pub run_log: unsafe extern "C" fn(call: *const c_void, level: u32, text: Text, fields: Text),
+    /// Tells those who watch the turn how far a tool call is: how much of `total`, which may be null, is `done`. At
+    /// most 20 a second are told. Tools only.
+    pub run_progress: unsafe extern "C" fn(call: *const c_void, done: f64, total: *const f64, text: Text),
 
     /// Writes a field of a result as JSON. `kind` and `result` are `len` and `data` of its handle. Turns have `turnId`,
-    /// `finishReason`, `response`, `error`, `steps`, `toolCalls`; steps `status`, `hasToolCalls`, `toolCalls`,
-    /// `toolResults`, `metadata`; tool calls `toolCallId`, `toolName`, `outcome`, `reply`: `null`, or if the tool
-    /// answered with files or said that it failed, its reply as in a buffer with [`REPLY`]. The outcome then has a text
-    /// that stands for it. Since version 1.1 steps and tool calls have `preparedBy`: `null`, or the extension whose
-    /// `answer` was taken.
+    /// `finishReason`, `response`, `error`, `steps`, `toolCalls`, `usage`; steps `status`, `hasToolCalls`, `toolCalls`,
+    /// `toolResults`, `metadata`, `usage`, `model`, `finishReason`, `preparedBy`; tool calls `toolCallId`, `toolName`,
+    /// `outcome`, `reply`, `preparedBy`. `preparedBy` is `null`, or the extension whose `answer` was taken. `reply` is
+    /// `null`, or if the tool answered with files or said that it failed, its reply as in a buffer with [`REPLY`]; the
+    /// outcome then has a text that stands for it.
     pub result_read: unsafe extern "C" fn(kind: u32, result: *const c_void, field: Text, output: *mut Buffer) -> i32,
     /// Replaces a field of a result by JSON. Writing the `outcome` of a tool call removes its `reply`; writing a
     /// `reply` that is not `null` replaces the outcome.
@@ -343,33 +364,6 @@ pub struct HostTable {
         unsafe extern "C" fn(kind: u32, result: *mut c_void, field: Text, json: Text, error: *mut Buffer) -> i32,
     /// Drops a result that is not returned as the outcome of a call.
     pub result_release: unsafe extern "C" fn(kind: u32, result: *mut c_void),
-
-    // Since version 1.1.
-    /// Writes what the extension may ask about its conversation as JSON: `extension`, `agent`, `instance`, `workspace`
-    /// (or null), `bundleRoot` (or null), `inspect`.
-    pub extension_surroundings: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
-    /// Makes, unless it exists, the directory for files of the extension, which its conversations share, and writes its
-    /// path as text.
-    pub extension_state_dir: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
-    /// Tells those who watch the turn how far a tool call is: how much of `total`, which may be null, is `done`. At
-    /// most 20 a second are told. Tools only.
-    pub run_progress: unsafe extern "C" fn(call: *const c_void, done: f64, total: *const f64, text: Text),
-
-    /// Masks a text in all output of the program, until the secret that this returns is forgotten.
-    pub secret_remember: unsafe extern "C" fn(text: Text) -> *mut c_void,
-    /// Forgets a secret of `secret_remember`, which must not be used afterwards. The text stays masked while there is
-    /// another secret with it.
-    pub secret_forget: unsafe extern "C" fn(secret: *mut c_void),
-
-    // Since version 1.2.
-    /// Writes what an extension added to the message at `cursor` under `key`, as JSON, or returns [`NONE`].
-    pub run_message_metadata:
-        unsafe extern "C" fn(call: *const c_void, snapshot: u32, cursor: usize, key: Text, output: *mut Buffer) -> i32,
-    /// Applies the message event that removes the message with this id.
-    pub run_message_remove: unsafe extern "C" fn(call: *const c_void, id: Text, error: *mut Buffer) -> i32,
-    /// Returns the revision of the field `toolCatalog` of a step, or 0. As long as it is the same, so is the field, in
-    /// whatever step or conversation.
-    pub run_tool_catalog_revision: unsafe extern "C" fn(call: *const c_void) -> u64,
 }
 
 /// Snapshot: the messages at the start of the turn.
@@ -386,7 +380,7 @@ pub struct Message {
     pub next: usize,
     /// Its id.
     pub id: Text,
-    /// 0 system, 1 user, 2 assistant, 3 tool.
+    /// 0 system, 1 user, 2 assistant, 3 tool; any other number is a role that the reader does not know.
     pub role: u32,
     /// 1 if `text` is the whole text of the message; 0 if the text must be read with `run_message_read`.
     pub plain: u32,

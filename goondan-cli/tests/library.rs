@@ -133,7 +133,7 @@ fn a_library_that_cannot_be_loaded_is_an_error_with_position_and_remedy() {
     foreign[declaration + 20] = 7;
     for (bytes, parts) in [
         (whole[..whole.len() / 2].to_vec(), ["E_EXT_LOAD", "is damaged or incomplete", "build or copy it again"]),
-        (foreign, ["E_EXT_COMPAT", "ABI 7.2", "this program speaks ABI 1.2"]),
+        (foreign, ["E_EXT_COMPAT", "ABI 7.0", "this program speaks ABI 1.0"]),
     ] {
         fs::write(&file, bytes).unwrap();
         for command in [&["check"][..], &["run", "--input", "hi", "--state-root", "state"], &["order"]] {
@@ -180,7 +180,7 @@ fn inspecting_shows_what_a_library_holds_and_runs_nothing() {
     let page = stdout(&output);
     for part in [
         "  crate       abi-fixture\n",
-        "  abi         1.2\n",
+        "  abi         1.0\n",
         "  api         goondan.ai/v1\n",
         "  compiler    rustc 1.",
         "  schemas     not packed\n",

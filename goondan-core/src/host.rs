@@ -2,7 +2,7 @@
 
 /// The limit of nesting.
 pub mod depth {
-    pub use crate::depth::{KEPT, MAX_DEPTH, TooDeep, Unchecked, check, check_text, checked, fold};
+    pub use crate::depth::{MAX_DEPTH, MAX_STORED, TooDeep, Unchecked, check, check_text, checked};
 }
 
 /// The border that catches panics of extensions.

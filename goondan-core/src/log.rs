@@ -10,6 +10,7 @@ use crate::depth;
 
 /// How important a log line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum LogLevel {
     /// Details for finding a defect.
     Debug,

@@ -245,11 +245,6 @@ impl TraceId {
     pub fn random() -> Self {
         Self(hexadecimal("", &[fastrand::u64(1..), fastrand::u64(..)]))
     }
-
-    /// Reads the id of a stored event, which older versions let be any text.
-    pub(crate) fn deserialize_stored<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|text| Self(text.into()))
-    }
 }
 
 /// Returns `prefix`, of at most 16 bytes, and 16 random hexadecimal digits.

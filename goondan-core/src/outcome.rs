@@ -7,11 +7,15 @@ use crate::name::{ToolCallId, TurnId};
 /// The status of a finished tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ToolCallStatus {
     /// The tool returned a value.
     Ok,
     /// The result is an error, which the model reads.
     Error,
+    /// A status that this version does not know.
+    #[serde(other)]
+    Other,
 }
 
 /// One tool call of a turn, listed in the result of the turn.

@@ -1,7 +1,6 @@
 //! The checked description of an agent: everything that a reload can replace.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -47,14 +46,11 @@ impl AgentSpec {
     /// # Errors
     /// `E_MODEL_NOT_FOUND`.
     pub(super) fn named_model(&self, name: &str) -> Result<&dyn Model> {
-        self.models.get(name).map(|model| &**model).ok_or_else(|| self.no_model(&format_args!("`{name}`")))
-    }
-
-    /// The error for a name that no model has.
-    pub(super) fn no_model(&self, name: &dyn fmt::Display) -> Error {
-        let known: Vec<_> = self.models.keys().map(String::as_str).collect();
-        Error::new(ErrorCode::MODEL_NOT_FOUND, format!("the agent has no model {name}"))
-            .suggest(format!("choose one of its models: {}", known.join(", ")))
+        self.models.get(name).map(|model| &**model).ok_or_else(|| {
+            let known: Vec<_> = self.models.keys().map(String::as_str).collect();
+            Error::new(ErrorCode::MODEL_NOT_FOUND, format!("the agent has no model `{name}`"))
+                .suggest(format!("choose one of its models: {}", known.join(", ")))
+        })
     }
 }
 

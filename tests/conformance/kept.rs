@@ -14,7 +14,7 @@ use goondan_covers::{both_linkages, covers};
 use crate::linkage::Extended;
 use crate::support::agent;
 
-/// One message with each kind of part, output and source, as a later version or another implementation may write them.
+/// One message with each kind of part, output and source, and one of another role, as a later version or another implementation may write them.
 fn messages() -> Vec<Value> {
     let call = json!({ "type": "tool-call", "toolCallId": "c1", "toolName": "a__b", "input": { "x": 1 } });
     let result =
@@ -41,7 +41,7 @@ fn messages() -> Vec<Value> {
     all.map(|(index, (content, source))| {
         json!({
             "id": format!("m{index}"),
-            "data": { "role": "assistant", "content": content },
+            "data": { "role": if index == 3 { "sibyl" } else { "assistant" }, "content": content },
             "metadata": {},
             "createdAt": "2026-11-22T12:00:00.000Z",
             "source": source,

@@ -65,7 +65,7 @@ fn a_kind_has_one_name_and_other_names_are_no_kinds() {
     for kind in MiddlewareKind::ALL {
         assert_eq!(serde_json::from_value::<MiddlewareKind>(json!(kind.as_str())).unwrap(), kind);
     }
-    for other in ["llmCall", "step.pre", "prompt", ""] {
+    for other in ["step.pre", "prompt", ""] {
         assert!(serde_json::from_value::<MiddlewareKind>(json!(other)).is_err(), "{other}");
     }
 }

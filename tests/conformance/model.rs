@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use conformance_extensions::model::{Choosing, ModelSteering, Sleeping, SteeringByMetadata, Stuck};
+use conformance_extensions::model::{Choosing, ModelSteering, Sleeping, Stuck};
 use goondan::agent::TurnUpdate;
 use goondan::event::TokenUsage;
 use goondan::middleware::{FinishReason, ToolRequest};
@@ -111,19 +111,6 @@ async fn layers_of_a_step_share_the_choice_of_the_model_its_options_and_what_is_
     let estimated: Vec<u64> = estimated.iter().map(|line| line.parse().unwrap()).collect();
     assert_eq!(estimated[0], 4);
     assert!((1_010..1_200).contains(&estimated[1]), "{estimated:?}");
-}
-
-#[both_linkages]
-async fn metadata_of_older_extensions_keeps_its_meaning() {
-    let other = Optioned::default();
-    let older = |options: Value| {
-        agent([]).named_model("other", other.clone()).with::<SteeringByMetadata>(json!({ "options": options }))
-    };
-    let turn = one_turn(older(json!({ "temperature": 0, "topK": 4 }))).await.unwrap();
-    assert_eq!(turn.text(), "from the other");
-    assert_eq!(other.0.lock().unwrap().take(), Some(json!({ "temperature": 0.0, "provider": { "topK": 4 } })));
-    let error = one_turn(older(json!({ "temperature": "warm" }))).await.unwrap_err();
-    assert_eq!(error.code(), &ErrorCode::MODEL_OPTION);
 }
 
 /// A model that streams its text in pieces.

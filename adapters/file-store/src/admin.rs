@@ -49,8 +49,8 @@ pub struct StoredConversation {
     pub messages: Vec<Arc<Message>>,
     /// The turn that is running, or that an earlier process left uncommitted, if any.
     pub open_turn: Option<TurnId>,
-    /// How the last committed turn that answered an event ended. `None` if there is none, or if it is not known: an
-    /// older version did not store it, and a crash of the machine may lose it.
+    /// How the last committed turn that answered an event ended. `None` if there is none, or if it is not known:
+    /// other implementations do not store it, and a crash of the machine may lose it.
     pub outcome: Option<TurnOutcome>,
 }
 

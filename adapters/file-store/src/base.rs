@@ -118,7 +118,7 @@ pub(super) fn scan(
         if blank {
             continue;
         }
-        match lines::parse(&line, path) {
+        match lines::parse(&line) {
             Ok(message) => {
                 loaded.messages.push(Arc::new(message));
                 loaded.index.ends.push(loaded.index.fingerprint.bytes);

@@ -1,16 +1,15 @@
 //! Lines of the files that hold one JSON record per line: splitting, appending, and telling torn lines from damaged
 //! ones.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use serde::Serialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 
 use super::atomic::io_error;
 use super::layout::InstanceDir;
 use super::path::StorePath;
-use goondan_core::host::depth::{KEPT, fold};
+use goondan_core::host::depth::{MAX_STORED, check_text};
 use goondan_core::{Error, ErrorCode, Result};
 
 /// A line that is not blank.
@@ -39,20 +38,14 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line<'_>> {
     all.filter(|line| !line.text.trim_ascii().is_empty())
 }
 
-/// Parses a record, or the state of an extension, from the file at `path`.
+/// Parses a record, or the state of an extension.
 ///
-/// Earlier versions wrote values of any depth, of which they could read back only 127 levels. What is inside of
-/// [`KEPT`] levels is read as text: then nothing has to deal with deeper values, and nothing is lost.
+/// # Errors
+/// When it is no such JSON, or has more than [`MAX_STORED`] levels, so that nothing has to deal with deeper values.
 // DEPTH-01
-pub(super) fn parse<T: DeserializeOwned>(json: &[u8], path: &Path) -> serde_json::Result<T> {
-    let folded = fold(json, KEPT);
-    if let Cow::Owned(_) = folded {
-        tracing::warn!(
-            file = %path.display(),
-            "an earlier version stored a value that is nested too deeply: what is inside of {KEPT} levels is read as text"
-        );
-    }
-    serde_json::from_slice(&folded)
+pub(super) fn parse<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
+    check_text(json, MAX_STORED).map_err(serde_json::Error::custom)?;
+    serde_json::from_slice(json)
 }
 
 /// Returns the offset of the last line if a crash tore it.

@@ -69,7 +69,7 @@ pub(super) struct FoldRecord<'a> {
     pub(super) base_bytes_after: u64,
     /// CRC-32 of the whole new base.
     pub(super) crc: u32,
-    /// CRC-32 of the records of the turn before this one. `None` in files of older versions.
+    /// CRC-32 of the records of the turn before this one. `None` in files of other implementations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) events_crc: Option<u32>,
     /// The new state of the extensions that changed theirs.
@@ -82,7 +82,7 @@ pub(super) struct FoldRecord<'a> {
 /// The records in `events.jsonl`.
 #[derive(Debug, Default)]
 pub(super) struct TurnRecords {
-    /// `None` in files of older versions and other implementations.
+    /// `None` in files of other implementations.
     pub(super) committed: Option<CommittedRecord>,
     /// `None` in files of other implementations.
     pub(super) begin: Option<BeginRecord<'static>>,
@@ -242,5 +242,5 @@ fn kind(line: Line<'_>) -> Option<RecordKind> {
 }
 
 fn record<T: DeserializeOwned>(line: Line<'_>, path: &Path) -> Result<T> {
-    parse(line.text, path).map_err(|error| damaged(path, line.number, "this is no record of a turn").caused_by(error))
+    parse(line.text).map_err(|error| damaged(path, line.number, "this is no record of a turn").caused_by(error))
 }

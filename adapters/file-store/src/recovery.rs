@@ -115,8 +115,8 @@ fn idle(
     Ok(Recovered { messages, index, state, committed, interrupted: None, events, ends_line })
 }
 
-/// Reads the state, and compares it and the base with the checksums of the last commit. Without any, because an older
-/// version or another implementation wrote the files, they are trusted, and the next commit stores checksums.
+/// Reads the state, and compares it and the base with the checksums of the last commit. Without any, because another
+/// implementation wrote the files, they are trusted, and the next commit stores checksums.
 // BITS-01
 fn check(
     dir: &InstanceDir,

@@ -45,7 +45,7 @@ pub(super) fn scan(
         };
         let bytes = atomic::read(&path)?;
         state.crcs.insert(name.clone(), crc32fast::hash(&bytes));
-        match lines::parse(&bytes, &path) {
+        match lines::parse(&bytes) {
             Ok(value) => _ = state.values.insert(name, value),
             Err(error) => refuse(&path, &name, unreadable(&path, error))?,
         }

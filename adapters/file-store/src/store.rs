@@ -50,7 +50,7 @@
 //!   with one exception: when the old base, the events and the fold record have the right checksums, the same content
 //!   is only encoded differently by another version. Then the opening appends a second fold record and goes on.
 //!
-//! What has no checksum, because an older version or another implementation wrote it, is accepted, and gets one with
+//! What has no checksum, because another implementation wrote it, is accepted, and gets one with
 //! the next commit. An `events.jsonl` that loses its end is not told apart from an earlier moment of the turn: after a
 //! crash, until the next opening, that is the one file whose end must not get lost.
 //!

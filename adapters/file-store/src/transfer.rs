@@ -15,17 +15,12 @@ use super::records::{self, BeginRecord, for_record};
 use super::recovery::{recover, store_checksums};
 use super::state;
 use super::store::FileStore;
-use goondan_core::host::depth::{KEPT, check_text, fold};
+use goondan_core::host::depth::{MAX_STORED, check_text};
 use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, ExtensionName, InstanceKey, Message, Result, TurnId};
 use goondan_runtime::store::{InstanceId, TurnOutcome};
 
-/// The version of the format that is written. It and those before it are read: version 1 has no outcome and no event.
-const VERSION: u32 = 2;
-
-/// How many levels a line can have that any version exported: the 127 that serde_json reads, inside of two more. An
-/// import cannot refuse less, because an instance may have values that an earlier version stored.
-// DEPTH-01
-const EXPORTED: usize = 127 + 2;
+/// The version of the format.
+const VERSION: u32 = 1;
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
@@ -272,10 +267,10 @@ impl<W: Write> ExportWriter<W> {
         Ok(())
     }
 
-    /// Writes a line that contains another line, byte for byte unless that is nested too deeply.
+    /// Writes a line that contains another line, byte for byte.
     fn raw(&mut self, member: &str, line: &[u8]) -> Result<()> {
         self.bytes(format!("{{\"{member}\":").as_bytes())?;
-        self.bytes(&fold(line.trim_ascii(), KEPT))?;
+        self.bytes(line.trim_ascii())?;
         self.bytes(b"}")?;
         self.end_line()
     }
@@ -308,8 +303,8 @@ impl<R: BufRead> ExportReader<R> {
                 Error::new(ErrorCode::STORE_DAMAGED, "this is no exported instance")
                     .suggest("give a file that `goondan instance export` wrote")
             })?;
-        if !(1..=VERSION).contains(&header.version) {
-            let what = format!("the export has version {}, and this program reads up to {VERSION}", header.version);
+        if header.version != VERSION {
+            let what = format!("the export has version {}, and this program reads {VERSION}", header.version);
             return Err(Error::new(ErrorCode::STORE_DAMAGED, what).suggest("import it by the program that exported it"));
         }
         Ok(header)
@@ -319,10 +314,12 @@ impl<R: BufRead> ExportReader<R> {
     fn next(&mut self) -> Result<ExportLine> {
         let (before, crc) = (self.lines, self.hasher.clone().finalize());
         let text = self.text()?;
-        check_text(&text, EXPORTED).map_err(|error| error.refuse(format_args!("line {} of the export", self.lines)))?;
         // A state is inside of two objects, anything else inside of one.
+        // DEPTH-01
         let outside = if text.starts_with(b"{\"state\"") { 2 } else { 1 };
-        let line = serde_json::from_slice(&fold(&text, KEPT + outside));
+        check_text(&text, MAX_STORED + outside)
+            .map_err(|error| error.refuse(format_args!("line {} of the export", self.lines)))?;
+        let line = serde_json::from_slice(&text);
         let line = line.map_err(|error| self.damaged("this is no line of an export").caused_by(error))?;
         match &line {
             ExportLine::End(end) if (end.lines, end.crc) != (before, crc) => {

@@ -5,11 +5,13 @@ use std::sync::OnceLock;
 use goondan_core::host::{ConversationHost, RemoteConversation, Snapshot};
 use goondan_core::linkage::RemoteMessage;
 use goondan_core::{MessageEvent, MessageRef, Result, Role};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::call::CallRef;
 use super::fields::read_with;
 use super::host;
+use crate::bytes::OwnedBuffer;
 use crate::table::Message;
 
 /// The conversation of a call.
@@ -35,7 +37,8 @@ impl CallConversation {
             0 => Role::System,
             1 => Role::User,
             2 => Role::Assistant,
-            _ => Role::Tool,
+            3 => Role::Tool,
+            _ => Role::Other,
         };
         // SAFETY: The contract makes the id UTF-8 and keeps it until the conversation changes, which needs
         // a mutable borrow of the run that owns `self`, or the call ends, which `self` does not outlive.
@@ -63,7 +66,12 @@ impl ConversationHost for CallConversation {
     }
 
     fn message_events(&self) -> &[MessageEvent] {
-        self.events.get_or_init(|| read_with(self.call, "events", |json| json.parse()))
+        let read = |json: OwnedBuffer| {
+            let events: Vec<Value> = json.parse()?;
+            // Left out: events of kinds that this version does not know.
+            Ok(events.into_iter().filter_map(|event| MessageEvent::deserialize(event).ok()).collect())
+        };
+        self.events.get_or_init(|| read_with(self.call, "events", read))
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) trait Field: WireField {
     /// # Panics
     /// As [`read_with`].
     fn read(call: CallRef, name: &str) -> Self {
-        read_with(call, name, |json| Self::from_json(json.bytes()))
+        read_with(call, name, |json| Self::from_host(json.bytes()))
     }
 }
 
@@ -62,7 +62,7 @@ impl Field for Map<String, Value> {}
 
 impl Field for ToolCatalog {
     fn read(call: CallRef, name: &str) -> Self {
-        catalogs::find(call.tool_catalog_revision(), || read_with(call, name, |json| Self::from_json(json.bytes())))
+        catalogs::find(call.tool_catalog_revision(), || read_with(call, name, |json| Self::from_host(json.bytes())))
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn level_number(level: LogLevel) -> u32 {
         LogLevel::Error => 1,
         LogLevel::Warn => 2,
         LogLevel::Info => 3,
-        LogLevel::Debug => 4,
+        _ => 4,
     }
 }
 

@@ -12,7 +12,6 @@ use tokio::runtime::Handle;
 
 use super::fields::{ContextFields, unknown};
 use super::next::StartNext;
-use super::older;
 use crate::future::{NoScope, export};
 use crate::json_map;
 use crate::table::Future;
@@ -197,14 +196,10 @@ impl Call<'_> {
         match field {
             "whole" => json(&message.to_message()),
             "text" => Ok(message.text().into_owned().into_bytes()),
-            "parts" => json(&*message.content()),
+            "content" => json(&*message.content()),
             "metadata" => json(message.to_message().metadata()),
             "createdAt" => json(&message.created_at()),
-            "origin" => json(&*message.source()),
-            // The names that libraries of version 1.0 use.
-            "" => json(&older::message(&message)?),
-            "content" => json(&*older::content(&message.content())?),
-            "source" => json(older::source(&message.source())),
+            "source" => json(&*message.source()),
             _ => Err(unknown(field)),
         }
         .map(Some)

@@ -18,13 +18,6 @@ use crate::bytes::ask;
 use crate::future::Imported;
 use crate::table::{PluginTable, Text};
 
-/// The functions of a library, and the minor version of the ABI that it declares.
-#[derive(Clone, Copy)]
-pub(super) struct LibraryTable {
-    pub(super) plugin: &'static PluginTable,
-    pub(super) abi_minor: u32,
-}
-
 /// The output of `describe` for one extension.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -76,7 +69,7 @@ fn schema(schema: Value) -> SchemaFn {
 pub(super) fn descriptor(
     record: &ExtensionRecord,
     description: ExtensionDescription,
-    library: LibraryTable,
+    library: &'static PluginTable,
     number: usize,
 ) -> &'static ExtensionDescriptor {
     let ExtensionDescription { config_schema, tools: mut schemas, .. } = description;
@@ -119,15 +112,19 @@ pub(super) fn descriptor(
 }
 
 /// Initializes an extension of the library for one conversation.
-fn register(library: LibraryTable, number: usize, api: ExtensionApi, config: &Value) -> BoxFuture<'static, Result<()>> {
+fn register(
+    library: &'static PluginTable,
+    number: usize,
+    api: ExtensionApi,
+    config: &Value,
+) -> BoxFuture<'static, Result<()>> {
     let name = api.host().extension().clone();
     // A JSON value always serializes.
     let config = serde_json::to_vec(config).unwrap_or_default();
-    let handle: *const c_void =
-        HostExtension { api, runtime: Handle::try_current().ok(), abi_minor: library.abi_minor }.into_handle();
+    let handle: *const c_void = HostExtension { api, runtime: Handle::try_current().ok() }.into_handle();
     let (name, config) = (Text::new(name.as_str().as_bytes()), Text::new(&config));
     // SAFETY: The library owns the handle from now on; the texts are borrowed for the call.
-    let future = unsafe { (library.plugin.register)(number, handle, name, config) };
+    let future = unsafe { (library.register)(number, handle, name, config) };
     // SAFETY: The library just returned the future, which has no other owner.
     let future = unsafe { Imported::new(future, PollingScope) };
     Box::pin(async move { future.await.map(drop) })

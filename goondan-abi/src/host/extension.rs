@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use goondan_core::host::AnyMiddleware;
 use goondan_core::linkage::WireToolItem;
-use goondan_core::linkage::depth::{check_within, from_json, levels_beside};
-use goondan_core::{AnyRegistration, Deliveries, Error, Event, ExtensionApi, Logger, Options, Result, ToolItem};
+use goondan_core::linkage::depth::{check, from_json};
+use goondan_core::{
+    AnyRegistration, Deliveries, Effect, Error, Event, ExtensionApi, Logger, Options, Result, ToolItem,
+};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
@@ -21,8 +23,6 @@ pub(super) struct HostExtension {
     pub(super) api: ExtensionApi,
     /// The runtime that the extension was registered in.
     pub(super) runtime: Option<Handle>,
-    /// The minor version of the ABI that the library declares.
-    pub(super) abi_minor: u32,
 }
 
 impl HostExtension {
@@ -48,9 +48,14 @@ impl HostExtension {
             table::STEP => AnyRegistration::Middleware(AnyMiddleware::Step(Arc::new(object)), options()?),
             table::TOOL_CALL => AnyRegistration::Middleware(AnyMiddleware::ToolCall(Arc::new(object)), options()?),
             table::TOOL => {
-                let item: WireToolItem<'_> = serde_json::from_str(text)?;
-                let tool = LibraryTool { object, marks_replies: self.abi_minor >= 1 };
-                AnyRegistration::Tool(Arc::new(ToolItem::from(item)), Arc::new(tool))
+                let item = ToolItem::from(serde_json::from_str::<WireToolItem<'_>>(text)?);
+                if item.effect == Effect::Other {
+                    return Err(Error::msg(format!(
+                        "the effect of the tool `{}` is read, idempotent or once",
+                        item.name
+                    )));
+                }
+                AnyRegistration::Tool(Arc::new(item), Arc::new(LibraryTool(object)))
             }
             table::SUBSCRIPTION => AnyRegistration::Subscription(text.parse()?, Arc::new(object)),
             table::CLEANUP => AnyRegistration::Cleanup(Arc::new(object)),
@@ -122,14 +127,13 @@ pub(super) unsafe extern "C" fn update_state(
     let extension = unsafe { from_handle(handle) };
     let update = || {
         extension.api.host().update_state(&mut |state| {
-            let levels = levels_beside(state.as_ref());
             let state = state.map(|state| serde_json::to_vec(&state)).transpose()?;
             let state = state.as_deref().map_or(Text::EMPTY, Text::new);
             // SAFETY: The library passed `data` together with `change`; the text is borrowed for the call.
             let changed = ask(|output| unsafe { change(data, state, output) })?;
             let changed = changed.ok_or_else(|| Error::msg("the library gave no state"))?.parse()?;
-            // Libraries that were built earlier do not check it.
-            check_within(&changed, levels).map_err(|error| error.refuse_state(extension.api.host().extension()))?;
+            // A library in another language does not check it.
+            check(&changed).map_err(|error| error.refuse_state(extension.api.host().extension()))?;
             Ok(changed)
         })?;
         Ok(Some(Buffer::EMPTY))

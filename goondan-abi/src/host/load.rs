@@ -9,7 +9,7 @@ use goondan_core::{Error, ErrorCode, ExtensionDescriptor, Result};
 use libloading::os::unix;
 
 use super::copy;
-use super::descriptor::{LibraryTable, describe, descriptor, leaked_list};
+use super::descriptor::{describe, descriptor, leaked_list};
 use super::inspect::Inspected;
 use super::schemas::{ExtensionSchemas, ToolSchema};
 use super::table::HOST;
@@ -94,8 +94,7 @@ impl Inspected {
             let own = self.extensions().iter();
             let mut own = own.filter(|record| record.name == description.name && record.package == description.package);
             if let Some(record) = own.next() {
-                let library = LibraryTable { plugin, abi_minor: self.declared.abi_minor };
-                let descriptor = descriptor(record, description, library, number);
+                let descriptor = descriptor(record, description, plugin, number);
                 goondan_runtime::schema::check_descriptor(descriptor)
                     .map_err(|error| self.unfit(descriptor.name, &error))?;
                 extensions.push(descriptor);

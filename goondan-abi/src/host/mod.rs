@@ -21,7 +21,6 @@ mod load;
 mod log;
 mod next;
 mod object;
-mod older;
 mod record;
 mod result;
 mod runtime;

@@ -97,21 +97,17 @@ where
 }
 
 /// The handler of a tool.
-pub(super) struct LibraryTool {
-    pub(super) object: LibraryObject,
-    /// Whether the library knows the mark of a reply. An older one may use the number for its own purpose.
-    pub(super) marks_replies: bool,
-}
+pub(super) struct LibraryTool(pub(super) LibraryObject);
 
 impl ToolHandler for LibraryTool {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
-            let call = self.object.call_with(CallContext::Tool(NonNull::from(ctx).cast()));
+            let call = self.0.call_with(CallContext::Tool(NonNull::from(ctx).cast()));
             let input = serde_json::to_vec(&input)?;
             // SAFETY: `call` is a local of this boxed future, so it does not move. The future of the library is a
             // temporary of this statement, so it is dropped before the call.
-            let output: OwnedBuffer = unsafe { self.object.call(CallHandle::new(&call), &input) }.await?;
-            if self.marks_replies && output.is_reply() {
+            let output: OwnedBuffer = unsafe { self.0.call(CallHandle::new(&call), &input) }.await?;
+            if output.is_reply() {
                 return ToolReply::from_json(output.bytes());
             }
             output.parse::<Value>().map(ToolReply::from)

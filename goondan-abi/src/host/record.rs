@@ -33,7 +33,7 @@ pub struct ExtensionRecord {
     // COMPAT-03
     #[serde(default)]
     pub requires: Vec<String>,
-    /// Whether it guards: then its failures are never skipped. Libraries that were built earlier do not say it.
+    /// Whether it guards: then its failures are never skipped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub guard: bool,
 }
@@ -117,5 +117,9 @@ fn record(path: &Path, json: &[u8], damaged: impl Fn(String) -> Error) -> Result
         return Err(Error::new(ErrorCode::EXT_COMPAT, message)
             .suggest("build the library and the program with the same major version of goondan"));
     }
-    serde_json::from_slice(json).map_err(malformed)
+    let record: ExtensionRecord = serde_json::from_slice(json).map_err(malformed)?;
+    match record.tools.iter().find(|tool| tool.effect == Effect::Other) {
+        Some(tool) => Err(damaged(format!("has a tool `{}` with an unknown effect", tool.name))),
+        None => Ok(record),
+    }
 }

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use goondan_core::linkage::Crossing;
 use goondan_core::linkage::depth::checked_output;
 use goondan_core::secret::mask_json;
-use goondan_core::{Error, ErrorCode, Result, Step, ToolCall, ToolError, Turn};
+use goondan_core::{Error, ErrorCode, Result, Step, ToolCall, ToolError, ToolReply, Turn};
 use serde_json::{Map, Value, json};
 
 use super::kind::HostKind;
@@ -35,7 +35,10 @@ unsafe fn from_handle<K: HostKind>(data: *mut c_void) -> K::Output {
 pub(super) fn from_library<K: HostKind>(output: OwnedBuffer) -> Result<K::Output> {
     if !output.is_handle() {
         let mut fields: Map<String, Value> = output.parse()?;
-        fields.get_mut("outcome").into_iter().for_each(admit_outcome);
+        fields.get_mut("outcome").into_iter().try_for_each(admit_outcome)?;
+        if let Some(reply) = fields.get("reply").filter(|reply| !reply.is_null()) {
+            ToolReply::from_json(&serde_json::to_vec(reply)?)?;
+        }
         return K::Output::from_fields(fields);
     }
     let Buffer { data, len: kind, .. } = output.into_raw();
@@ -74,16 +77,23 @@ unsafe fn read_from<K: HostKind>(result: *const c_void, field: &str) -> Result<V
 }
 
 /// Masks the secrets in the error of a tool call's outcome: a library that creates the error does not know them. The
-/// output of a tool is data and stays unchanged, unless it is nested too deeply, which libraries that were built
-/// earlier do not check.
-fn admit_outcome(outcome: &mut Value) {
-    outcome.get_mut("error").into_iter().for_each(mask_json);
+/// output of a tool is data and stays unchanged, unless it is nested too deeply, which a library in another language
+/// does not check.
+///
+/// # Errors
+/// When it is neither.
+fn admit_outcome(outcome: &mut Value) -> Result<()> {
     if let Some(output) = outcome.get_mut("output") {
         match checked_output(output.take()) {
             Ok(checked) => *output = checked,
             Err(error) => *outcome = json!({ "error": ToolError::from(error) }),
         }
+        return Ok(());
     }
+    let error =
+        outcome.get_mut("error").ok_or_else(|| Error::msg("the result of a call has no output and no error"))?;
+    mask_json(error);
+    Ok(())
 }
 
 /// # Safety

@@ -1,8 +1,7 @@
 //! What is packed into a library file, after the end of the library, where it can be read without running it: the
 //! digest of the library, and the schemas of its extensions.
 //!
-//! In this order: the library, the digest mark, the digest, the schemas, the footer. A host of 0.1.0 packed no digest
-//! and takes mark and digest for a part of the library.
+//! In this order: the library, the digest mark, the digest, the schemas, the footer.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -51,8 +50,8 @@ pub struct ToolSchema {
 struct Packed {
     /// The length of the library.
     library: u64,
-    /// The digest of the library; `None` if a host of 0.1.0 packed it.
-    digest: Option<[u8; 32]>,
+    /// The digest of the library.
+    digest: [u8; 32],
     schemas: Vec<u8>,
 }
 
@@ -80,13 +79,11 @@ pub(super) fn read(path: &Path, file: &mut File) -> Result<Option<Vec<ExtensionS
     let Some(Packed { library, digest, schemas }) = trailer(path, file).map_err(unreadable)?.transpose()? else {
         return Ok(None);
     };
-    if let Some(expected) = digest {
-        let actual = file.rewind().and_then(|()| digest::of(file.take(library))).map_err(unreadable)?;
-        if actual != expected {
-            let message = format!("`{}` is damaged: it has another digest than when it was packed", path.display());
-            return Err(Error::new(ErrorCode::EXT_LOAD, message)
-                .suggest("copy the library again, or build it again and pack it with `goondan plugin pack`"));
-        }
+    let actual = file.rewind().and_then(|()| digest::of(file.take(library))).map_err(unreadable)?;
+    if actual != digest {
+        let message = format!("`{}` is damaged: it has another digest than when it was packed", path.display());
+        return Err(Error::new(ErrorCode::EXT_LOAD, message)
+            .suggest("copy the library again, or build it again and pack it with `goondan plugin pack`"));
     }
     serde_json::from_slice(&schemas).map(Some).map_err(|error| damaged(path, "cannot be parsed").caused_by(error))
 }
@@ -117,19 +114,13 @@ fn trailer(path: &Path, file: &mut File) -> io::Result<Option<Result<Packed>>> {
     if footer.get(32..) != Some(Sha256::digest(&schemas).as_slice()) {
         return broken("do not match the checksum that follows them");
     }
-    let unsealed = Packed { library: before, digest: None, schemas };
-    let Some(library) = before.checked_sub(DIGEST) else { return Ok(Some(Ok(unsealed))) };
-    let mut mark = [0; DIGEST as usize];
+    let no_digest = || broken("do not follow the digest of the library");
+    let Some(library) = before.checked_sub(DIGEST) else { return no_digest() };
+    let (mut mark, mut digest) = ([0; 16], [0; 32]);
     file.seek(SeekFrom::Start(library))?;
     file.read_exact(&mut mark)?;
-    match begin_with(&mark, &DIGEST_MAGIC) {
-        Some(true) => {
-            let digest = mark.get(16..).and_then(|digest| digest.try_into().ok());
-            Ok(Some(Ok(Packed { library, digest, ..unsealed })))
-        }
-        Some(false) => Ok(Some(Ok(unsealed))),
-        None => broken("follow a damaged digest of the library"),
-    }
+    file.read_exact(&mut digest)?;
+    if mark == DIGEST_MAGIC { Ok(Some(Ok(Packed { library, digest, schemas }))) } else { no_digest() }
 }
 
 /// Packs `schemas`, and the digest of the library, into the library file at `path`. What was packed before is replaced.

@@ -1,19 +1,18 @@
-//! Owns a library that knows nothing of goondan but the frozen tables: one extension with a step middleware and a tool.
-//! With `--cfg grown` its table has one more entry than version 1; with `--cfg exits` loading it ends the process, with
+//! A library that is written by hand against the frozen tables of version 1.0 and uses nothing else of goondan: one
+//! extension with a step middleware and a tool. With `--cfg more` it uses more functions of the host, and answers with a
+//! reply. With `grown` its table has one more entry than version 1.0; with `exits` loading it ends the process, with
 //! `crashes` it aborts, with `hangs` it does not return, and with `talks` it writes to standard output. With `refuses`,
 //! `entry` returns an error, and with `mute` `describe` does; with `unresolved` the system cannot load it; with
-//! `scalar_input` and `scalar_config` a schema takes no object. With `minor_1` it is built against version 1.1 of the
-//! tables, and uses what that version added.
-#![allow(unsafe_op_in_unsafe_fn)]
+//! `scalar_input` and `scalar_config` a schema takes no object.
+#![allow(dead_code, unsafe_op_in_unsafe_fn)]
 
-#[cfg_attr(minor_1, path = "v1_1.rs")]
-#[cfg_attr(not(minor_1), path = "v1.rs")]
-mod v1;
+#[path = "1.0/table.rs"]
+mod table;
 
 use std::ffi::c_void;
 use std::sync::OnceLock;
 
-use v1::*;
+use table::*;
 
 const RECORD: &str = concat!(
     r#"{"apiVersion":"goondan.ai/v1","package":"frozen","version":"1.0.0","name":"frozen","description":"By hand.","#,
@@ -85,7 +84,7 @@ const fn padded<const N: usize>(text: &str) -> [u8; N] {
 pub static goondan_extension_decl_v1: Declaration = Declaration {
     magic: MAGIC,
     size: size_of::<Declaration>() as u32,
-    abi_major: 1,
+    abi_major: ABI_MAJOR,
     abi_minor: ABI_MINOR,
     pointer_width: usize::BITS,
     panic_unwind: 1,
@@ -101,7 +100,7 @@ pub static goondan_extension_decl_v1: Declaration = Declaration {
 
 #[repr(C)]
 struct Table {
-    v1: PluginTable,
+    known: PluginTable,
     #[cfg(grown)]
     added: extern "C" fn() -> u32,
 }
@@ -112,7 +111,7 @@ extern "C" fn added() -> u32 {
 }
 
 static TABLE: Table = Table {
-    v1: PluginTable { size: size_of::<Table>(), extension_count, describe, register },
+    known: PluginTable { size: size_of::<Table>(), extension_count, describe, register },
     #[cfg(grown)]
     added,
 };
@@ -140,7 +139,7 @@ unsafe extern "C" fn entry(table: *const HostTable, plugin: *mut *const PluginTa
         return FAILED;
     }
     HOST.get_or_init(|| &*table);
-    plugin.write(&raw const TABLE.v1);
+    plugin.write(&raw const TABLE.known);
     OK
 }
 
@@ -168,15 +167,15 @@ unsafe extern "C" fn register(_: usize, handle: *const c_void, _: Text, _: Text)
     note(STEP, r#"{"name":"pass"}"#, &raw const PASS);
     note(TOOL, TOOL_ITEM, &raw const ECHO);
     (host().extension_log)(handle, 3, text("registered"), text("{}"));
-    #[cfg(minor_1)]
-    minor_1::ask(handle);
+    #[cfg(more)]
+    more::ask(handle);
     (host().extension_release)(handle);
     ready(Vec::new())
 }
 
-/// What version 1.1 added.
-#[cfg(minor_1)]
-mod minor_1 {
+/// Calls more functions of the host.
+#[cfg(more)]
+mod more {
     use super::*;
 
     /// What the host says of the conversation, as JSON.
@@ -244,13 +243,13 @@ unsafe extern "C" fn pass(_: *mut c_void, call: *const c_void, _: Text) -> Futur
 }
 
 unsafe extern "C" fn echo(_: *mut c_void, call: *const c_void, input: Text) -> Future {
-    #[cfg(minor_1)]
-    minor_1::tell_progress(call);
+    #[cfg(more)]
+    more::tell_progress(call);
     let _ = call;
     let arguments = std::slice::from_raw_parts(input.data, input.len).to_vec();
-    #[cfg(minor_1)]
-    return minor_1::reply(arguments);
-    #[cfg(not(minor_1))]
+    #[cfg(more)]
+    return more::reply(arguments);
+    #[cfg(not(more))]
     ready(arguments)
 }
 

@@ -51,13 +51,12 @@ fn the_header_has_the_layout_of_the_tables() {
         ObjectTable = "object_table" { size call drop }
         Registration = "registration" { size kind priority text object }
         HostTable = "host_table" {
-            size abi_major abi_minor log_place log_enabled log_line extension_log extension_register extension_state
-            extension_update_state extension_subscribe extension_unsubscribe extension_emit extension_release run_read
-            run_write run_message_count run_message_from run_message_before run_message_read run_emit run_next
-            run_request run_request_later run_send run_agents run_log result_read result_write result_release
-            extension_surroundings extension_state_dir
-            run_progress secret_remember secret_forget run_message_metadata run_message_remove
-            run_tool_catalog_revision
+            size abi_major abi_minor log_place log_enabled log_line secret_remember secret_forget
+            extension_surroundings extension_log extension_register extension_state extension_update_state
+            extension_state_dir extension_subscribe extension_unsubscribe extension_emit extension_release
+            run_read run_write run_tool_catalog_revision run_message_count run_message_from run_message_before
+            run_message_read run_message_metadata run_emit run_message_remove run_next run_request run_request_later
+            run_send run_agents run_log run_progress result_read result_write result_release
         }
         Message = "message" { cursor next id role plain text }
         LogPlace = "log_place" { size name target file line level fields field_count }
@@ -142,7 +141,7 @@ async fn a_tool_in_c_says_how_far_it_is() {
 }
 
 /// Compiles the plugin with its source changed: each pair is a text and what replaces it.
-pub(crate) fn built(name: &str, replaced: &[(&str, &str)]) -> PathBuf {
+fn built(name: &str, replaced: &[(&str, &str)]) -> PathBuf {
     let directory = tempfile::tempdir().unwrap();
     let mut plugin = fs::read_to_string(example().join("plugin.c")).unwrap();
     for (from, to) in replaced {
@@ -233,14 +232,6 @@ async fn a_reply_in_c_with_a_part_that_no_tool_can_make_is_an_error() {
         let ToolOutput::Json(output) = &output else { panic!("{output:?}") };
         assert_eq!(output["was"]["error"]["code"], code, "{part}: {output}");
     }
-}
-
-#[tokio::test]
-async fn the_mark_of_a_reply_means_nothing_in_a_library_of_version_1_0() {
-    let library = built("older", &[(".abi_minor = GOONDAN_ABI_MINOR", ".abi_minor = 0")]);
-    let ToolOutput::Json(output) = dot(&library).await else { panic!() };
-    let parts = &output["was"]["output"]["output"]["value"];
-    assert_eq!(parts[0], json!({ "type": "text", "text": "A dot:" }), "{output}");
 }
 
 /// Runs a turn with the library, whose model answers `asked`. Returns the outcome, what the model was sent, and the

@@ -67,29 +67,27 @@ fn a_packed_library_with_other_bytes_names_its_digest_and_the_remedy() {
 }
 
 #[test]
-fn a_file_that_a_host_of_0_1_0_packed_is_accepted_and_gets_a_digest_when_it_is_packed_again() {
+fn a_packed_library_without_its_digest_is_refused() {
     let (_directory, path, library) = packed();
     let sealed = fs::read(&path).unwrap();
-    // Without the mark and the digest, as it was packed then: the footer has the length of the library alone.
-    let mut old = [&sealed[..library], &sealed[library + 48..]].concat();
-    let footer = old.len() - FOOTER;
-    old[footer + 16..footer + 24].copy_from_slice(&(library as u64).to_le_bytes());
-    fs::write(&path, &old).unwrap();
-    assert_eq!(Library::inspect(&path).unwrap().schemas().unwrap(), schemas());
-    load(&path).unwrap();
-    Library::inspect(&path).unwrap().pack(&schemas()).unwrap();
-    assert_eq!(fs::read(&path).unwrap(), sealed);
+    // The footer has the length of the library alone.
+    let mut without = [&sealed[..library], &sealed[library + 48..]].concat();
+    let footer = without.len() - FOOTER;
+    without[footer + 16..footer + 24].copy_from_slice(&(library as u64).to_le_bytes());
+    fs::write(&path, &without).unwrap();
+    let error = Library::inspect(&path).unwrap_err();
+    assert!(error.message().ends_with("do not follow the digest of the library"), "{error:?}");
 }
 
 #[test]
-fn a_host_of_0_1_0_reads_what_is_packed_today() {
+fn a_packed_file_has_the_layout_of_the_page() {
     let (_directory, path, library) = packed();
     let file = fs::read(&path).unwrap();
     let footer = &file[file.len() - FOOTER..];
     let number = |at: usize| u64::from_le_bytes(footer[at..at + 8].try_into().unwrap()) as usize;
     let (before, size) = (number(16), number(24));
     assert_eq!((&footer[..16], before + size), (&b"GOONDAN-SCHEMAS\0"[..], file.len() - FOOTER));
-    assert_eq!(before, library + 48, "the digest counts as the end of the library");
+    assert_eq!((before, &file[library..library + 16]), (library + 48, &b"GOONDAN-LIBRARY\0"[..]));
     let json: Value = serde_json::from_slice(&file[before..before + size]).unwrap();
     assert_eq!(json[0]["name"], "frozen");
 }

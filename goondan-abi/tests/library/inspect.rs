@@ -51,9 +51,12 @@ fn inspection_lists_the_librarys_own_extensions() {
     assert_eq!(inspected.package(), "abi-fixture");
     let mut names: Vec<_> = inspected.extensions().iter().map(|extension| extension.name.as_str()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["blocking", "counting", "everything", "light", "modes", "noop", "panicking", "pooled"]);
+    assert_eq!(
+        names,
+        ["blocking", "counting", "everything", "light", "members", "modes", "noop", "panicking", "pooled"]
+    );
     assert_eq!(inspected.linked_in()[0].name, "a-linked-in");
-    assert_eq!((inspected.abi_version(), inspected.api_version()), ("1.2".to_owned(), "goondan.ai/v1"));
+    assert_eq!((inspected.abi_version(), inspected.api_version()), ("1.0".to_owned(), "goondan.ai/v1"));
     assert!(inspected.rustc().starts_with("rustc 1."), "{}", inspected.rustc());
     let everything = inspected.extensions().iter().find(|extension| extension.name == "everything").unwrap();
     assert_eq!(everything.middlewares.len(), 3);
@@ -146,8 +149,8 @@ fn a_library_for_another_program_is_refused_with_both_versions() {
     let mut class = small();
     class[4] = 1;
     for (file, theirs, ours) in [
-        (number(offset_of!(Declaration, abi_major), 2), "ABI 2.0", "ABI 1.2"),
-        (number(offset_of!(Declaration, abi_minor), 9), "ABI 1.9", "ABI 1.2"),
+        (number(offset_of!(Declaration, abi_major), 2), "ABI 2.0", "ABI 1.0"),
+        (number(offset_of!(Declaration, abi_minor), 9), "ABI 1.9", "ABI 1.0"),
         (number(offset_of!(Declaration, pointer_width), 32), "32 bits", "64"),
         (number(offset_of!(Declaration, panic_unwind), 0), "panic = \"abort\"", "unwind"),
         (number(offset_of!(Declaration, plugin_table_size), 8), "8 bytes", "needs"),
@@ -172,12 +175,16 @@ fn a_library_with_wrong_sizes_or_json_is_refused() {
     short[record - 4..record].copy_from_slice(&3_u32.to_le_bytes());
     let mut no_json = small();
     no_json[record] = b'!';
+    let mut effect = small();
+    let name = record + effect[record..].windows(15).position(|window| window == br#""effect":"read""#).unwrap();
+    effect[name..name + 15].copy_from_slice(br#""effect":"rude""#);
     let magic = declaring(0, b"SOMETHING");
     let size = declaring(offset_of!(table::Declaration, size), &u32::MAX.to_ne_bytes());
     for (file, why) in [
         (long, "claims 4294967295 bytes"),
         (short, "cannot be parsed"),
         (no_json, "cannot be parsed"),
+        (effect, "has a tool `frozen__echo` with an unknown effect"),
         (magic, "does not start with its magic bytes"),
         (size, "claims 4294967295 bytes"),
     ] {

@@ -5,7 +5,6 @@ use crate::conversation::ConversationView;
 use crate::extension::ExtensionApi;
 use crate::peers::AgentsApi;
 use crate::pipeline::{StepResult, ToolCallContext, ToolCallResult, TurnResult};
-use crate::tool::ToolContext;
 
 /// Implemented by no type: a tool-call middleware cannot reach other agents.
 // AGENTS-02
@@ -42,25 +41,6 @@ impl ExtensionApi {
         for<'never> Self: HandleReachesAgents,
     {
         unreachable!("nothing is `HandleReachesAgents`")
-    }
-}
-
-/// Implemented by no type: the method has the name that it has in middlewares.
-// D-17
-#[diagnostic::on_unimplemented(
-    message = "`runtime()` of a tool is called `agents()` now",
-    label = "write `ctx.agents()`",
-    note = "it returns the same as before"
-)]
-pub trait HasRuntime {}
-
-impl ToolContext<'_> {
-    #[doc(hidden)]
-    pub fn runtime(&self) -> AgentsApi<'_>
-    where
-        for<'never> Self: HasRuntime,
-    {
-        unreachable!("nothing is `HasRuntime`")
     }
 }
 

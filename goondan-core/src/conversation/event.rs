@@ -6,13 +6,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Message;
-use crate::depth::{KEPT, MAX_DEPTH, TooDeep};
+use crate::depth::{MAX_DEPTH, TooDeep};
 use crate::error::Error;
 use crate::name::MessageId;
 
 /// A change of a conversation, as it is emitted and as it is written to `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
+#[non_exhaustive]
 pub enum MessageEvent {
     /// Adds a message at the end.
     Append {
@@ -57,22 +58,16 @@ impl MessageEvent {
         Self::Truncate
     }
 
-    /// Checks the values in the message of the event. `find` finds a message of the conversation: if an earlier version
-    /// stored the replaced one with deeper values, they may stay.
+    /// Checks the values in the message of the event.
     ///
     /// # Errors
     /// The place of the first that is too deep.
     #[inline]
-    pub(crate) fn check_depth(&self, find: impl FnOnce(&MessageId) -> Option<Message>) -> Result<(), TooDeep> {
-        let (target, message) = match self {
-            Self::Append { message } => (None, message),
-            Self::Replace { target_id, message } => (Some(target_id), message),
-            Self::Remove { .. } | Self::Truncate => return Ok(()),
-        };
-        let was_deep = || target.and_then(find).is_some_and(|target| target.check_depth(MAX_DEPTH).is_err());
-        message
-            .check_depth(MAX_DEPTH)
-            .or_else(|error| if message.check_depth(KEPT).is_ok() && was_deep() { Ok(()) } else { Err(error) })
+    pub(crate) fn check_depth(&self) -> Result<(), TooDeep> {
+        match self {
+            Self::Append { message } | Self::Replace { message, .. } => message.check_depth(MAX_DEPTH),
+            Self::Remove { .. } | Self::Truncate => Ok(()),
+        }
     }
 
     /// Drops the event, in whose message a value is too deep, and returns the error.

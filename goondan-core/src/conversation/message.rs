@@ -3,7 +3,9 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::part::PartExt;
@@ -18,6 +20,7 @@ use crate::secret::{self, mask_text};
 /// The author of a message, as the model distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Role {
     /// Instructions and context for the model.
     System,
@@ -27,6 +30,9 @@ pub enum Role {
     Assistant,
     /// A tool that answers a call.
     Tool,
+    /// An author that this version does not know. A message keeps the name; models are sent it as one of the user.
+    #[serde(other)]
+    Other,
 }
 
 impl Role {
@@ -37,6 +43,7 @@ impl Role {
             Self::User => "user",
             Self::Assistant => "assistant",
             Self::Tool => "tool",
+            Self::Other => "other",
         }
     }
 }
@@ -63,15 +70,47 @@ pub struct Message {
 }
 
 /// The part of a message that a model sees.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MessageData {
     /// The author.
     pub role: Role,
     /// The content.
     pub content: Content,
-    #[serde(flatten)]
+    /// Has the name of an author that is not known, too.
     unknown: UnknownMembers,
+}
+
+impl Serialize for MessageData {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut data = serializer.serialize_map(None)?;
+        match (self.role, self.unknown.get("role")) {
+            (Role::Other, Some(name)) => data.serialize_entry("role", name)?,
+            (role, _) => data.serialize_entry("role", &role)?,
+        }
+        data.serialize_entry("content", &self.content)?;
+        let mut rest = self.unknown.iter().filter(|(name, _)| *name != "role");
+        rest.try_for_each(|(name, value)| data.serialize_entry(name, value))?;
+        data.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for MessageData {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Members {
+            role: String,
+            content: Content,
+            #[serde(flatten)]
+            unknown: Map<String, Value>,
+        }
+        let Members { role: name, content, mut unknown } = Members::deserialize(deserializer)?;
+        let role = Role::deserialize(IntoDeserializer::<D::Error>::into_deserializer(&*name))?;
+        if role == Role::Other {
+            unknown.insert("role".to_owned(), name.into());
+        }
+        Ok(Self { role, content, unknown: unknown.into() })
+    }
 }
 
 impl MessageData {

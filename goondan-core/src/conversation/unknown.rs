@@ -19,6 +19,10 @@ impl UnknownMembers {
         self.0.iter().flat_map(|members| members.iter())
     }
 
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        self.0.as_ref()?.get(name)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_none()
     }

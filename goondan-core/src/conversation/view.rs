@@ -55,11 +55,6 @@ impl<'a> ConversationView<'a> {
         self.host.message_events()
     }
 
-    /// Returns a copy of the current message with this id.
-    pub(crate) fn find(self, id: &MessageId) -> Option<Message> {
-        self.iter().find(|message| message.id() == id.as_str()).map(|message| message.to_message())
-    }
-
     /// Returns a copy of the part of each current message that a model sees, in order.
     pub fn to_llm_messages(&self) -> Vec<MessageData> {
         self.iter().map(|message| MessageData::new(message.role(), message.content().into_owned())).collect()
@@ -179,7 +174,7 @@ impl<'a> MessageRef<'a> {
         match self.repr {
             Repr::Local(message) => Cow::Borrowed(message.content()),
             Repr::Remote(RemoteMessage { text: Some(text), .. }) => Cow::Owned(text.into()),
-            Repr::Remote(message) => Cow::Owned(message.read("parts")),
+            Repr::Remote(message) => Cow::Owned(message.read("content")),
         }
     }
 
@@ -203,7 +198,7 @@ impl<'a> MessageRef<'a> {
     pub fn source(&self) -> Cow<'a, Source> {
         match self.repr {
             Repr::Local(message) => Cow::Borrowed(message.source()),
-            Repr::Remote(message) => Cow::Owned(message.read("origin")),
+            Repr::Remote(message) => Cow::Owned(message.read("source")),
         }
     }
 

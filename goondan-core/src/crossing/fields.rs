@@ -66,7 +66,7 @@ macro_rules! result_fields {
             fn from_fields(mut fields: serde_json::Map<String, serde_json::Value>) -> $crate::error::Result<Self> {
                 let data = $crate::crossing::MaybeRemote::local($data {
                     $($field: {
-                        // An older library does not write fields that came later: they are optional.
+                        // A library of an older minor version does not write fields that came later: they are optional.
                         let value = fields.remove($name).unwrap_or_default();
                         $crate::crossing::Lazy::parse(value).map_err(|error| {
                             $crate::error::Error::msg(concat!("a result without its field `", $name, "`"))

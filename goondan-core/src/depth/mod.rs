@@ -1,4 +1,4 @@
-//! The limit of nesting: checks where values come in, and what drops or folds a value that is nested deeper.
+//! The limit of nesting: checks where values come in, and what drops a value that is nested deeper.
 //!
 //! Cloning, comparing, writing and dropping a JSON value recurse on the stack, level by level, and serde_json reads
 //! only 127 levels of what it writes. So a value that is nested too deeply is refused where it comes in: it could be
@@ -16,9 +16,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub(crate) use serialize::{Unwritable, abandon, to_value, to_value_within};
-pub use text::KEPT;
-pub use text::from_json;
-pub use text::{check_text, fold};
+pub use text::{MAX_STORED, check_text, from_json};
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::ExtensionName;
@@ -26,8 +24,8 @@ use crate::name::ExtensionName;
 /// How many lists and objects a value may have inside of each other; a text or a number has none.
 ///
 /// Values are stored and sent inside of others: a tool's output is in a part of a message, in an event, in a line of an
-/// export, which adds up to 9 levels. Readers give up at 127 levels (serde_json, also in libraries that were built
-/// earlier) or at 100 (other implementations). The limit leaves room for both, and people do not nest deeper.
+/// export, which adds up to 9 levels. Readers give up at 127 levels (serde_json) or at 100 (other implementations). The
+/// limit leaves room for both, and people do not nest deeper.
 pub const MAX_DEPTH: usize = 64;
 
 /// A value is nested deeper than [`MAX_DEPTH`].
@@ -134,12 +132,12 @@ pub fn check(value: &Value) -> Result<(), TooDeep> {
     check_within(value, MAX_DEPTH)
 }
 
-/// Checks that a value has at most `levels` levels: `MAX_DEPTH`, or what [`levels_beside`] returns.
+/// Checks that a value has at most `levels` levels.
 ///
 /// # Errors
 /// The place at which it is too deep.
 #[inline]
-pub fn check_within(value: &Value, levels: usize) -> Result<(), TooDeep> {
+pub(crate) fn check_within(value: &Value, levels: usize) -> Result<(), TooDeep> {
     if fits(value, levels) { Ok(()) } else { Err(TooDeep::find(value, MAX_DEPTH)) }
 }
 
@@ -167,12 +165,6 @@ fn map_fits(map: &Map<String, Value>, levels: usize) -> bool {
 #[inline(never)]
 fn members_fit(map: &Map<String, Value>, levels: usize) -> bool {
     map.values().all(|value| fits(value, levels - 1))
-}
-
-/// Returns how many levels a value may have that replaces `stored`: what an earlier version stored may stay as deep as
-/// it was read.
-pub fn levels_beside(stored: Option<&Value>) -> usize {
-    if stored.is_none_or(|stored| fits(stored, MAX_DEPTH)) { MAX_DEPTH } else { KEPT }
 }
 
 /// Returns `value` if it is not too deep, and drops it otherwise.

@@ -154,15 +154,15 @@ fn text_of_any_depth_is_folded_and_text_that_is_no_json_left_alone() {
     let deep = |levels: usize| format!("{}\"core\"{}", "[".repeat(levels), "]".repeat(levels));
     for levels in [112, 113, 127, 128, 2_000, 200_000] {
         let json = deep(levels);
-        let folded: Value = serde_json::from_slice(&fold(json.as_bytes(), KEPT)).unwrap();
-        assert!(fits(&folded, KEPT));
-        let inner = (0..KEPT).fold(&folded, |value, _| &value[0]);
-        let expected = if levels == KEPT { "core".to_owned() } else { deep(levels - KEPT) };
+        let folded: Value = serde_json::from_slice(&fold(json.as_bytes(), MAX_STORED)).unwrap();
+        assert!(fits(&folded, MAX_STORED));
+        let inner = (0..MAX_STORED).fold(&folded, |value, _| &value[0]);
+        let expected = if levels == MAX_STORED { "core".to_owned() } else { deep(levels - MAX_STORED) };
         assert_eq!(inner, &json!(expected));
         assert_eq!(check_text(json.as_bytes(), 127).is_err(), levels > 127);
     }
     for broken in [format!("{}]", deep(200)), "[".repeat(200), format!("{}x{}", "[".repeat(200), "]".repeat(200))] {
-        assert_eq!(&*fold(broken.as_bytes(), KEPT), broken.as_bytes());
+        assert_eq!(&*fold(broken.as_bytes(), MAX_STORED), broken.as_bytes());
         assert_eq!(check_text(broken.as_bytes(), 127), Ok(()));
     }
     let error = from_json::<Value>(deep(128).as_bytes()).unwrap_err();

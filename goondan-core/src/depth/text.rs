@@ -8,12 +8,11 @@ use serde_json::Value;
 use super::{MAX_DEPTH, TooDeep};
 use crate::error::Result;
 
-/// How many levels of a stored record are kept as they are; what is inside becomes text. Earlier versions wrote values
-/// of any depth.
+/// How many levels a stored record may have. Those of goondan have fewer, those of other implementations may have more.
 ///
 /// Records are sent on inside of others: a message to a library within a list of events, or in an event about the input
-/// of a model (3 levels more). Libraries read 127 levels, whichever version of goondan they were built with.
-pub const KEPT: usize = 112;
+/// of a model (3 levels more). Libraries read 127 levels.
+pub const MAX_STORED: usize = 112;
 
 /// Iterates over the brackets of JSON text, each with its offset. Those within strings are no brackets.
 struct Brackets<'a> {
@@ -58,7 +57,7 @@ fn exceeds(json: &[u8], limit: usize) -> bool {
 }
 
 /// Refuses JSON text with more than `limit` levels. The limit is higher than [`MAX_DEPTH`] where values are inside of
-/// others, or were written by an earlier version.
+/// others.
 ///
 /// # Errors
 /// The place at which it has more than [`MAX_DEPTH`] levels. Text that is no JSON passes: its reader reports that.
@@ -75,7 +74,7 @@ pub fn check_text(json: &[u8], limit: usize) -> Result<(), TooDeep> {
 
 /// Returns `json` with everything inside of its `kept` outer levels as text: a list or object that would be one level
 /// deeper becomes a string with its JSON. Text that is no JSON is returned unchanged.
-pub fn fold(json: &[u8], kept: usize) -> Cow<'_, [u8]> {
+pub(super) fn fold(json: &[u8], kept: usize) -> Cow<'_, [u8]> {
     // Ignoring a value does not recurse, unlike reading it.
     if !exceeds(json, kept) || serde_json::from_slice::<IgnoredAny>(json).is_err() {
         return Cow::Borrowed(json);

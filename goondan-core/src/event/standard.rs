@@ -201,6 +201,9 @@ pub enum ReloadEffect {
     NextTurn,
     /// There is no reload.
     None,
+    /// An effect that this version does not know.
+    #[serde(other)]
+    Other,
 }
 
 payload! {

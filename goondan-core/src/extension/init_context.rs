@@ -57,11 +57,9 @@ pub struct Surroundings {
     pub bundle_root: Option<PathBuf>,
     /// See [`InitContext::inspect`].
     pub inspect: bool,
-    /// See [`InitContext::conversation`]. Hosts of earlier versions tell none.
-    #[serde(default)]
+    /// See [`InitContext::conversation`].
     pub conversation: u64,
-    /// See [`InitContext::extensions`]. Hosts of earlier versions tell none.
-    #[serde(default)]
+    /// See [`InitContext::extensions`].
     pub extensions: Vec<PresentExtension>,
 }
 

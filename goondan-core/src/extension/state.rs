@@ -64,9 +64,7 @@ impl<'a> StateApi<'a> {
     /// deeply, or inside of a change; the old state is kept.
     // STATE-08
     pub fn set<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
-        let written = self.write(value, depth::levels_beside(None));
-        // Most values are written, so the state is not read to know how deep it may be.
-        let value = written.or_else(|_| self.write(value, depth::levels_beside(self.host.state().as_ref())))?;
+        let value = self.write(value)?;
         self.host.update_state(&mut |_| Ok(value.clone()))
     }
 
@@ -80,10 +78,9 @@ impl<'a> StateApi<'a> {
     pub fn update<T: DeserializeOwned + Serialize + Default, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R> {
         let (mut change, mut output) = (Some(change), None);
         self.host.update_state(&mut |value| {
-            let levels = depth::levels_beside(value.as_ref());
             let mut state = value.map_or_else(|| Ok(T::default()), |value| self.read(value))?;
             output = change.take().map(|change| change(&mut state));
-            self.write(&state, levels).inspect_err(|_| depth::abandon(state))
+            self.write(&state).inspect_err(|_| depth::abandon(state))
         })?;
         output.ok_or_else(|| Error::msg("the host did not call the change of the state"))
     }
@@ -92,9 +89,9 @@ impl<'a> StateApi<'a> {
         serde_json::from_value(value).map_err(|error| self.error("is of another shape than the extension reads", error))
     }
 
-    fn write<T: Serialize + ?Sized>(&self, value: &T, levels: usize) -> Result<Value> {
+    fn write<T: Serialize + ?Sized>(&self, value: &T) -> Result<Value> {
         let json = |error| self.error("cannot be written as JSON", error);
-        let written = depth::to_value_within(value, levels).map_err(|error| match error {
+        let written = depth::to_value_within(value, depth::MAX_DEPTH).map_err(|error| match error {
             Unwritable::TooDeep(error) => error.refuse_state(self.host.extension()),
             Unwritable::Json(error) => json(error),
         })?;

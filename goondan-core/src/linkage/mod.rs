@@ -6,7 +6,7 @@ mod wire;
 
 /// The limit of nesting.
 pub mod depth {
-    pub use crate::depth::{Unchecked, check_map, check_within, checked_output, from_json, levels_beside};
+    pub use crate::depth::{Unchecked, check, check_map, checked_output, from_json};
 }
 
 pub use crate::conversation::RemoteMessage;

@@ -60,40 +60,73 @@ pub struct WireToolItem<'a> {
     description: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     parameters: Option<Cow<'a, Value>>,
-    #[serde(default)]
-    effect: Effect,
+    /// `None` if the name is among the unknown members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    effect: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout: Option<Duration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<Cow<'a, ToolSource>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     lenient: bool,
+    /// Kept, so that a library which changes the catalog loses nothing that a newer host has written.
+    #[serde(flatten)]
+    unknown: Cow<'a, Map<String, Value>>,
+}
+
+fn name_of(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "read",
+        Effect::Idempotent => "idempotent",
+        Effect::Once => "once",
+        Effect::Other => "other",
+    }
 }
 
 impl<'a> From<&'a ToolItem> for WireToolItem<'a> {
     fn from(item: &'a ToolItem) -> Self {
+        let mut unknown = item.unknown.as_deref().map_or_else(Cow::default, Cow::Borrowed);
+        let mut effect = Some(name_of(item.effect));
+        if unknown.contains_key("effect") {
+            if item.effect == Effect::Other {
+                effect = None;
+            } else {
+                unknown.to_mut().shift_remove("effect");
+            }
+        }
         Self {
             name: Cow::Borrowed(&item.name),
             description: item.description.as_deref().map(Cow::Borrowed),
             parameters: item.parameters.as_ref().map(Cow::Borrowed),
-            effect: item.effect,
+            effect: effect.map(Cow::Borrowed),
             timeout: item.timeout,
             source: item.source.as_ref().map(Cow::Borrowed),
             lenient: item.lenient,
+            unknown,
         }
     }
 }
 
 impl From<WireToolItem<'_>> for ToolItem {
     fn from(item: WireToolItem<'_>) -> Self {
+        let mut unknown = item.unknown.into_owned();
+        let effect = item.effect.map_or(Effect::default(), |name| {
+            let known =
+                [Effect::Read, Effect::Idempotent, Effect::Once].into_iter().find(|known| name_of(*known) == name);
+            known.unwrap_or_else(|| {
+                unknown.insert("effect".to_owned(), name.into());
+                Effect::Other
+            })
+        });
         Self {
             name: item.name.into_owned(),
             description: item.description.map(Cow::into_owned),
             parameters: item.parameters.map(Cow::into_owned),
-            effect: item.effect,
+            effect,
             timeout: item.timeout,
             source: item.source.map(Cow::into_owned),
             lenient: item.lenient,
+            unknown: (!unknown.is_empty()).then(|| Box::new(unknown)),
         }
     }
 }
@@ -102,6 +135,13 @@ impl From<WireToolItem<'_>> for ToolItem {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireModel {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<ModelName>,
+}
+
+/// The model that has answered. A newer host may tell more of it.
+#[derive(Debug, Serialize, Deserialize)]
+struct WireAnswered {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<ModelName>,
 }
@@ -172,7 +212,7 @@ pub struct WireAgentResponse {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     target: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    model: Option<WireModel>,
+    model: Option<WireAnswered>,
     response: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<TokenUsage>,
@@ -181,7 +221,7 @@ pub struct WireAgentResponse {
 impl From<AgentResponse> for WireAgentResponse {
     fn from(AgentResponse { target, response, usage }: AgentResponse) -> Self {
         let (target, model) = members_of(target);
-        Self { target, model, response, usage }
+        Self { target, model: model.map(|WireModel { name }| WireAnswered { name }), response, usage }
     }
 }
 
@@ -189,6 +229,7 @@ impl TryFrom<WireAgentResponse> for AgentResponse {
     type Error = Error;
 
     fn try_from(WireAgentResponse { target, model, response, usage }: WireAgentResponse) -> Result<Self> {
+        let model = model.map(|WireAnswered { name }| WireModel { name });
         Ok(Self { target: target_of(target, model)?, response, usage })
     }
 }
@@ -212,6 +253,13 @@ pub trait WireField: Sized {
     /// # Errors
     /// When `json` is another value.
     fn from_json(json: &[u8]) -> Result<Self>;
+    /// Returns the field that a host wrote, which may be newer than this library and write more.
+    ///
+    /// # Errors
+    /// When `json` is another value.
+    fn from_host(json: &[u8]) -> Result<Self> {
+        Self::from_json(json)
+    }
 }
 
 macro_rules! wire_fields {
@@ -230,7 +278,26 @@ macro_rules! wire_fields {
     };
 }
 
-wire_fields!(u32, u64, String, ToolCallId, Option<ModelName>, ModelInfo);
+wire_fields!(u32, u64, String, ToolCallId, Option<ModelName>);
+
+impl WireField for ModelInfo {
+    fn to_json(&self) -> Result<Vec<u8>> {
+        Ok(serde_json::to_vec(self)?)
+    }
+
+    fn from_json(json: &[u8]) -> Result<Self> {
+        Ok(serde_json::from_slice(json)?)
+    }
+
+    /// Prices that this version cannot compute with are not known.
+    fn from_host(json: &[u8]) -> Result<Self> {
+        Self::from_json(json).or_else(|_| {
+            let mut members: Map<String, Value> = serde_json::from_slice(json)?;
+            members.shift_remove("prices");
+            Ok(Self::deserialize(Value::Object(members))?)
+        })
+    }
+}
 
 impl WireField for Map<String, Value> {
     fn to_json(&self) -> Result<Vec<u8>> {
@@ -249,7 +316,12 @@ impl WireField for Map<String, Value> {
 
 impl WireField for ModelOptions {
     fn to_json(&self) -> Result<Vec<u8>> {
-        Ok(serde_json::to_vec(self)?)
+        let Some(unknown) = self.unknown.as_deref() else { return Ok(serde_json::to_vec(self)?) };
+        let mut members = unknown.clone();
+        if let Value::Object(known) = serde_json::to_value(self)? {
+            members.extend(known);
+        }
+        Ok(serde_json::to_vec(&members)?)
     }
 
     fn into_json(self) -> Result<Vec<u8>> {
@@ -258,6 +330,22 @@ impl WireField for ModelOptions {
 
     fn from_json(json: &[u8]) -> Result<Self> {
         depth::from_json(json)
+    }
+
+    /// Keeps options that this version does not know, and those with such a value, until the library sets them.
+    fn from_host(json: &[u8]) -> Result<Self> {
+        Self::from_json(json).or_else(|_| {
+            let (mut options, mut unknown) = (Self::default(), Map::new());
+            for (name, value) in depth::from_json::<Map<String, Value>>(json)? {
+                let option = Map::from_iter([(name.clone(), value.clone())]);
+                match Self::deserialize(Value::Object(option)) {
+                    Ok(option) => options = options.or(&option),
+                    Err(_) => _ = unknown.insert(name, value),
+                }
+            }
+            options.unknown = Some(Box::new(unknown));
+            Ok(options)
+        })
     }
 }
 
@@ -274,5 +362,22 @@ impl WireField for ToolCatalog {
     fn from_json(json: &[u8]) -> Result<Self> {
         let items: Vec<WireToolItem<'_>> = serde_json::from_slice(json)?;
         Ok(items.into_iter().map(ToolItem::from).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_may_tell_more_than_is_known_and_a_request_may_not() {
+        let answer = json!({ "model": { "name": "small", "speed": 1 }, "response": "hi", "later": [] });
+        let answer: WireAgentResponse = serde_json::from_value(answer).unwrap();
+        let small = RequestTarget::Model(Some(ModelName::from("small")));
+        assert_eq!(AgentResponse::try_from(answer).unwrap().target, small);
+        let request = json!({ "model": { "nmae": "small" }, "input": "hi" });
+        serde_json::from_value::<WireAgentRequest>(request).unwrap_err();
     }
 }

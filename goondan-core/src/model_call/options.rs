@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 
 use crate::depth;
 use crate::error::Result;
-use crate::error::{Error, ErrorCode};
 use crate::name::ToolName;
 
 /// The options of a model call. What is `None` or empty is left to the model's own options, and then to its provider.
@@ -62,6 +61,9 @@ pub struct ModelOptions {
     /// Members that are merged into the provider's request as they are, last.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub provider: Map<String, Value>,
+    /// In a library, the options of a newer host that this version does not know.
+    #[serde(skip)]
+    pub(crate) unknown: Option<Box<Map<String, Value>>>,
 }
 
 /// How a model reasons before it answers.
@@ -197,50 +199,10 @@ impl ModelOptions {
             response_format: self.response_format.or_else(|| defaults.response_format.clone()),
             cache: self.cache.or(defaults.cache),
             provider,
+            unknown: self.unknown,
         }
-    }
-
-    /// Reads options that a library built before these types existed has set as JSON. Members without a type are for
-    /// the provider: at that time all were.
-    ///
-    /// # Errors
-    /// `E_MODEL_OPTION` if a member has the wrong type.
-    pub fn from_metadata(options: &Value) -> Result<Self> {
-        let Some(members) = options.as_object() else {
-            return Err(Self::refused(&format!("they are not an object, but {options}")));
-        };
-        let mut known = Map::new();
-        let mut provider = Map::new();
-        for (name, value) in members {
-            let group = if MEMBERS.contains(&name.as_str()) { &mut known } else { &mut provider };
-            group.insert(name.clone(), value.clone());
-        }
-        let mut options: Self =
-            serde_json::from_value(Value::Object(known)).map_err(|error| Self::refused(&error.to_string()))?;
-        options.provider.extend(provider);
-        Ok(options)
-    }
-
-    fn refused(why: &str) -> Error {
-        Error::new(ErrorCode::MODEL_OPTION, format!("the options of a model call are refused: {why}"))
-            .suggest("the documentation of `ModelOptions` lists the options and their types")
     }
 }
-
-/// The names of the members of [`ModelOptions`].
-const MEMBERS: [&str; 11] = [
-    "maxOutputTokens",
-    "temperature",
-    "topP",
-    "stop",
-    "seed",
-    "reasoning",
-    "toolChoice",
-    "parallelToolCalls",
-    "responseFormat",
-    "cache",
-    "provider",
-];
 
 /// The members of [`ModelOptions`] for the runtime.
 pub trait ModelOptionsExt: Sized {
@@ -263,32 +225,5 @@ impl ModelOptionsExt for ModelOptions {
                 Err(error.refuse("an option of a model call"))
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn options_of_old_libraries_keep_their_meaning() {
-        let options = ModelOptions::from_metadata(&json!({ "temperature": 0, "topK": 4 })).unwrap();
-        assert_eq!(options.temperature, Some(0.0));
-        assert_eq!(Value::Object(options.provider), json!({ "topK": 4 }));
-        for wrong in [json!({ "temperature": "warm" }), json!(7)] {
-            assert_eq!(*ModelOptions::from_metadata(&wrong).unwrap_err().code(), ErrorCode::MODEL_OPTION);
-        }
-    }
-
-    #[test]
-    fn the_list_of_members_is_complete() {
-        let schema = schemars::schema_for!(ModelOptions);
-        let mut known: Vec<_> = schema.get("properties").and_then(Value::as_object).unwrap().keys().collect();
-        let mut listed = MEMBERS;
-        known.sort();
-        listed.sort_unstable();
-        assert_eq!(known, listed);
     }
 }

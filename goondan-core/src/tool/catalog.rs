@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::depth;
 use crate::name::ToolName;
@@ -38,12 +38,16 @@ pub struct ToolItem {
     /// Whether arguments are not checked if the parameters cannot be compiled; not sent to the model.
     #[serde(skip)]
     pub lenient: bool,
+    /// The members of the wire form that this version does not know, and the name of effects that it does not know.
+    #[serde(skip)]
+    pub(crate) unknown: Option<Box<Map<String, Value>>>,
 }
 
 /// The side effects of a tool call, which decide whether it may run again.
 // EFFECT-01
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Effect {
     /// None: the call may run concurrently with other such calls, and again.
     // D-06
@@ -53,6 +57,9 @@ pub enum Effect {
     /// The call must not run twice.
     #[default]
     Once,
+    /// Effects that this version does not know. Such a call does not run twice.
+    #[serde(other)]
+    Other,
 }
 
 /// The origin of a tool.
@@ -76,6 +83,9 @@ pub enum ToolSource {
         #[serde(skip_serializing_if = "Option::is_none")]
         server_name: Option<String>,
     },
+    /// An origin that this version does not know.
+    #[serde(untagged)]
+    Other(Map<String, Value>),
 }
 
 impl ToolItem {
@@ -94,7 +104,9 @@ impl ToolItem {
     }
 
     fn check_depth(&self) -> crate::Result<()> {
-        let Some(Err(error)) = self.parameters.as_ref().map(depth::check) else { return Ok(()) };
+        let parameters = self.parameters.as_ref().map(depth::check);
+        let unknown = self.unknown.as_deref().map(depth::check_map);
+        let Some(error) = [parameters, unknown].into_iter().flatten().find_map(Result::err) else { return Ok(()) };
         Err(error.refuse(format_args!("the schema of the tool `{}`", self.name)))
     }
 
@@ -111,6 +123,7 @@ impl ToolItem {
             timeout: None,
             source: None,
             lenient: false,
+            unknown: None,
         })
     }
 

@@ -151,14 +151,24 @@ impl ToolReply {
         }
     }
 
-    /// Reads a reply that another binary wrote, as [`WireReply`] does.
+    /// Reads a reply that a library wrote.
     ///
     /// # Errors
-    /// As [`ToolReply::checked`], and when the JSON is no reply.
+    /// As [`ToolReply::checked`], and when the JSON is no reply, or one of a type that this version does not know.
     #[doc(hidden)]
     pub fn from_json(json: &[u8]) -> Result<Self> {
-        depth::from_json::<Members>(json)?.into_reply()
+        let WireReply(reply) = depth::from_json(json)?;
+        match &reply.output {
+            ToolOutput::Other(_) => Err(Error::msg("the output of a tool is of the type text, json or content")),
+            ToolOutput::Content(parts) if parts.iter().any(|part| matches!(part, Part::Other(_))) => Err(other_part()),
+            _ => reply.checked(),
+        }
     }
+}
+
+fn other_part() -> Error {
+    let message = "the reply of a tool can hold text and files, and no other part";
+    Error::new(ErrorCode::MESSAGE_PART, message).suggest("leave the part out")
 }
 
 fn check_part(part: &Part) -> Result<()> {
@@ -170,10 +180,9 @@ fn check_part(part: &Part) -> Result<()> {
         }
         Part::Text(_) => Ok(()),
         Part::File(file) => file.check_size(),
-        _ => {
-            let message = "the reply of a tool can hold text and files, and no other part";
-            Err(Error::new(ErrorCode::MESSAGE_PART, message).suggest("leave the part out"))
-        }
+        // Read from a newer host, which knows it.
+        Part::Other(_) => Ok(()),
+        _ => Err(other_part()),
     }
 }
 
@@ -243,28 +252,18 @@ impl Serialize for WireReply {
 
 impl<'de> Deserialize<'de> for WireReply {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let reply = Members::deserialize(deserializer)?.into_reply();
-        reply.map(Self).map_err(|error| D::Error::custom(error.message()))
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Members {
-    output: Value,
-    #[serde(default)]
-    is_error: bool,
-}
-
-impl Members {
-    fn into_reply(self) -> Result<ToolReply> {
-        let reply = match ToolOutput::read(self.output)? {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Members {
+            output: Value,
+            #[serde(default)]
+            is_error: bool,
+        }
+        let Members { output, is_error } = Members::deserialize(deserializer)?;
+        let reply = match ToolOutput::read(output).map_err(D::Error::custom)? {
             ToolOutput::Json(value) => ToolReply::from(value),
-            ToolOutput::Other(_) => {
-                return Err(Error::msg("the output of a tool is of the type text, json or content"));
-            }
             output => ToolReply::new(output),
         };
-        ToolReply { is_error: self.is_error, ..reply }.checked()
+        Ok(Self(ToolReply { is_error, ..reply }))
     }
 }

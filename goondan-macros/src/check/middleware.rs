@@ -30,8 +30,7 @@ pub(super) fn middleware<'m>(
     Some(Middleware { function, kind: kind?, priority: priority?, before: before?, after: after? })
 }
 
-/// There are three kinds and no others (API-05). Names of older drafts, `llmCall` and kinds with `.pre` or `.post`, get
-/// a message that translates them.
+/// There are three kinds and no others (API-05).
 fn kind(helper: &Helper, function: &str, errors: &mut Errors) -> Option<Kind> {
     if let Some(arg) = helper.args.get("kind") {
         let meant = arg.string().map_or_else(|| "turn".to_owned(), |text| text.value());
@@ -68,17 +67,10 @@ fn kind(helper: &Helper, function: &str, errors: &mut Errors) -> Option<Kind> {
 
 fn remedy(kind: &str) -> String {
     let letters = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
-    let named = |text: &str| Kind::ALL.map(Kind::as_str).into_iter().find(|word| letters(word) == letters(text));
-    if let Some(word) = named(kind) {
-        return format!("write `{word}`");
-    }
-    if ["llmcall", "llm", "model", "modelcall"].contains(&&*letters(kind)) {
-        return "write `step`, which replaces it".to_owned();
-    }
-    match kind.split_once('.').map(|(word, phase)| (named(word), phase)) {
-        Some((Some(word), "pre")) => format!("write `{word}`; what comes before `next.run(ctx)` is its pre phase"),
-        Some((Some(word), "post")) => format!("write `{word}`; what comes after `next.run(ctx)` is its post phase"),
-        _ => format!("write {}", list(&Kind::ALL.map(Kind::as_str), "or")),
+    let named = Kind::ALL.map(Kind::as_str).into_iter().find(|word| letters(word) == letters(kind));
+    match named {
+        Some(word) => format!("write `{word}`"),
+        None => format!("write {}", list(&Kind::ALL.map(Kind::as_str), "or")),
     }
 }
 

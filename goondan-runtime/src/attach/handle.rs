@@ -188,9 +188,9 @@ impl LogHost for ExtensionHandle {
         }
         match level {
             LogLevel::Debug => line!(tracing::Level::DEBUG),
-            LogLevel::Info => line!(tracing::Level::INFO),
             LogLevel::Warn => line!(tracing::Level::WARN),
             LogLevel::Error => line!(tracing::Level::ERROR),
+            _ => line!(tracing::Level::INFO),
         }
     }
 }

@@ -64,7 +64,7 @@ impl<'a> Reporter<'a> {
 
     /// Emits an event on the bus.
     pub(super) fn emit(&self, name: &str, payload: &impl Serialize) {
-        // Not checked: it may hold values that an earlier version stored.
+        // Not checked: it may hold values that another implementation stored.
         match serde_json::to_value(payload) {
             Ok(payload) => self.bus.emit(Event::from_values(name, vec![payload])),
             Err(error) => tracing::error!(event = name, "a runtime event was not emitted: {error}"),

@@ -29,9 +29,6 @@ use goondan_core::{
     StepResult, ToolCallId, ToolCallResult, ToolCallSummary, ToolCatalog, ToolRequest, TurnInfo,
 };
 
-/// The metadata keys with which a library built before [`ModelOptions`] chooses a model and its options.
-const MODEL_KEY: &str = "goondan.model";
-const MODEL_OPTIONS_KEY: &str = "goondan.modelOptions";
 /// The metadata key of a message whose content an extension has prepared.
 const PREPARED_BY: &str = "preparedBy";
 
@@ -132,13 +129,8 @@ impl<'a, 't> StepRun<'a, 't> {
         std::mem::take(&mut self.catalog).checked().map(|catalog| self.catalog = catalog)
     }
 
-    /// Checks the options that middlewares have set, and adds those that libraries put into the metadata.
+    /// Checks the options that middlewares have set.
     fn check_options(&mut self) -> Result<()> {
-        if let Some(options) = self.turn.metadata.get(MODEL_OPTIONS_KEY) {
-            let older = ModelOptions::from_metadata(options)?;
-            let options = self.options.take().map(|options| *options).unwrap_or_default();
-            self.options = Some(Box::new(options.or(&older)));
-        }
         if let Some(options) = self.options.take() {
             self.options = Some(Box::new(options.checked()?));
         }
@@ -215,11 +207,9 @@ impl<'a, 't> StepRun<'a, 't> {
     /// Returns the model of this step: the agent's, unless a middleware chose another one (API-11).
     fn model(&self) -> Result<&'a dyn Model> {
         let agent = &self.generation.spec;
-        match (&self.model, self.turn.metadata.get(MODEL_KEY)) {
-            (None, None) => Ok(&*agent.model),
-            (Some(name), _) => agent.named_model(name.as_str()),
-            (None, Some(Value::String(name))) => agent.named_model(name),
-            (None, Some(name)) => Err(agent.no_model(name)),
+        match &self.model {
+            None => Ok(&*agent.model),
+            Some(name) => agent.named_model(name.as_str()),
         }
     }
 

@@ -208,8 +208,8 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             }
             None => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
                 match tool.effect {
-                    Effect::Once => "whether it did its work is unknown: check before calling it again",
                     Effect::Read | Effect::Idempotent => "ask for less at once, or use another tool",
+                    _ => "whether it did its work is unknown: check before calling it again",
                 },
             )),
         }
@@ -220,7 +220,8 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         match effect {
             Effect::Read => Ok(()),
             Effect::Idempotent => self.journal.lock().await.sync().await,
-            Effect::Once => {
+            // As `Once`: an effect that is not known must not happen twice.
+            _ => {
                 self.journal.lock().await.start_call(&self.request.id).await?;
                 self.once_started = true;
                 Ok(())

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use goondan::conversation::{Content, Message, Part, Role};
+use goondan::conversation::{Content, Message, Part};
 use goondan::{Error, Result};
 
 use crate::child::Progress;
@@ -116,13 +116,7 @@ pub(crate) fn line(message: &Message) -> String {
         Content::Text(text) => text.clone(),
         Content::Parts(parts) => parts.iter().map(part).collect::<Vec<_>>().join(" "),
     };
-    let role = match message.role() {
-        Role::User => "user",
-        Role::Assistant => "assistant",
-        Role::Tool => "tool",
-        Role::System => "system",
-    };
-    format!("{role}: {text}")
+    format!("{}: {text}", message.role().as_str())
 }
 
 fn part(part: &Part) -> String {

@@ -131,19 +131,6 @@ impl Deep {
             let events = ctx.conversation().events().len();
             let state = self.api.state().get::<Value>()?.is_some();
             self.config.log.write(format!("{} {contents} {deep} {events} {state}", messages.len()));
-            // Changed values stay as deep as they were stored.
-            for message in messages {
-                let id = message.id().as_str().to_owned();
-                ctx.emit(MessageEvent::replace(&*id, message.with_metadata("seen", true)));
-            }
-            let events = ctx.conversation().events().len();
-            self.api.state().update(|state: &mut Value| {
-                if let Value::Array(items) = state {
-                    items.push(events.into());
-                }
-            })?;
-            let stored: Value = self.api.state().get()?.unwrap_or_default();
-            self.api.state().set(&stored)?;
         }
         if !is_deep(ctx.input()) {
             return next.run(ctx).await;

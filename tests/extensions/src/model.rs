@@ -103,28 +103,3 @@ impl ModelSteering {
         next.run(ctx).await
     }
 }
-
-/// Chooses a model and its options as extensions did before contexts had members for them.
-pub struct SteeringByMetadata {
-    options: goondan::Value,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
-struct ByMetadataConfig {
-    options: goondan::Value,
-}
-
-#[goondan::extension(name = "steering-by-metadata")]
-impl SteeringByMetadata {
-    #[init]
-    fn new(config: ByMetadataConfig) -> Self {
-        Self { options: config.options }
-    }
-
-    #[middleware(step)]
-    async fn choose(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
-        ctx.metadata_mut().insert("goondan.model".to_owned(), json!("other"));
-        ctx.metadata_mut().insert("goondan.modelOptions".to_owned(), self.options.clone());
-        next.run(ctx).await
-    }
-}

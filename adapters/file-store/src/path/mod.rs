@@ -183,7 +183,7 @@ impl StorePath {
         system::sync_dir(self)
     }
 
-    /// Takes the directory away from other users, who could read what an older version made.
+    /// Takes the directory away from other users.
     pub(super) fn make_private(&self) -> io::Result<()> {
         system::make_private(self)
     }

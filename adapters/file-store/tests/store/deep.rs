@@ -1,4 +1,4 @@
-//! Files with values of any depth, as earlier versions wrote them: they open, and nothing is lost.
+//! Files with values of any depth, as other implementations may write them: they open, or are refused as damaged.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use goondan_runtime::{Agent, InstanceId, ScriptItem, ScriptedModel, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// How many levels of a record are kept as they are.
-const KEPT: usize = 112;
+/// How many levels a record may have.
+const MAX_STORED: usize = 112;
 
-/// Below and at the limit of what comes in, what opened before, what did not, and what the stack of a process held.
+/// Below and at the limits of what comes in and of what opens, and what the stack of a process does not hold.
 fn depths() -> impl Iterator<Item = usize> {
     [1, 64, 65].into_iter().chain(100..=129).chain([200, 2_000, 20_000])
 }
@@ -34,19 +34,10 @@ fn nested(levels: usize) -> String {
     format!("{}\"co]re\"{}", "[".repeat(levels), "]".repeat(levels))
 }
 
-/// Whether `value` is [`nested`], with no text instead of lists.
+/// Whether `value` is [`nested`].
 fn is_nested(value: &Value, levels: usize) -> bool {
     let text = value.to_string();
     text == nested(levels)
-}
-
-/// How many levels lists have that are nested in each other, and in the text inside of them.
-fn levels_of(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + levels_of(&items[0]),
-        Value::String(text) => text.find('"').unwrap_or_default(),
-        other => panic!("{other}"),
-    }
 }
 
 const MEMBERS: &str = r#""createdAt":"2026-01-31T12:00:00.000Z","source":{"type":"system"}"#;
@@ -63,8 +54,7 @@ fn messages(levels: usize) -> [String; 2] {
     [call, result]
 }
 
-/// Asserts that the values in a call and its result are those of [`messages`], with at most [`KEPT`] levels of a line
-/// as they were.
+/// Asserts that the values in a call and its result are those of [`messages`].
 fn assert_values(levels: usize, call: &Message, result: &Message) {
     let parts = |message: &Message| match message.content() {
         Content::Parts(parts) => parts.clone(),
@@ -73,11 +63,17 @@ fn assert_values(levels: usize, call: &Message, result: &Message) {
     let [Part::ToolCall(asked), Part::Other(image)] = &parts(call)[..] else { panic!("{call:?}") };
     let [Part::ToolResult(answered)] = &parts(result)[..] else { panic!("{result:?}") };
     let ToolOutput::Json(output) = &answered.output else { panic!("{answered:?}") };
-    let all = [(4, &asked.input), (4, &image["deep"]), (2, &call.metadata()["deep"]), (5, output)];
-    for (outside, value) in all {
-        assert_eq!(levels_of(value), levels, "nothing is lost");
-        assert_eq!(is_nested(value, levels), outside + levels <= KEPT, "{levels} levels inside of {outside}");
+    for value in [&asked.input, &image["deep"], &call.metadata()["deep"], output] {
+        assert!(is_nested(value, levels), "{levels}");
     }
+}
+
+/// Asserts that the instance is refused as damaged, and opens when it was repaired.
+async fn is_damaged(workspace: &Path, code: ErrorCode) {
+    let error = store(workspace).open(&id("k")).await.map(drop).unwrap_err();
+    assert_eq!(error.code(), &code, "{error:?}");
+    store(workspace).repair(&id("k")).unwrap();
+    store(workspace).open(&id("k")).await.map(drop).unwrap();
 }
 
 /// Creates the files of an instance.
@@ -124,10 +120,15 @@ async fn opens_and_goes_on(levels: usize, workspace: &Path) {
 
 #[tokio::test]
 #[covers("DEPTH-01")]
-async fn committed_messages_of_any_depth_open() {
+async fn committed_messages_up_to_the_limit_open_and_deeper_ones_are_damaged() {
     for levels in depths() {
         let base = messages(levels);
         let (workspace, dir) = instance(&base, &[], None);
+        // The output of the tool is inside of five levels.
+        if levels + 5 > MAX_STORED {
+            is_damaged(workspace.path(), ErrorCode::STORE_DAMAGED).await;
+            continue;
+        }
         opens_and_goes_on(levels, workspace.path()).await;
         let stored = fs::read_to_string(dir.join("messages/base.jsonl")).unwrap();
         assert!(stored.starts_with(&base.join("\n")), "the file keeps its lines");
@@ -136,17 +137,21 @@ async fn committed_messages_of_any_depth_open() {
 
 #[tokio::test]
 #[covers("DEPTH-01")]
-async fn an_interrupted_turn_with_values_of_any_depth_is_closed() {
+async fn an_interrupted_turn_with_values_up_to_the_limit_is_closed() {
     for levels in depths() {
         let appended = messages(levels).map(|message| format!(r#"{{"type":"append","message":{message}}}"#));
         let mut events = vec![r#"{"turn":"t","baseBytes":0}"#.to_owned()];
         events.extend(appended);
         let (workspace, _) = instance(&[], &events, None);
         // A line of an event is one level more.
+        if levels + 6 > MAX_STORED {
+            is_damaged(workspace.path(), ErrorCode::STORE_DAMAGED).await;
+            continue;
+        }
         let shown = store(workspace.path()).read(&id("k")).unwrap().messages;
         let opened = one_turn(workspace.path(), "k").await;
         assert_eq!(opened, shown);
-        assert_eq!(levels_of(&opened[0].metadata()["deep"]), levels);
+        assert!(is_nested(&opened[0].metadata()["deep"], levels));
         assert_eq!(one_turn(workspace.path(), "k").await[..2], opened[..2]);
     }
 }
@@ -157,21 +162,27 @@ async fn open(workspace: &Path) -> Opened {
 
 #[tokio::test]
 #[covers("DEPTH-01")]
-async fn state_of_any_depth_is_read_from_its_file_and_from_a_commit() {
+async fn state_up_to_the_limit_is_read_from_its_file_and_from_a_commit() {
     let tree = ExtensionName::new("tree").unwrap();
     for levels in depths() {
         let (workspace, _) = instance(&[], &[], Some(levels));
-        let state = open(workspace.path()).await.state;
-        assert_eq!(levels_of(&state[&tree]), levels);
-        assert_eq!(is_nested(&state[&tree], levels), levels <= KEPT);
+        if levels > MAX_STORED {
+            is_damaged(workspace.path(), ErrorCode::EXT_STATE).await;
+        } else {
+            assert!(is_nested(&open(workspace.path()).await.state[&tree], levels));
+        }
 
         // The process died between the commit and the state file.
         let fold =
             format!(r#"{{"fold":"t","pure":true,"baseBytesAfter":0,"crc":0,"state":{{"tree":{}}}}}"#, nested(levels));
         let events = [r#"{"turn":"t","baseBytes":0}"#.to_owned(), fold];
         let (workspace, dir) = instance(&[], &events, None);
+        if levels + 2 > MAX_STORED {
+            is_damaged(workspace.path(), ErrorCode::STORE_DAMAGED).await;
+            continue;
+        }
         let first = open(workspace.path()).await.state;
-        assert_eq!(levels_of(&first[&tree]), levels);
+        assert!(is_nested(&first[&tree], levels));
         assert_eq!(open(workspace.path()).await.state, first);
         assert!(dir.join("extensions/tree.json").exists());
         let mut export = Vec::new();
@@ -197,14 +208,14 @@ fn import(levels: usize) -> (TempDir, Result<InstanceId, Error>) {
 
 #[tokio::test]
 #[covers("DEPTH-01")]
-async fn an_import_takes_what_any_version_exported_and_refuses_deeper_values() {
+async fn an_import_takes_what_can_be_exported_and_refuses_deeper_values() {
     // The line adds the object of the export, the message and its metadata.
     for levels in depths().chain([100_000]) {
         let (workspace, imported) = import(levels);
-        if levels + 3 <= 129 {
+        if levels + 3 <= MAX_STORED + 1 {
             assert_eq!(imported.unwrap(), id("k"));
             let opened = one_turn(workspace.path(), "k").await;
-            assert_eq!(levels_of(&opened[0].metadata()["deep"]), levels);
+            assert!(is_nested(&opened[0].metadata()["deep"], levels));
             assert_eq!(one_turn(workspace.path(), "k").await[0], opened[0]);
         } else {
             let error = imported.unwrap_err();

@@ -62,7 +62,7 @@ async fn an_interrupted_turn_knows_the_event_that_it_answers() {
     store.import(&*export, Some(copy.clone())).unwrap();
     assert_eq!(store.open(&copy).await.unwrap().interrupted.unwrap().event, Some(event));
 
-    // An older version did not record the event, and a later one may record it in another form.
+    // Another implementation does not record the event, and a later version may record it in another form.
     for begin in [r#"{"turn":"t","baseBytes":0}"#, r#"{"turn":"t","baseBytes":0,"event":{"id":7}}"#] {
         fs::write(dir.join("messages/events.jsonl"), format!("{begin}\n")).unwrap();
         let interrupted = open(&store).await.interrupted.unwrap();

@@ -76,7 +76,7 @@ async fn an_instance_that_others_could_read_is_closed_to_them_when_it_is_opened(
     let root = tempfile::tempdir().unwrap();
     let store = FileStore::in_workspace(root.path(), "default").unwrap();
     run(&store).await;
-    // As an older version left it.
+    // As something else left it.
     let dir = store.instance_dir(&id());
     for (path, mode) in modes(&root.path().join("workspaces")) {
         fs::set_permissions(&path, Permissions::from_mode(mode | 0o055)).unwrap();

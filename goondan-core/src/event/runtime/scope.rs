@@ -21,7 +21,6 @@ pub struct EventScope {
     /// The id of the turn.
     pub turn_id: TurnId,
     /// The id of the trace: it is shared by everything that one input event causes.
-    #[serde(deserialize_with = "TraceId::deserialize_stored")]
     pub trace_id: TraceId,
     /// The span of the turn, step or tool call in that trace.
     #[serde(flatten)]

@@ -253,11 +253,7 @@ fn usage_of_several_calls_adds_up() {
 }
 
 #[test]
-fn stored_events_of_older_versions_may_have_any_trace_and_input_events_may_not() {
-    let mut stored = written("turn.started", json!({}));
-    stored["traceId"] = json!("my-trace");
-    let RuntimeEvent::TurnStarted { scope } = serde_json::from_value(stored).unwrap() else { panic!("another") };
-    assert_eq!(scope.trace_id, "my-trace");
+fn an_input_event_has_the_id_of_a_trace_and_no_other_text() {
     let mut input = serde_json::to_value(AgentEvent::input("hello")).unwrap();
     input["traceId"] = json!("my-trace");
     let error = serde_json::from_value::<AgentEvent>(input).unwrap_err();

@@ -85,7 +85,7 @@ macro_rules! message_members {
         /// disk is full, fails the step before the model is called.
         // CONV-16, D-24
         pub fn emit(&mut self, mut event: MessageEvent) {
-            if let Err(error) = event.check_depth(|id| self.conversation().find(id)) {
+            if let Err(error) = event.check_depth() {
                 return self.host.refuse(event.refuse(error));
             }
             if let (MessageEvent::Append { message }, Some(extension)) = (&mut event, self.frame.extension()) {

@@ -37,7 +37,7 @@ impl StepContext<'_> {
     /// target is not there changes nothing and logs a warning, and so does a call after `next`.
     // PROJ-01
     pub fn project(&mut self, event: MessageEvent) {
-        if let Err(error) = event.check_depth(|id| self.conversation().find(id)) {
+        if let Err(error) = event.check_depth() {
             return self.host.refuse(self.frame.blame(event.refuse(error)));
         }
         if let Some(extension) = self.frame.extension() {

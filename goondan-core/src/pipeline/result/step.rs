@@ -74,6 +74,9 @@ pub enum StepStatus {
     Completed,
     /// The step failed, and a middleware recovered.
     Failed,
+    /// A status that this version does not know.
+    #[serde(other)]
+    Other,
 }
 
 /// A tool call as the model asked for it.

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::conversation::ToolOutput;
@@ -63,11 +64,27 @@ result_fields! {
 
 /// How a call ended; in JSON `{"output": …}` or `{"error": …}`. If it ended with a reply that is more than text or
 /// JSON, the field `reply` has it, and the outcome tells it as a text to those who read no replies.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Outcome {
     Output(Value),
     Error(ToolError),
+    /// In a way that this version does not know.
+    #[serde(untagged)]
+    Other(Value),
+}
+
+impl<'de> Deserialize<'de> for Outcome {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut outcome = Value::deserialize(deserializer)?;
+        if let Some(output) = outcome.get_mut("output") {
+            return Ok(Self::Output(output.take()));
+        }
+        match outcome.get_mut("error") {
+            Some(error) => ToolError::deserialize(error.take()).map(Self::Error).map_err(D::Error::custom),
+            None => Ok(Self::Other(outcome)),
+        }
+    }
 }
 
 /// Returns the fields `outcome` and `reply` of a call that ended like this.
@@ -115,6 +132,7 @@ impl ToolCallData {
             "outcome" => self.set(match from_json(json)? {
                 Outcome::Output(output) => ToolReply::from(output).checked().map_err(ToolError::from),
                 Outcome::Error(error) => Err(error.masked()),
+                Outcome::Other(_) => return Err(Error::msg("the outcome of a call is an output or an error")),
             }),
             // The library has written the whole outcome before.
             "reply" if json == b"null" => {}
@@ -151,6 +169,7 @@ impl ToolCallResult {
         match self.outcome() {
             Outcome::Output(_) => ToolCallStatus::Ok,
             Outcome::Error(_) => ToolCallStatus::Error,
+            Outcome::Other(_) => ToolCallStatus::Other,
         }
     }
 
@@ -159,7 +178,7 @@ impl ToolCallResult {
     pub fn output(&self) -> Option<&Value> {
         match self.outcome() {
             Outcome::Output(output) => Some(output),
-            Outcome::Error(_) => None,
+            Outcome::Error(_) | Outcome::Other(_) => None,
         }
     }
 
@@ -167,14 +186,14 @@ impl ToolCallResult {
     /// the message is what it answered.
     pub fn error(&self) -> Option<&ToolError> {
         match self.outcome() {
-            Outcome::Output(_) => None,
+            Outcome::Output(_) | Outcome::Other(_) => None,
             Outcome::Error(error) => Some(error),
         }
     }
 
-    /// Returns what the tool answered, unless the call ended with an error of another kind.
+    /// Returns what the tool answered, unless the call ended in another way.
     pub fn to_reply(&self) -> Option<ToolReply> {
-        self.to_outcome().ok()
+        self.to_outcome().ok().filter(|_| self.status() != ToolCallStatus::Other)
     }
 
     /// Returns the extension that has prepared the reply, if no handler ran.
@@ -207,7 +226,7 @@ impl ToolCallResult {
     fn to_outcome(&self) -> Result<ToolReply, &ToolError> {
         match (self.data.field(|data| &data.reply), self.outcome()) {
             (Some(reply), _) => Ok(reply.0.clone()),
-            (None, Outcome::Output(value)) => Ok(value.clone().into()),
+            (None, Outcome::Output(value) | Outcome::Other(value)) => Ok(value.clone().into()),
             (None, Outcome::Error(error)) => Err(error),
         }
     }

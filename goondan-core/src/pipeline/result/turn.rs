@@ -63,6 +63,9 @@ pub enum FinishReason {
     MaxSteps,
     /// The turn failed, and a middleware recovered with an answer.
     Error,
+    /// A reason that this version does not know.
+    #[serde(other)]
+    Other,
 }
 
 impl TurnResult {

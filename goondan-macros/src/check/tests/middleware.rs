@@ -48,15 +48,6 @@ fn unknown_middleware_kind() {
     assert_eq!(error(quote!(tool_call)), "unknown middleware kind `tool_call`; write `toolCall`");
     assert_eq!(error(quote!("turn")), "unknown middleware kind `\"turn\"`; write `turn`");
     assert_eq!(error(quote!(Step)), "unknown middleware kind `Step`; write `step`");
-    assert_eq!(error(quote!(llmCall)), "unknown middleware kind `llmCall`; write `step`, which replaces it");
-    assert_eq!(
-        error(quote!(step.pre)),
-        "unknown middleware kind `step.pre`; write `step`; what comes before `next.run(ctx)` is its pre phase"
-    );
-    assert_eq!(
-        error(quote!(toolCall.post)),
-        "unknown middleware kind `toolCall.post`; write `toolCall`; what comes after `next.run(ctx)` is its post phase"
-    );
     assert_eq!(error(quote!(request)), "unknown middleware kind `request`; write `turn`, `step` or `toolCall`");
 }
 

@@ -33,7 +33,7 @@ pub enum TurnOutcome {
     /// The caller was dropped or the process died while the turn ran, and the turn was closed later.
     #[non_exhaustive]
     Interrupted {
-        /// The event that started the turn. `None` if its record does not say, as in files of older versions.
+        /// The event that started the turn. `None` if its record does not say, as in files of other implementations.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         event: Option<EventId>,
     },

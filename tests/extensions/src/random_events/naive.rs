@@ -214,5 +214,6 @@ fn line(event: &MessageEvent) -> String {
         }
         MessageEvent::Remove { target_id } => format!("remove {}", target_id.as_str()),
         MessageEvent::Truncate => "truncate".to_owned(),
+        other => panic!("{other:?}"),
     }
 }

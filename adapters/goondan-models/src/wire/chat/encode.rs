@@ -62,7 +62,7 @@ impl<'a> Conversation<'a, '_> {
         let mut said = Message::new(match message.role {
             Role::System => SYSTEM,
             Role::Assistant => ASSISTANT,
-            Role::User | Role::Tool => USER,
+            _ => USER,
         });
         match &message.content {
             Content::Text(text) => add_text(&mut said, text),

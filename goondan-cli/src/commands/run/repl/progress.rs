@@ -74,7 +74,7 @@ impl Progress {
             }
             RuntimeEvent::ToolCompleted { call, status, duration, error_message, .. } => match status {
                 ToolCallStatus::Ok => self.done(&call.tool_call_id, &call.tool_name, *duration),
-                ToolCallStatus::Error => {
+                _ => {
                     self.failed(&call.tool_call_id, &call.tool_name, error_message.as_deref().unwrap_or("failed"));
                 }
             },
