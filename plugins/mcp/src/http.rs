@@ -1,14 +1,11 @@
 //! Requests to a server at a URL.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::time::Duration;
 
 use goondan::{Error, ErrorCode, Result};
 use http::{HeaderName, HeaderValue};
 use reqwest::Client;
-use reqwest::redirect::Policy;
-use rustls_platform_verifier::BuilderVerifierExt;
 
 use crate::bearer::Bearer;
 
@@ -40,16 +37,9 @@ impl Endpoint {
     }
 }
 
-/// Returns a client for requests. It follows no redirects, which would carry the headers to another host, and names its
-/// cryptography, because a library must not choose it for the whole process.
-///
 /// # Errors
 /// When the root certificates of the system cannot be read.
 pub(crate) fn client(connect: Duration) -> Result<Client> {
-    let ring = Arc::new(rustls::crypto::ring::default_provider());
-    let tls = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
-    let tls = tls.with_platform_verifier()?.with_no_client_auth();
-    let builder = Client::builder().tls_backend_preconfigured(tls).redirect(Policy::none()).connect_timeout(connect);
     // A connection whose response was not read to its end would delay the next request.
-    Ok(builder.pool_max_idle_per_host(0).build()?)
+    Ok(goondan_http::builder()?.connect_timeout(connect).pool_max_idle_per_host(0).build()?)
 }

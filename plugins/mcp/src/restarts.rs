@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-/// The wait after the first failure; it doubles with each.
-const FIRST: Duration = Duration::from_millis(250);
-/// The longest wait.
-const LONGEST: Duration = Duration::from_secs(64);
+use goondan_backoff::Backoff;
+
+/// The waits between two starts.
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(250), longest: Duration::from_secs(64) };
 /// How long a server is left alone that failed too often.
 const PAUSE: Duration = Duration::from_secs(60);
 
@@ -52,8 +52,7 @@ impl Restarts {
                 rest => Start::NotFor(rest),
             };
         }
-        let wait = FIRST.saturating_mul(2_u32.saturating_pow(self.failures - 1)).min(LONGEST);
-        Start::After(wait.saturating_sub(passed))
+        Start::After(BACKOFF.after(self.failures).saturating_sub(passed))
     }
 }
 

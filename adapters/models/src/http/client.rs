@@ -115,36 +115,11 @@ impl Transport for HttpClient {
     }
 }
 
-/// Builds the client. A redirect would carry the key to another host, so none is followed.
 fn build(connect: Duration, direct: bool) -> Result<reqwest::Client, Failure> {
-    let builder = reqwest::Client::builder();
-    let builder = if direct { builder.no_proxy() } else { builder }
-        .connect_timeout(connect)
-        .redirect(reqwest::redirect::Policy::none())
-        .user_agent(concat!("goondan/", env!("CARGO_PKG_VERSION")));
-    #[cfg(feature = "tls")]
-    let builder = builder.tls_backend_preconfigured(tls()?);
-    builder.build().map_err(|error| {
-        Failure::new(FailureKind::Request, "no connection can be made to any provider").caused_by(error.without_url())
-    })
-}
-
-/// Returns the settings of TLS. They name their cryptography: a library must not choose it for the whole process.
-#[cfg(feature = "tls")]
-fn tls() -> Result<rustls::ClientConfig, Failure> {
-    use std::sync::Arc;
-
-    use rustls_platform_verifier::BuilderVerifierExt;
-
-    let ring = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(ring)
-        .with_safe_default_protocol_versions()
-        .and_then(BuilderVerifierExt::with_platform_verifier)
-        .map_err(|error| {
-            let message = "the root certificates of the system cannot be read";
-            Failure::new(FailureKind::Request, message).caused_by(error)
-        })?;
-    Ok(config.with_no_client_auth())
+    let impossible = || Failure::new(FailureKind::Request, "no connection can be made to any provider");
+    let builder = goondan_http::builder().map_err(|error| impossible().caused_by(error))?.connect_timeout(connect);
+    let builder = if direct { builder.no_proxy() } else { builder };
+    builder.build().map_err(|error| impossible().caused_by(error.without_url()))
 }
 
 /// Returns the failure for a request that got no response.

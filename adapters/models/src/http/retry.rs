@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use goondan_backoff::Backoff;
+
 use super::failure::Failure;
 
 /// How often a request is sent, and how long that may take.
@@ -13,11 +15,8 @@ pub struct Retries {
     pub budget: Duration,
 }
 
-/// The wait after the first attempt, if the provider does not ask for another one. It doubles with each attempt.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-
-/// The longest wait that the provider did not ask for.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The waits if the provider does not ask for others.
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), longest: Duration::from_secs(30) };
 
 /// The attempts of one request so far.
 #[derive(Debug)]
@@ -45,7 +44,7 @@ impl Waits {
         if !failure.kind().is_retryable() || self.attempts >= self.retries.max {
             return None;
         }
-        let wait = failure.retry_after().unwrap_or_else(|| self.backoff());
+        let wait = failure.retry_after().unwrap_or_else(|| BACKOFF.random(self.attempts));
         let waited = self.waited.checked_add(wait).filter(|waited| *waited <= self.retries.budget)?;
         self.waited = waited;
         Some(wait)
@@ -54,11 +53,5 @@ impl Waits {
     /// Notes an attempt that is repeated in another form, at once.
     pub fn changed(&mut self) {
         self.attempts += 1;
-    }
-
-    /// Returns a random wait, so that clients that failed together do not come back together.
-    fn backoff(&self) -> Duration {
-        let doubled = FIRST_WAIT.saturating_mul(1 << (self.attempts - 1).min(16)).min(LONGEST_WAIT);
-        doubled.mul_f64(0.5 + fastrand::f64() / 2.0)
     }
 }
