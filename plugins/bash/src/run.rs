@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use goondan::tool::ToolContext;
 use goondan::{Error, Result};
+use goondan_text::NumberedFile;
 use nix::sys::signal::Signal;
 use process::{Output, Process};
 use serde::Serialize;
@@ -62,10 +63,9 @@ pub(crate) async fn run(
         let message = format!("the directory {} does not exist", directory.display());
         return Err(Error::msg(message).suggest("create it, or leave `cwd` out"));
     }
-    let call: String = ctx.call_id().as_str().chars().filter(char::is_ascii_alphanumeric).take(32).collect();
     let files = ctx.workdir()?;
-    let [mut stdout, mut stderr] =
-        ["stdout", "stderr"].map(|name| Output::new(limits.bytes, files, format!("bash-{call}-{name}")));
+    let [mut stdout, mut stderr] = ["stdout", "stderr"]
+        .map(|name| Output::new(limits.bytes, NumberedFile::new(files, ["bash", ctx.call_id().as_str(), name], "txt")));
     let started = Instant::now();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = Process::spawn(command).await?;

@@ -1,11 +1,8 @@
 //! What the model reads of an answer.
 
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
-
 use goondan::tool::{ReplyPart, ToolContext, ToolReply};
 use goondan::{Result, Value, json};
+use goondan_text::{Excerpt, NumberedFile, Place};
 
 use crate::offer::{Answer, Block};
 
@@ -58,27 +55,12 @@ impl From<Block> for ReplyPart {
     }
 }
 
-/// Returns the beginning of a text that is too long, with the file that has all of it.
+/// Returns the beginning of a text that is too long, and writes all of it to a file.
 fn cut(ctx: &ToolContext<'_>, text: String, limit: usize) -> Result<String> {
-    let Some((end, _)) = text.char_indices().nth(limit) else { return Ok(text) };
-    let path = write_new(ctx.workdir()?, ctx.call_id().as_str(), &text)?;
-    let (head, all) = (&text[..end], text.len());
-    Ok(format!("{head}\n[cut after {end} of {all} bytes; all of it is in {}]", path.display()))
-}
-
-/// Writes a file that does not exist yet, so that no link is followed.
-fn write_new(directory: &Path, call: &str, text: &str) -> Result<PathBuf> {
-    let call: String = call.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(64).collect();
-    let mut number = 1_u64;
-    loop {
-        let path = directory.join(format!("mcp-{call}-{number}.txt"));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut file) => {
-                file.write_all(text.as_bytes())?;
-                return Ok(path);
-            }
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(error.into()),
-        }
+    if text.chars().count() <= limit {
+        return Ok(text);
     }
+    let file = NumberedFile::new(ctx.workdir()?, ["mcp", ctx.call_id().as_str()], "txt");
+    let place = Place::File(file.write(text.as_bytes())?);
+    Ok(Excerpt { text: &text, place: &place }.beginning(limit))
 }
