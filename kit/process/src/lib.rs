@@ -4,6 +4,38 @@
 //! all. So every [`Process`] is in a process group of its own, which is signalled as a whole, and which a small shell,
 //! the keeper, kills when the parent is gone, however it ended.
 //!
+//! [`run`] runs a command to its end, here for a tool:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use goondan::prelude::*;
+//! use goondan_text::NumberedFile;
+//! use process::Output;
+//! use tokio::process::Command;
+//!
+//! /// Checks the work of the model.
+//! #[goondan::extension(name = "checks")]
+//! pub mod checks {
+//!     use super::*;
+//!
+//!     /// Runs the tests.
+//!     #[tool(timeout = "11m")]
+//!     async fn test(ctx: &ToolContext<'_>) -> Result<String> {
+//!         let files = ctx.workdir()?;
+//!         let outputs = ["stdout", "stderr"]
+//!             .map(|name| Output::new(20_000, NumberedFile::new(files, ["checks", name], "txt")));
+//!         let mut command = Command::new("make");
+//!         command.arg("test");
+//!         let ended = process::run(command, Duration::from_secs(600), outputs, |_| {}).await?;
+//!         Ok(format!("{}\n{}\n{}", ended.status, ended.stdout.text(), ended.stderr.text()))
+//!     }
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! A [`Process`] is for programs that are talked to:
+//!
 //! ```
 //! use std::process::Stdio;
 //! use std::time::Duration;
@@ -30,6 +62,7 @@
 
 mod keeper;
 mod output;
+mod run;
 
 use std::io;
 use std::process::ExitStatus;
@@ -38,6 +71,7 @@ use std::time::Duration;
 use keeper::Keeper;
 use nix::sys::signal::Signal;
 pub use output::Output;
+pub use run::{Ended, run};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 

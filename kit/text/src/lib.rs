@@ -24,6 +24,7 @@
 //!         Ok(Excerpt { text: &chapter, place: &place }.both_ends(LONGEST))
 //!     }
 //! }
+//! # fn main() {}
 //! ```
 //!
 //! # Layout
