@@ -1,7 +1,7 @@
 //! Requests to an authorization server.
 
 use std::error::Error as _;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use form_urlencoded::{Serializer, byte_serialize};
 use goondan::{Result, Secret, json};
@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::app::{App, Client};
 use crate::failure::Failure;
-use crate::store::Granted;
+use crate::kept::{Granted, now};
 
 /// Sends requests to authorization servers.
 #[derive(Clone, Debug)]
@@ -200,9 +200,4 @@ pub(crate) fn reason(error: &reqwest::Error) -> String {
         cause = error.source();
     }
     reason
-}
-
-/// Returns the seconds since 1970.
-pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
