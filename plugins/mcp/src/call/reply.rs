@@ -1,10 +1,10 @@
-//! What the model reads of an answer.
+//! Renders an answer of the server as a reply.
 
 use goondan::tool::{ReplyPart, ToolContext, ToolReply};
 use goondan::{Result, Value, json};
 use goondan_text::{Excerpt, NumberedFile, Place};
 
-use crate::offer::{Answer, Block};
+use crate::server::{Answer, Block};
 
 /// Returns the answer as a reply with at most `limit` characters of text. If it has more, all of it is in a file.
 ///

@@ -4,9 +4,10 @@ use goondan::name::{ExtensionName, ToolName};
 use goondan::tool::{Effect, ToolItem, ToolSource};
 use goondan::{Result, Value};
 
+use super::listing::Offers;
+use super::names;
 use crate::config::ToolSettings;
-use crate::names;
-use crate::offer::{Offers, Tool};
+use crate::server::Tool;
 
 /// The tools of a server that are registered. A registration lasts as long as the extension, so a tool that the server
 /// has withdrawn is taken out of the catalog of each step.

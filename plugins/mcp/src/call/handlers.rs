@@ -6,15 +6,15 @@ use goondan::name::ExtensionName;
 use goondan::tool::{ToolContext, ToolHandler, ToolReply};
 use goondan::{BoxFuture, Map, Result, Value, json};
 
+use super::reply;
 use crate::config::Config;
 use crate::connection::Connection;
-use crate::offer::Resource;
-use crate::reply;
+use crate::server::Resource;
 
-/// A server, and how it is asked.
+/// A server, with the config of the extension that uses it.
 #[derive(Clone)]
-pub(crate) struct Server {
-    /// The name of the extension that uses it.
+pub(crate) struct ConfiguredServer {
+    /// The name of the extension.
     pub(crate) extension: ExtensionName,
     pub(crate) connection: Arc<Connection>,
     pub(crate) config: Arc<Config>,
@@ -23,7 +23,7 @@ pub(crate) struct Server {
 /// Forwards calls to a tool of the server.
 // PATTERN-MCP-04
 pub(crate) struct Call {
-    pub(crate) server: Server,
+    pub(crate) server: ConfiguredServer,
     /// The name at the server.
     pub(crate) tool: String,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Call {
 /// Answers the tools for what is not a tool at the server.
 // PATTERN-MCP-10
 pub(crate) struct Extra {
-    pub(crate) server: Server,
+    pub(crate) server: ConfiguredServer,
     pub(crate) kind: ExtraTool,
 }
 
@@ -102,7 +102,7 @@ fn listed(resources: &[Resource]) -> Value {
 impl ToolHandler for Call {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
-            let Server { connection, config, .. } = &self.server;
+            let ConfiguredServer { connection, config, .. } = &self.server;
             let (tool, arguments) = (self.tool.clone(), members(input));
             let asked = connection.ask(&config.limits, |client| async move { client.call(tool, arguments).await });
             reply::reply(ctx, asked.await?, config.limits.output_chars)
@@ -113,7 +113,7 @@ impl ToolHandler for Call {
 impl ToolHandler for Extra {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
-            let Server { connection, config, .. } = &self.server;
+            let ConfiguredServer { connection, config, .. } = &self.server;
             let (limits, length) = (&config.limits, config.limits.output_chars);
             let mut input = members(input);
             let mut text = |key: &str| match input.remove(key) {

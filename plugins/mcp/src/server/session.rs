@@ -28,13 +28,13 @@ use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
+use super::answer::{Answer, Block, Resource, Tool};
 #[cfg(feature = "http")]
-use crate::bearer::Requests;
+use super::bearer::Requests;
+#[cfg(feature = "http")]
+use super::http::Endpoint;
 use crate::config::Protocol;
 use crate::failure::{self, Failure};
-#[cfg(feature = "http")]
-use crate::http::Endpoint;
-use crate::offer::{Answer, Block, Resource, Tool};
 
 /// The most pages of a list that are read.
 const PAGES: usize = 100;

@@ -7,7 +7,7 @@ use goondan::{Error, ErrorCode, Result};
 use http::{HeaderName, HeaderValue};
 use reqwest::Client;
 
-use crate::bearer::Bearer;
+use super::bearer::Bearer;
 
 /// A server at a URL.
 #[derive(Clone)]
@@ -37,6 +37,8 @@ impl Endpoint {
     }
 }
 
+/// Returns a client for requests.
+///
 /// # Errors
 /// When the root certificates of the system cannot be read.
 pub(crate) fn client(connect: Duration) -> Result<Client> {

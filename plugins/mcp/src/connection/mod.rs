@@ -1,5 +1,9 @@
 //! One connection to a server: when it starts, starts again and ends.
 
+pub(crate) mod pool;
+mod restarts;
+mod state;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,14 +13,13 @@ use goondan::extension::ExtensionApi;
 use goondan::{Error, Result};
 use tokio::time::{sleep, timeout};
 
-use crate::client::Client;
 use crate::config::{Limits, Mode, Protocol, Transport};
 use crate::failure::{self, Failure};
-use crate::listing::Listing;
-use crate::restarts::{Restarts, Start};
-use crate::server::{Ended, Live, Server, Watch};
-use crate::state::{State, Status};
-use crate::users::Users;
+use crate::offer::Listing;
+use crate::server::{Client, Ended, Live, Server, Users, Watch};
+
+use restarts::{Restarts, Start};
+use state::{State, Status};
 
 /// How long the end of a process is waited for when the connection to it has ended.
 const END: Duration = Duration::from_secs(1);
@@ -181,7 +184,7 @@ impl Connection {
             }
             return Err(error);
         }
-        live.follow(Arc::clone(&self.listing), subscription);
+        self.listing.keep_up(&mut live, subscription);
         *slot = Some(live);
         drop(slot);
         self.tell("mcp.connected", client.server_name().as_deref().unwrap_or_default());

@@ -14,8 +14,8 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
+use super::users::Users;
 use crate::config::Auth;
-use crate::users::Users;
 
 type Failure = StreamableHttpError<reqwest::Error>;
 type Events = std::pin::Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>;

@@ -8,9 +8,8 @@ use goondan::{Error, Result};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::client::{Announced, Client, Subscription};
 use crate::failure::{self, Failure};
-use crate::offer::Offers;
+use crate::server::{Announced, Client, Live, Resource, Subscription, Tool};
 
 /// How long the server may take to answer when it has announced a change.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -18,6 +17,17 @@ const LIMIT: Duration = Duration::from_secs(10);
 const ACCEPT: Duration = Duration::from_secs(2);
 /// How long to wait until a subscription that the server has ended is made again.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// What a server offers at one time.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Offers {
+    /// The name that the server gives itself.
+    pub(crate) server: Option<String>,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) resources: Vec<Resource>,
+    /// What could not be read, for the log.
+    pub(crate) problems: Vec<String>,
+}
 
 /// What a server offers, with the number of its announcements.
 #[derive(Default)]
@@ -89,8 +99,18 @@ impl Listing {
         timeout(ACCEPT, client.subscribe()).await.ok().flatten()
     }
 
+    /// Keeps the offers up to date while the server runs.
+    pub(crate) fn keep_up(self: &Arc<Self>, live: &mut Live, subscription: Option<Subscription>) {
+        if let Some(subscription) = subscription {
+            let (client, listing) = (live.client(), Arc::clone(self));
+            live.spawn(async move { listing.stay_subscribed(&client, subscription).await });
+        }
+        let (client, listing) = (live.client(), Arc::clone(self));
+        live.spawn(async move { listing.follow(&client).await });
+    }
+
     /// Makes a subscription again whenever it ends, as long as the future is polled.
-    pub(crate) async fn stay_subscribed(&self, client: &Client, mut subscription: Subscription) {
+    async fn stay_subscribed(&self, client: &Client, mut subscription: Subscription) {
         loop {
             subscription.ended().await;
             sleep(PAUSE).await;
@@ -103,7 +123,7 @@ impl Listing {
 
     /// Asks the server after each announcement, as long as the future is polled. What it offered before stays if it
     /// does not answer.
-    pub(crate) async fn follow(&self, client: &Client) {
+    async fn follow(&self, client: &Client) {
         let mut announced = self.announced.subscribe();
         loop {
             let asked = *self.asked.borrow();

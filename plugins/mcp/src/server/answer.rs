@@ -1,4 +1,4 @@
-//! What a server offers and answers, independently of the crate that speaks the protocol.
+//! What a server answers, independently of the crate that speaks the protocol.
 
 use goondan::conversation::FilePart;
 use goondan::{Map, Value};
@@ -21,17 +21,6 @@ pub(crate) struct Resource {
     pub(crate) uri: String,
     pub(crate) name: String,
     pub(crate) media_type: Option<String>,
-}
-
-/// What a server offers at one time.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Offers {
-    /// The name that the server gives itself.
-    pub(crate) server: Option<String>,
-    pub(crate) tools: Vec<Tool>,
-    pub(crate) resources: Vec<Resource>,
-    /// What could not be read, for the log.
-    pub(crate) problems: Vec<String>,
 }
 
 /// The answer to a call.

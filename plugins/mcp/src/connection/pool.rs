@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use goondan::extension::InitContext;
 use goondan::{Error, ErrorCode, Result, json};
 
+use super::Connection;
 use crate::config::{Attach, Protocol, Scope, Transport};
-use crate::connection::Connection;
 
 /// All connections, by what must be the same for two conversations to share one. A library has a pool of its own.
 static POOL: LazyLock<Mutex<HashMap<String, Weak<Connection>>>> = LazyLock::new(Mutex::default);
