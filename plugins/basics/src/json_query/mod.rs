@@ -109,7 +109,7 @@ fn flatten_into(result: &mut Vec<Value>, items: Vec<Value>, depth: u32) {
 
 /// Takes JSON apart.
 #[goondan::extension(name = "json-query")]
-pub mod json_query {
+pub mod tools {
     use super::*;
 
     /// Returns the value at a path in JSON.

@@ -27,7 +27,7 @@ struct Waited {
 
 /// Waits, when the model has to give something else time.
 #[goondan::extension(name = "wait")]
-pub mod wait {
+pub mod tools {
     use super::*;
 
     /// Waits for some seconds, and then returns. Use it to give something time that goes on elsewhere, such as a build

@@ -93,7 +93,7 @@ impl Letter {
 
 /// Lets the model ask the other agents of its swarm.
 #[goondan::extension(name = "agents")]
-pub mod agents {
+pub mod tools {
     use super::*;
 
     /// Gives another agent a task, and returns its answer.

@@ -157,7 +157,7 @@ fn clamp(index: i64, length: usize) -> usize {
 
 /// Changes text exactly, where a model would have to count or copy.
 #[goondan::extension(name = "text-transform")]
-pub mod text_transform {
+pub mod tools {
     use super::*;
 
     /// Replaces a text by another one, literally: there are no patterns.
