@@ -2,6 +2,33 @@
 //!
 //! An extension tells about each by the event `workspace.worktreeMounted`. The state of the extension that uses this
 //! crate lists them.
+//!
+//! ```
+//! use goondan::prelude::*;
+//!
+//! /// Counts files.
+//! #[derive(Debug)]
+//! pub struct Files {
+//!     api: ExtensionApi,
+//! }
+//!
+//! #[goondan::extension(name = "files")]
+//! impl Files {
+//!     #[init]
+//!     fn new(api: ExtensionApi) -> Result<Self> {
+//!         work_trees::note(&api)?;
+//!         Ok(Self { api })
+//!     }
+//!
+//!     /// Returns the number of files in the newest work tree, or else in the working directory.
+//!     #[tool(effect = read)]
+//!     async fn count(&self, ctx: &ToolContext<'_>) -> Result<usize> {
+//!         let tree = work_trees::open(&self.api).await?.next();
+//!         let directory = tree.as_deref().map_or_else(|| ctx.workdir(), Ok)?;
+//!         Ok(directory.read_dir()?.count())
+//!     }
+//! }
+//! ```
 
 use std::path::PathBuf;
 
