@@ -2,7 +2,7 @@
 # Measures how long the author of an extension waits: for a clean build of a plugin crate, debug and release, and for
 # the build after one line has changed. Prints each beside its budget, and the crates that take most of a clean build.
 #
-#   benches/build-times.sh [PLUGIN]      a package in plugins/; defaults to message-window
+#   benches/build-times.sh [PLUGIN]      a folder of plugins/; defaults to message-window
 #
 # Two jobs run at a time, because the budgets are for two cores. Nothing is fetched. Only a temporary directory is
 # written, and the source file of the plugin, which is restored.
@@ -18,7 +18,7 @@ cp "$source" "$work/before.rs"
 trap 'cp "$work/before.rs" "$source"; rm -rf "$work"' EXIT
 export CARGO_TARGET_DIR=$work/target CARGO_TERM_COLOR=never
 
-build() { cargo build --quiet --locked --offline --jobs 2 -p "$plugin" "$@"; }
+build() { cargo build --quiet --locked --offline --jobs 2 -p "goondan-$plugin" "$@"; }
 
 # Runs the rest of the arguments and prints the name, the wall time, the processor time and the budget. When the two
 # times differ by more than a factor of two, the machine was busy with other work.

@@ -20,6 +20,7 @@ fn every_row_is_proved_or_not_offered() {
     let roots = [
         "tests",
         "plugins",
+        "kit",
         "examples",
         "goondan-core",
         "goondan-abi",

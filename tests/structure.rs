@@ -18,7 +18,7 @@ const FOLDERS: [&str; 11] = [
     "goondan-bundle/src",
     "goondan-cli/src",
     "goondan-cli/src/commands",
-    "adapters/goondan-models/src",
+    "adapters/models/src",
 ];
 
 /// The one pair that imports each other: the grammar of a name is an error, and an error names an extension.

@@ -40,15 +40,14 @@ use std::process::ExitCode;
 use clap::Parser;
 
 // The extensions that every `goondan` has. Nothing else names these crates, and the linker would leave them out.
-use agents as _;
 use bash as _;
+use basics as _;
 use changesets as _;
 use file_system as _;
 #[cfg(feature = "models")]
 use goondan_models as _;
 #[cfg(feature = "http-fetch")]
 use http_fetch as _;
-use json_query as _;
 use logging as _;
 #[cfg(feature = "mcp")]
 use mcp as _;
@@ -59,11 +58,9 @@ use oauth as _;
 use retry as _;
 use shared as _;
 use skills as _;
-use text_transform as _;
 use tool_output as _;
 use tool_search as _;
 use validate as _;
-use wait as _;
 
 use args::Args;
 

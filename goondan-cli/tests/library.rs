@@ -17,7 +17,7 @@ const DIRECTORY: &str = env!("CARGO_TARGET_TMPDIR");
 
 fn message_window() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| Build::new("message-window").profile("dev").run(DIRECTORY))
+    BUILT.get_or_init(|| Build::ready_made("message-window").profile("dev").run(DIRECTORY))
 }
 
 fn fixture() -> &'static Path {

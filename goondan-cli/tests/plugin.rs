@@ -51,7 +51,7 @@ fn the_list_has_every_extension_of_the_command_with_what_it_declares() {
         json!({
             "name": "message-window",
             "version": env!("CARGO_PKG_VERSION"),
-            "package": "message-window",
+            "package": "goondan-message-window",
             "description": "Keeps the newest messages of a conversation.",
             "middlewares": [{ "kind": "turn", "function": "trim", "priority": 0, "before": [], "after": [] }],
             "tools": [],

@@ -2,23 +2,16 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use goondan::tool::ToolContext;
 use goondan::{Error, Result};
+use goondan_text::NumberedFile;
 use nix::sys::signal::Signal;
-use process::{Output, Process};
+use process::Output;
 use serde::Serialize;
 use tokio::process::Command;
-use tokio::time::timeout;
 
-/// How long a program that ran for too long has to end by itself.
-const GRACE: Duration = Duration::from_secs(2);
-/// How long the rest of the output is waited for when a program has ended. Only a process that left its group, as
-/// daemons do, can hold the output open for longer.
-const REST: Duration = Duration::from_millis(500);
 /// The most characters of a line that are told as progress.
 const LINE: usize = 200;
 
@@ -48,62 +41,35 @@ pub(crate) struct Ended {
     stderr_file: Option<PathBuf>,
 }
 
-/// Runs a program to its end, or for as long as it may run. Dropping the future kills it with all that it has started.
+/// Runs a program to its end, or for as long as it may run, and reports the lines that it writes as progress.
 ///
 /// # Errors
 /// When it cannot be started, or the system cannot tell how it ended.
-pub(crate) async fn run(
-    ctx: &ToolContext<'_>,
-    mut command: Command,
-    directory: &Path,
-    limits: &Limits,
-) -> Result<Ended> {
+pub(crate) async fn run(ctx: &ToolContext<'_>, command: Command, directory: &Path, limits: &Limits) -> Result<Ended> {
     if !directory.is_dir() {
         let message = format!("the directory {} does not exist", directory.display());
         return Err(Error::msg(message).suggest("create it, or leave `cwd` out"));
     }
-    let call: String = ctx.call_id().as_str().chars().filter(char::is_ascii_alphanumeric).take(32).collect();
     let files = ctx.workdir()?;
-    let [mut stdout, mut stderr] =
-        ["stdout", "stderr"].map(|name| Output::new(limits.bytes, files, format!("bash-{call}-{name}")));
+    let outputs = ["stdout", "stderr"]
+        .map(|name| Output::new(limits.bytes, NumberedFile::new(files, ["bash", ctx.call_id().as_str(), name], "txt")));
     let started = Instant::now();
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut process = Process::spawn(command).await?;
-    let pipes = process.stdout().zip(process.stderr());
-    let (out, err) = pipes.ok_or_else(|| Error::msg("the program has no pipes"))?;
-
-    let tell = |piece: &[u8]| {
+    let report = |piece: &[u8]| {
         if let Some(line) = last_line(piece) {
             ctx.progress(started.elapsed().as_secs_f64(), Some(limits.timeout.as_secs_f64()), &line);
         }
     };
-    let (status, timed_out) = {
-        let mut reading = pin!(async { tokio::join!(stdout.read(out, tell), stderr.read(err, tell)) });
-        let mut ending = pin!(async {
-            match timeout(limits.timeout, process.wait()).await {
-                Ok(status) => status.map(|status| (status, false)),
-                // What it writes while it ends is read as well.
-                Err(_) => process.terminate(GRACE).await.map(|status| (status, true)),
-            }
-        });
-        tokio::select! {
-            ended = &mut ending => {
-                let _ = timeout(REST, reading).await;
-                ended?
-            }
-            _ = &mut reading => ending.await?,
-        }
-    };
+    let ended = process::run(command, limits.timeout, outputs, report).await?;
     Ok(Ended {
-        exit_code: status.code(),
-        signal: status.signal().and_then(|number| Signal::try_from(number).ok()).map(Signal::as_str),
-        timed_out,
-        duration_ms: started.elapsed().as_millis().try_into()?,
+        exit_code: ended.status.code(),
+        signal: ended.status.signal().and_then(|number| Signal::try_from(number).ok()).map(Signal::as_str),
+        timed_out: ended.timed_out,
+        duration_ms: ended.duration.as_millis().try_into()?,
         cwd: directory.to_owned(),
-        stdout: stdout.text(),
-        stderr: stderr.text(),
-        stdout_file: stdout.file().map(Path::to_owned),
-        stderr_file: stderr.file().map(Path::to_owned),
+        stdout: ended.stdout.text(),
+        stderr: ended.stderr.text(),
+        stdout_file: ended.stdout.file().map(Path::to_owned),
+        stderr_file: ended.stderr.file().map(Path::to_owned),
     })
 }
 

@@ -6,6 +6,7 @@ use goondan::prelude::*;
 use serde::Serialize;
 use wildmatch::WildMatch;
 
+use crate::author::Author;
 use crate::git::Change;
 
 /// The config of the extension.
@@ -33,16 +34,6 @@ pub struct Config {
     pub author: Author,
 }
 
-/// The author of commits.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Author {
-    /// The name.
-    pub name: String,
-    /// The address.
-    pub email: String,
-}
-
 impl Config {
     /// Whether a changeset may make this change.
     pub(crate) fn allows(&self, change: &Change) -> bool {
@@ -61,11 +52,5 @@ impl Default for Config {
             recommended_files: Vec::new(),
             author: Author::default(),
         }
-    }
-}
-
-impl Default for Author {
-    fn default() -> Self {
-        Self { name: "goondan".to_owned(), email: "goondan@localhost".to_owned() }
     }
 }

@@ -11,7 +11,7 @@ use goondan::{Error, Result};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::config::Author;
+use crate::author::Author;
 
 /// The command is missing, too old, took too long, or failed where it should not.
 pub(crate) const GIT: &str = "E_CHANGESET_GIT";

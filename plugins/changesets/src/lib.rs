@@ -1,10 +1,12 @@
 //! Lets an agent change a repository in a work tree of its own, and commit the whole change or none of it.
 //!
 //! This file has the extension `changesets`, and `live_config` the one whose changesets a person commits, through
-//! `review`. `config` has the config of both, `changeset` the changesets, `commit` what is asked of one and its end,
-//! `git` the command that does the work, `check` the command that judges it, and `effect` the reload that follows.
+//! `review`. `config` has the config of both, `author` the author of their commits, `changeset` the changesets, `commit`
+//! what is asked of one and its end, `git` the command that does the work, `check` the command that judges it, and
+//! `effect` the reload that follows.
 // LEGACY-CHANGESET
 
+mod author;
 mod changeset;
 mod check;
 mod commit;
@@ -14,8 +16,9 @@ mod git;
 mod live_config;
 mod review;
 
+pub use author::Author;
 pub use commit::{Committed, Problem, Status, Summary};
-pub use config::{Author, Config};
+pub use config::Config;
 pub use live_config::LiveConfigExtension;
 pub use review::Review;
 

@@ -1,6 +1,5 @@
 //! Sends a request, and follows its redirects.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use goondan::extension::ExtensionApi;
@@ -8,9 +7,7 @@ use goondan::tool::ToolContext;
 use goondan::{Error, Result};
 use goondan_oauth_client::{Token, get_access_token};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
-use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Response, StatusCode, Url};
-use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::time::timeout;
 
 use crate::auth::Sites;
@@ -35,18 +32,9 @@ impl Fetcher {
     /// # Errors
     /// When the root certificates of the system cannot be read.
     pub(crate) fn new(api: ExtensionApi, allowed: Allowed, sites: Sites) -> Result<Self> {
-        // It names its cryptography, because a library must not choose it for the whole process.
-        let ring = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
-        let tls = tls.with_platform_verifier()?.with_no_client_auth();
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls)
-            .dns_resolver(Guard(allowed.clone()))
-            // Each redirect is checked here.
-            .redirect(Policy::none())
-            // A proxy would look up the name itself, and connect to any address.
-            .no_proxy()
-            .user_agent(concat!("goondan-http-fetch/", env!("CARGO_PKG_VERSION")));
+        // It follows no redirects: each is checked here. A proxy would look up the name itself, and connect to any
+        // address.
+        let client = goondan_http::builder()?.dns_resolver(Guard(allowed.clone())).no_proxy();
         Ok(Self { api, client: client.build()?, allowed, sites })
     }
 

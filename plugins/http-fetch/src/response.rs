@@ -1,14 +1,13 @@
 //! What the model reads of a response.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use goondan::Result;
 use goondan::secret::mask;
 use goondan::tool::ToolContext;
+use goondan_text::NumberedFile;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, Response};
 use serde::Serialize;
@@ -69,7 +68,10 @@ impl Fetched {
         }
         let (body, file) = match text(bytes, says_text, truncated) {
             Ok(text) => (Some(mask(&text).into_owned()), None),
-            Err(bytes) => (None, Some(write_new(ctx.workdir()?, ctx.call_id().as_str(), &bytes)?)),
+            Err(bytes) => {
+                let file = NumberedFile::new(ctx.workdir()?, ["http", ctx.call_id().as_str()], "bin");
+                (None, Some(file.write(&bytes)?))
+            }
         };
         let status_text = status.canonical_reason().unwrap_or_default();
         let (method, duration_ms) = (method.to_string(), started.elapsed().as_millis().try_into()?);
@@ -95,19 +97,5 @@ fn text(bytes: Vec<u8>, says_text: bool, truncated: bool) -> Result<String, Vec<
         }
         Err(error) if says_text => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
         Err(error) => Err(error.into_bytes()),
-    }
-}
-
-/// Writes a file that does not exist yet, so that no link is followed.
-fn write_new(directory: &Path, call: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-    let call: String = call.chars().filter(char::is_ascii_alphanumeric).take(32).collect();
-    let mut number = 1_u64;
-    loop {
-        let path = directory.join(format!("http-{call}-{number}"));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut file) => return file.write_all(bytes).map(|()| path),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(error),
-        }
     }
 }

@@ -10,13 +10,11 @@ use goondan::{ErrorCode, json};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::call::{Call, ConfiguredServer, Extra, ExtraTool};
 use crate::config::{Config, Mode};
-use crate::connection::{Connection, User};
-use crate::handlers::{Call, Extra, ExtraTool, Server};
-use crate::names::LONGEST_EXTENSION;
-use crate::offer::Resource;
-use crate::pool;
-use crate::tools::{Changes, Tools};
+use crate::connection::{Connection, User, pool};
+use crate::offer::{Changes, LONGEST_EXTENSION, Tools};
+use crate::server::Resource;
 
 /// How long a step waits for a server that says what it offers.
 const STEP_WAIT: Duration = Duration::from_secs(2);
@@ -32,7 +30,7 @@ pub struct Mcp {
 
 /// A server that is in use.
 struct Attached {
-    server: Server,
+    server: ConfiguredServer,
     /// Taken when the extension ends.
     user: Mutex<Option<User>>,
     tools: Mutex<Tools>,
@@ -114,7 +112,7 @@ impl Attached {
         Self {
             resources_id: format!("mcp:{extension}:resources"),
             user: Mutex::new(Some(Arc::clone(&connection).join(api.clone()))),
-            server: Server { extension: extension.clone(), connection, config: Arc::new(config) },
+            server: ConfiguredServer { extension: extension.clone(), connection, config: Arc::new(config) },
             tools: Mutex::new(tools),
             seen: AtomicU64::new(0),
             starting: tokio::sync::Mutex::default(),
@@ -123,7 +121,7 @@ impl Attached {
 
     /// Starts the server, and registers what it offers.
     async fn start(&self, api: &ExtensionApi) -> Result<()> {
-        let Server { extension, connection, config } = &self.server;
+        let ConfiguredServer { extension, connection, config } = &self.server;
         match connection.start(&config.limits).await {
             Err(error) if config.required.0 => return Err(error),
             Err(error) => api.logger().warn(format!("the MCP server is not there: {}", error.report())),
@@ -188,7 +186,7 @@ impl Attached {
         }
         let mut starting = self.starting.lock().await;
         let task = starting.get_or_insert_with(|| {
-            let Server { connection, config, .. } = self.server.clone();
+            let ConfiguredServer { connection, config, .. } = self.server.clone();
             tokio::spawn(async move {
                 // Until it is there, calls say why it is not.
                 let _ = connection.start(&config.limits).await;

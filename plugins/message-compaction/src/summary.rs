@@ -5,6 +5,7 @@ use goondan::agent::{AgentRequest, AgentResponse, AgentsApi};
 use goondan::conversation::{Content, MessageRef, Part};
 use goondan::event::TokenUsage;
 use goondan::prelude::*;
+use goondan_text::{Excerpt, Place};
 
 use crate::choice::{SUMMARY, Size, has, is_summary};
 use crate::config::{Config, SummaryConfig};
@@ -147,6 +148,8 @@ fn write(lines: &mut String, message: MessageRef<'_>, limit: usize) {
             lines.push_str(piece);
         }
     };
+    // The summarizing model has no tools.
+    let short = |text: &str| Excerpt { text, place: &Place::Unreachable }.beginning(limit);
     match &*message.content() {
         Content::Text(text) => line(role, text),
         Content::Parts(parts) => {
@@ -154,10 +157,10 @@ fn write(lines: &mut String, message: MessageRef<'_>, limit: usize) {
                 match part {
                     Part::Text(part) => line(role, &part.text),
                     Part::ToolCall(call) => {
-                        line(&format!("{role} calls {}", call.tool_name), cut(&call.input.to_string(), limit));
+                        line(&format!("{role} calls {}", call.tool_name), &short(&call.input.to_string()));
                     }
                     Part::ToolResult(result) => {
-                        line(&format!("result of {}", result.tool_name), cut(&result.output.to_text(), limit));
+                        line(&format!("result of {}", result.tool_name), &short(&result.output.to_text()));
                     }
                     Part::File(file) => {
                         line(role, &format!("[file {}]", file.name.as_ref().unwrap_or(&file.media_type)))

@@ -7,10 +7,12 @@ use goondan::prelude::*;
 use goondan_oauth_client::{Answer, TokenRequest, code};
 use tokio::task::JoinSet;
 
+use crate::access::Access;
 use crate::config::{Config, Flow, Subject};
 use crate::failure::Failure;
-use crate::server::{Server, now};
-use crate::store::{Owner, Store, Stored};
+use crate::kept::{Owner, now};
+use crate::server::Server;
+use crate::store::{Store, Stored};
 use crate::tokens::Tokens;
 
 /// The extension.
@@ -24,7 +26,7 @@ struct Desk {
     /// The conversation, and a number of the desk.
     place: (u64, u64),
     /// `None` with an empty config.
-    tokens: Option<Arc<Tokens>>,
+    access: Option<Arc<Access>>,
     /// The user whose turn runs.
     user: Mutex<Option<String>>,
     /// Requests that are being answered.
@@ -71,17 +73,17 @@ impl OAuth {
     #[init]
     fn new(api: ExtensionApi, config: Config, ctx: InitContext) -> Result<Self> {
         let conversation = ctx.conversation();
-        let tokens = match config.check()? {
+        let access = match config.check()? {
             Some((apps, key)) => {
                 let store = Store::new(api.clone(), ctx, key);
-                Some(Arc::new(Tokens::new(api.clone(), apps, Server::new()?, store)))
+                Some(Arc::new(Access::new(Tokens::new(api.clone(), apps, Server::new()?, store))))
             }
             None => {
                 api.logger().warn("no app is configured: write `apps` in the config of the extension");
                 None
             }
         };
-        let desk = Arc::new(Desk::open(api, tokens, conversation));
+        let desk = Arc::new(Desk::open(api, access, conversation));
         // By hand, because what `#[on]` subscribes is called after all `#[init]`, and others ask in theirs.
         let asked = Arc::clone(&desk);
         let answer = move |event: Event| {
@@ -105,7 +107,8 @@ impl OAuth {
     /// Lists the apps of other services that can be accessed, and whether access is allowed.
     #[tool(effect = read)]
     async fn status(&self) -> Result<Vec<AppStatus>> {
-        let apps = self.desk.tokens.iter().flat_map(|tokens| tokens.apps.keys().map(move |name| (tokens, name)));
+        let tokens = self.desk.access.iter().map(|access| &access.tokens);
+        let apps = tokens.flat_map(|tokens| tokens.apps.keys().map(move |name| (tokens, name)));
         let user = self.desk.user().clone();
         Ok(apps.filter_map(|(tokens, name)| status(tokens, name, user.clone())).collect())
     }
@@ -114,10 +117,10 @@ impl OAuth {
     #[tool]
     async fn authorize(&self, input: Authorize) -> Result<Page> {
         let no_app = || Failure::new(code::APP_NOT_FOUND, "no app is configured").error();
-        let tokens = self.desk.tokens.as_ref().ok_or_else(no_app)?;
+        let Access { tokens, sign_ins } = &**self.desk.access.as_ref().ok_or_else(no_app)?;
         let user = self.desk.user().clone();
         let (app, owner) = tokens.find(&input.app, user).map_err(Failure::error)?;
-        let page = tokens.sign_in(&app, &owner).await.map_err(Failure::error)?;
+        let page = sign_ins.begin(tokens, &app, &owner).await.map_err(Failure::error)?;
         let expires_in_seconds = page.expires_at.saturating_sub(now());
         Ok(Page { url: page.url, message: page.message, expires_in_seconds })
     }
@@ -128,18 +131,18 @@ impl OAuth {
         // A refresh token that was spent must be replaced.
         let mut requests = std::mem::take(&mut *self.desk.requests());
         while requests.join_next().await.is_some() {}
-        if let Some(tokens) = &self.desk.tokens {
-            tokens.sign_ins.end().await;
+        if let Some(access) = &self.desk.access {
+            access.sign_ins.end().await;
         }
     }
 }
 
 impl Desk {
-    fn open(api: ExtensionApi, tokens: Option<Arc<Tokens>>, conversation: u64) -> Self {
+    fn open(api: ExtensionApi, access: Option<Arc<Access>>, conversation: u64) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let place = (conversation, NUMBERS.fetch_add(1, Ordering::Relaxed));
         desks().push(place);
-        Self { api, place, tokens, user: Mutex::default(), requests: Mutex::default() }
+        Self { api, place, access, user: Mutex::default(), requests: Mutex::default() }
     }
 
     /// Takes no more requests.
@@ -159,13 +162,13 @@ impl Desk {
         let answer = format!("oauth.answer.{}", id.as_str().unwrap_or_default());
         let request = TokenRequest::deserialize(request)?;
         self.api.events().emit(&answer, (Answer::Accepted,));
-        let (api, tokens, user) = (self.api.clone(), self.tokens.clone(), self.user().clone());
+        let (api, access, user) = (self.api.clone(), self.access.clone(), self.user().clone());
         let mut requests = self.requests();
         while requests.try_join_next().is_some() {}
         // In a task of its own: it ends although who asks may not wait for it, and others do not wait for it.
         requests.spawn(async move {
-            let answered = match tokens {
-                Some(tokens) => tokens.answer(request, user).await,
+            let answered = match access {
+                Some(access) => access.answer(request, user).await,
                 None => Failure::new(code::APP_NOT_FOUND, "no app is configured").answer(),
             };
             api.events().emit(&answer, (answered,));

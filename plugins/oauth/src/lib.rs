@@ -8,22 +8,26 @@
 //! - `config`: what a bundle says about the apps.
 //! - `app`: the apps, checked.
 //! - `extension`: takes requests, and decides on whose behalf they are.
+//! - `access`: the answer to a request: a token, or the sign-in that it needs.
 //! - `tokens`: the token for a request: a stored one, one that is refreshed, or none until a person signs in.
 //! - `sign_in`: the page or the code by which a person allows an access.
 //! - `discovery`: what a resource announces about its authorization server, and that about itself.
 //! - `registration`: the registration of an app with such a server.
 //! - `callback`: the listener to which the browser of that person is sent.
 //! - `server`: requests to an authorization server.
+//! - `kept`: what is kept of an app and its owner.
 //! - `store`: where tokens are kept.
 //! - `seal`: the encryption of what is kept.
 //! - `failure`: why there is no token.
 
+mod access;
 mod app;
 mod callback;
 mod config;
 mod discovery;
 mod extension;
 mod failure;
+mod kept;
 mod registration;
 mod seal;
 mod server;

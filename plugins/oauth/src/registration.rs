@@ -6,30 +6,24 @@ use goondan::{Secret, json};
 use goondan_oauth_client::code;
 use reqwest::Url;
 use reqwest::header::CONTENT_TYPE;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::app::{App, Client, OwnClient};
 use crate::callback::Callback;
-use crate::discovery::Announced;
+use crate::discovery::{Announced, Issuer};
 use crate::failure::Failure;
-use crate::seal::exposed;
-use crate::server::{Refusal, now};
-use crate::sign_in::Page;
-use crate::store::Owner;
+use crate::kept::{Owner, Registration, now};
+use crate::server::Refusal;
 use crate::tokens::Tokens;
 
-/// What an authorization server knows the app by.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Registration {
-    issuer: String,
-    /// The port to which browsers are sent back.
-    port: u16,
-    client_id: String,
-    #[serde(serialize_with = "exposed")]
-    client_secret: Option<Secret>,
-    secret_in_body: bool,
-    /// In seconds since 1970.
-    expires_at: Option<u64>,
+/// A page on which a person allows an access.
+pub(crate) struct Page {
+    pub(crate) url: Url,
+    /// Who exchanges the code for a token.
+    pub(crate) client: Client,
+    pub(crate) scopes: Vec<String>,
+    /// The authorization server, if it was found out.
+    pub(crate) issuer: Option<Issuer>,
 }
 
 #[derive(Deserialize)]

@@ -1,22 +1,19 @@
 //! Requests to an authorization server.
 
 use std::error::Error as _;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use form_urlencoded::{Serializer, byte_serialize};
 use goondan::{Result, Secret, json};
 use goondan_oauth_client::{Token, code};
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response, StatusCode, Url};
-use rustls_platform_verifier::BuilderVerifierExt;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::app::{App, Client};
 use crate::failure::Failure;
-use crate::store::Granted;
+use crate::kept::{Granted, now};
 
 /// Sends requests to authorization servers.
 #[derive(Clone, Debug)]
@@ -78,17 +75,7 @@ impl Server {
     /// # Errors
     /// When the root certificates of the system cannot be read.
     pub(crate) fn new() -> Result<Self> {
-        // It names its cryptography, because a library must not choose it for the whole process.
-        let ring = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
-        let tls = tls.with_platform_verifier()?.with_no_client_auth();
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            // A redirect would carry secrets to another server.
-            .redirect(Policy::none())
-            .timeout(Duration::from_secs(20))
-            .user_agent(concat!("goondan-oauth/", env!("CARGO_PKG_VERSION")));
-        Ok(Self(client.build()?))
+        Ok(Self(goondan_http::builder()?.timeout(Duration::from_secs(20)).build()?))
     }
 
     /// Gets a token for a grant, which is for `scopes` unless the server says otherwise. What a refresh does not say is
@@ -213,9 +200,4 @@ pub(crate) fn reason(error: &reqwest::Error) -> String {
         cause = error.source();
     }
     reason
-}
-
-/// Returns the seconds since 1970.
-pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

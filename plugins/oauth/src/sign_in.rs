@@ -14,11 +14,11 @@ use tokio::time::{sleep, timeout};
 
 use crate::app::{App, Client, Grant};
 use crate::callback::Callback;
-use crate::discovery::Issuer;
 use crate::failure::Failure;
+use crate::kept::{Owner, now};
+use crate::registration::Page;
 use crate::seal::{random_text, sha256};
-use crate::server::{DeviceCode, Refusal, now};
-use crate::store::Owner;
+use crate::server::{DeviceCode, Refusal};
 use crate::tokens::Tokens;
 
 /// How long a page can be used.
@@ -35,16 +35,6 @@ struct SignIn {
     task: JoinHandle<()>,
 }
 
-/// A page on which a person allows an access.
-pub(crate) struct Page {
-    pub(crate) url: Url,
-    /// Who exchanges the code for a token.
-    pub(crate) client: Client,
-    pub(crate) scopes: Vec<String>,
-    /// The authorization server, if it was found out.
-    pub(crate) issuer: Option<Issuer>,
-}
-
 impl Drop for SignIn {
     fn drop(&mut self) {
         self.task.abort();
@@ -52,20 +42,14 @@ impl Drop for SignIn {
 }
 
 impl SignIns {
-    /// Ends all, and closes their listeners.
-    pub(crate) async fn end(&self) {
-        for mut sign_in in std::mem::take(&mut *self.0.lock().await).into_values() {
-            sign_in.task.abort();
-            // It was cancelled, or had ended.
-            let _ = (&mut sign_in.task).await;
-        }
-    }
-}
-
-impl Tokens {
     /// Begins a sign-in, or returns the one that is under way.
-    pub(crate) async fn sign_in(self: &Arc<Self>, app: &Arc<App>, owner: &Owner) -> Result<Authorization, Failure> {
-        let mut sign_ins = self.sign_ins.0.lock().await;
+    pub(crate) async fn begin(
+        &self,
+        tokens: &Arc<Tokens>,
+        app: &Arc<App>,
+        owner: &Owner,
+    ) -> Result<Authorization, Failure> {
+        let mut sign_ins = self.0.lock().await;
         let key = (app.name.clone(), owner.clone());
         match sign_ins.get(&key) {
             Some(SignIn { authorization, over, task }) if !task.is_finished() && !over.load(Ordering::Acquire) => {
@@ -78,14 +62,14 @@ impl Tokens {
         let sign_in = match &app.grant {
             Grant::AuthorizationCode { authorize_url: url, client, port } => {
                 let (url, client, scopes) = (url.clone(), client.clone(), app.scopes.clone());
-                let callback = self.listen(app, *port).await?;
-                self.by_page(app, owner, callback, Page { url, client, scopes, issuer: None })?
+                let callback = tokens.listen(app, *port).await?;
+                tokens.by_page(app, owner, callback, Page { url, client, scopes, issuer: None })?
             }
             Grant::Announced { resource, own, port } => {
-                let (callback, page) = self.announced_page(app, owner, resource, own.as_ref(), *port).await?;
-                self.by_page(app, owner, callback, page)?
+                let (callback, page) = tokens.announced_page(app, owner, resource, own.as_ref(), *port).await?;
+                tokens.by_page(app, owner, callback, page)?
             }
-            Grant::DeviceCode { device_url, client } => self.by_code(app, owner, device_url, client).await?,
+            Grant::DeviceCode { device_url, client } => tokens.by_code(app, owner, device_url, client).await?,
             Grant::ClientCredentials { .. } => {
                 let message = format!("the app `{}` acts for itself, without a sign-in", app.name);
                 return Err(Failure::new(code::CONFIGURATION_ERROR, message));
@@ -96,6 +80,17 @@ impl Tokens {
         Ok(authorization)
     }
 
+    /// Ends all, and closes their listeners.
+    pub(crate) async fn end(&self) {
+        for mut sign_in in std::mem::take(&mut *self.0.lock().await).into_values() {
+            sign_in.task.abort();
+            // It was cancelled, or had ended.
+            let _ = (&mut sign_in.task).await;
+        }
+    }
+}
+
+impl Tokens {
     /// Begins a sign-in on a page. RFC 6749, 4.1; RFC 7636; RFC 8252.
     fn by_page(
         self: &Arc<Self>,

@@ -3,71 +3,20 @@
 // LEGACY-OAUTH-04
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use goondan::json;
 use goondan::prelude::*;
-use goondan::{Secret, json};
-use goondan_oauth_client::{Token, TokenRequest};
 use serde::de::DeserializeOwned;
 use tokio::task::spawn_blocking;
 
-use crate::app::{App, Client};
-use crate::registration::Registration;
-use crate::seal::{Key, exposed, sha256};
-use crate::server::now;
-
-/// On whose behalf a token is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Owner {
-    Global,
-    /// The kind and the id of a principal, such as `user:42`.
-    User(String),
-}
-
-impl fmt::Display for Owner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Global => "global",
-            Self::User(user) => user,
-        })
-    }
-}
-
-/// What an authorization server has granted.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Granted {
-    pub(crate) token: Token,
-    /// In seconds since 1970.
-    pub(crate) issued_at: u64,
-    #[serde(serialize_with = "exposed")]
-    pub(crate) refresh: Option<Secret>,
-    /// The client of an announced server. Only it can refresh the token.
-    #[serde(default)]
-    pub(crate) issued_to: Option<Client>,
-}
-
-impl Granted {
-    /// Returns whether the token can be used now, if not for as long as `request` says.
-    pub(crate) fn is_valid(&self, request: &TokenRequest) -> bool {
-        let refused = request.refused.as_ref().is_some_and(|refused| refused.expose() == self.token.text.expose());
-        !refused && self.token.expires_at.is_none_or(|expires_at| expires_at > now())
-    }
-
-    /// Returns whether the token can be used as long as `request` says. Of a token that lives less than twice as long,
-    /// half of its life must be left: a new one would not live longer.
-    pub(crate) fn serves(&self, request: &TokenRequest) -> bool {
-        let lasts = self.token.expires_at.is_none_or(|expires_at| {
-            let life = expires_at.saturating_sub(self.issued_at);
-            expires_at.saturating_sub(now()) > request.min_ttl_seconds.min(life / 2)
-        });
-        lasts && self.is_valid(request)
-    }
-}
+use crate::app::App;
+use crate::kept::{Granted, Owner, Registration};
+use crate::seal::{Key, sha256};
 
 /// What is kept for an app and an owner.
 pub(crate) enum Stored<T = Granted> {

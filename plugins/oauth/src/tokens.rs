@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use goondan::event::AuthGranted;
 use goondan::extension::ExtensionApi;
-use goondan_oauth_client::{Answer, TokenRequest, code};
+use goondan_oauth_client::{TokenRequest, code};
 use tokio::time::Instant;
 
 use crate::app::{App, Grant};
 use crate::config::Subject;
 use crate::failure::Failure;
+use crate::kept::{Granted, Owner};
 use crate::server::Server;
-use crate::sign_in::SignIns;
-use crate::store::{Granted, Owner, Store, Stored};
+use crate::store::{Store, Stored};
 
 /// The tokens of all apps.
 pub(crate) struct Tokens {
@@ -21,7 +21,6 @@ pub(crate) struct Tokens {
     pub(crate) apps: BTreeMap<String, Arc<App>>,
     pub(crate) server: Server,
     pub(crate) store: Store,
-    pub(crate) sign_ins: SignIns,
     attempts: Mutex<BTreeMap<(String, Owner), Arc<Attempt>>>,
 }
 
@@ -31,30 +30,7 @@ type Attempt = tokio::sync::Mutex<Option<(Instant, Failure)>>;
 impl Tokens {
     pub(crate) fn new(api: ExtensionApi, apps: BTreeMap<String, App>, server: Server, store: Store) -> Self {
         let apps = apps.into_iter().map(|(name, app)| (name, Arc::new(app))).collect();
-        Self { api, apps, server, store, sign_ins: SignIns::default(), attempts: Mutex::default() }
-    }
-
-    /// Returns the answer to a request of another extension, in the turn of `user`.
-    pub(crate) async fn answer(self: Arc<Self>, request: TokenRequest, user: Option<String>) -> Answer {
-        let answer = async {
-            let (app, owner) = self.find(&request.app, user)?;
-            // LEGACY-OAUTH-03
-            if let Some(scope) = app.lacks(&request.scopes) {
-                let message = format!("the app `{}` has no scope `{scope}`", app.name);
-                return Err(Failure::new(code::SCOPE_NOT_ALLOWED, message));
-            }
-            let Some(Granted { token, .. }) = self.granted(&app, &owner, &request).await? else {
-                return Ok(Answer::AuthorizationRequired { authorization: self.sign_in(&app, &owner).await? });
-            };
-            match request.scopes.iter().find(|scope| !token.scopes.contains(scope)) {
-                Some(scope) => {
-                    let message = format!("the app `{}` was not allowed `{scope}`", app.name);
-                    Err(Failure::new(code::SCOPE_NOT_ALLOWED, message))
-                }
-                None => Ok(Answer::Ready { token }),
-            }
-        };
-        answer.await.unwrap_or_else(Failure::answer)
+        Self { api, apps, server, store, attempts: Mutex::default() }
     }
 
     /// Returns the app of this name, and on whose behalf it acts in the turn of `user`.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use goondan::{Error, Value};
+use goondan_backoff::Backoff;
 
 use crate::{Config, Spent};
 
@@ -43,12 +44,12 @@ fn delay(config: &Config, attempt: u64, spent: Spent, error: &Error) -> Option<D
     if detail("attempts").is_some_and(|attempts| attempts > 1) {
         return None;
     }
-    let doubled = config.first_delay_ms.saturating_mul(1 << attempt.min(32)).min(config.max_delay_ms);
-    // Conversations that failed together do not come back together.
-    let random = doubled - fastrand::u64(0..=doubled / 2);
-    let delay = random.max(detail("retryAfterMs").unwrap_or(0));
-    let fits = delay <= config.max_delay_ms && spent.waited_ms.saturating_add(delay) <= config.budget_ms;
-    fits.then(|| Duration::from_millis(delay))
+    let [first, longest, budget, waited] =
+        [config.first_delay_ms, config.max_delay_ms, config.budget_ms, spent.waited_ms].map(Duration::from_millis);
+    let failures = u32::try_from(attempt).unwrap_or(u32::MAX).saturating_add(1);
+    let wanted = Duration::from_millis(detail("retryAfterMs").unwrap_or(0));
+    let delay = Backoff { first, longest }.random(failures).max(wanted);
+    (delay <= longest && waited.saturating_add(delay) <= budget).then_some(delay)
 }
 
 #[cfg(test)]

@@ -4,11 +4,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use goondan::prelude::*;
+use goondan_text::{Excerpt, Place};
 use tokio::task::spawn_blocking;
 
 use crate::config::Config;
-use crate::context::{Context, cut};
+use crate::context::Context;
 use crate::discovery::{Found, Skill};
+
+/// The most bytes of a file with instructions that are read.
+const LONGEST: u64 = 4_000_000;
 
 /// The skills of a conversation.
 pub(crate) struct Collection {
@@ -87,10 +91,8 @@ impl Collection {
     /// When its file cannot be read.
     pub(crate) async fn content(&self, skill: &Skill) -> Result<String> {
         let (found, skill, limit) = (self.found(), skill.clone(), self.config.max_characters);
-        // No character has more than four bytes.
-        let bytes = 4 * (limit as u64 + 1);
-        spawn_blocking(move || match found.read(&skill.path, bytes) {
-            Ok(content) => Ok(cut(content, &skill, limit)),
+        spawn_blocking(move || match found.read(&skill.path, LONGEST) {
+            Ok(content) => Ok(Excerpt { text: &content, place: &Place::File(skill.path) }.beginning(limit)),
             Err(error) => Err(Error::msg(format!("{} cannot be read: {error}", skill.path.display()))),
         })
         .await?

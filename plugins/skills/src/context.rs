@@ -98,12 +98,3 @@ impl Context {
 fn pinned(id: String, text: String) -> Message {
     Message::system(text).with_id(id).with_metadata("pinned", true)
 }
-
-/// Returns the first `limit` characters of the instructions of a skill.
-pub(crate) fn cut(mut content: String, skill: &Skill, limit: usize) -> String {
-    if let Some((end, _)) = content.char_indices().nth(limit) {
-        content.truncate(end);
-        content.push_str(&format!("\n[cut after {limit} characters; all of it is in {}]", skill.path.display()));
-    }
-    content
-}

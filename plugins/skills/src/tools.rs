@@ -77,7 +77,7 @@ struct Handler {
 }
 
 impl ToolHandler for Handler {
-    fn call<'a>(&'a self, _: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
+    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         let skills = &self.skills;
         Box::pin(async move {
             let reply = match self.tool {
@@ -87,7 +87,7 @@ impl ToolHandler for Handler {
                     let Name { name } = json::from_value(input)?;
                     json!({ "closed": skills.close(&name)?, "name": name })
                 }
-                Tool::Run => run(skills, json::from_value(input)?).await?,
+                Tool::Run => run(skills, ctx, json::from_value(input)?).await?,
             };
             Ok(reply.into())
         })
@@ -118,8 +118,8 @@ async fn open(skills: &Collection, Name { name }: Name) -> Result<Value> {
 }
 
 // PATTERN-SKILL-16
-async fn run(skills: &Collection, Run { name, command, args, timeout }: Run) -> Result<Value> {
+async fn run(skills: &Collection, ctx: &ToolContext<'_>, Run { name, command, args, timeout }: Run) -> Result<Value> {
     let (dir, limit) = (skills.get(&name)?.dir, Duration::from_millis(timeout));
-    let run::Ended { code, stdout, stderr } = run::run(&dir, &command, &args, limit).await?;
+    let run::Ended { code, stdout, stderr } = run::run(ctx, &dir, &command, &args, limit).await?;
     Ok(json!({ "code": code, "stdout": stdout, "stderr": stderr, "skill": name, "command": command, "args": args }))
 }

@@ -1,16 +1,12 @@
 //! Writes long results of tools to files, and shortens what the model reads.
 //!
-//! This file has the config and the middleware, `reply` decides which texts of a reply are shortened, `excerpt`
-//! shortens one of them, and `file` writes the whole of it.
+//! This file has the config and the middleware, and `reply` decides which texts of a reply are shortened.
 
-mod excerpt;
-mod file;
 mod reply;
 
 use goondan::prelude::*;
+use goondan_text::{NumberedFile, Place};
 use wildmatch::WildMatch;
-
-use excerpt::Place;
 
 /// The config of the extension.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -67,17 +63,18 @@ impl ToolOutput {
 impl ToolOutput {
     /// Writes a text to a new file. A failure is no error of the call: the tool has done its work, and the model would
     /// call it again.
-    fn save(&self, ctx: &ToolCallContext<'_>, text: &str, extension: &str) -> Place {
-        let name = [ctx.tool_name(), ctx.call_id().as_str()];
+    fn save(&self, ctx: &ToolCallContext<'_>, text: &str, extension: &'static str) -> Place {
+        let name = ["output", ctx.tool_name(), ctx.call_id().as_str()];
         let log = self.api.logger().with("tool", ctx.tool_name()).with("call", ctx.call_id()).with("bytes", text.len());
-        match ctx.workdir().and_then(|directory| file::write_new(directory, name, extension, text)) {
+        let write = |directory| Ok(NumberedFile::new(directory, name, extension).write(text.as_bytes())?);
+        match ctx.workdir().and_then(write) {
             Ok(path) => {
                 log.with("path", &path).debug("a long output was written to a file");
                 Place::File(path)
             }
             Err(error) => {
                 log.with("error", error.to_string()).warn("a long output could not be written to a file");
-                Place::Lost(error)
+                Place::Lost(error.message().into_owned())
             }
         }
     }

@@ -4,8 +4,7 @@ use goondan::Value;
 use goondan::conversation::{Part, ToolOutput};
 use goondan::json;
 use goondan::tool::{ReplyPart, ToolReply};
-
-use crate::excerpt::{Place, excerpt};
+use goondan_text::{Excerpt, Place};
 
 /// The smallest number of characters to which one of several texts is shortened: less would be little more than the
 /// note.
@@ -35,7 +34,7 @@ fn characters(text: &str) -> usize {
 }
 
 fn short_text(text: &str, max: usize, mut save: impl Save) -> Option<String> {
-    (characters(text) > max).then(|| excerpt(text, max, &save(text, "txt")))
+    (characters(text) > max).then(|| Excerpt { text, place: &save(text, "txt") }.both_ends(max))
 }
 
 fn short_json(mut value: Value, max: usize, mut save: impl Save) -> Option<ToolReply> {
@@ -57,7 +56,7 @@ fn short_json(mut value: Value, max: usize, mut save: impl Save) -> Option<ToolR
     }
     // Indented, so that a part of the file can be read by its lines.
     let indented = json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
-    Some(ToolReply::text(excerpt(&indented, max, &save(&indented, "json"))))
+    Some(ToolReply::text(Excerpt { text: &indented, place: &save(&indented, "json") }.both_ends(max)))
 }
 
 fn short_content(parts: Vec<Part>, max: usize, mut save: impl Save) -> Option<ToolReply> {
@@ -86,7 +85,7 @@ fn short_content(parts: Vec<Part>, max: usize, mut save: impl Save) -> Option<To
     } else {
         let joined = texts().collect::<Vec<_>>().join("\n");
         parts.retain(|part| matches!(part, ReplyPart::File(_)));
-        parts.insert(0, excerpt(&joined, max, &save(&joined, "txt")).into());
+        parts.insert(0, Excerpt { text: &joined, place: &save(&joined, "txt") }.both_ends(max).into());
     }
     Some(ToolReply::content(parts))
 }

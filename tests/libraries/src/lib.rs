@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Clone, Debug)]
 pub struct Build {
     package: String,
+    library: String,
     profile: String,
     toolchain: Option<String>,
     default_features: bool,
@@ -19,7 +20,19 @@ pub struct Build {
 impl Build {
     /// A build of `package` with the defaults.
     pub fn new(package: &str) -> Self {
-        Self { package: package.to_owned(), profile: "dev".to_owned(), toolchain: None, default_features: true }
+        Self {
+            package: package.to_owned(),
+            library: package.replace('-', "_"),
+            profile: "dev".to_owned(),
+            toolchain: None,
+            default_features: true,
+        }
+    }
+
+    /// A build of the crate in `plugins/` with this name, whose package has the prefix `goondan-` and whose library
+    /// has not.
+    pub fn ready_made(name: &str) -> Self {
+        Self { package: format!("goondan-{name}"), ..Self::new(name) }
     }
 
     /// Builds in this profile.
@@ -44,7 +57,7 @@ impl Build {
     /// # Panics
     /// When the build fails.
     pub fn run(&self, directory: &str) -> PathBuf {
-        let Self { package, profile, toolchain, default_features } = self;
+        let Self { package, library, profile, toolchain, default_features } = self;
         // In a shared directory, each toolchain would rebuild what another one has built.
         let target = Path::new(directory).join(toolchain.as_deref().unwrap_or("libraries"));
         let mut cargo = match toolchain {
@@ -61,7 +74,7 @@ impl Build {
         }
         finish(cargo.current_dir(env!("CARGO_MANIFEST_DIR")));
         let directory = if profile == "dev" { "debug" } else { profile };
-        target.join(directory).join(format!("lib{}.so", package.replace('-', "_")))
+        target.join(directory).join(format!("lib{library}.so"))
     }
 }
 

@@ -45,7 +45,7 @@ mod filling {
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let library = Build::new(NAME).profile("release").run(env!("CARGO_TARGET_TMPDIR"));
+    let library = Build::ready_made(NAME).profile("release").run(env!("CARGO_TARGET_TMPDIR"));
     let library = Library::inspect(library).unwrap().load().unwrap();
     let time = |input, add: &dyn Fn(AgentBuilder) -> AgentBuilder| runtime.block_on(turns(input, add));
     for _ in 0..3 {

@@ -93,7 +93,7 @@ struct Cost {
 
 fn main() {
     let rounds = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(20);
-    let library = Build::new("mcp").profile("release").run(env!("CARGO_TARGET_TMPDIR"));
+    let library = Build::ready_made("mcp").profile("release").run(env!("CARGO_TARGET_TMPDIR"));
     let library = Library::inspect(library).unwrap().load().unwrap();
     // As in the command.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -46,7 +46,7 @@ impl Tools {
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let library = Build::new("tool-search").profile("release").run(env!("CARGO_TARGET_TMPDIR"));
+    let library = Build::ready_made("tool-search").profile("release").run(env!("CARGO_TARGET_TMPDIR"));
     let library = Library::inspect(library).unwrap().load().unwrap();
     let search = |query: &str| [ScriptItem::call("tool-search__search", json!({ "query": query })), say()];
     let other = || [ScriptItem::call("group1__tool_1", json!({ "one": "" })), say()];

@@ -217,8 +217,8 @@ impl Display for ListedExtension<'_> {
 /// Writes the first line of a paragraph.
 fn headline(f: &mut fmt::Formatter<'_>, name: &str, version: &str, package: &str, description: &str) -> fmt::Result {
     write!(f, "{name} {version}")?;
-    // Most crates have the name of their extension.
-    if package != name {
+    // Most crates have the name of their extension, the ready-made ones with a prefix.
+    if package.strip_prefix("goondan-").unwrap_or(package) != name {
         write!(f, " (crate {package})")?;
     }
     if !description.is_empty() {

@@ -113,9 +113,10 @@ async fn of_a_long_output_the_beginning_and_the_end_are_read_and_all_is_in_a_fil
         assert_eq!(fs::read_to_string(&file).unwrap(), all);
         assert!(file.is_absolute() && file.starts_with(long["cwd"].as_str().unwrap()), "{file:?}");
         let text = long[stream].as_str().unwrap();
-        let note = format!("[{} of {bytes} bytes are left out here; all of it is in", bytes - 100_000);
+        let note = format!("[{} of {bytes} characters are left out here, lines ", bytes - 100_000);
         assert!(text.starts_with("1\n2\n") && text.contains(&note), "{text}");
-        assert!(text.ends_with(&format!("\n{count}\n")) && text.len() < 100_200);
+        assert!(text.ends_with(&format!("\n{count}\n")) && text.len() < 100_400);
+        assert!(text.contains(&format!(" The whole text is in the file {}: ", file.display())), "{text}");
     }
 }
 

@@ -103,7 +103,7 @@ async fn a_request_has_what_the_model_says_and_the_answer_is_a_result() {
     let arguments = json!({ "method": "PUT", "url": server.url("/put"), "bodyString": "text" });
     assert_eq!(call(&mut chat, "http-fetch__request", arguments).await["method"], "PUT");
     let [got, posted, put] = &server.requests()[..] else { panic!() };
-    assert!(got.starts_with("GET /a?b=c HTTP/1.1\r\n") && got.contains("user-agent: goondan-http-fetch/"), "{got}");
+    assert!(got.starts_with("GET /a?b=c HTTP/1.1\r\n") && got.contains("user-agent: goondan/"), "{got}");
     assert!(posted.starts_with("POST /post ") && posted.ends_with("\r\n\r\n{\"a\":1}"), "{posted}");
     assert!(posted.contains("x-key: key\r\n") && posted.contains("content-type: application/json\r\n"), "{posted}");
     assert!(put.starts_with("PUT /put ") && put.ends_with("\r\n\r\ntext"), "{put}");

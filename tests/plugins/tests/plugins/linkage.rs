@@ -12,12 +12,11 @@ use goondan::store::MemoryStore;
 use goondan::{Bundle, Value};
 use goondan_libraries::Build;
 // Nothing else names the crates, and the linker would leave them out.
-use agents as _;
 use bash as _;
+use basics as _;
 use changesets as _;
 use file_system as _;
 use http_fetch as _;
-use json_query as _;
 use mcp as _;
 use message_compaction as _;
 use message_window as _;
@@ -26,10 +25,8 @@ use recipes as _;
 use retry as _;
 use shared as _;
 use skills as _;
-use text_transform as _;
 use tool_output as _;
 use tool_search as _;
-use wait as _;
 
 /// How a case gets the extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +34,9 @@ pub(crate) enum Linkage {
     Linked,
     Loaded,
 }
+
+/// The package with the extensions of `docs/recipes.md`, which is a test's.
+const RECIPES: &str = "recipes";
 
 tokio::task_local! {
     static LINKAGE: Linkage;
@@ -49,11 +49,20 @@ impl Linkage {
     }
 }
 
+/// Returns the crate of a ready-made extension.
+fn package_of(extension: &'static str) -> &'static str {
+    match extension {
+        "agents" | "json-query" | "text-transform" | "wait" => "basics",
+        own => own,
+    }
+}
+
 /// Returns the file of the library of `package`, which is built once.
 fn file(package: &'static str) -> &'static Path {
     static FILES: Mutex<BTreeMap<&str, &Path>> = Mutex::new(BTreeMap::new());
     let mut files = FILES.lock().unwrap();
-    files.entry(package).or_insert_with(|| Build::new(package).run(env!("CARGO_TARGET_TMPDIR")).leak())
+    let build = if package == RECIPES { Build::new(package) } else { Build::ready_made(package) };
+    files.entry(package).or_insert_with(|| build.run(env!("CARGO_TARGET_TMPDIR")).leak())
 }
 
 fn library(package: &'static str) -> &'static Loaded {
@@ -66,8 +75,8 @@ fn library(package: &'static str) -> &'static Loaded {
 
 /// Adds ready-made extensions to an agent, in the linkage of the running case.
 pub(crate) trait WithPlugin {
-    /// Adds the extension of `package` with the name `name`.
-    fn plugin(self, name: &str, package: &'static str, config: Value) -> Self;
+    /// Adds the ready-made `extension` with the name `name`.
+    fn plugin(self, name: &str, extension: &'static str, config: Value) -> Self;
     /// Adds the extension `name` of `package`, which has several.
     fn one_of(self, package: &'static str, name: &'static str, config: Value) -> Self;
     /// Adds an extension of `docs/recipes.md`.
@@ -75,10 +84,13 @@ pub(crate) trait WithPlugin {
 }
 
 impl WithPlugin for AgentBuilder {
-    fn plugin(self, name: &str, package: &'static str, config: Value) -> Self {
+    fn plugin(self, name: &str, extension: &'static str, config: Value) -> Self {
         match LINKAGE.get() {
-            Linkage::Linked => self.linked(name, package, config),
-            Linkage::Loaded => self.described(name, library(package).extension(Some(package)).unwrap(), config),
+            Linkage::Linked => self.linked(name, extension, config),
+            Linkage::Loaded => {
+                let library = library(package_of(extension));
+                self.described(name, library.extension(Some(extension)).unwrap(), config)
+            }
         }
     }
 
@@ -90,7 +102,7 @@ impl WithPlugin for AgentBuilder {
     }
 
     fn recipe(self, name: &'static str, config: Value) -> Self {
-        self.one_of("recipes", name, config)
+        self.one_of(RECIPES, name, config)
     }
 }
 

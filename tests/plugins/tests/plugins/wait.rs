@@ -33,7 +33,7 @@ async fn no_wait_is_longer_than_five_minutes() {
 /// The longest wait fits into the deadline of the tool, although that of other tools is shorter.
 #[tokio::test(start_paused = true)]
 async fn the_longest_wait_is_not_cut() {
-    let mut chat = Chat::with::<wait::wait::Extension>(json!({})).start().await.unwrap();
+    let mut chat = Chat::with::<basics::wait::tools::Extension>(json!({})).start().await.unwrap();
     let waited = call(&mut chat, "wait__seconds", json!({ "seconds": 300 })).await;
     assert_eq!(waited["waitedMs"], 300_000);
 }

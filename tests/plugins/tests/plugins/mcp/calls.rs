@@ -49,7 +49,7 @@ async fn a_long_answer_is_cut_and_the_whole_of_it_is_in_a_file() {
     let long = call(&mut chat, "long", json!({ "length": 100_000 })).await;
     let (head, note) = long.split_once('\n').unwrap();
     assert_eq!(head.len(), 30_000);
-    let path = note.split(" is in ").nth(1).unwrap().trim_end_matches(']');
+    let (path, _) = note.split_once(" is in the file ").unwrap().1.split_once(": ").unwrap();
     assert_eq!(fs::read_to_string(path).unwrap(), "x".repeat(100_000));
 }
 

@@ -1,0 +1,7 @@
+//! Small extensions, each of which a bundle names by itself: tools that ask other agents, take JSON apart, change text,
+//! and wait.
+
+pub mod agents;
+pub mod json_query;
+pub mod text_transform;
+pub mod wait;

@@ -1,0 +1,147 @@
+//! What answers the calls of the model.
+
+use std::sync::Arc;
+
+use goondan::name::ExtensionName;
+use goondan::tool::{ToolContext, ToolHandler, ToolReply};
+use goondan::{BoxFuture, Map, Result, Value, json};
+
+use super::reply;
+use crate::config::Config;
+use crate::connection::Connection;
+use crate::server::Resource;
+
+/// A server, with the config of the extension that uses it.
+#[derive(Clone)]
+pub(crate) struct ConfiguredServer {
+    /// The name of the extension.
+    pub(crate) extension: ExtensionName,
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) config: Arc<Config>,
+}
+
+/// Forwards calls to a tool of the server.
+// PATTERN-MCP-04
+pub(crate) struct Call {
+    pub(crate) server: ConfiguredServer,
+    /// The name at the server.
+    pub(crate) tool: String,
+}
+
+/// Answers the tools for what is not a tool at the server.
+// PATTERN-MCP-10
+pub(crate) struct Extra {
+    pub(crate) server: ConfiguredServer,
+    pub(crate) kind: ExtraTool,
+}
+
+/// A tool for what is not a tool at the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExtraTool {
+    ListResources,
+    ReadResource,
+    ListPrompts,
+    GetPrompt,
+}
+
+impl ExtraTool {
+    pub(crate) const RESOURCES: [Self; 2] = [Self::ListResources, Self::ReadResource];
+    pub(crate) const PROMPTS: [Self; 2] = [Self::ListPrompts, Self::GetPrompt];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ListResources => "list_resources",
+            Self::ReadResource => "read_resource",
+            Self::ListPrompts => "list_prompts",
+            Self::GetPrompt => "get_prompt",
+        }
+    }
+
+    pub(crate) fn description(self) -> &'static str {
+        match self {
+            Self::ListResources => "Lists the resources of the server.",
+            Self::ReadResource => "Reads a resource of the server.",
+            Self::ListPrompts => "Lists the prompts of the server, with their arguments.",
+            Self::GetPrompt => "Fills in a prompt of the server.",
+        }
+    }
+
+    pub(crate) fn parameters(self) -> Value {
+        let text = json!({ "type": "string" });
+        match self {
+            Self::ListResources | Self::ListPrompts => json!({ "type": "object", "properties": {} }),
+            Self::ReadResource => json!({ "type": "object", "properties": { "uri": text }, "required": ["uri"] }),
+            Self::GetPrompt => json!({
+                "type": "object",
+                "properties": {
+                    "name": text,
+                    "arguments": { "type": "object", "additionalProperties": text },
+                },
+                "required": ["name"],
+            }),
+        }
+    }
+}
+
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        // The arguments of a call were checked to be an object.
+        _ => Map::new(),
+    }
+}
+
+/// Returns the resources as JSON.
+fn listed(resources: &[Resource]) -> Value {
+    let all = resources
+        .iter()
+        .map(|Resource { uri, name, media_type }| json!({ "uri": uri, "name": name, "mimeType": media_type }));
+    all.collect()
+}
+
+impl ToolHandler for Call {
+    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
+        Box::pin(async move {
+            let ConfiguredServer { connection, config, .. } = &self.server;
+            let (tool, arguments) = (self.tool.clone(), members(input));
+            let asked = connection.ask(&config.limits, |client| async move { client.call(tool, arguments).await });
+            reply::reply(ctx, asked.await?, config.limits.output_chars)
+        })
+    }
+}
+
+impl ToolHandler for Extra {
+    fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
+        Box::pin(async move {
+            let ConfiguredServer { connection, config, .. } = &self.server;
+            let (limits, length) = (&config.limits, config.limits.output_chars);
+            let mut input = members(input);
+            let mut text = |key: &str| match input.remove(key) {
+                Some(Value::String(text)) => text,
+                // The schema requires a text.
+                _ => String::new(),
+            };
+            match self.kind {
+                ExtraTool::ListResources => {
+                    let all = connection.ask(limits, |client| async move { client.resources().await }).await?;
+                    reply::value_reply(ctx, listed(&all), length)
+                }
+                ExtraTool::ReadResource => {
+                    let uri = text("uri");
+                    let read = connection.ask(limits, |client| async move { client.read(&uri).await }).await?;
+                    reply::reply(ctx, read, length)
+                }
+                ExtraTool::ListPrompts => {
+                    let all = connection.ask(limits, |client| async move { client.prompts().await }).await?;
+                    reply::value_reply(ctx, all, length)
+                }
+                ExtraTool::GetPrompt => {
+                    let name = text("name");
+                    let arguments = input.remove("arguments").map(members).unwrap_or_default();
+                    let asked = connection.ask(limits, |client| async move { client.prompt(&name, arguments).await });
+                    reply::reply(ctx, asked.await?, length)
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,6 @@
+//! The calls of the model.
+
+mod handlers;
+mod reply;
+
+pub(crate) use handlers::{Call, ConfiguredServer, Extra, ExtraTool};

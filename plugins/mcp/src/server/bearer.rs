@@ -1,0 +1,130 @@
+//! Requests to a server at a URL, with a token of the extension `oauth` if the config wants one.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_core::Stream;
+use goondan::BoxFuture;
+use goondan_oauth_client::{Token, TokenRequest, get_access_token};
+use http::{HeaderName, HeaderValue};
+use rmcp::model::ClientJsonRpcMessage;
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::Sse;
+
+use super::users::Users;
+use crate::config::Auth;
+
+type Failure = StreamableHttpError<reqwest::Error>;
+type Events = std::pin::Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>;
+
+/// The tokens for a server.
+#[derive(Clone)]
+pub(crate) struct Bearer {
+    wanted: TokenRequest,
+    /// Whose bus is asked.
+    users: Users,
+    /// The last token, which ends the session when no conversation uses it any more.
+    last: Arc<Mutex<Option<Token>>>,
+}
+
+impl Bearer {
+    pub(crate) fn new(auth: &Auth, users: Users) -> Self {
+        let wanted = TokenRequest::new(auth.oauth.as_str()).scopes(auth.scopes.iter().cloned());
+        Self { wanted, users, last: Arc::default() }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Token>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gets a token, and not `refused`.
+    async fn token(&self, refused: Option<&Token>) -> Result<Option<Token>, Failure> {
+        let user = self.users.lock().unwrap_or_else(PoisonError::into_inner).last().cloned();
+        let Some((_, api)) = user else { return Ok(self.last().clone()) };
+        let wanted = refused.iter().fold(self.wanted.clone(), |wanted, refused| wanted.instead_of(refused));
+        let token = get_access_token(&api, &wanted).await.map_err(|error| io::Error::other(error.into_std()))?;
+        *self.last() = Some(token.clone());
+        Ok(Some(token))
+    }
+}
+
+/// Sends requests.
+#[derive(Clone)]
+pub(crate) struct Requests {
+    client: reqwest::Client,
+    bearer: Option<Bearer>,
+}
+
+impl Requests {
+    pub(crate) fn new(client: reqwest::Client, bearer: Option<Bearer>) -> Self {
+        Self { client, bearer }
+    }
+
+    /// Sends a request with a token. One that the server refuses is renewed once.
+    // The token is asked for before each request, because it is that of the user whose turn runs.
+    async fn send<T>(
+        &self,
+        send: impl Fn(Option<String>) -> BoxFuture<'static, Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let text = |token: &Option<Token>| token.as_ref().map(|token| token.text.expose().to_owned());
+        let Some(bearer) = &self.bearer else { return send(None).await };
+        let token = bearer.token(None).await?;
+        match send(text(&token)).await {
+            Err(StreamableHttpError::AuthRequired(_)) => send(text(&bearer.token(token.as_ref()).await?)).await,
+            outcome => outcome,
+        }
+    }
+}
+
+impl StreamableHttpClient for Requests {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        self.send(|token| {
+            let client = self.client.clone();
+            let (uri, message, session, headers) = (uri.clone(), message.clone(), session.clone(), headers.clone());
+            Box::pin(async move { client.post_message(uri, message, session, token, headers).await })
+        })
+        .await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        self.send(|token| {
+            let (client, uri, session, headers) = (self.client.clone(), uri.clone(), session.clone(), headers.clone());
+            Box::pin(async move { client.delete_session(uri, session, token, headers).await })
+        })
+        .await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        _: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Failure> {
+        self.send(|token| {
+            let client = self.client.clone();
+            let (uri, session, event, headers) = (uri.clone(), session.clone(), last_event.clone(), headers.clone());
+            Box::pin(async move { client.get_stream(uri, session, event, token, headers).await })
+        })
+        .await
+    }
+}

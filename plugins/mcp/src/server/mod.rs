@@ -1,0 +1,71 @@
+//! How a server is started, watched and ended.
+
+mod answer;
+#[cfg(feature = "http")]
+mod bearer;
+#[cfg(feature = "http")]
+mod http;
+mod live;
+mod place;
+mod process;
+mod session;
+mod users;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use goondan::Result;
+use tokio::time::Instant;
+
+use crate::config::{Protocol, Transport};
+
+pub(crate) use answer::{Answer, Block, Resource, Tool};
+pub(crate) use live::{Ended, Live, Watch};
+use place::Place;
+pub(crate) use session::{Announced, Client, Subscription};
+pub(crate) use users::Users;
+
+/// A server that can be started.
+pub(crate) struct Server {
+    place: Place,
+    protocol: Protocol,
+    /// Whether it was found that the server does not survive the question which versions of the protocol it knows.
+    old: AtomicBool,
+}
+
+impl Server {
+    /// # Errors
+    /// `E_EXT_CONFIG` when the transport cannot be used. Relative paths start at `root`.
+    pub(crate) fn new(transport: &Transport, protocol: Protocol, root: &Path, users: &Users) -> Result<Self> {
+        Ok(Self { place: Place::new(transport, root, users)?, protocol, old: AtomicBool::new(false) })
+    }
+
+    /// Starts the server, and begins a session. One that ends when it is asked which versions of the protocol it knows
+    /// is started again, and not asked any more.
+    ///
+    /// # Errors
+    /// `E_MCP_START`.
+    pub(crate) async fn open(
+        &self,
+        announced: Arc<Announced>,
+        connect: Duration,
+        watch: Weak<dyn Watch>,
+    ) -> Result<Live> {
+        let limit = Instant::now() + connect;
+        let attempt = |protocol| self.place.open(protocol, Arc::clone(&announced), connect, limit, Weak::clone(&watch));
+        if self.protocol != Protocol::Auto {
+            return attempt(self.protocol).await;
+        }
+        if !self.old.load(Ordering::Relaxed) {
+            let opened = attempt(Protocol::Auto).await;
+            if opened.is_ok() || Instant::now() >= limit {
+                return opened;
+            }
+        }
+        let live = attempt(Protocol::Legacy).await?;
+        self.old.store(true, Ordering::Relaxed);
+        Ok(live)
+    }
+}

@@ -1,0 +1,428 @@
+//! The protocol, by the crate `rmcp`, which only `bearer` names too.
+
+use std::borrow::Cow;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use goondan::conversation::FilePart;
+#[cfg(feature = "http")]
+use goondan::error::StdErr;
+use goondan::{Error, Map, Value, json};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
+    ContentBlock, CustomResult, GetPromptRequestParams, Implementation, JsonRpcMessage, ListToolsRequest,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ResourceContents, ServerNotification,
+    ServerPeerInfo, ServerResult, SubscriptionFilter,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RoleClient, RunningService, RxJsonRpcMessage,
+    ServiceError, TxJsonRpcMessage,
+};
+#[cfg(feature = "http")]
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+#[cfg(feature = "http")]
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use rmcp::transport::{DynamicTransportError, Transport};
+use serde::Deserialize;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+use super::answer::{Answer, Block, Resource, Tool};
+#[cfg(feature = "http")]
+use super::bearer::Requests;
+#[cfg(feature = "http")]
+use super::http::Endpoint;
+use crate::config::Protocol;
+use crate::failure::{self, Failure};
+
+/// The most pages of a list that are read.
+const PAGES: usize = 100;
+
+/// How often a server has said that what it offers has changed.
+///
+/// It is counted where messages are read, in their order, because the tasks of `rmcp` in which notifications are
+/// handled can be overtaken by the answer that the server sent after one.
+pub(crate) type Announced = watch::Sender<u64>;
+
+/// An open session, which ends when it is dropped.
+pub(crate) struct Session {
+    running: RunningService<RoleClient, Quiet>,
+}
+
+/// Asks the server of a session.
+#[derive(Clone)]
+pub(crate) struct Client {
+    peer: Peer<RoleClient>,
+}
+
+/// The announcements that a server without a handshake sends. They are counted where messages are read.
+pub(crate) struct Subscription(rmcp::service::Subscription);
+
+/// Declares no capability: servers then offer no tools that need sampling or elicitation.
+struct Quiet {
+    /// The version that a handshake proposes.
+    version: ProtocolVersion,
+}
+
+impl rmcp::ClientHandler for Quiet {
+    fn get_info(&self) -> ClientConfig {
+        let name = Implementation::new("goondan", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), name).with_protocol_version(self.version.clone())
+    }
+}
+
+/// Returns the version that a handshake proposes, and how the session begins.
+fn lifecycle(protocol: Protocol) -> (ProtocolVersion, ClientLifecycleMode) {
+    let newest = || vec![ProtocolVersion::V_2026_07_28];
+    let discover = ClientLifecycleMode::Discover { preferred_versions: newest() };
+    let auto = ClientLifecycleMode::Auto { preferred_versions: newest(), legacy_version: None };
+    let handshake = |version| (version, ClientLifecycleMode::Initialize);
+    match protocol {
+        Protocol::Auto => (ProtocolVersion::LATEST_WITH_INITIALIZE, auto),
+        Protocol::Legacy => handshake(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        Protocol::V2026_07_28 => (ProtocolVersion::V_2026_07_28, discover),
+        Protocol::V2025_11_25 => handshake(ProtocolVersion::V_2025_11_25),
+        Protocol::V2025_06_18 => handshake(ProtocolVersion::V_2025_06_18),
+        Protocol::V2025_03_26 => handshake(ProtocolVersion::V_2025_03_26),
+        Protocol::V2024_11_05 => handshake(ProtocolVersion::V_2024_11_05),
+    }
+}
+
+impl Session {
+    /// Begins with the server behind a pair of pipes.
+    pub(crate) async fn over_pipes(
+        output: impl AsyncRead + Send + Unpin + 'static,
+        input: impl AsyncWrite + Send + Unpin + 'static,
+        protocol: Protocol,
+        announced: Arc<Announced>,
+    ) -> Result<Self, Error> {
+        Self::over(Counting { inner: AsyncRwTransport::new(output, input), announced }, protocol).await
+    }
+
+    /// Begins with the server at a URL.
+    #[cfg(feature = "http")]
+    pub(crate) async fn over_http(
+        endpoint: &Endpoint,
+        requests: Requests,
+        protocol: Protocol,
+        announced: Arc<Announced>,
+    ) -> Result<Self, Error> {
+        let config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str());
+        let config = config.custom_headers(endpoint.headers.clone());
+        let inner = StreamableHttpClientTransport::with_client(requests, config);
+        Self::over(Counting { inner, announced }, protocol).await
+    }
+
+    async fn over(transport: impl Transport<RoleClient> + 'static, protocol: Protocol) -> Result<Self, Error> {
+        let (version, lifecycle) = lifecycle(protocol);
+        let running = Quiet { version }.serve_with_lifecycle(transport, lifecycle).await;
+        Ok(Self { running: running.map_err(|error| Error::new(failure::START, reason(&error)))? })
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client { peer: self.running.peer().clone() }
+    }
+
+    /// Returns whether the server can be asked.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.running.is_closed() && !self.running.is_transport_closed()
+    }
+
+    /// Ends the session, and tells the server.
+    pub(crate) async fn close(mut self) {
+        // It fails only if the task of the session has panicked, and then the session has ended too.
+        let _ = self.running.close().await;
+    }
+
+    /// Returns a function that ends the session without waiting: calls that wait for an answer fail, and the input of
+    /// the server is closed.
+    pub(crate) fn closer(&self) -> impl FnOnce() + Send + use<> {
+        let token = self.running.cancellation_token();
+        move || token.cancel()
+    }
+}
+
+impl Client {
+    fn info(&self) -> Option<Arc<ServerPeerInfo>> {
+        self.peer.peer_info()
+    }
+
+    /// Returns the name that the server gives itself.
+    pub(crate) fn server_name(&self) -> Option<String> {
+        Some(self.info()?.server_info.as_ref()?.name.clone())
+    }
+
+    /// Asks for announcements; `None` if they come anyway, or never.
+    pub(crate) async fn subscribe(&self) -> Option<Subscription> {
+        let info = self.info().filter(|info| !info.protocol_version.has_initialize())?;
+        let (tools, resources) = (info.capabilities.tools.as_ref(), info.capabilities.resources.as_ref());
+        let mut filter = SubscriptionFilter::new();
+        filter.tools_list_changed = tools.and_then(|tools| tools.list_changed).filter(|changed| *changed);
+        filter.resources_list_changed =
+            resources.and_then(|resources| resources.list_changed).filter(|changed| *changed);
+        if filter == SubscriptionFilter::new() {
+            return None;
+        }
+        self.peer.listen(filter).await.ok().map(Subscription)
+    }
+
+    /// Returns the tools of the server, and the names of those that cannot be read.
+    pub(crate) async fn tools(&self) -> Result<(Vec<Tool>, Vec<String>), Failure> {
+        let (mut tools, mut unreadable) = (Vec::new(), Vec::new());
+        if self.info().is_none_or(|info| info.capabilities.tools.is_none()) {
+            return Ok((tools, unreadable));
+        }
+        let mut cursor = None;
+        for _ in 0..PAGES {
+            // Not by `list_tools`: that fails for all tools if one cannot be read, and it caches.
+            let request = ListToolsRequest {
+                params: Some(PaginatedRequestParams::default().with_cursor(cursor)),
+                ..ListToolsRequest::default()
+            };
+            cursor = match self.peer.send_request(ClientRequest::ListToolsRequest(request)).await.map_err(failed)? {
+                ServerResult::ListToolsResult(page) => {
+                    tools.extend(page.tools.into_iter().map(Tool::from));
+                    page.next_cursor
+                }
+                ServerResult::CustomResult(CustomResult(page)) => {
+                    let page =
+                        Page::deserialize(page).map_err(|error| unsupported(format!("the list of tools: {error}")))?;
+                    for tool in page.tools {
+                        let name = tool["name"].as_str().unwrap_or("without a name").to_owned();
+                        match rmcp::model::Tool::deserialize(tool) {
+                            Ok(tool) => tools.push(tool.into()),
+                            Err(error) => unreadable.push(format!("`{name}`: {error}")),
+                        }
+                    }
+                    page.next_cursor
+                }
+                _ => return Err(unsupported("the list of tools is of another kind")),
+            };
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok((tools, unreadable))
+    }
+
+    /// Returns the resources of the server.
+    pub(crate) async fn resources(&self) -> Result<Vec<Resource>, Failure> {
+        if self.info().is_none_or(|info| info.capabilities.resources.is_none()) {
+            return Ok(Vec::new());
+        }
+        let all = self.peer.list_all_resources().await.map_err(failed)?;
+        Ok(all.into_iter().map(Resource::from).collect())
+    }
+
+    /// Returns the prompts of the server as JSON.
+    pub(crate) async fn prompts(&self) -> Result<Value, Failure> {
+        if self.info().is_none_or(|info| info.capabilities.prompts.is_none()) {
+            return Ok(json!([]));
+        }
+        let all = self.peer.list_all_prompts().await.map_err(failed)?;
+        json::to_value(all).map_err(|error| unsupported(format!("the list of prompts: {error}")))
+    }
+
+    /// Calls a tool. The server is told if the future is dropped.
+    // PATTERN-MCP-04
+    pub(crate) async fn call(&self, tool: String, arguments: Map<String, Value>) -> Result<Answer, Failure> {
+        let params = CallToolRequestParams::new(tool).with_arguments(arguments);
+        match self.peer.call_tool_once(params).await.map_err(failed)? {
+            CallToolResponse::Complete(result) => Ok(result.into()),
+            CallToolResponse::InputRequired(_) => Err(unsupported("a question to the user")),
+            CallToolResponse::Task(_) => Err(unsupported("a task instead of a result")),
+            _ => Err(unsupported("another kind of result")),
+        }
+    }
+
+    /// Reads a resource.
+    pub(crate) async fn read(&self, uri: &str) -> Result<Answer, Failure> {
+        let read = self.peer.read_resource(ReadResourceRequestParams::new(uri)).await.map_err(failed)?;
+        Ok(Answer { blocks: read.contents.into_iter().map(Block::from).collect(), structured: None, is_error: false })
+    }
+
+    /// Fills in a prompt.
+    pub(crate) async fn prompt(&self, name: &str, arguments: Map<String, Value>) -> Result<Answer, Failure> {
+        let params = GetPromptRequestParams::new(name).with_arguments(arguments);
+        let prompt = self.peer.get_prompt(params).await.map_err(failed)?;
+        let blocks = prompt.messages.into_iter().flat_map(|message| {
+            let role = format!("{:?}:", message.role).to_lowercase();
+            [Block::Text(role), message.content.into()]
+        });
+        Ok(Answer { blocks: blocks.collect(), structured: None, is_error: false })
+    }
+}
+
+impl Subscription {
+    /// Waits until the server ends it.
+    pub(crate) async fn ended(&mut self) {
+        while let Ok(Some(_)) = self.0.next().await {}
+    }
+}
+
+/// Returns why a session did not begin, without names of types and without the URL, which may have a key in its query.
+fn reason(error: &ClientInitializeError) -> String {
+    let error = match error {
+        ClientInitializeError::TransportError { error: DynamicTransportError { error, .. }, .. } => error,
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return reason(fallback),
+        error => return error.to_string(),
+    };
+    #[cfg(feature = "http")]
+    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::Client(error)) => {
+            let causes = std::iter::successors(std::error::Error::source(error), |error| error.source());
+            return causes.last().map_or_else(|| "the request failed".to_owned(), ToString::to_string);
+        }
+        // There is no token.
+        Some(StreamableHttpError::Io(error)) => return error.to_string(),
+        _ => {}
+    }
+    error.to_string()
+}
+
+/// A page of tools of which some cannot be read.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    tools: Vec<Value>,
+    #[serde(default)]
+    next_cursor: Option<String>,
+}
+
+fn failed(error: ServiceError) -> Failure {
+    match error {
+        #[cfg(feature = "http")]
+        ServiceError::TransportSend(error) => unsent(error),
+        #[cfg(not(feature = "http"))]
+        ServiceError::TransportSend(_) => Failure::Gone,
+        ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Failure::Gone,
+        ServiceError::McpError(error) => Failure::Answered(
+            Error::new(failure::REFUSED, error.message.into_owned()).with_detail("code", error.code.0),
+        ),
+        error => unsupported(error),
+    }
+}
+
+/// Returns why a request was not sent, or was refused before the server read it.
+#[cfg(feature = "http")]
+fn unsent(error: DynamicTransportError) -> Failure {
+    match error.error.downcast::<StreamableHttpError<reqwest::Error>>().map(|error| *error) {
+        Ok(StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_)) => {
+            let error = Error::new(failure::REFUSED, "the MCP server refuses the authorization of the request");
+            Failure::Answered(error.suggest("tell the user: `transport.auth` or the headers have to be changed"))
+        }
+        // There is no token.
+        Ok(StreamableHttpError::Io(error)) => match error.into_inner().map(|error| error.downcast::<StdErr>()) {
+            Some(Ok(error)) => Failure::Answered(error.into_inner()),
+            _ => Failure::Gone,
+        },
+        _ => Failure::Gone,
+    }
+}
+
+fn unsupported(what: impl Display) -> Failure {
+    let error = Error::new(failure::UNSUPPORTED, format!("the MCP server sent what is not supported: {what}"));
+    Failure::Answered(error.suggest("do without it"))
+}
+
+impl From<rmcp::model::Tool> for Tool {
+    fn from(tool: rmcp::model::Tool) -> Self {
+        let hint = |hint: fn(&rmcp::model::ToolAnnotations) -> Option<bool>| {
+            tool.annotations.as_ref().and_then(hint).unwrap_or_default()
+        };
+        Self {
+            read_only: hint(|hints| hints.read_only_hint),
+            idempotent: hint(|hints| hints.idempotent_hint),
+            name: tool.name.into_owned(),
+            description: tool.description.map(Cow::into_owned),
+            parameters: Arc::unwrap_or_clone(tool.input_schema),
+        }
+    }
+}
+
+impl From<rmcp::model::Resource> for Resource {
+    fn from(resource: rmcp::model::Resource) -> Self {
+        Self { uri: resource.uri, name: resource.name, media_type: resource.mime_type }
+    }
+}
+
+impl From<CallToolResult> for Answer {
+    fn from(result: CallToolResult) -> Self {
+        Self {
+            blocks: result.content.into_iter().map(Block::from).collect(),
+            structured: result.structured_content,
+            is_error: result.is_error.unwrap_or_default(),
+        }
+    }
+}
+
+impl From<ContentBlock> for Block {
+    fn from(block: ContentBlock) -> Self {
+        match block {
+            ContentBlock::Text(text) => Self::Text(text.text),
+            ContentBlock::Image(image) => file(image.mime_type, &image.data),
+            ContentBlock::Audio(audio) => file(audio.mime_type, &audio.data),
+            ContentBlock::Resource(resource) => resource.resource.into(),
+            ContentBlock::ResourceLink(link) => Self::Text(format!("[resource {}: {}]", link.uri, link.name)),
+            _ => Self::Text("[a kind of content that is not supported]".to_owned()),
+        }
+    }
+}
+
+impl From<ResourceContents> for Block {
+    fn from(contents: ResourceContents) -> Self {
+        match contents {
+            ResourceContents::TextResourceContents { uri, text, .. } => Self::Text(format!("{uri}:\n{text}")),
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                match file(mime_type.unwrap_or_else(|| "application/octet-stream".to_owned()), &blob) {
+                    Self::File(part) => Self::File(part.named(uri)),
+                    text => text,
+                }
+            }
+            _ => Self::Text("[a kind of resource that is not supported]".to_owned()),
+        }
+    }
+}
+
+/// Returns a file with this content, which is in base64; if it is too large for a message, a text that says so.
+fn file(media_type: String, base64: &str) -> Block {
+    let size = base64.len() / 4 * 3;
+    if size > FilePart::MAX_INLINE {
+        return Block::Text(format!("[{media_type} of {} MB, which is too large for a message]", size >> 20));
+    }
+    let url = format!("data:{media_type};base64,{base64}");
+    Block::File(FilePart::new(media_type, url))
+}
+
+/// A transport that counts the announcements among the messages that are read from it.
+struct Counting<T> {
+    inner: T,
+    announced: Arc<Announced>,
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Counting<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.inner.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let message = self.inner.receive().await;
+        if let Some(JsonRpcMessage::Notification(notice)) = &message
+            && let ServerNotification::ToolListChangedNotification(_)
+            | ServerNotification::ResourceListChangedNotification(_) = &notice.notification
+        {
+            self.announced.send_modify(|count| *count += 1);
+        }
+        message
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.inner.close().await
+    }
+}
