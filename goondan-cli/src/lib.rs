@@ -14,7 +14,7 @@
 //! - `args`: the command line and its help texts.
 //! - `log`: the log on standard error, and what a panic prints.
 //! - `commands`: one module for each subcommand.
-//!   - `run`: holds a conversation, on a terminal or non-interactively.
+//!   - `run`: holds a conversation, on a terminal or non-interactively. `goondan-host` keeps its bundle running.
 //!   - `check`, `order`, `schema`: the mistakes in a bundle, the order of its layers, the JSON Schema of bundles.
 //!   - `instance`: stored conversations.
 //!   - `changeset`: the changes that agents make or propose.

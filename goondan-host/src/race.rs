@@ -5,13 +5,15 @@ use std::pin::pin;
 use std::task::Poll;
 
 /// The output of the future that completed first.
-pub(crate) enum Either<L, R> {
+pub enum Either<L, R> {
+    /// The first future.
     Left(L),
+    /// The second future.
     Right(R),
 }
 
 /// Waits for the first of two futures and drops the other. `left` is polled first: it wins if both are ready.
-pub(crate) async fn race<L: Future, R: Future>(left: L, right: R) -> Either<L::Output, R::Output> {
+pub async fn race<L: Future, R: Future>(left: L, right: R) -> Either<L::Output, R::Output> {
     let (mut left, mut right) = (pin!(left), pin!(right));
     poll_fn(|cx| {
         if let Poll::Ready(output) = left.as_mut().poll(cx) {
