@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 15] = [
     "goondan-core/src",
     "goondan-core/src/agent",
     "goondan-core/src/event",
@@ -17,8 +17,11 @@ const FOLDERS: [&str; 12] = [
     "goondan-abi/src/guest",
     "goondan-abi/src/host",
     "goondan-bundle/src",
+    "goondan-host/src",
     "goondan-cli/src",
+    "goondan-cli/src/args",
     "goondan-cli/src/commands",
+    "goondan-cli/src/commands/run",
     "adapters/goondan-models/src",
 ];
 

@@ -4,6 +4,7 @@
 
 mod bundle;
 mod changeset;
+mod deadline;
 mod explain;
 mod instance;
 mod log;
@@ -16,6 +17,7 @@ use clap::Parser;
 
 pub(crate) use bundle::{BundleArgs, CheckArgs, OrderArgs, SchemaArgs};
 pub(crate) use changeset::{ChangesetArgs, ChangesetCommand, ChangesetSelector};
+pub(crate) use deadline::DeadlineArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use instance::{
     InstanceArgs, InstanceCommand, InstanceDeleteArgs, InstanceExportArgs, InstanceImportArgs, InstanceListArgs,
@@ -24,7 +26,7 @@ pub(crate) use instance::{
 pub(crate) use log::{LogArgs, LogFormat};
 pub(crate) use new::{NewArgs, NewCommand, NewExtensionArgs};
 pub(crate) use plugin::{
-    DeadlineArgs, PluginArgs, PluginCommand, PluginDescribeArgs, PluginInspectArgs, PluginListArgs, PluginPackArgs,
+    PluginArgs, PluginCommand, PluginDescribeArgs, PluginInspectArgs, PluginListArgs, PluginPackArgs,
 };
 pub(crate) use run::{CassettesArg, FsyncArg, RunArgs};
 pub(crate) use shell::{CompletionsArgs, ManArgs};
