@@ -118,7 +118,7 @@ fn modules_import_each_other_in_one_direction() {
     let mut found = BTreeMap::new();
     for folder in FOLDERS {
         let imports = imports(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
-        assert!(imports.len() > 2, "the imports of {folder} were not found");
+        assert!(imports.len() > 1, "the imports of {folder} were not found");
         found.insert(folder, cycles(imports));
     }
     found.retain(|_, cycles| !cycles.is_empty());
