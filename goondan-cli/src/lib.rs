@@ -39,30 +39,46 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-// The extensions that every `goondan` has. Nothing else names these crates, and the linker would leave them out.
+// The extensions of this command, each a feature. Nothing else names these crates, and the linker would leave them out.
+#[cfg(feature = "agents")]
 use agents as _;
+#[cfg(feature = "bash")]
 use bash as _;
+#[cfg(feature = "changesets")]
 use changesets as _;
+#[cfg(feature = "file-system")]
 use file_system as _;
 #[cfg(feature = "models")]
 use goondan_models as _;
 #[cfg(feature = "http-fetch")]
 use http_fetch as _;
+#[cfg(feature = "json-query")]
 use json_query as _;
+#[cfg(feature = "logging")]
 use logging as _;
 #[cfg(feature = "mcp")]
 use mcp as _;
+#[cfg(feature = "message-compaction")]
 use message_compaction as _;
+#[cfg(feature = "message-window")]
 use message_window as _;
 #[cfg(feature = "oauth")]
 use oauth as _;
+#[cfg(feature = "retry")]
 use retry as _;
+#[cfg(feature = "shared")]
 use shared as _;
+#[cfg(feature = "skills")]
 use skills as _;
+#[cfg(feature = "text-transform")]
 use text_transform as _;
+#[cfg(feature = "tool-output")]
 use tool_output as _;
+#[cfg(feature = "tool-search")]
 use tool_search as _;
+#[cfg(feature = "validate")]
 use validate as _;
+#[cfg(feature = "wait")]
 use wait as _;
 
 use args::Args;

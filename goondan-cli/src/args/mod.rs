@@ -3,6 +3,7 @@
 //! The doc comments of these types are the help that users read. They also become the manual pages.
 
 mod bundle;
+#[cfg(feature = "changesets")]
 mod changeset;
 mod deadline;
 mod explain;
@@ -16,6 +17,7 @@ mod shell;
 use clap::Parser;
 
 pub(crate) use bundle::{BundleArgs, CheckArgs, OrderArgs, SchemaArgs};
+#[cfg(feature = "changesets")]
 pub(crate) use changeset::{ChangesetArgs, ChangesetCommand, ChangesetSelector};
 pub(crate) use deadline::DeadlineArgs;
 pub(crate) use explain::ExplainArgs;
@@ -53,6 +55,7 @@ pub(crate) enum GoondanCommand {
     Check(CheckArgs),
     Order(OrderArgs),
     Instance(InstanceArgs),
+    #[cfg(feature = "changesets")]
     Changeset(ChangesetArgs),
     Schema(SchemaArgs),
     New(NewArgs),
