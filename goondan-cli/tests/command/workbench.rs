@@ -1,8 +1,5 @@
 //! `examples/workbench`: all extensions together, over 200 turns and `kill -9`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-#![cfg(feature = "mcp")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +10,8 @@ use std::time::{Duration, Instant};
 use goondan_covers::covers;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::goondan;
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/workbench");
 
@@ -53,7 +52,7 @@ impl Bench {
         let record = self.bundle().join("requests.jsonl");
         // The process before was perhaps killed while it wrote a line.
         let _ = fs::remove_file(&record);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+        let mut command = goondan();
         command.args(["run", ".", "--json", "--stream", "--state-root"]).arg(self.root.path().join("state"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).current_dir(self.bundle());
         let mut child = command.spawn().unwrap();
@@ -210,7 +209,7 @@ fn nothing_is_lost_in_200_turns_with_kills_and_no_process_is_left() {
 
 #[test]
 fn the_page_shows_what_the_command_prints() {
-    let output = Command::new(env!("CARGO_BIN_EXE_goondan")).args(["order", EXAMPLE]).output().unwrap();
+    let output = goondan().args(["order", EXAMPLE]).output().unwrap();
     let page = fs::read_to_string(Path::new(EXAMPLE).join("../../docs/composition.md")).unwrap();
     let order = String::from_utf8(output.stdout).unwrap();
     assert!(

@@ -1,7 +1,5 @@
 //! `examples/coder` in a repository: a change is made in a changeset, survives `kill -9`, and becomes one commit.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +10,8 @@ use std::time::Duration;
 use goondan_covers::covers;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::{git, goondan, init};
 
 const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/coder");
 
@@ -25,8 +25,7 @@ impl Repository {
         let this = Self { root: TempDir::new().unwrap() };
         let copied = Command::new("cp").arg("-r").arg(format!("{EXAMPLE}/sample")).arg(this.path()).status().unwrap();
         assert!(copied.success());
-        this.git(&["init", "--quiet", "--initial-branch=main"]);
-        this.commit();
+        init(&this.path());
         this
     }
 
@@ -38,21 +37,14 @@ impl Repository {
         self.root.path().join("state")
     }
 
-    fn commit(&self) {
-        self.git(&["add", "--all"]);
-        self.git(&["-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "--quiet", "-m", "by hand"]);
-    }
-
     /// Runs git, and returns what it prints.
     fn git(&self, arguments: &[&str]) -> String {
-        let output = Command::new("git").current_dir(self.path()).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+        git(&self.path(), arguments).trim_end().to_owned()
     }
 
     /// Returns the command as a shell starts it in the repository.
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+        let mut command = goondan();
         command.args(["run", EXAMPLE, "--json", "--stream", "--state-root"]).arg(self.state());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).current_dir(self.path()).env("PWD", self.path());
         command
@@ -159,6 +151,6 @@ fn a_real_model_takes_one_line() {
     let changed = bundle.replace("{ provider: scripted, script: ./script.yaml }", real);
     assert_ne!(changed, bundle);
     fs::write(copy.path().join("goondan.yaml"), changed).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_goondan")).arg("check").arg(copy.path()).output().unwrap();
+    let output = goondan().arg("check").arg(copy.path()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

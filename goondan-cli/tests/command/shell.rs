@@ -1,15 +1,15 @@
 //! `goondan completions` and `goondan man`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::support;
+
 fn goondan(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_goondan")).args(arguments).output().unwrap()
+    support::goondan().args(arguments).output().unwrap()
 }
 
 /// Returns the completions that bash offers for a line that ends in `words`.

@@ -1,21 +1,16 @@
 //! `goondan run --watch` and the extension `changesets`: the step after a commit runs on the committed bundle.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use goondan_covers::covers;
 use serde_json::Value;
 use tempfile::TempDir;
 
-const BUNDLE: &str = "apiVersion: goondan.ai/v1
-kind: Model
-metadata: { name: main }
-spec: { provider: scripted, script: ./script.yaml }
----
-apiVersion: goondan.ai/v1
+use crate::support::{MODEL, commit, git, goondan, init};
+
+/// The documents after the model.
+const DOCUMENTS: &str = "apiVersion: goondan.ai/v1
 kind: Extension
 metadata: { name: changesets }
 spec: { entry: 'linked:changesets' }
@@ -33,6 +28,10 @@ metadata: { name: wait }
 spec: { entry: 'linked:wait' }
 ";
 
+fn bundle() -> String {
+    format!("{MODEL}{DOCUMENTS}")
+}
+
 /// A repository with a bundle, and a state root beside it. The script of its model is not part of the repository.
 struct Fixture {
     root: TempDir,
@@ -42,11 +41,8 @@ impl Fixture {
     fn new() -> Self {
         let this = Self { root: TempDir::new().unwrap() };
         fs::create_dir(this.path("bundle")).unwrap();
-        fs::write(this.path("bundle/goondan.yaml"), BUNDLE).unwrap();
-        let me = ["-c", "user.name=me", "-c", "user.email=me@localhost"];
-        this.git(&["init", "--quiet"]);
-        this.git(&["add", "--all"]);
-        this.git(&[&me[..], &["commit", "--quiet", "-m", "first"]].concat());
+        fs::write(this.path("bundle/goondan.yaml"), bundle()).unwrap();
+        init(&this.path("bundle"));
         this
     }
 
@@ -54,19 +50,15 @@ impl Fixture {
         self.root.path().join(path)
     }
 
-    fn git(&self, arguments: &[&str]) {
-        assert!(Command::new("git").current_dir(self.path("bundle")).args(arguments).status().unwrap().success());
-    }
-
     /// Runs a turn of which the model calls one tool and says `old`. Returns the result of the call, and the answer.
     fn turn(&self, call: &str, options: &[&str]) -> (Value, String) {
         let script = format!("- {{ call: {call} }}\n- {{ say: old }}\n");
         fs::write(self.path("bundle/script.yaml"), script).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+        let mut command = goondan();
         command.arg("run").arg(self.path("bundle")).arg("--state-root").arg(self.path("state"));
         fs::write(self.path("input"), "go\n").unwrap();
         command.stdin(File::open(self.path("input")).unwrap());
-        let output = command.args(options).env_remove("RUST_LOG").output().unwrap();
+        let output = command.args(options).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let messages = self.path("state/workspaces/main/instances/main:default/messages/base.jsonl");
         let messages = fs::read_to_string(messages).unwrap();
@@ -83,7 +75,7 @@ impl Fixture {
         let (opened, _) = self.turn("{ tool: changesets__open, args: {} }", &[]);
         let tree = Path::new(opened["workdir"].as_str().unwrap());
         let changed =
-            BUNDLE.replace("./script.yaml", "./new.yaml").replace("[ {", "[ { ref: Extension/wait }, {") + WAIT;
+            bundle().replace("./script.yaml", "./new.yaml").replace("[ {", "[ { ref: Extension/wait }, {") + WAIT;
         fs::write(tree.join("goondan.yaml"), changed).unwrap();
         let script = "- { call: { tool: wait__seconds, args: { seconds: 0 } } }\n- { say: new }\n";
         fs::write(tree.join("new.yaml"), script).unwrap();
@@ -120,7 +112,7 @@ fn a_commit_that_breaks_the_bundle_says_so_and_the_turn_goes_on() {
     let fixture = Fixture::new();
     let (opened, _) = fixture.turn("{ tool: changesets__open, args: {} }", &[]);
     let tree = Path::new(opened["workdir"].as_str().unwrap());
-    fs::write(tree.join("goondan.yaml"), BUNDLE.replace("linked:changesets", "linked:changeset")).unwrap();
+    fs::write(tree.join("goondan.yaml"), bundle().replace("linked:changesets", "linked:changeset")).unwrap();
     let (committed, answer) = fixture.commit(opened["changesetId"].as_str().unwrap(), &["--watch"]);
     let why = committed["noEffectBecause"].as_str().unwrap();
     assert!(committed["effect"] == "none" && why.contains("changeset"), "{committed}");
@@ -164,20 +156,19 @@ spec: { agents: [ { ref: Agent/main }, { ref: Agent/architect } ], entryAgent: A
 #[covers("LEGACY-CHANGESET-04")]
 fn an_agent_whose_caller_waits_for_it_goes_on_with_the_committed_bundle() {
     let fixture = Fixture::new();
-    let bundle = fixture.path("bundle/goondan.yaml");
-    fs::write(&bundle, format!("{BUNDLE}{ARCHITECT}")).unwrap();
+    fs::write(fixture.path("bundle/goondan.yaml"), bundle() + ARCHITECT).unwrap();
     let request = "- { call: { tool: agents__request, args: { target: main, input: go, timeoutMs: 60000 } } }\n";
     fs::write(fixture.path("bundle/architect.yaml"), format!("{request}- {{ say: asked }}\n")).unwrap();
-    fixture.git(&["add", "goondan.yaml"]);
-    fixture.git(&["-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "--quiet", "-m", "second"]);
+    git(&fixture.path("bundle"), &["add", "goondan.yaml"]);
+    commit(&fixture.path("bundle"));
     let (opened, _) = fixture.turn("{ tool: changesets__open, args: {} }", &["--agent", "main"]);
-    let changed = fs::read_to_string(&bundle).unwrap().replace("./script.yaml", "./new.yaml");
+    let changed = (bundle() + ARCHITECT).replace("./script.yaml", "./new.yaml");
     let tree = Path::new(opened["workdir"].as_str().unwrap());
     fs::write(tree.join("goondan.yaml"), changed).unwrap();
     // The script of the other agent begins anew too, so that it asks again.
     fs::write(tree.join("new.yaml"), "- { say: new, repeat: true }\n").unwrap();
-    let commit = format!("{{ tool: changesets__commit, args: {{ changesetId: {} }} }}", opened["changesetId"]);
-    let (committed, answer) = fixture.turn(&commit, &["--agent", "architect", "--watch"]);
+    let call = format!("{{ tool: changesets__commit, args: {{ changesetId: {} }} }}", opened["changesetId"]);
+    let (committed, answer) = fixture.turn(&call, &["--agent", "architect", "--watch"]);
     assert_eq!((&committed["effect"], &*answer), (&"nextStep".into(), "asked"), "{committed}");
     let asked =
         fs::read_to_string(fixture.path("state/workspaces/main/instances/architect:default/messages/base.jsonl"));

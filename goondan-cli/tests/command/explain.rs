@@ -1,19 +1,17 @@
 //! `goondan explain`, and the help lines that name it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-use std::process::{Command, Output};
+use std::process::Output;
 
 use goondan::ErrorCode;
 
+use crate::support::{self, printed};
+
 fn goondan(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_goondan")).args(arguments).output().unwrap()
+    support::goondan().args(arguments).output().unwrap()
 }
 
 fn explained(arguments: &[&str]) -> String {
-    let output = goondan(&[&["explain"], arguments].concat());
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    printed(support::goondan().arg("explain").args(arguments))
 }
 
 fn refused(arguments: &[&str]) -> String {

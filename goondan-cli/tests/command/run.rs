@@ -1,7 +1,5 @@
 //! `goondan run` with real processes, files and signals.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,6 +9,8 @@ use std::process::{Command, Output, Stdio};
 use goondan_covers::covers;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::support::{RECORDED_MODEL, checkout, goondan, piped, stderr, stdout};
 
 /// A bundle and a state root in a temporary directory.
 struct Fixture {
@@ -25,13 +25,7 @@ impl Fixture {
         let fixture = Self { root: TempDir::new().unwrap() };
         fs::create_dir(fixture.bundle()).unwrap();
         let bundle = format!(
-            r#"
-apiVersion: goondan.ai/v1
-kind: Model
-metadata: {{ name: main }}
-spec: {{ provider: scripted, script: ./script.yaml, record: ./requests.jsonl }}
----
-apiVersion: goondan.ai/v1
+            r#"{RECORDED_MODEL}apiVersion: goondan.ai/v1
 kind: Extension
 metadata: {{ name: message-window }}
 spec: {{ entry: "linked:message-window", config: {{ maxMessages: {max_messages} }} }}
@@ -69,9 +63,9 @@ spec: {{ agents: [ {{ ref: Agent/main }} ], entryAgent: Agent/main }}
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+        let mut command = goondan();
         command.arg("run").arg(self.bundle()).arg("--state-root").arg(self.state()).args(arguments);
-        command.stdin(Stdio::null()).env_remove("GOONDAN_STATE_ROOT");
+        command.stdin(Stdio::null());
         command
     }
 
@@ -81,8 +75,7 @@ spec: {{ agents: [ {{ ref: Agent/main }} ], entryAgent: Agent/main }}
 
     /// Runs with `lines` on standard input.
     fn pipe(&self, arguments: &[&str], lines: &[u8]) -> Output {
-        let mut command = self.command(arguments);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = piped(&mut self.command(arguments));
         child.stdin.take().unwrap().write_all(lines).unwrap();
         child.wait_with_output().unwrap()
     }
@@ -101,14 +94,6 @@ fn json_lines(path: &Path) -> Vec<Value> {
 fn texts(request: &Value) -> Vec<&str> {
     let messages = request["messages"].as_array().unwrap();
     messages.iter().map(|message| message["content"].as_str().unwrap()).collect()
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
 }
 
 #[test]
@@ -232,7 +217,7 @@ fn the_page_for_operators_lists_the_files_of_an_instance() {
     let instance = fixture.instance("main:default");
     let files = files_below(&instance);
     let files: BTreeSet<_> = files.iter().map(|file| file.strip_prefix(&instance).unwrap().to_str().unwrap()).collect();
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operating.md")).unwrap();
+    let page = fs::read_to_string(checkout().join("docs/operating.md")).unwrap();
     let table = page.split("<!-- files -->").nth(1).unwrap().split("<!-- end -->").next().unwrap();
     let listed = table.lines().filter_map(|row| row.strip_prefix("| `")?.split('`').next());
     assert_eq!(listed.collect::<BTreeSet<_>>(), files);
@@ -274,7 +259,7 @@ fn wrong_bundles_exit_with_2_and_name_the_position() {
     let manifest = fixture.bundle().join("goondan.yaml");
     let good = fs::read_to_string(&manifest).unwrap();
     for (from, to, expected) in [
-        ("provider: scripted", "provider: scripted, provder: x", "goondan.yaml:5:"),
+        ("provider: scripted", "provider: scripted, provder: x", "goondan.yaml:4:"),
         ("linked:message-window", "linked:message-windw", "E_EXT_LOAD"),
         ("maxMessages: 40", "maxMessages: 0", "E_EXT_CONFIG"),
         ("maxMessages: 40", "maxMessages: many", "E_EXT_CONFIG"),
@@ -372,7 +357,7 @@ fn a_stream_of_json_follows_its_schema() {
     let fixture = Fixture::new(script, 100);
     let output = fixture.run(&["--json", "--stream", "--input", "hello"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let schema = include_str!("../../docs/run-stream.schema.json");
+    let schema = include_str!("../../../docs/run-stream.schema.json");
     let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -404,7 +389,7 @@ fn a_stream_says_how_long_the_model_waits_before_it_is_asked_again() {
     let scripted = "spec: { provider: scripted, script: ./script.yaml, record: ./requests.jsonl }";
     fs::write(&manifest, bundle.replace(scripted, &spec)).unwrap();
     let output = fixture.run(&["--json", "--stream", "--input", "hello"]);
-    let schema = include_str!("../../docs/run-stream.schema.json");
+    let schema = include_str!("../../../docs/run-stream.schema.json");
     let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -1,24 +1,18 @@
 //! `goondan check` and `goondan schema`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::io::Read;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use goondan_covers::covers;
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn goondan(arguments: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    // Without the keys in the environment of the tests.
-    Command::new(env!("CARGO_BIN_EXE_goondan")).env_clear().args(arguments).current_dir(root).output().unwrap()
-}
+use crate::support::{self, checkout, stdout};
 
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
+fn goondan(arguments: &[&str]) -> Output {
+    // Without the keys in the environment of the tests.
+    support::goondan().env_clear().args(arguments).current_dir(checkout()).output().unwrap()
 }
 
 #[test]

@@ -1,11 +1,9 @@
 //! The processes of MCP servers: they are listed, and end with the command, however it ends.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -14,31 +12,23 @@ use goondan_covers::covers;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::{checkout, goondan, stdout};
+
 /// Long enough that a test fails by it only if something hangs.
 const LONG: Duration = Duration::from_secs(60);
 
-fn goondan() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
-    command.env_remove("RUST_LOG");
-    command
-}
-
 fn example() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/mcp")
-}
-
-fn text(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
+    checkout().join("examples/mcp")
 }
 
 #[test]
 fn the_list_has_the_tools_of_servers_only_if_they_are_started() {
     let list = |arguments: &[&str]| goondan().args(["plugin", "list"]).arg(example()).args(arguments).output().unwrap();
-    assert!(!text(&list(&[])).contains("clock__now"));
+    assert!(!stdout(&list(&[])).contains("clock__now"));
     let page = list(&["--start"]);
     let expected = "\ntools of the agent guide\n  clock__now    Tells the time.\n  clock__greet  Greets the user.\n\n  \
                     clock: MCP server clock: connected, 2 tools\n";
-    assert!(text(&page).ends_with(expected), "{page:?}");
+    assert!(stdout(&page).ends_with(expected), "{page:?}");
     let json = list(&["--start", "--json"]);
     let listed: Vec<Value> = serde_json::from_slice(&json.stdout).unwrap();
     let agent = listed.iter().find(|listed| listed["kind"] == "agent").unwrap();

@@ -1,21 +1,17 @@
 //! `goondan changeset`: an agent proposes a change of its bundle, and a person commits it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use goondan_covers::covers;
 use tempfile::TempDir;
 
+use crate::support::{MODEL, git, goondan, init, piped, printed};
+
+/// The documents after the model.
 const BUNDLE: &str = "apiVersion: goondan.ai/v1
-kind: Model
-metadata: { name: main }
-spec: { provider: scripted, script: ./script.yaml }
----
-apiVersion: goondan.ai/v1
 kind: Extension
 metadata: { name: live-config }
 spec: { entry: 'linked:live-config', config: { allowed: [goondan.yaml] } }
@@ -53,7 +49,7 @@ impl Fixture {
     fn new() -> Self {
         let this = Self { root: TempDir::new().unwrap() };
         fs::create_dir(this.path("bundle")).unwrap();
-        fs::write(this.path("bundle/goondan.yaml"), BUNDLE).unwrap();
+        fs::write(this.path("bundle/goondan.yaml"), format!("{MODEL}{BUNDLE}")).unwrap();
         let patch = serde_json::json!({ "patch": PATCH, "reason": "I want to wait" });
         let script = format!(
             "- {{ when: go, call: {{ tool: live-config__propose, args: {patch} }} }}\n\
@@ -63,9 +59,7 @@ impl Fixture {
         );
         fs::write(this.path("bundle/script.yaml"), script).unwrap();
         fs::write(this.path("bundle/.gitignore"), "script.yaml\n").unwrap();
-        this.git(&["init", "--quiet"]);
-        this.git(&["add", "--all"]);
-        this.git(&["-c", "user.name=me", "-c", "user.email=me@localhost", "commit", "--quiet", "-m", "first"]);
+        init(&this.path("bundle"));
         this
     }
 
@@ -74,22 +68,18 @@ impl Fixture {
     }
 
     fn git(&self, arguments: &[&str]) -> String {
-        let output = Command::new("git").current_dir(self.path("bundle")).args(arguments).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        git(&self.path("bundle"), arguments)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
-        command.args(arguments).arg("--state-root").arg(self.path("state")).env_remove("RUST_LOG");
+        let mut command = goondan();
+        command.args(arguments).arg("--state-root").arg(self.path("state"));
         command
     }
 
     /// Runs `goondan changeset`, and returns what it prints.
     fn changeset(&self, arguments: &[&str]) -> String {
-        let output = self.command(&[&["changeset"], arguments].concat()).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        printed(&mut self.command(&[&["changeset"], arguments].concat()))
     }
 }
 
@@ -98,7 +88,7 @@ impl Fixture {
 fn a_proposal_that_a_person_commits_gives_the_agent_a_tool_while_it_runs() {
     let fixture = Fixture::new();
     let mut command = fixture.command(&["run", fixture.path("bundle").to_str().unwrap(), "--watch"]);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = piped(&mut command);
     let (mut input, mut answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
     let mut status = BufReader::new(child.stderr.take().unwrap()).lines();
     writeln!(input, "go").unwrap();
@@ -147,7 +137,7 @@ fn a_commit_that_git_does_not_make_says_why() {
     assert!(command.output().unwrap().status.success());
     let listed = fixture.changeset(&["list"]);
     let id = listed.split_whitespace().next().unwrap();
-    fs::write(fixture.path("bundle/goondan.yaml"), format!("{BUNDLE}# mine\n")).unwrap();
+    fs::write(fixture.path("bundle/goondan.yaml"), format!("{MODEL}{BUNDLE}# mine\n")).unwrap();
     let output = fixture.command(&["changeset", "commit", id]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));

@@ -1,24 +1,17 @@
 //! `goondan order`, and its output in the README.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-use std::path::Path;
-use std::process::Command;
-
 use serde_json::Value;
 
+use crate::support::{checkout, goondan, printed};
+
 fn order(arguments: &[&str]) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let command = Command::new(env!("CARGO_BIN_EXE_goondan")).arg("order").args(arguments).current_dir(root).output();
-    let output = command.unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    printed(goondan().arg("order").args(arguments).current_dir(checkout()))
 }
 
 #[test]
 fn the_readme_shows_what_the_command_prints() {
     let page = order(&["examples/quickstart"]);
-    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+    let readme = std::fs::read_to_string(checkout().join("README.md")).unwrap();
     assert!(readme.contains(&page), "the README must show:\n{page}");
 }
 

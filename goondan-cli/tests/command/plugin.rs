@@ -1,21 +1,17 @@
 //! `goondan plugin list`, and the log of the extensions that it lists.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn goondan(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
-    command.args(arguments).env_remove("RUST_LOG");
-    command
-}
+use crate::support::{self, MODEL, stderr, stdout};
 
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
+fn goondan(arguments: &[&str]) -> Command {
+    let mut command = support::goondan();
+    command.args(arguments);
+    command
 }
 
 #[test]
@@ -37,13 +33,13 @@ fn the_list_has_every_provider_of_models_of_the_command() {
     let version = env!("CARGO_PKG_VERSION");
     let first =
         format!("anthropic {version} (crate goondan-models): Claude models of Anthropic.\n  provides    models\n\n");
-    assert!(text(&page.stdout).starts_with(&first), "{}", text(&page.stdout));
+    assert!(stdout(&page).starts_with(&first), "{}", stdout(&page));
 }
 
 #[test]
 fn the_list_has_every_extension_of_the_command_with_what_it_declares() {
     let output = goondan(&["plugin", "list", "--json"]).output().unwrap();
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""));
     let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     let find = |name: &str| list.iter().find(|extension| extension["name"] == name).unwrap().clone();
     assert_eq!(
@@ -73,20 +69,14 @@ fn without_json_each_extension_is_a_paragraph() {
     let expected = format!(
         "message-window {version}: Keeps the newest messages of a conversation.\n  middleware  turn          0  trim\n"
     );
-    let paragraphs: Vec<_> = text(&output.stdout).split("\n\n").collect();
+    let paragraphs: Vec<_> = stdout(&output).split("\n\n").collect();
     assert!(paragraphs.contains(&expected.trim_end()), "{paragraphs:?}");
 }
 
 /// Runs one turn with the extension `logging`.
 fn run(log: Option<&str>) -> Output {
     let dir = TempDir::new().unwrap();
-    let bundle = r#"
-apiVersion: goondan.ai/v1
-kind: Model
-metadata: { name: main }
-spec: { provider: scripted, script: ./script.yaml }
----
-apiVersion: goondan.ai/v1
+    let bundle = r#"apiVersion: goondan.ai/v1
 kind: Extension
 metadata: { name: logging }
 spec: { entry: "linked:logging", config: { level: debug } }
@@ -96,7 +86,7 @@ kind: Agent
 metadata: { name: main }
 spec: { model: Model/main, extensions: [ { ref: Extension/logging } ] }
 "#;
-    fs::write(dir.path().join("goondan.yaml"), bundle).unwrap();
+    fs::write(dir.path().join("goondan.yaml"), format!("{MODEL}{bundle}")).unwrap();
     let script = "- { call: { tool: no__tool }, when: hello }\n- { say: fine }\n";
     fs::write(dir.path().join("script.yaml"), script).unwrap();
     let mut command = goondan(&["run", "--input", "hello", "--state-root"]);
@@ -107,21 +97,21 @@ spec: { model: Model/main, extensions: [ { ref: Extension/logging } ] }
 #[test]
 fn what_extensions_log_goes_to_standard_error_without_colours() {
     let output = run(None);
-    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "fine\n"), "{}", text(&output.stderr));
-    let lines: Vec<_> = text(&output.stderr).lines().collect();
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
+    let lines: Vec<_> = stderr(&output).lines().collect();
     assert_eq!(lines.len(), 6, "{lines:?}");
     for part in ["INFO", "turn completed", "agent=main", "extension=logging", "\"finishReason\":\"text_response\""] {
         assert!(lines[5].contains(part), "{}", lines[5]);
     }
-    assert!(!text(&output.stderr).contains('\x1b'), "{lines:?}");
+    assert!(!stderr(&output).contains('\x1b'), "{lines:?}");
 }
 
 #[test]
 fn the_environment_selects_the_lines_of_the_log() {
-    assert_eq!(text(&run(Some("off")).stderr), "");
+    assert_eq!(stderr(&run(Some("off"))), "");
     let output = run(Some("goondan::extension=debug"));
-    assert!(text(&output.stderr).contains("DEBUG") && text(&output.stderr).contains("no__tool"), "{output:?}");
+    assert!(stderr(&output).contains("DEBUG") && stderr(&output).contains("no__tool"), "{output:?}");
     let output = run(Some("goondan=loud"));
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("RUST_LOG"), "{}", text(&output.stderr));
+    assert!(stderr(&output).contains("RUST_LOG"), "{}", stderr(&output));
 }

@@ -1,16 +1,15 @@
 //! `goondan run --watch --cassettes record`: one recording, however often the bundle changes meanwhile.
 
-#![cfg(feature = "models")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 
 use goondan_covers::covers;
 use tempfile::TempDir;
+
+use crate::support::goondan;
 
 /// Reads a request, and answers it with `text`.
 fn answer(connection: TcpStream, text: &str) {
@@ -65,8 +64,8 @@ fn a_reload_continues_the_recording() {
         }
     });
     let command = |state: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
-        command.arg("run").arg(root.path()).arg("--state-root").arg(root.path().join(state)).env_remove("RUST_LOG");
+        let mut command = goondan();
+        command.arg("run").arg(root.path()).arg("--state-root").arg(root.path().join(state));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };

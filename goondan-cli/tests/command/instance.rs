@@ -1,17 +1,17 @@
 //! `goondan instance`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::{self, checkout};
+
 fn goondan(state: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).args(arguments);
-    command.arg("--state-root").arg(state).stdin(Stdio::null()).env_remove("GOONDAN_STATE_ROOT").output().unwrap()
+    let mut command = support::goondan();
+    command.current_dir(checkout()).args(arguments);
+    command.arg("--state-root").arg(state).stdin(Stdio::null()).output().unwrap()
 }
 
 fn done(state: &Path, arguments: &[&str]) -> String {

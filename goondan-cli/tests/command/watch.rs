@@ -1,14 +1,12 @@
 //! `goondan run --watch`: changes are applied between two turns or two steps of one, and no turn or state is lost.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command};
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -18,6 +16,8 @@ use goondan_covers::covers;
 use goondan_libraries::Build;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::{MODEL, goondan, piped};
 
 /// A test that waits longer has failed.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -53,11 +53,6 @@ impl Fixture {
     fn new() -> Self {
         let fixture = Self { root: TempDir::new().unwrap() };
         let bundle = "apiVersion: goondan.ai/v1
-kind: Model
-metadata: { name: main }
-spec: { provider: scripted, script: ./script.yaml }
----
-apiVersion: goondan.ai/v1
 kind: Extension
 metadata: { name: counting }
 spec: { entry: ./plugins/it }
@@ -70,7 +65,7 @@ spec: { model: Model/main, extensions: [ { ref: Extension/counting } ] }
         for directory in ["plugins", "tmp"] {
             fs::create_dir(fixture.path(directory)).unwrap();
         }
-        fs::write(fixture.path("goondan.yaml"), bundle).unwrap();
+        fs::write(fixture.path("goondan.yaml"), format!("{MODEL}{bundle}")).unwrap();
         fs::write(fixture.path("script.yaml"), "- { say: fine, repeat: true }\n").unwrap();
         fs::write(fixture.library(), first()).unwrap();
         fixture
@@ -89,10 +84,10 @@ spec: { model: Model/main, extensions: [ { ref: Extension/counting } ] }
     }
 
     fn run_with(&self, tmp: &Path) -> Conversation {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+        let mut command = goondan();
         command.arg("run").arg(self.root.path()).arg("--watch").arg("--state-root").arg(self.path("state"));
-        command.env("TMPDIR", tmp).env_remove("RUST_LOG");
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        command.env("TMPDIR", tmp);
+        let mut child = piped(&mut command);
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let (sender, status) = mpsc::channel();
         thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));

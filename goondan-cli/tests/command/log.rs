@@ -1,20 +1,15 @@
 //! The log on standard error: its filters and its formats.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::fs;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-const BUNDLE: &str = r#"
-apiVersion: goondan.ai/v1
-kind: Model
-metadata: { name: main }
-spec: { provider: scripted, script: ./script.yaml }
----
-apiVersion: goondan.ai/v1
+use crate::support::{MODEL, goondan, stderr};
+
+/// The documents after the model.
+const BUNDLE: &str = r#"apiVersion: goondan.ai/v1
 kind: Extension
 metadata: { name: logging }
 spec: { entry: "linked:logging", config: { level: info } }
@@ -28,17 +23,17 @@ spec: { model: Model/main, extensions: [ { ref: Extension/logging } ] }
 /// Runs one turn with the extension `logging`.
 fn run(arguments: &[&str], log: Option<&str>) -> Output {
     let dir = TempDir::new().unwrap();
-    fs::write(dir.path().join("goondan.yaml"), BUNDLE).unwrap();
+    fs::write(dir.path().join("goondan.yaml"), format!("{MODEL}{BUNDLE}")).unwrap();
     fs::write(dir.path().join("script.yaml"), "- say: Hello!\n").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
+    let mut command = goondan();
     command.current_dir(dir.path()).arg("run").args(arguments).args(["--input", "hello", "--state-root", "state"]);
-    command.env_remove("RUST_LOG").envs(log.map(|log| ("RUST_LOG", log))).output().unwrap()
+    command.envs(log.map(|log| ("RUST_LOG", log))).output().unwrap()
 }
 
 fn log(output: &Output) -> &str {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(output.stdout, b"Hello!\n", "the answer, and nothing else");
-    std::str::from_utf8(&output.stderr).unwrap()
+    stderr(output)
 }
 
 #[test]

@@ -1,33 +1,28 @@
 //! `goondan run --cassettes`: the examples with real models, without key and network.
 
-#![cfg(feature = "models")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use goondan_covers::covers;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::support::{self, checkout, printed, stdout};
 
 const EXAMPLES: [&str; 6] = ["anthropic", "gemini", "ollama", "openai", "openai-compatible", "openrouter"];
 
 /// Runs a turn of a new conversation with an example, without any key.
 fn run(example: &str, arguments: &[&str], variable: &str) -> Output {
     let state = TempDir::new().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
-    command
-        .env_clear()
-        .env("GOONDAN_CASSETTES", variable)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    let mut command = support::goondan();
+    command.env_clear().env("GOONDAN_CASSETTES", variable).current_dir(checkout());
     command.args(["run", &format!("examples/{example}"), "--json", "--state-root"]).arg(state.path());
     command.args(arguments).output().unwrap()
 }
 
 fn lines(output: &Output) -> Vec<Value> {
-    let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    stdout(output).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Replaces what is another one in each run: ids and times.
@@ -91,17 +86,14 @@ fn a_mode_that_does_not_exist_and_a_cassette_that_does_not_exist_are_mistakes() 
 
 /// Runs the command, and returns its output.
 fn goondan(arguments: &[&str], state: &Path) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_goondan")).args(arguments).arg("--state-root").arg(state).output();
-    let output = output.unwrap();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    String::from_utf8(output.stdout).unwrap()
+    printed(support::goondan().args(arguments).arg("--state-root").arg(state))
 }
 
 /// Two turns, with 2000 and 3000 tokens of requests, half of them cached.
 #[test]
 fn the_tokens_and_costs_of_all_turns_of_an_instance_are_added_up() {
     let (root, state) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/openai-compatible/goondan.yaml");
+    let example = checkout().join("examples/openai-compatible/goondan.yaml");
     let own = "  model: my-model\n  prices: { input: 2, output: 10, cachedInput: 1 }\n  cassette: { match: order }";
     let bundle = fs::read_to_string(example).unwrap().replacen("  model: my-model", own, 1);
     fs::write(root.path().join("goondan.yaml"), bundle).unwrap();

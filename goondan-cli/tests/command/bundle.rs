@@ -1,7 +1,5 @@
 //! Bundles on the command line: which are rejected and how, and what valid ones do.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -11,20 +9,18 @@ use goondan_covers::covers;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::support::{self, piped, stderr, stdout};
+
 const HEAD: &str = "apiVersion: goondan.ai/v1\nkind: ";
 
 fn goondan(bundle: &Path, command: &str, arguments: &[&str]) -> Command {
-    let mut goondan = Command::new(env!("CARGO_BIN_EXE_goondan"));
+    let mut goondan = support::goondan();
     goondan.arg(command).arg(bundle).args(arguments).stdin(Stdio::null());
     goondan
 }
 
 fn run(bundle: &Path, arguments: &[&str]) -> Output {
     goondan(bundle, "run", arguments).arg("--state-root").arg(bundle.join(".state")).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
 }
 
 fn bundle(files: &[(&str, String)]) -> TempDir {
@@ -59,7 +55,7 @@ fn six_mistakes_in_five_documents_are_six_lines() {
     let output = goondan(dir.path(), "check", &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let root = format!("{}/", dir.path().display());
-    let lines: Vec<_> = text(&output.stdout).lines().filter_map(|line| line.strip_prefix(&root)).collect();
+    let lines: Vec<_> = stdout(&output).lines().filter_map(|line| line.strip_prefix(&root)).collect();
     let errors: Vec<_> = lines.iter().map(|line| line.split(": ").take(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(
         errors,
@@ -72,20 +68,20 @@ fn six_mistakes_in_five_documents_are_six_lines() {
             "window.yaml:7:18 error[E_EXT_CONFIG]",
         ],
         "{}",
-        text(&output.stdout)
+        stdout(&output)
     );
-    assert!(text(&output.stdout).ends_with("6 faults\n"));
+    assert!(stdout(&output).ends_with("6 faults\n"));
     // The commands that run the bundle print the same.
     for command in ["run", "order"] {
         let other = goondan(dir.path(), command, &[]).output().unwrap();
         assert_eq!(other.status.code(), Some(2), "{command}");
-        assert_eq!((text(&other.stdout), text(&other.stderr)), ("", text(&output.stdout)), "{command}");
+        assert_eq!((stdout(&other), stderr(&other)), ("", stdout(&output)), "{command}");
     }
     let output = goondan(dir.path(), "check", &["--json"]).output().unwrap();
     for command in ["run", "order"] {
         let other = goondan(dir.path(), command, &["--json"]).output().unwrap();
         assert_eq!(other.status.code(), Some(2), "{command}");
-        assert_eq!((text(&other.stdout), text(&other.stderr)), (text(&output.stdout), ""), "{command}");
+        assert_eq!((stdout(&other), stderr(&other)), (stdout(&output), ""), "{command}");
     }
 }
 
@@ -106,13 +102,13 @@ fn a_file_that_is_not_a_bundle_is_an_error_that_says_why() {
         fs::write(dir.path().join("goondan.yaml"), content).unwrap();
         for output in [goondan(dir.path(), "check", &[]).output().unwrap(), run(dir.path(), &["--input", "x"])] {
             assert_eq!(output.status.code(), Some(2), "{why}");
-            let printed = [text(&output.stdout), text(&output.stderr)].concat();
+            let printed = [stdout(&output), stderr(&output)].concat();
             assert!(printed.contains("goondan.yaml") && printed.contains(why), "{why}: {printed}");
         }
     }
     let output = goondan(Path::new("no/such/directory"), "check", &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stdout).contains("no such file or directory"));
+    assert!(stdout(&output).contains("no such file or directory"));
 }
 
 #[test]
@@ -129,7 +125,7 @@ fn fields_and_versions_that_do_not_exist_are_answered_with_those_that_do() {
         let dir = bundle(&[("goondan.yaml", document)]);
         let output = goondan(dir.path(), "check", &[]).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
-        assert!(forms.iter().all(|form| text(&output.stdout).contains(form)), "{}", text(&output.stdout));
+        assert!(forms.iter().all(|form| stdout(&output).contains(form)), "{}", stdout(&output));
     }
 }
 
@@ -174,7 +170,7 @@ fn the_policy_of_the_swarm_is_the_default_of_its_agents() {
     let dir = two_agents(", policy: { maxStepsPerTurn: 2 }");
     for (agent, steps) in [("long", 2), ("brief", 4)] {
         let output = run(dir.path(), &["--agent", agent, "--json", "--input", "call"]);
-        let turn: Value = serde_json::from_str(text(&output.stdout)).unwrap();
+        let turn: Value = serde_json::from_str(stdout(&output)).unwrap();
         assert_eq!((&turn["finishReason"], &turn["steps"]), (&"max_steps".into(), &steps.into()), "{agent}: {turn}");
     }
 }
@@ -184,8 +180,7 @@ fn two_instances_do_not_wait_for_each_other() {
     let dir = two_agents("");
     let open = |key| {
         let mut command = goondan(dir.path(), "run", &["--instance", key]);
-        command.arg("--state-root").arg(dir.path().join(".state"));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        piped(command.arg("--state-root").arg(dir.path().join(".state")))
     };
     let (mut one, mut two) = (open("one"), open("two"));
     let mut answers = [&mut one, &mut two].map(|child| BufReader::new(child.stdout.take().unwrap()));
@@ -200,8 +195,8 @@ fn two_instances_do_not_wait_for_each_other() {
     }
     // An instance can be open in one process only.
     let third = run(dir.path(), &["--instance", "one", "--input", "x"]);
-    assert!(third.status.code() == Some(1) && text(&third.stderr).contains("E_STORE_LOCKED"), "{third:?}");
-    assert!(text(&third.stderr).contains(&format!("process {}", one.id())), "{third:?}");
+    assert!(third.status.code() == Some(1) && stderr(&third).contains("E_STORE_LOCKED"), "{third:?}");
+    assert!(stderr(&third).contains(&format!("process {}", one.id())), "{third:?}");
     for mut child in [one, two] {
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());

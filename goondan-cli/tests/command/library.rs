@@ -1,17 +1,17 @@
 //! Bundles whose extensions are in libraries, and the commands that read libraries.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::OnceLock;
 
 use goondan_covers::covers;
 use goondan_libraries::{Build, by_hand};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::support::{self, RECORDED_MODEL, stderr, stdout};
 
 const DIRECTORY: &str = env!("CARGO_TARGET_TMPDIR");
 
@@ -26,16 +26,7 @@ fn fixture() -> &'static Path {
 }
 
 fn goondan(dir: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_goondan"));
-    command.args(arguments).current_dir(dir).env_remove("RUST_LOG").output().unwrap()
-}
-
-fn stdout(output: &Output) -> &str {
-    std::str::from_utf8(&output.stdout).unwrap()
-}
-
-fn stderr(output: &Output) -> &str {
-    std::str::from_utf8(&output.stderr).unwrap()
+    support::goondan().args(arguments).current_dir(dir).output().unwrap()
 }
 
 /// The file of the entry `./plugins/<name>`.
@@ -47,12 +38,7 @@ fn plugin(name: &str) -> String {
 fn bundle(name: &str, spec: &str, library: &Path) -> TempDir {
     let dir = TempDir::new().unwrap();
     let text = format!(
-        "apiVersion: goondan.ai/v1
-kind: Model
-metadata: {{ name: main }}
-spec: {{ provider: scripted, script: ./script.yaml, record: ./requests.jsonl }}
----
-apiVersion: goondan.ai/v1
+        "{RECORDED_MODEL}apiVersion: goondan.ai/v1
 kind: Extension
 metadata: {{ name: {name} }}
 spec: {{ {spec} }}
