@@ -55,14 +55,15 @@
 //! | keep state, write to the log, register at run time | [`mod@extension`] |
 //! | read and write JSON | [`mod@json`] |
 //! | run agents in a program | [`Agent`], [`Instance`], [`agent`], [`model`], [`store`], [`Bundle`] |
+//! | keep a bundle running, in a server | `host`, with the feature of that name |
 //! | connect real models | `models`, with the feature of that name |
 //! | load libraries | [`plugin`] |
 //! | test an extension | `testing`, with the feature of that name |
 //!
 //! # Features
 //! An extension depends on `goondan` without default features. A program uses `runtime`, which is on by default, and
-//! as needed `bundle` (agents described in YAML), `models` (models over HTTP), `plugins` (extensions in libraries) and
-//! `testing` (the harness for tests of extensions).
+//! as needed `bundle` (agents described in YAML), `host` (bundles that run, in servers), `models` (models over HTTP),
+//! `plugins` (extensions in libraries) and `testing` (the harness for tests of extensions).
 
 // The examples of the README compile and run.
 #[cfg(all(doctest, feature = "runtime"))]
@@ -91,6 +92,9 @@ pub mod tool;
 #[doc(inline)]
 pub use goondan_bundle as bundle;
 pub use goondan_core::secret;
+#[cfg(feature = "host")]
+#[doc(inline)]
+pub use goondan_host as host;
 #[cfg(feature = "models")]
 #[doc(inline)]
 pub use goondan_models as models;

@@ -25,6 +25,7 @@ fn every_row_is_proved_or_not_offered() {
         "goondan-core",
         "goondan-abi",
         "goondan-bundle",
+        "goondan-host",
         "goondan-cli",
         "goondan-macros",
         "adapters",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 14] = [
     "goondan-core/src",
     "goondan-runtime/src",
     "adapters/file-store/src",
@@ -16,8 +16,11 @@ const FOLDERS: [&str; 11] = [
     "goondan-abi/src/guest",
     "goondan-abi/src/host",
     "goondan-bundle/src",
+    "goondan-host/src",
     "goondan-cli/src",
+    "goondan-cli/src/args",
     "goondan-cli/src/commands",
+    "goondan-cli/src/commands/run",
     "adapters/models/src",
 ];
 
@@ -114,7 +117,7 @@ fn modules_import_each_other_in_one_direction() {
     let mut found = BTreeMap::new();
     for folder in FOLDERS {
         let imports = imports(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
-        assert!(imports.len() > 2, "the imports of {folder} were not found");
+        assert!(imports.len() > 1, "the imports of {folder} were not found");
         found.insert(folder, cycles(imports));
     }
     found.retain(|_, cycles| !cycles.is_empty());

@@ -14,7 +14,7 @@
 //! - `args`: the command line and its help texts.
 //! - `log`: the log on standard error, and what a panic prints.
 //! - `commands`: one module for each subcommand.
-//!   - `run`: holds a conversation, on a terminal or non-interactively.
+//!   - `run`: holds a conversation, on a terminal or non-interactively. `goondan-host` keeps its bundle running.
 //!   - `check`, `order`, `schema`: the mistakes in a bundle, the order of its layers, the JSON Schema of bundles.
 //!   - `instance`: stored conversations.
 //!   - `changeset`: the changes that agents make or propose.
@@ -39,27 +39,40 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-// The extensions that every `goondan` has. Nothing else names these crates, and the linker would leave them out.
+// The extensions of this command, each a feature. Nothing else names these crates, and the linker would leave them out.
+#[cfg(feature = "bash")]
 use bash as _;
+#[cfg(feature = "basics")]
 use basics as _;
+#[cfg(feature = "changesets")]
 use changesets as _;
+#[cfg(feature = "file-system")]
 use file_system as _;
 #[cfg(feature = "models")]
 use goondan_models as _;
 #[cfg(feature = "http-fetch")]
 use http_fetch as _;
+#[cfg(feature = "logging")]
 use logging as _;
 #[cfg(feature = "mcp")]
 use mcp as _;
+#[cfg(feature = "message-compaction")]
 use message_compaction as _;
+#[cfg(feature = "message-window")]
 use message_window as _;
 #[cfg(feature = "oauth")]
 use oauth as _;
+#[cfg(feature = "retry")]
 use retry as _;
+#[cfg(feature = "shared")]
 use shared as _;
+#[cfg(feature = "skills")]
 use skills as _;
+#[cfg(feature = "tool-output")]
 use tool_output as _;
+#[cfg(feature = "tool-search")]
 use tool_search as _;
+#[cfg(feature = "validate")]
 use validate as _;
 
 use args::Args;

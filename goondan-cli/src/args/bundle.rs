@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use goondan::bundle::{Entry, LibraryEntry, Reader};
 use goondan::{Bundle, Result};
 
-use super::plugin::DeadlineArgs;
+use super::deadline::DeadlineArgs;
 
 /// Which bundle to read, and which libraries it may name.
 #[derive(Clone, Debug, clap::Args)]

@@ -3,7 +3,9 @@
 //! The doc comments of these types are the help that users read. They also become the manual pages.
 
 mod bundle;
+#[cfg(feature = "changesets")]
 mod changeset;
+mod deadline;
 mod explain;
 mod instance;
 mod log;
@@ -15,7 +17,9 @@ mod shell;
 use clap::Parser;
 
 pub(crate) use bundle::{BundleArgs, CheckArgs, OrderArgs, SchemaArgs};
+#[cfg(feature = "changesets")]
 pub(crate) use changeset::{ChangesetArgs, ChangesetCommand, ChangesetSelector};
+pub(crate) use deadline::DeadlineArgs;
 pub(crate) use explain::ExplainArgs;
 pub(crate) use instance::{
     InstanceArgs, InstanceCommand, InstanceDeleteArgs, InstanceExportArgs, InstanceImportArgs, InstanceListArgs,
@@ -24,7 +28,7 @@ pub(crate) use instance::{
 pub(crate) use log::{LogArgs, LogFormat};
 pub(crate) use new::{NewArgs, NewCommand, NewExtensionArgs};
 pub(crate) use plugin::{
-    DeadlineArgs, PluginArgs, PluginCommand, PluginDescribeArgs, PluginInspectArgs, PluginListArgs, PluginPackArgs,
+    PluginArgs, PluginCommand, PluginDescribeArgs, PluginInspectArgs, PluginListArgs, PluginPackArgs,
 };
 pub(crate) use run::{CassettesArg, FsyncArg, RunArgs};
 pub(crate) use shell::{CompletionsArgs, ManArgs};
@@ -51,6 +55,7 @@ pub(crate) enum GoondanCommand {
     Check(CheckArgs),
     Order(OrderArgs),
     Instance(InstanceArgs),
+    #[cfg(feature = "changesets")]
     Changeset(ChangesetArgs),
     Schema(SchemaArgs),
     New(NewArgs),

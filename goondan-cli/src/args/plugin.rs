@@ -1,9 +1,9 @@
 //! `goondan plugin`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use super::bundle::OptionalBundleArgs;
+use super::deadline::DeadlineArgs;
 
 /// List extensions, and inspect or pack libraries of extensions.
 #[derive(Debug, clap::Args)]
@@ -87,18 +87,4 @@ pub(crate) struct PluginPackArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct PluginDescribeArgs {
     pub(crate) file: PathBuf,
-}
-
-/// The deadline of a process that loads a library to get its schemas.
-#[derive(Debug, clap::Args)]
-pub(crate) struct DeadlineArgs {
-    /// How long a library that is run may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
-    deadline: u64,
-}
-
-impl DeadlineArgs {
-    pub(crate) fn timeout(&self) -> Duration {
-        Duration::from_secs(self.deadline)
-    }
 }

@@ -8,7 +8,7 @@ use std::io;
 use changesets::{Review, Status};
 use goondan::{Error, ErrorCode, Result};
 
-use super::instance::{root, workspaces};
+use super::instance::find::{root, workspaces};
 use crate::args::{ChangesetArgs, ChangesetCommand, ChangesetSelector, StoreArgs};
 use crate::outcome::Outcome;
 use crate::output;

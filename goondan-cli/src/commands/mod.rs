@@ -1,6 +1,7 @@
 //! The commands: one module for each subcommand of `goondan`.
 
 mod bundle;
+#[cfg(feature = "changesets")]
 mod changeset;
 mod check;
 mod explain;
@@ -33,6 +34,7 @@ pub(crate) fn execute(command: GoondanCommand) -> Result<Outcome> {
             InstanceCommand::Export(args) => instance::export(&args)?,
             InstanceCommand::Import(args) => instance::import(&args)?,
         },
+        #[cfg(feature = "changesets")]
         GoondanCommand::Changeset(args) => return changeset::changeset(args),
         GoondanCommand::New(args) => match args.command {
             NewCommand::Extension(args) => new::extension(&args)?,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use goondan::bundle::Plugins;
+use goondan::host::OpenError;
 use goondan::middleware::{LayerInfo, MiddlewareKind};
 use goondan::{Error, Instance, Result};
 use serde::Serialize;
@@ -11,8 +12,7 @@ use serde::Serialize;
 use super::bundle;
 use crate::args::OrderArgs;
 use crate::outcome::Outcome;
-use crate::output;
-use crate::output::diagnostics::LoadError;
+use crate::output::{self, diagnostics};
 
 /// A layer, and the reason for its position.
 #[derive(Serialize)]
@@ -28,11 +28,11 @@ pub(crate) fn order(args: &OrderArgs) -> Result<Outcome> {
     match text(args) {
         Ok(text) if args.json => output::print_data(text).map(|()| Outcome::Done),
         Ok(text) => output::print(&text).map(|()| Outcome::Done),
-        Err(error) => error.outcome(args.json),
+        Err(error) => diagnostics::refused(error, args.json),
     }
 }
 
-fn text(args: &OrderArgs) -> Result<String, LoadError> {
+fn text(args: &OrderArgs) -> Result<String, OpenError> {
     let plugins = Plugins::new();
     let bundle = bundle::read(&args.bundle, &plugins)?;
     bundle.check_values()?;

@@ -1,58 +1,28 @@
 //! Prints the diagnostics of a bundle, in the same way for every command.
 
-use std::fmt;
-
 use goondan::bundle::Diagnostics;
-use goondan::{Error, Result, json};
+use goondan::host::OpenError;
+use goondan::{Result, json};
 
 use super::{Stream, Styled, excerpt};
 use crate::outcome::Outcome;
 
-/// Why a bundle could not be loaded for a command.
-pub(crate) enum LoadError {
-    Diagnostics(Diagnostics),
-    /// Not a mistake in the bundle, such as an unknown agent on the command line.
-    Error(Error),
+/// Prints why a bundle could not be opened and returns the outcome of the command. An error that is not a mistake in the
+/// bundle is returned: the caller reports it.
+pub(crate) fn refused(error: OpenError, as_json: bool) -> Result<Outcome> {
+    match error {
+        OpenError::Diagnostics(diagnostics) if as_json => super::print_data(object(&diagnostics))?,
+        OpenError::Diagnostics(diagnostics) => super::eprint_styled(&page(&diagnostics, Stream::Err)),
+        OpenError::Error(error) => return Err(error),
+    }
+    Ok(Outcome::Misconfigured)
 }
 
-impl LoadError {
-    /// Prints the diagnostics and returns the outcome of the command. An `Error` is returned: the caller reports it.
-    pub(crate) fn outcome(self, as_json: bool) -> Result<Outcome> {
-        match self {
-            Self::Diagnostics(diagnostics) if as_json => super::print_data(object(&diagnostics))?,
-            Self::Diagnostics(diagnostics) => super::eprint_styled(&page(&diagnostics, Stream::Err)),
-            Self::Error(error) => return Err(error),
-        }
-        Ok(Outcome::Misconfigured)
-    }
-
-    /// Returns the reason as it is printed to standard error, for a command that continues.
-    pub(crate) fn page(&self) -> Styled {
-        match self {
-            Self::Diagnostics(diagnostics) => page(diagnostics, Stream::Err),
-            Self::Error(error) => Styled::new(false).text(&super::error_text(error)),
-        }
-    }
-}
-
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Diagnostics(diagnostics) => diagnostics.fmt(f),
-            Self::Error(error) => error.report().fmt(f),
-        }
-    }
-}
-
-impl From<Diagnostics> for LoadError {
-    fn from(diagnostics: Diagnostics) -> Self {
-        Self::Diagnostics(diagnostics)
-    }
-}
-
-impl From<Error> for LoadError {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
+/// Returns why a bundle could not be opened as it is printed to standard error, for a command that continues.
+pub(crate) fn reason(error: &OpenError) -> Styled {
+    match error {
+        OpenError::Diagnostics(diagnostics) => page(diagnostics, Stream::Err),
+        OpenError::Error(error) => Styled::new(false).text(&super::error_text(error)),
     }
 }
 

@@ -1,14 +1,13 @@
 //! `goondan instance`: lists, shows, deletes, repairs, exports and imports stored conversations.
 
 mod delete;
-mod find;
+pub(super) mod find;
 mod list;
 mod repair;
 mod show;
 mod transfer;
 
 pub(crate) use delete::delete;
-pub(super) use find::{root, workspaces};
 pub(crate) use list::list;
 pub(crate) use repair::repair;
 pub(crate) use show::show;

@@ -5,6 +5,7 @@ use std::fs;
 
 use goondan::bundle::{LibraryEntry, Plugins};
 use goondan::extension::linked;
+use goondan::host::OpenError;
 use goondan::model::linked_providers;
 use goondan::plugin::Inspected;
 use goondan::store::MemoryStore;
@@ -15,18 +16,17 @@ use crate::args::{BundleArgs, PluginListArgs};
 use crate::commands::bundle;
 use crate::commands::tools::Tools;
 use crate::outcome::Outcome;
-use crate::output;
-use crate::output::diagnostics::LoadError;
+use crate::output::{self, diagnostics};
 
 pub(crate) fn list(args: &PluginListArgs) -> Result<Outcome> {
     match text(args) {
         Ok(text) if args.json => output::print_data(text).map(|()| Outcome::Done),
         Ok(text) => output::print(&text).map(|()| Outcome::Done),
-        Err(error) => error.outcome(args.json),
+        Err(error) => diagnostics::refused(error, args.json),
     }
 }
 
-fn text(args: &PluginListArgs) -> Result<String, LoadError> {
+fn text(args: &PluginListArgs) -> Result<String, OpenError> {
     let inspect = |entry: LibraryEntry| Plugins::new().inspect(&entry).map(|inspected| (entry, inspected));
     let libraries = args.bundle.libraries()?.into_iter().map(inspect).collect::<Result<Vec<_>>>()?;
     let mut all: Vec<_> = linked_providers().into_iter().map(|it| Listed::Provider(ListedProvider::from(it))).collect();
@@ -44,7 +44,7 @@ fn text(args: &PluginListArgs) -> Result<String, LoadError> {
 }
 
 /// Opens a conversation of each agent in memory, so that stored conversations are not touched.
-fn agents(bundle: &BundleArgs) -> Result<Vec<ListedAgent>, LoadError> {
+fn agents(bundle: &BundleArgs) -> Result<Vec<ListedAgent>, OpenError> {
     let plugins = Plugins::new();
     let bundle = bundle::read(bundle, &plugins)?;
     bundle.check_values()?;

@@ -4,20 +4,19 @@
 use std::io::{self, BufRead};
 use std::thread;
 
-use goondan::agent::ReloadRequest;
+use goondan::agent::{ReloadRequest, TurnNotice};
 use goondan::event::AgentEvent;
+use goondan::host::Reloader;
+use goondan::host::race::{Either, race};
 use goondan::middleware::TurnResult;
 use goondan::{Error, ErrorCode, Result};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::{Instant, timeout_at};
 
-use super::AFTER_INTERRUPT;
-use super::background::Told;
+use super::background::heading;
 use super::conversation::OpenConversation;
-use super::race::{Either, race};
-use super::reload::{reload, while_reloading};
-use super::signals::{Signal, Signals, TurnEnd};
-use super::watch::Watcher;
+use super::reload::describe;
+use super::signals::{AFTER_INTERRUPT, Signal, Signals, TurnEnd};
 use crate::args::RunArgs;
 use crate::outcome::Outcome;
 use crate::output::answer::{self, AnswerFormat};
@@ -28,7 +27,7 @@ pub(crate) struct Batch<'a> {
     conversation: &'a mut OpenConversation,
     args: &'a RunArgs,
     signals: Signals,
-    watcher: Watcher,
+    reloader: Reloader,
     /// Whether a turn failed or an input was not valid.
     failed: bool,
 }
@@ -46,9 +45,9 @@ impl<'a> Batch<'a> {
         conversation: &'a mut OpenConversation,
         args: &'a RunArgs,
         signals: Signals,
-        watcher: Watcher,
+        reloader: Reloader,
     ) -> Self {
-        Self { conversation, args, signals, watcher, failed: false }
+        Self { conversation, args, signals, reloader, failed: false }
     }
 
     /// Runs one turn with `input`.
@@ -67,12 +66,12 @@ impl<'a> Batch<'a> {
             // A change of files is handled before a line that is ready, which is the input of the next turn.
             let line = loop {
                 let background = self.conversation.background.next();
-                let next = race(self.watcher.changed(), race(background, lines.recv()));
+                let next = race(self.reloader.changed(), race(background, lines.recv()));
                 match race(self.signals.next(), next).await {
                     Either::Left(Signal::Interrupt) => return Ok(Outcome::Interrupted),
                     Either::Left(Signal::Terminate) => return self.end().await.map(|_| Outcome::Done),
                     Either::Right(Either::Left(request)) => self.reload(request).await,
-                    Either::Right(Either::Right(Either::Left(told))) => match self.tell(&told)? {
+                    Either::Right(Either::Right(Either::Left(notice))) => match self.print_background(&notice)? {
                         Flow::Stop => return Ok(self.outcome()),
                         Flow::Continue | Flow::Exit(_) => {}
                     },
@@ -102,12 +101,12 @@ impl<'a> Batch<'a> {
     /// Waits for the turns that run in the background after the last input, and prints them.
     async fn end(mut self) -> Result<Outcome> {
         // Nothing is reloaded any more.
-        self.watcher = Watcher::disabled();
+        self.reloader = self.conversation.host.reloader();
         let deadline = Instant::now() + self.args.grace();
         loop {
             let next = timeout_at(deadline, self.conversation.background.next_pending());
-            let told = match self.signals.run_turn(next, self.args.grace()).await {
-                TurnEnd::Completed(Ok(Some(told))) => told,
+            let notice = match self.signals.run_turn(next, self.args.grace()).await {
+                TurnEnd::Completed(Ok(Some(notice))) => notice,
                 TurnEnd::Completed(Ok(None)) => return Ok(self.outcome()),
                 TurnEnd::Completed(Err(_)) => {
                     let seconds = self.args.grace().as_secs();
@@ -119,27 +118,27 @@ impl<'a> Batch<'a> {
                     output::eprint(&format!("turns in the background have {seconds} s to end; Ctrl-C again leaves\n"));
                     return Ok(Outcome::Interrupted);
                 }
-                TurnEnd::Drained(told) => {
-                    if let Some(Ok(Some(told))) = told {
-                        self.tell(&told)?;
+                TurnEnd::Drained(notice) => {
+                    if let Some(Ok(Some(notice))) = notice {
+                        self.print_background(&notice)?;
                     }
                     return Ok(Outcome::Done);
                 }
             };
-            if matches!(self.tell(&told)?, Flow::Stop) {
+            if matches!(self.print_background(&notice)?, Flow::Stop) {
                 return Ok(self.outcome());
             }
         }
     }
 
     async fn reload(&mut self, request: Option<ReloadRequest>) {
-        let told = reload(self.conversation, &mut self.watcher, request, || Styled::new(false)).await;
-        output::eprint_styled(&told);
+        let outcome = self.reloader.reload(request).await;
+        output::eprint_styled(&describe(outcome, &self.conversation.instance.id().agent, Styled::new(false)));
     }
 
     async fn turn(&mut self, input: impl Into<AgentEvent>) -> Result<Flow> {
-        let Self { conversation, args, signals, watcher, .. } = self;
-        let instance = conversation.instance().clone();
+        let Self { conversation, args, signals, reloader, .. } = self;
+        let instance = &conversation.instance;
         let turn = async {
             if args.stream {
                 signals.run_turn(answer::stream(instance.run_stream(input)), args.grace()).await
@@ -147,8 +146,9 @@ impl<'a> Batch<'a> {
                 signals.run_turn(instance.run(input), args.grace()).await
             }
         };
-        let tell = |told| output::eprint_styled(&told);
-        match while_reloading(turn, conversation, watcher, tell, || Styled::new(false)).await {
+        let own = &instance.id().agent;
+        let report = |outcome| output::eprint_styled(&describe(outcome, own, Styled::new(false)));
+        match reloader.while_running(turn, report).await {
             TurnEnd::Completed(result) => self.print(&result),
             TurnEnd::Interrupted => Ok(Flow::Exit(Outcome::Interrupted)),
             TurnEnd::Drained(result) => {
@@ -169,11 +169,11 @@ impl<'a> Batch<'a> {
     }
 
     /// Prints a background turn. What is not data for programs goes to standard error.
-    fn tell(&mut self, told: &Told) -> Result<Flow> {
-        if !self.args.json || matches!(told, Told::Missed(_)) {
-            output::eprint(&(told.heading(&self.conversation.id()?) + "\n"));
+    fn print_background(&mut self, notice: &TurnNotice) -> Result<Flow> {
+        if !self.args.json || matches!(notice, TurnNotice::Missed(_)) {
+            output::eprint(&(heading(notice, self.conversation.instance.id()) + "\n"));
         }
-        let Told::Turn(turn) = told else { return Ok(Flow::Continue) };
+        let TurnNotice::Ended(turn) = notice else { return Ok(Flow::Continue) };
         self.failed |= turn.outcome.is_err();
         flow(answer::print(&turn.outcome, self.format(), Some(turn)))
     }

@@ -4,30 +4,23 @@ mod background;
 mod batch;
 mod conversation;
 mod files;
-mod race;
 mod reload;
 mod repl;
 mod signals;
-mod watch;
 
 use std::io::{self, IsTerminal};
-use std::time::Duration;
 
 use goondan::conversation::FilePart;
+use goondan::host::Drained;
 use goondan::{Error, ErrorCode, Result};
-use tokio::time::timeout;
 
 use crate::args::RunArgs;
 use crate::outcome::Outcome;
-use crate::output::{self, Stream};
+use crate::output::{self, Stream, diagnostics};
 use batch::Batch;
 use conversation::OpenConversation;
 use repl::{Repl, Terminal};
-use signals::Signals;
-use watch::Watcher;
-
-/// How long the conversation may take to close after Ctrl-C.
-const AFTER_INTERRUPT: Duration = Duration::from_secs(10);
+use signals::{AFTER_INTERRUPT, Signals};
 
 pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
     if args.input.as_ref().is_some_and(|input| input.trim().is_empty()) {
@@ -46,34 +39,32 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome> {
 async fn converse(args: &RunArgs, files: Vec<FilePart>) -> Result<Outcome> {
     let mut conversation = match OpenConversation::open(args).await {
         Ok(conversation) => conversation,
-        Err(error) => return error.outcome(args.json),
+        Err(error) => return diagnostics::refused(error, args.json),
     };
-    let watcher = if args.watch { Watcher::start(&conversation)? } else { Watcher::disabled() };
+    let host = conversation.host.clone();
+    let reloader = if args.watch { host.watch()? } else { host.reloader() };
     let outcome = match &args.input {
         Some(input) => {
             let event = files::event(input, files);
-            Batch::new(&mut conversation, args, Signals::listen(|| ())?, watcher).run_one(event).await
+            Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader).run_one(event).await
         }
         None if is_interactive(args) => {
             let terminal = Terminal::of_process();
             let shared = terminal.clone();
             let signals = Signals::listen(move || shared.restore())?;
             let _quiet = terminal.quiet();
-            Repl::new(&mut conversation, args, terminal, signals, watcher)?.run().await
+            Repl::new(&mut conversation, args, terminal, signals, reloader)?.run().await
         }
-        None => Batch::new(&mut conversation, args, Signals::listen(|| ())?, watcher).run_lines().await,
+        None => Batch::new(&mut conversation, args, Signals::listen(|| ())?, reloader).run_lines().await,
     };
     // Also after an error or a cancelled turn: closing commits what the turn left. It waits for background turns.
     let limit = if matches!(outcome, Ok(Outcome::Interrupted)) { AFTER_INTERRUPT } else { args.grace() };
-    let closed = timeout(limit, conversation.close()).await;
+    let drained = host.drain(limit).await;
     let outcome = outcome?;
-    match closed {
-        Ok(closed) => closed.map(|()| outcome),
-        Err(_) => {
-            output::eprint("turns in the background were cancelled\n");
-            Ok(outcome)
-        }
+    if drained? == Drained::TimedOut {
+        output::eprint("turns in the background were cancelled\n");
     }
+    Ok(outcome)
 }
 
 /// Whether standard input and output are both terminals. `--json` is never interactive.

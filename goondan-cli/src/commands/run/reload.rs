@@ -1,69 +1,60 @@
-//! Reloads, also while a turn runs.
+//! What is printed about a reload.
 
-use std::cell::Cell;
-use std::future::poll_fn;
-use std::pin::pin;
-use std::task::Poll;
+use goondan::agent::{Change, ExtensionChange, Reloaded};
+use goondan::bundle::{Entry, Plugins};
+use goondan::host::{HostReload, OpenError};
+use goondan::name::{AgentName, ExtensionName};
+use goondan::{Bundle, Result};
 
-use goondan::agent::ReloadRequest;
+use crate::output::diagnostics::reason;
+use crate::output::{Style, Styled, error_text};
 
-use super::conversation::OpenConversation;
-use super::race::{Either, race};
-use super::watch::Watcher;
-use crate::output::Styled;
-
-/// Reads the bundle again and continues the conversation with it. Returns what there is to say. `request` is that of
-/// the extension that asks for it, if any. Another request begins the reload anew, which may wait for the end of the
-/// step in which the other one was made.
-pub(super) async fn reload(
-    conversation: &mut OpenConversation,
-    watcher: &mut Watcher,
-    request: Option<ReloadRequest>,
-    page: impl Fn() -> Styled,
-) -> Styled {
-    let mut requests = Vec::from_iter(request);
-    loop {
-        watcher.take_changes();
-        let told = match race(watcher.requested(), conversation.reload_and_describe(page(), &mut requests)).await {
-            Either::Left(another) => {
-                requests.push(another);
-                continue;
+/// Returns `page` with errors and, as the last line, the outcome in words. It is a failure if the agent `own` was not
+/// reloaded; other agents that were not are errors only.
+pub(super) fn describe(outcome: Result<HostReload, OpenError>, own: &AgentName, page: Styled) -> Styled {
+    let (mut problems, mut changes) = (String::new(), Vec::new());
+    let outcome = outcome.and_then(|HostReload { bundle, agents, .. }| {
+        let mut of_own = Ok(());
+        for (agent, outcome) in agents {
+            match outcome {
+                Ok(Reloaded { changes: some, refused, .. }) => {
+                    changes.extend(some.iter().map(|change| in_words(change, &bundle)));
+                    problems.extend(refused.iter().map(|(_, error)| error_text(error)));
+                }
+                Err(error) if agent == *own => of_own = Err(error.into()),
+                Err(error) => {
+                    problems.push_str(&format!("the agent `{agent}` was not reloaded\n"));
+                    problems.push_str(&error_text(&error));
+                }
             }
-            Either::Right(told) => told,
-        };
-        watcher.watch(conversation);
-        return told;
+        }
+        of_own
+    });
+    let page = page.text(&problems);
+    match outcome {
+        Ok(()) if changes.is_empty() => page.paint(Style::Dim, "reloaded"),
+        Ok(()) => page.paint(Style::Dim, &format!("reloaded: {}", changes.join(", "))),
+        Err(error) => {
+            page.append(&reason(&error)).paint(Style::Dim, "not reloaded; the conversation goes on as it was")
+        }
     }
+    .text("\n")
 }
 
-/// Runs `turn`. Whenever files change meanwhile, `conversation` is reloaded, so that the turn continues with its next
-/// step on the new bundle, and `tell` gets what there is to say. A reload that has begun is completed after the turn.
-pub(super) async fn while_reloading<T>(
-    turn: impl Future<Output = T>,
-    conversation: &mut OpenConversation,
-    watcher: &mut Watcher,
-    mut tell: impl FnMut(Styled),
-    page: impl Fn() -> Styled,
-) -> T {
-    let reloading = Cell::new(false);
-    let reloads = async {
-        loop {
-            let request = watcher.changed().await;
-            reloading.set(true);
-            tell(reload(conversation, watcher, request, &page).await);
-            reloading.set(false);
-        }
+/// Describes a change. Code from a library has the start of the digest of its file, which tells two builds of one
+/// version apart.
+fn in_words(change: &ExtensionChange, bundle: &Bundle) -> String {
+    let build = match change.change {
+        Change::Added { .. } | Change::Replaced { .. } => digest(&change.extension, bundle),
+        _ => None,
     };
-    let (mut turn, mut reloads, mut output) = (pin!(turn), pin!(reloads), None);
-    poll_fn(|cx| {
-        if output.is_none()
-            && let Poll::Ready(ended) = turn.as_mut().poll(cx)
-        {
-            output = Some(ended);
-        }
-        // It never ends.
-        let _: Poll<()> = reloads.as_mut().poll(cx);
-        output.take_if(|_| !reloading.get()).map_or(Poll::Pending, Poll::Ready)
-    })
-    .await
+    build.map_or_else(|| change.to_string(), |digest| format!("{change} (build {digest:.8})"))
+}
+
+/// Returns the digest of the library that has an extension, if it is in one.
+fn digest(extension: &ExtensionName, bundle: &Bundle) -> Option<String> {
+    let resource = bundle.extensions().find(|resource| resource.name == *extension)?;
+    let Entry::Library(library) = &resource.entry else { return None };
+    // It was loaded a moment ago. If it is gone by now, the change is described without it.
+    Plugins::new().inspect(library).and_then(|inspected| inspected.sha256()).ok()
 }

@@ -6,13 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use goondan::host::race::{Either, race};
 use goondan::{Error, ErrorCode, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals as SignalIterator;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::race::{Either, race};
 use crate::output;
+
+/// How long the conversation may take to close after Ctrl-C.
+pub(crate) const AFTER_INTERRUPT: Duration = Duration::from_secs(10);
 
 /// What a received signal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,9 +13,11 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use goondan::agent::ReloadRequest;
+use goondan::agent::{ReloadRequest, TurnNotice};
 use goondan::conversation::FilePart;
 use goondan::event::FilesChanged;
+use goondan::host::Reloader;
+use goondan::host::race::{Either, race};
 use goondan::middleware::TurnResult;
 use goondan::store::state_root;
 use goondan::{Error, ErrorCode, Result};
@@ -23,13 +25,11 @@ use nix::errno::Errno;
 
 pub(crate) use terminal::Terminal;
 
-use super::background::Told;
+use super::background::heading;
 use super::conversation::OpenConversation;
 use super::files;
-use super::race::{Either, race};
-use super::reload::{reload, while_reloading};
+use super::reload::describe;
 use super::signals::{Signal, Signals, TurnEnd};
-use super::watch::Watcher;
 use crate::args::RunArgs;
 use crate::commands::order;
 use crate::commands::tools::Tools;
@@ -50,7 +50,7 @@ pub(crate) struct Repl<'a> {
     args: &'a RunArgs,
     terminal: Terminal,
     signals: Signals,
-    watcher: Watcher,
+    reloader: Reloader,
     editor: EditorThread,
     /// Whether the last event was Ctrl-C, so that another one leaves.
     interrupted: bool,
@@ -66,7 +66,7 @@ impl<'a> Repl<'a> {
         args: &'a RunArgs,
         terminal: Terminal,
         signals: Signals,
-        watcher: Watcher,
+        reloader: Reloader,
     ) -> Result<Self> {
         let path = state_root(args.state_root.as_deref())?.join(INPUT_HISTORY);
         let history = InputHistory::load(path.clone()).map_err(|error| {
@@ -80,7 +80,7 @@ impl<'a> Repl<'a> {
             args,
             terminal,
             signals,
-            watcher,
+            reloader,
             editor,
             interrupted: false,
             columns: 0,
@@ -98,7 +98,7 @@ impl<'a> Repl<'a> {
     }
 
     async fn run_until_exit(&mut self) -> Result<Outcome> {
-        self.greet()?;
+        self.greet();
         loop {
             let command = match self.next_command().await? {
                 ControlFlow::Continue(command) => command,
@@ -118,11 +118,10 @@ impl<'a> Repl<'a> {
         }
     }
 
-    fn greet(&self) -> Result<()> {
-        let (id, directory) = (self.conversation.id()?, self.conversation.directory()?);
+    fn greet(&self) {
+        let (id, directory) = (self.conversation.instance.id(), &self.conversation.directory);
         self.print_status(&format!("{id}, stored in {}", directory.display()));
         self.print_status("/help lists the commands, Ctrl-D leaves");
-        Ok(())
     }
 
     /// Waits for the next input; breaks when the user leaves.
@@ -132,14 +131,14 @@ impl<'a> Repl<'a> {
             let background = self.conversation.background.next();
             let next = race(background, race(self.editor.next(), self.signals.next()));
             // A change of files is handled before an input that is ready.
-            let event = match race(self.watcher.changed(), next).await {
+            let event = match race(self.reloader.changed(), next).await {
                 Either::Left(request) => {
                     let status = self.reload(request).await;
                     self.editor.print_above(&status);
                     continue;
                 }
-                Either::Right(Either::Left(told)) => {
-                    let page = self.page(&told)?;
+                Either::Right(Either::Left(notice)) => {
+                    let page = self.page(&notice);
                     self.editor.print_above(&page);
                     continue;
                 }
@@ -177,18 +176,13 @@ impl<'a> Repl<'a> {
         let mut progress = Progress::new(self.terminal.clone());
         let mut view = TurnView::new(&mut progress, self.args.reasoning);
         let event = files::event(input, std::mem::take(&mut self.files));
-        let instance = self.conversation.instance();
+        let instance = &self.conversation.instance;
         let turn = instance.run_stream(event).with_events(instance.events().subscribe(FilesChanged::NAME)?);
         // Printed after the turn, which has the terminal until then.
         let mut reloaded = Vec::new();
-        let end = while_reloading(
-            self.signals.run_turn(view.watch(turn), self.args.grace()),
-            self.conversation,
-            &mut self.watcher,
-            |told| reloaded.push(told),
-            || self.terminal.styled(),
-        );
-        let end = end.await;
+        let reload = |outcome| reloaded.push(describe(outcome, &instance.id().agent, self.terminal.styled()));
+        let turn = self.signals.run_turn(view.watch(turn), self.args.grace());
+        let end = self.reloader.while_running(turn, reload).await;
         reloaded.iter().for_each(output::eprint_styled);
         match end {
             TurnEnd::Completed(result) => {
@@ -213,21 +207,26 @@ impl<'a> Repl<'a> {
     }
 
     /// Returns what is printed of a background turn.
-    fn page(&self, told: &Told) -> Result<Styled> {
-        let page = self.terminal.styled().paint(Style::Dim, &told.heading(&self.conversation.id()?)).text("\n");
-        Ok(match told.answer() {
-            Some(answer) => page.text(&answer).text("\n"),
-            None => page,
-        })
+    fn page(&self, notice: &TurnNotice) -> Styled {
+        let heading = heading(notice, self.conversation.instance.id());
+        let page = self.terminal.styled().paint(Style::Dim, &heading).text("\n");
+        match notice {
+            TurnNotice::Ended(turn) => match &turn.outcome {
+                Ok(result) => page.text(&result.text()).text("\n"),
+                Err(_) => page,
+            },
+            _ => page,
+        }
     }
 
-    /// Reloads, and returns what is to be told of it.
+    /// Reloads, and describes the outcome.
     async fn reload(&mut self, request: Option<ReloadRequest>) -> Styled {
-        reload(self.conversation, &mut self.watcher, request, || self.terminal.styled()).await
+        let outcome = self.reloader.reload(request).await;
+        describe(outcome, &self.conversation.instance.id().agent, self.terminal.styled())
     }
 
     async fn execute(&mut self, command: Command) -> Result<()> {
-        let instance = self.conversation.instance();
+        let instance = &self.conversation.instance;
         match command {
             Command::File(path) => self.attach(&path),
             Command::Help => print(&command::help())?,

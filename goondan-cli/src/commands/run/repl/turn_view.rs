@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use goondan::Result;
 use goondan::agent::{TurnStream, TurnUpdate};
 use goondan::event::{FilesChanged, RuntimeEvent};
+use goondan::host::race::{Either, race};
 use goondan::middleware::TurnResult;
 use tokio::time::sleep;
 
 use super::progress::Progress;
-use crate::commands::run::race::{Either, race};
 use crate::output::{PieceCleaner, Stream};
 
 /// A turn that is being printed.

@@ -1,0 +1,29 @@
+//! The `goondan` command as a program: one module for each subcommand or topic.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod support;
+
+mod bundle;
+#[cfg(feature = "models")]
+mod cassettes;
+mod changeset;
+mod check;
+mod coder;
+mod explain;
+mod instance;
+mod library;
+mod log;
+mod memory;
+mod new;
+mod order;
+mod plugin;
+mod run;
+mod servers;
+mod shell;
+mod watch;
+mod watch_changesets;
+#[cfg(feature = "models")]
+mod watch_record;
+#[cfg(feature = "mcp")]
+mod workbench;

@@ -1,0 +1,113 @@
+//! A bundle that runs: its agents, their open conversations, and the way out.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use goondan_bundle::{Agents, Bundle};
+use goondan_core::{Error, ErrorCode, Result};
+use goondan_runtime::{Agent, Instance, InstanceId, join};
+use tokio::sync::{Mutex, watch};
+use tokio::time::timeout;
+
+use crate::instances::{HostedInstance, Instances};
+use crate::source::Source;
+
+/// A bundle that runs, made by [`Opening::open`](crate::Opening::open). Clones are the same host. It needs a tokio
+/// runtime with timers. Call [`Host::drain`] at the end.
+#[derive(Clone)]
+pub struct Host {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) source: Source,
+    /// Locked by a reload: one runs at a time.
+    pub(crate) agents: Mutex<Agents>,
+    /// For everyone who does not wait for a reload.
+    pub(crate) current: watch::Sender<Arc<Current>>,
+    pub(crate) instances: Arc<Instances>,
+}
+
+/// The bundle as it was read last, and the agents that it has since.
+pub(crate) struct Current {
+    pub(crate) bundle: Arc<Bundle>,
+    pub(crate) agents: Vec<Agent>,
+}
+
+/// How a drain ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Drained {
+    /// Every turn has ended, and every conversation is closed.
+    Closed,
+    /// Turns still run. They are cancelled when their callers or the runtime drop them; what they recorded is kept.
+    TimedOut,
+}
+
+impl Host {
+    pub(crate) fn new(source: Source, bundle: Bundle, agents: Agents) -> Self {
+        let current = watch::Sender::new(Arc::new(Current::new(bundle, &agents)));
+        Self { inner: Arc::new(Inner { source, agents: Mutex::new(agents), current, instances: Arc::default() }) }
+    }
+
+    /// Returns the bundle as it was read last.
+    pub fn bundle(&self) -> Arc<Bundle> {
+        Arc::clone(&self.current().bundle)
+    }
+
+    /// Opens the conversation `key` of an agent, unless it is open. Reloads leave handles valid.
+    ///
+    /// # Errors
+    /// `E_CONFIG_REF_NOT_FOUND` when the bundle has no such agent; `E_INSTANCE_CLOSED` after [`Host::drain`]; and as
+    /// [`Agent::instance`].
+    pub async fn instance(&self, agent: &str, key: &str) -> Result<HostedInstance> {
+        self.inner.instances.check()?;
+        let current = self.current();
+        let name = &current.bundle.agent(agent)?.name;
+        let agent = current.agents.iter().find(|agent| agent.name() == name).ok_or_else(|| not_built(name.as_str()))?;
+        let instance = agent.instance(key).await?;
+        let id = InstanceId { agent: name.clone(), key: instance.key().clone() };
+        self.inner.instances.hold(id, instance)
+    }
+
+    /// Opens no further conversation, waits up to `grace` for the turns that run or are queued, those in the background
+    /// included, and closes all conversations, whose extensions clean up.
+    ///
+    /// # Errors
+    /// The first error of a conversation that could not be closed. The others are closed nevertheless.
+    // LOAD-11
+    pub async fn drain(&self, grace: Duration) -> Result<Drained> {
+        let instances = self.inner.instances.stop();
+        let close = async {
+            // At once, because a turn of one conversation may wait for a turn of another.
+            let closed = join(instances.iter().map(Instance::close).collect()).await;
+            closed.into_iter().collect::<Result<()>>().and(self.inner.agents.lock().await.close().await)
+        };
+        match timeout(grace, close).await {
+            Ok(closed) => closed.map(|()| Drained::Closed),
+            Err(_) => Ok(Drained::TimedOut),
+        }
+    }
+
+    pub(crate) fn current(&self) -> Arc<Current> {
+        Arc::clone(&self.inner.current.borrow())
+    }
+}
+
+impl Current {
+    pub(crate) fn new(bundle: Bundle, agents: &Agents) -> Self {
+        Self { bundle: Arc::new(bundle), agents: agents.iter().cloned().collect() }
+    }
+}
+
+fn not_built(name: &str) -> Error {
+    Error::new(ErrorCode::CONFIG_REF_NOT_FOUND, format!("the agent `{name}` is being added by a reload"))
+        .suggest("try again when the bundle has been reloaded")
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Host").field(&self.inner.source).finish()
+    }
+}

@@ -1,0 +1,84 @@
+//! Background turns: those that extensions, tools and agents start while the host runs.
+// WAKE-01
+
+use std::fmt;
+use std::future::pending;
+use std::sync::Arc;
+
+use goondan_runtime::{BackgroundTurns, TurnNotice};
+use tokio::sync::watch;
+
+use crate::host::{Current, Host};
+use crate::race::{Either, race};
+
+/// The background turns of all agents of a host, also of those that a reload adds. Turns whose answer another agent
+/// receives are left out. [`Host::background_turns`] returns it.
+pub struct HostTurns {
+    current: watch::Receiver<Arc<Current>>,
+    /// `None` until there is an agent.
+    turns: Option<BackgroundTurns>,
+}
+
+impl Host {
+    /// Subscribes to the turns that end after this call and whose results are not returned to the program. Call it
+    /// before [`Host::instance`] to miss none.
+    pub fn background_turns(&self) -> HostTurns {
+        let mut turns = HostTurns { current: self.inner.current.subscribe(), turns: None };
+        turns.follow();
+        turns
+    }
+}
+
+impl HostTurns {
+    /// Waits for the next turn.
+    pub async fn next(&mut self) -> TurnNotice {
+        loop {
+            let turns = &mut self.turns;
+            let next = async {
+                match turns {
+                    Some(turns) => turns.next().await,
+                    None => pending().await,
+                }
+            };
+            match race(self.current.changed(), next).await {
+                Either::Left(Ok(())) => self.follow(),
+                // The host is dropped.
+                Either::Left(Err(_)) | Either::Right(None) => pending().await,
+                Either::Right(Some(notice)) if is_delivered(&notice) => return notice,
+                Either::Right(Some(_)) => {}
+            }
+        }
+    }
+
+    /// Waits for the next turn that runs or is queued already, or that such a turn starts. Returns `None` when there is
+    /// none.
+    pub async fn next_pending(&mut self) -> Option<TurnNotice> {
+        self.follow();
+        loop {
+            let notice = self.turns.as_mut()?.next_pending().await?;
+            if is_delivered(&notice) {
+                return Some(notice);
+            }
+        }
+    }
+
+    /// Adds the agents that there are now.
+    fn follow(&mut self) {
+        for agent in &self.current.borrow_and_update().agents {
+            match &mut self.turns {
+                Some(turns) => turns.follow(agent),
+                None => self.turns = Some(agent.subscribe_turns()),
+            }
+        }
+    }
+}
+
+fn is_delivered(notice: &TurnNotice) -> bool {
+    !matches!(notice, TurnNotice::Ended(turn) if turn.input.reply_to.is_some())
+}
+
+impl fmt::Debug for HostTurns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HostTurns").field(&self.turns).finish()
+    }
+}
