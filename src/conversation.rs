@@ -15,8 +15,9 @@
 //! ```
 
 #[doc(hidden)]
+pub use goondan_core::Applied;
 pub use goondan_core::{
-    Applied, Content, Conversation, ConversationView, FilePart, Message, MessageData, MessageEvent, MessageRef,
-    Messages, Part, ProviderData, ProviderPart, ReasoningPart, Role, Source, TextPart, Timestamp, ToolCallPart,
-    ToolOutput, ToolResultPart,
+    Content, Conversation, ConversationView, FilePart, Message, MessageData, MessageEvent, MessageRef, Messages, Part,
+    ProviderData, ProviderPart, ReasoningPart, Role, Source, TextPart, Timestamp, ToolCallPart, ToolOutput,
+    ToolResultPart,
 };

@@ -11,7 +11,10 @@
 //! let model = ScriptedModel::new(script);
 //! ```
 
-pub use goondan_core::{ModelFinish, ModelInfo, ModelOptions, Prices};
+pub use goondan_core::{
+    CacheUse, ModelFinish, ModelInfo, ModelOptions, Prices, ReasoningEffort, ReasoningOptions, ReasoningSummary,
+    ResponseFormat, ToolChoice,
+};
 pub use goondan_runtime::{
     BundlePath, CassetteMode, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelProvider, ModelRequest,
     ModelResponse, ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem, ScriptedModel, find_provider,
