@@ -14,10 +14,8 @@
 //! }
 //! ```
 
-#[doc(hidden)]
-pub use goondan_core::Applied;
 pub use goondan_core::{
-    Content, Conversation, ConversationView, FilePart, Message, MessageData, MessageEvent, MessageRef, Messages, Part,
-    ProviderData, ProviderPart, ReasoningPart, Role, Source, TextPart, Timestamp, ToolCallPart, ToolOutput,
-    ToolResultPart,
+    Applied, Content, Conversation, ConversationView, FilePart, Message, MessageData, MessageEvent, MessageRef,
+    Messages, Part, ProviderData, ProviderPart, ReasoningPart, Role, Source, TextPart, Timestamp, ToolCallPart,
+    ToolOutput, ToolResultPart,
 };

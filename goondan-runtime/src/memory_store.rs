@@ -83,8 +83,8 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// Gives extensions directories for their files ([`InitContext::state_dir`](goondan_core::InitContext::state_dir)). They
-    /// are temporary: removed with the store, as everything in it. Without this, asking for one is an error.
+    /// Gives extensions directories for their files ([`InitContext::state_dir`](goondan_core::InitContext::state_dir)).
+    /// They are temporary: removed with the store, as everything in it. Without this, asking for one is an error.
     #[must_use]
     pub fn with_directories(mut self) -> Self {
         self.with_directories = true;

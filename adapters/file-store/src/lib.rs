@@ -21,10 +21,11 @@
 //!
 //! # Layout
 //! `store` is [`FileStore`], with the order of writes and what a crash between them leaves. `layout` computes the
-//! paths. `journal` opens an instance and writes its turns: it takes the `lock`, runs `recovery`, appends `records` to `events`, and commits through `fold`, which writes `base` and `state`, and what
-//! `committed` knows of them. `metadata` and `runtime_events` are for readers outside the process. `admin`, `status`,
-//! `repair` and `transfer` work on instances that are not open. Files are written with the operations of `atomic` on a
-//! `disk`, and every file is opened by `path`, which follows no link.
+//! paths. `journal` opens an instance and writes its turns: it takes the `lock`, runs `recovery`, appends `records` to
+//! `events`, and commits through `fold`, which writes `base` and `state`, and what `committed` knows of them.
+//! `metadata` and `runtime_events` are for readers outside the process. `admin`, `status`, `repair` and `transfer` work
+//! on instances that are not open. Files are written with the operations of `atomic` on a `disk`, and every file is
+//! opened by `path`, which follows no link.
 
 mod admin;
 mod atomic;

@@ -41,7 +41,7 @@ use pairs::{Orphans, Pairs};
 /// A map with ids as keys. Every message passes several, so the hash is a fast one; it is seeded randomly nevertheless,
 /// because the ids of tool calls come from models.
 type IdMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
-/// A set of ids; hashes as [`IdMap`] does.
+/// A set of ids, with the hash of `IdMap`.
 pub type IdSet<T> = std::collections::HashSet<T, foldhash::fast::RandomState>;
 
 /// The messages of an instance: the base, and the events of the running turn applied to it.

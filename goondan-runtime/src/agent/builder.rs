@@ -223,7 +223,7 @@ impl AgentBuilder {
     /// memory, files and locks are released. Opening reads everything from the store, so only what extensions keep
     /// outside of their state is lost.
     ///
-    /// A conversation is not idle while a turn runs or is queued, a [`TurnStream`](super::TurnStream) exists, event
+    /// A conversation is not idle while a turn runs or is queued, a [`TurnStream`](crate::TurnStream) exists, event
     /// handlers run, or answers of other agents are awaited or not yet read. Tasks that an extension spawned do not
     /// count; its cleanup should end them. The tokio runtime must outlive open conversations:
     /// [`Agent::close`](super::Agent::close) closes those that are left.

@@ -72,8 +72,8 @@ impl Agent {
     /// Extensions are compared by name, whatever their order. One whose code and config are the same is kept, with
     /// everything that it holds. One that `to` does not have receives `extension.cleanup` and is cleaned up. One that
     /// changed is made again with its stored state, and becomes active before the old one is cleaned up: changes of the
-    /// old one to its state are lost from then on. Code is the same if the [descriptor](goondan_core::ExtensionDescriptor) is
-    /// the same static.
+    /// old one to its state are lost from then on. Code is the same if the
+    /// [descriptor](goondan_core::ExtensionDescriptor) is the same static.
     ///
     /// `to` must have the same name; its store is not used. A turn that awaits a reload of its own agent deadlocks.
     ///

@@ -36,8 +36,9 @@ impl Agent {
     }
 
     /// Returns the reloads that extensions of this agent ask for from now on, in all of its conversations, by the event
-    /// [`AgentReload`]. An extension that has changed the files of its agent gets to know from when on they have an
-    /// effect: from the next step of the turn that runs, or from the next turn. Without this, all are refused.
+    /// [`AgentReload`](goondan_core::AgentReload). An extension that has changed the files of its agent learns when
+    /// they take effect: from the next step of the turn that runs, or from the next turn. Without this, all are
+    /// refused.
     ///
     /// A program serves them beside the turns that it runs:
     ///

@@ -44,7 +44,7 @@ pub enum TurnNotice {
     Missed(u64),
 }
 
-/// The background turns of agents from now on, returned by [`Agent::subscribe_turns`].
+/// The background turns of agents from now on, returned by [`Agent::subscribe_turns`](crate::Agent::subscribe_turns).
 pub struct BackgroundTurns {
     ended: Receiver<Arc<BackgroundTurn>>,
     missed: Arc<AtomicU64>,

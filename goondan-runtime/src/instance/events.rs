@@ -9,8 +9,8 @@ use goondan_core::{Event, EventArgs, Result};
 
 /// The event bus of one conversation, for the embedding program. Returned by [`Instance::events`].
 ///
-/// Extensions reach the same bus through [`ExtensionApi::events`](goondan_core::ExtensionApi::events). So a program answers an
-/// extension that waits for it, while the turn runs:
+/// Extensions reach the same bus through [`ExtensionApi::events`](goondan_core::ExtensionApi::events). So a program
+/// answers an extension that waits for it, while the turn runs:
 ///
 /// ```
 /// use goondan::prelude::*;

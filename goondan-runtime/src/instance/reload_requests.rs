@@ -18,7 +18,7 @@ use goondan_core::{AgentReload, Event, ReloadEffect, Result};
 /// How many requests wait for a program that does not read them. Those that exceed it are refused.
 const QUEUE: usize = 64;
 
-/// The requests for reloads of agents, returned by [`Agent::reload_requests`].
+/// The requests for reloads of agents, returned by [`Agent::reload_requests`](crate::Agent::reload_requests).
 pub struct ReloadRequests {
     requests: Receiver<ReloadRequest>,
     /// For more agents.

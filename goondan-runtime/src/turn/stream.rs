@@ -66,8 +66,8 @@ pub enum TurnUpdate {
         /// How long the model waits before it is asked again; `None` if the provider begins again by itself.
         wait: Option<Duration>,
     },
-    /// How far a tool call is, as its handler said with [`ToolContext::progress`](goondan_core::ToolContext::progress). At
-    /// most 20 a second are told of each call.
+    /// How far a tool call is, as its handler said with [`ToolContext::progress`](goondan_core::ToolContext::progress).
+    /// At most 20 a second are told of each call.
     Progress {
         /// The id of the call.
         call: ToolCallId,

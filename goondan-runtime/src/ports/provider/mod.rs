@@ -23,7 +23,7 @@ pub use path::BundlePath;
 /// The members of a model's `spec` that are no config.
 const RESERVED: [&str; 2] = ["provider", "record"];
 
-/// A provider of models, which bundles name as `provider`. [`model_provider!`](goondan_core::host::model_provider) registers it.
+/// A provider of models, which bundles name as `provider`. [`model_provider!`](crate::model_provider) registers it.
 ///
 /// The other members of a model's `spec` are its config, except for `record`. Unknown members, wrong types and missing
 /// members are found by the schema of [`Config`](Self::Config); texts of it can come from the environment.
@@ -169,7 +169,7 @@ impl<'a> ProviderContext<'a> {
     }
 }
 
-/// A provider of models, described before any of its code runs. [`model_provider!`](goondan_core::host::model_provider) makes it.
+/// A provider of models, described before any of its code runs. [`model_provider!`](crate::model_provider) makes it.
 pub struct ProviderDescriptor {
     name: &'static str,
     description: &'static str,
