@@ -1,7 +1,7 @@
 //! Compile-fail tests: code that must not compile, and the messages of the compiler. Read in the order of the folders,
 //! from `1_the_item` to `9_all_functions`, they explain the rules.
 //!
-//! The messages are those of the toolchain that `rust-toolchain.toml` pins. `TRYBUILD=overwrite cargo test --test ui`
+//! The messages are those of the toolchain that `rust-toolchain.toml` pins. `TRYBUILD=overwrite cargo test -p goondan-ui-tests`
 //! writes new ones.
 
 use goondan_covers::covers;
@@ -22,5 +22,5 @@ use goondan_covers::covers;
     "RULE-01"
 )]
 fn misuse_does_not_compile() {
-    trybuild::TestCases::new().compile_fail("tests/ui/*/*.rs");
+    trybuild::TestCases::new().compile_fail("*/*.rs");
 }
