@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-const FOLDERS: [&str; 14] = [
-    "goondan-core/src",
-    "goondan-runtime/src",
-    "adapters/file-store/src",
-    "goondan-macros/src",
-    "goondan-abi/src",
-    "goondan-abi/src/guest",
-    "goondan-abi/src/host",
-    "goondan-bundle/src",
-    "goondan-host/src",
-    "goondan-cli/src",
-    "goondan-cli/src/args",
-    "goondan-cli/src/commands",
-    "goondan-cli/src/commands/run",
-    "adapters/models/src",
+/// The folders whose folders are crates.
+const CRATES: [&str; 4] = ["", "adapters", "kit", "plugins"];
+
+/// Rooms whose files import each other, with the number of these files. It may only fall.
+const CYCLES: [(&str, usize); 10] = [
+    ("goondan-core/src/conversation", 9),
+    ("goondan-core/src/crossing", 3),
+    ("goondan-core/src/extension", 4),
+    ("goondan-core/src/pipeline", 8),
+    ("goondan-core/src/pipeline/context", 4),
+    ("goondan-macros/src/check/signature", 2),
+    ("goondan-runtime/src/attach", 5),
+    ("goondan-runtime/src/instance", 7),
+    ("goondan-runtime/src/testing", 2),
+    ("goondan-runtime/src/turn", 4),
 ];
 
 /// The one pair that imports each other: the grammar of a name is an error, and an error names an extension.
@@ -69,7 +69,8 @@ fn imports(folder: &Path) -> Imports {
     let root = segments(folder);
     let is_module = |name: &str| folder.join(name).is_dir() || folder.join(name).with_extension("rs").is_file();
     let mut homes = BTreeMap::new();
-    let own = ["lib.rs", "mod.rs"].iter().find_map(|name| fs::read_to_string(folder.join(name)).ok()).unwrap();
+    let own = [folder.join("lib.rs"), folder.join("mod.rs"), folder.with_extension("rs")];
+    let own = own.iter().find_map(|path| fs::read_to_string(path).ok()).unwrap_or_default();
     for export in Regex::new(r"(?s)pub(?:\([a-z ]+\))? use (\w+)::([^;]+);").unwrap().captures_iter(&own) {
         homes.extend(expand(&export[2]).into_iter().map(|name| (name, export[1].to_owned())));
     }
@@ -112,15 +113,34 @@ fn cycles(mut imports: Imports) -> Imports {
     }
 }
 
+/// Returns every folder with modules: the `src` of each crate, and the rooms in it.
+fn folders() -> Vec<PathBuf> {
+    fn rooms(folder: PathBuf) -> Vec<PathBuf> {
+        let inner = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+        let inner: Vec<_> = inner.filter(|path| path.file_stem().unwrap() != "tests").flat_map(rooms).collect();
+        [folder].into_iter().chain(inner).collect()
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = CRATES.iter().flat_map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let sources = crates.map(|entry| entry.unwrap().path().join("src"));
+    let sources = sources.filter(|path| path.join("lib.rs").is_file() && !path.starts_with(root.join("benches")));
+    sources.flat_map(rooms).collect()
+}
+
 #[test]
 fn modules_import_each_other_in_one_direction() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = folders();
+    assert!(folders.len() > 80, "the crates were not found");
+    let known: BTreeMap<_, _> = CYCLES.into_iter().collect();
     let mut found = BTreeMap::new();
-    for folder in FOLDERS {
-        let imports = imports(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
-        assert!(imports.len() > 1, "the imports of {folder} were not found");
-        found.insert(folder, cycles(imports));
+    for folder in folders {
+        let cycles = cycles(imports(&folder));
+        let name = folder.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+        if cycles.len() != known.get(&*name).copied().unwrap_or_default() {
+            found.insert(name, cycles);
+        }
     }
-    found.retain(|_, cycles| !cycles.is_empty());
     assert!(found.is_empty(), "modules that import each other: {found:#?}");
 }
 
