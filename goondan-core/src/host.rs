@@ -35,4 +35,4 @@ pub use crate::conversation::{AsOf, IdSet, Mark, Projection, answer_content, mes
 pub use crate::crossing::CoreRun;
 pub use crate::error::WireError;
 pub use crate::extension::skipped_guard;
-pub use crate::pipeline::{AnyMiddleware, Chain, Frame, Layer, LayerTimeout, ModelCall, in_order};
+pub use crate::pipeline::{AnyMiddleware, Chain, Layer, LayerTimeout, ModelCall, in_order};

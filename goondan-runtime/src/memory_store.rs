@@ -6,12 +6,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use serde_json::Value;
-
-use crate::ports::store::{Commit, Durability, InstanceId, Journal, Opened, Store, TurnStart, no_directory};
 use goondan_core::{
     BoxFuture, Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Result, ToolCallId,
 };
+use serde_json::Value;
+
+use crate::ports::store::{Commit, Durability, InstanceId, Journal, Opened, Store, TurnStart, no_directory};
 
 /// Keeps instances in memory, for tests and for programs that need no history. The default store of an agent.
 #[derive(Clone, Debug, Default)]

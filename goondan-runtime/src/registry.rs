@@ -1,11 +1,12 @@
 //! The registry: all tools of an instance, with their handlers.
 
-use goondan_core::host::ToolCatalogExt;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::schema::{Schema, SchemaCache, check_input};
+use goondan_core::host::ToolCatalogExt;
 use goondan_core::{Effect, ExtensionName, LogHost, Result, ToolCatalog, ToolHandler, ToolItem, ToolName, ToolSource};
+
+use crate::schema::{Schema, SchemaCache, check_input};
 
 /// All tools of an instance, by name. Each step starts with a copy of its catalog.
 #[derive(Clone, Default)]

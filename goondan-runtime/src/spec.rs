@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use goondan_core::{Error, ErrorCode, ExtensionDescriptor, ExtensionName, OnError, Result, Secret};
 use serde_json::{Map, Value};
 
 use super::policy::Policy;
 use crate::ports::model::Model;
 use crate::ports::router::Router;
 use crate::registry::SharedTools;
-use goondan_core::{Error, ErrorCode, ExtensionDescriptor, ExtensionName, OnError, Result, Secret};
 
 /// The checked description of an agent. [`AgentBuilder::build`](super::AgentBuilder::build) makes it.
 pub(super) struct AgentSpec {

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
-use serde_json::Value;
-
 use goondan_core::{Error, ErrorCode, ExtensionName, Result};
+use serde_json::Value;
 
 /// The states of all extensions of an instance. Extensions that are no longer configured are included: their state is
 /// kept.

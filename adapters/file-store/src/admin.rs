@@ -4,6 +4,8 @@ use std::io::BufRead;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
+use goondan_core::{AgentName, Error, ErrorCode, InstanceKey, Message, Result, Timestamp, TurnId};
+use goondan_runtime::store::{InstanceId, TurnOutcome};
 use serde::{Deserialize, Serialize};
 
 use super::atomic::{self, io_error};
@@ -17,8 +19,6 @@ use super::runtime_events;
 use super::status::{HeldLocks, InstanceStatus, status};
 use super::store::FileStore;
 use super::{base, events};
-use goondan_core::{AgentName, Error, ErrorCode, InstanceKey, Message, Result, Timestamp, TurnId};
-use goondan_runtime::store::{InstanceId, TurnOutcome};
 
 /// How often [`FileStore::read`] reads files that a running turn changes between the reads.
 const READS: usize = 10;

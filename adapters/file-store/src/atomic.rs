@@ -5,9 +5,10 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
+use goondan_core::{Error, ErrorCode, Result};
+
 use super::disk::{Disk, DiskFile, OpenMode};
 use super::path::{Access, Refused, StorePath};
-use goondan_core::{Error, ErrorCode, Result};
 
 /// Returns the error for a failed system call: `doing` is the verb of the message, `path` the file.
 pub(super) fn io_error(doing: &str, path: &Path, error: io::Error) -> Error {

@@ -5,13 +5,14 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crc32fast::Hasher;
+use goondan_core::{Conversation, Error, Message, Result};
+
 use super::atomic::{self, io_error};
 use super::disk::DiskFile;
 use super::layout::InstanceDir;
 use super::lines::{self, damaged, ends_line, is_torn};
 use super::path::{Access, StorePath};
-use crc32fast::Hasher;
-use goondan_core::{Conversation, Error, Message, Result};
 
 /// Size of one read or write. It fits into the cache nearest to a core, so that the bytes of a chunk are still there
 /// when they are checksummed and written.

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use goondan_core::{Error, ErrorCode, ExtensionName, Result, TurnId};
+use goondan_runtime::store::TurnOutcome;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::base::Fingerprint;
 use super::layout::InstanceDir;
 use super::state::{self, StoredState};
-use goondan_core::{Error, ErrorCode, ExtensionName, Result, TurnId};
-use goondan_runtime::store::TurnOutcome;
 
 /// The first record of `events.jsonl` after a commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

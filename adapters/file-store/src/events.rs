@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use crc32fast::Hasher;
+use goondan_core::{Error, ErrorCode, Result};
 
 use super::atomic::{self, io_error};
 use super::disk::DiskFile;
 use super::layout::InstanceDir;
 use super::path::StorePath;
-use goondan_core::{Error, ErrorCode, Result};
 
 /// The maximum length of the file. It holds one turn, and is read as a whole.
 const MAX_LEN: u64 = 1 << 30;

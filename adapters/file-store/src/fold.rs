@@ -3,14 +3,15 @@
 
 use std::borrow::Cow;
 
+use goondan_core::{Conversation, MessageEvent, Result};
+use goondan_runtime::store::{Commit, TurnOutcome};
+
 use super::base::{self, BaseIndex, Fingerprint};
 use super::committed::CommittedRecord;
 use super::events::EventsFile;
 use super::layout::InstanceDir;
 use super::records::FoldRecord;
 use super::{lines, state};
-use goondan_core::{Conversation, MessageEvent, Result};
-use goondan_runtime::store::{Commit, TurnOutcome};
 
 /// The file changes of one committed turn. Prepared before the commit and finished after it; an opening that finds a
 /// committed turn unfinished prepares and finishes them again.

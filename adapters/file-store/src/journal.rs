@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+use goondan_core::{BoxFuture, Error, ErrorCode, MessageEvent, Result, RuntimeEvent, ToolCallId, TurnId};
+use goondan_runtime::store::{Commit, Durability, InstanceId, Interrupted, Journal, Opened, TurnStart};
+
 use super::Fsync;
 use super::base::BaseIndex;
 use super::committed::CommittedRecord;
@@ -15,8 +18,6 @@ use super::path::StorePath;
 use super::records::{BeginRecord, StartedRecord, for_record};
 use super::recovery::{Recovered, recover};
 use super::runtime_events::RuntimeEventsFile;
-use goondan_core::{BoxFuture, Error, ErrorCode, MessageEvent, Result, RuntimeEvent, ToolCallId, TurnId};
-use goondan_runtime::store::{Commit, Durability, InstanceId, Interrupted, Journal, Opened, TurnStart};
 
 /// Opens the instance in `dir`: locks it, recovers it, and returns its content and journal.
 pub(super) fn open(dir: InstanceDir, instance: &InstanceId, fsync: Fsync) -> Result<Opened> {

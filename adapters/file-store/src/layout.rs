@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use goondan_core::{Error, ErrorCode, Result};
+use goondan_runtime::store::InstanceId;
+
 use super::atomic::{FileOps, io_error};
 use super::disk::RealDisk;
 use super::path::StorePath;
-use goondan_core::{Error, ErrorCode, Result};
-use goondan_runtime::store::InstanceId;
 
 /// Returns the directory below which goondan stores everything that outlives a process: `option` if given, else the
 /// environment variable `GOONDAN_STATE_ROOT`, else `~/.goondan`. Creates nothing.

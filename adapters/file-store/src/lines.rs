@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
+use goondan_core::host::depth::{MAX_STORED, check_text};
+use goondan_core::{Error, ErrorCode, Result};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 
 use super::atomic::io_error;
 use super::layout::InstanceDir;
 use super::path::StorePath;
-use goondan_core::host::depth::{MAX_STORED, check_text};
-use goondan_core::{Error, ErrorCode, Result};
 
 /// A line that is not blank.
 #[derive(Clone, Copy, Debug)]

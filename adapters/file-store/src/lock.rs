@@ -3,11 +3,12 @@
 use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 
+use goondan_core::{Error, ErrorCode, Result};
+use goondan_runtime::store::InstanceId;
+
 use super::atomic::io_error;
 use super::layout::InstanceDir;
 use super::path::{Access, StorePath};
-use goondan_core::{Error, ErrorCode, Result};
-use goondan_runtime::store::InstanceId;
 
 /// How often an instance that others delete is looked for. Each attempt but the last needs a deletion just then.
 const MAX_ATTEMPTS: u32 = 1_000;

@@ -1,12 +1,12 @@
 //! `metadata.json`: the instance that a directory belongs to, its times, and whether a turn is running.
 
+use goondan_core::{Error, ErrorCode, Result, Timestamp};
+use goondan_runtime::store::InstanceId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::atomic::{self, io_error};
 use super::layout::InstanceDir;
-use goondan_core::{Error, ErrorCode, Result, Timestamp};
-use goondan_runtime::store::InstanceId;
 
 /// The content of `metadata.json`.
 #[derive(Debug, Serialize, Deserialize)]

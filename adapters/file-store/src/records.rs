@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use goondan_core::{AgentEvent, Error, ExtensionName, MessageEvent, Result, ToolCallId, TurnId, secret};
+use goondan_runtime::store::TurnOutcome;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::committed::{CommittedRecord, known_or_none};
 use super::lines::{Line, damaged, ends_line, is_sum_right, lines, parse, torn_tail};
-use goondan_core::{AgentEvent, Error, ExtensionName, MessageEvent, Result, ToolCallId, TurnId, secret};
-use goondan_runtime::store::TurnOutcome;
 
 /// The first record of a turn.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -6,6 +6,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
+use goondan_core::{Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Part, Result, TurnId};
+use goondan_runtime::store::Interrupted;
 use serde_json::Value;
 
 use super::atomic::{self, io_error};
@@ -17,8 +19,6 @@ use super::layout::InstanceDir;
 use super::path::{Access, StorePath};
 use super::records::{BeginRecord, FoldRecord, StartedRecord, TurnRecords, torn_part};
 use super::{lines, state};
-use goondan_core::{Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Part, Result, TurnId};
-use goondan_runtime::store::Interrupted;
 
 /// An instance whose files are consistent.
 pub(super) struct Recovered {

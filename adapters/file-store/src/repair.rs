@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use goondan_core::{Error, ErrorCode, ExtensionName, Result};
+use goondan_runtime::store::{InstanceId, TurnOutcome};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,8 +16,6 @@ use super::records::{FoldRecord, TurnRecords, torn_part};
 use super::recovery::{recover, replay, store_checksums};
 use super::store::FileStore;
 use super::{atomic, events, fold, lines, state};
-use goondan_core::{Error, ErrorCode, ExtensionName, Result};
-use goondan_runtime::store::{InstanceId, TurnOutcome};
 
 /// Damage in a file of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

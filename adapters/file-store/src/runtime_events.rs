@@ -4,11 +4,12 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Result as IoResult, Seek, SeekFrom, Write};
 
+use goondan_core::{Result, RuntimeEvent};
+
 use super::atomic::io_error;
 use super::layout::InstanceDir;
 use super::lines;
 use super::path::{Access, StorePath};
-use goondan_core::{Result, RuntimeEvent};
 
 /// The length above which the file is renamed to `runtime-events.1.jsonl` and a new one is started.
 const MAX_LEN: u64 = 16 * 1024 * 1024;

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
+use goondan_core::{Error, ErrorCode, ExtensionName, Result};
 use serde_json::Value;
 
 use super::atomic::{self, io_error};
 use super::layout::InstanceDir;
 use super::lines;
 use super::path::StorePath;
-use goondan_core::{Error, ErrorCode, ExtensionName, Result};
 
 /// The state of all extensions that have one (STATE-05).
 #[derive(Debug, Default)]

@@ -62,6 +62,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use goondan_core::{BoxFuture, Error, ErrorCode, ExtensionName, Result};
+use goondan_runtime::store::{InstanceId, Opened, Store};
+
 use super::Fsync;
 use super::atomic::FileOps;
 use super::disk::{Disk, RealDisk, UnsyncedDisk};
@@ -69,8 +72,6 @@ use super::journal;
 use super::layout::InstanceDir;
 use super::layout::workspace_id;
 use super::path::StorePath;
-use goondan_core::{BoxFuture, Error, ErrorCode, ExtensionName, Result};
-use goondan_runtime::store::{InstanceId, Opened, Store};
 
 /// Keeps instances in the files of one workspace directory. It keeps no files open itself: each instance that it
 /// opens is locked until its journal is dropped.

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 
 use crc32fast::Hasher;
+use goondan_core::host::depth::{MAX_STORED, check_text};
+use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, ExtensionName, InstanceKey, Message, Result, TurnId};
+use goondan_runtime::store::{InstanceId, TurnOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -15,9 +18,6 @@ use super::records::{self, BeginRecord, for_record};
 use super::recovery::{recover, store_checksums};
 use super::state;
 use super::store::FileStore;
-use goondan_core::host::depth::{MAX_STORED, check_text};
-use goondan_core::{AgentEvent, AgentName, Error, ErrorCode, ExtensionName, InstanceKey, Message, Result, TurnId};
-use goondan_runtime::store::{InstanceId, TurnOutcome};
 
 /// The version of the format.
 const VERSION: u32 = 1;

@@ -106,7 +106,7 @@ fn users_are_answered_in_pieces_until_the_service_is_told_to_end() {
     drop(left);
     assert_eq!(service.post("ann", "hello").events().last().unwrap().0, "end");
 
-    // After SIGTERM, a turn that runs is answered, and nobody else is.
+    // After SIGTERM, a turn that runs is answered, and new requests are refused.
     let mut running = service.post("bob", "wait a second");
     assert_eq!(running.event().unwrap().0, "call");
     service.terminate();

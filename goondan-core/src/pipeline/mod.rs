@@ -19,7 +19,7 @@ pub use chain::{Chain, Layer, LayerInfo};
 pub(crate) use context::host;
 pub use context::{StepContext, ToolCallContext, TurnContext};
 pub use failure::{Failure, StepDraft, ToolCallDraft, TurnDraft};
-pub use frame::Frame;
+pub(crate) use frame::Frame;
 pub use middleware::{AnyMiddleware, Kind, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn};
 pub use next::Next;
 pub use on_error::OnError;

@@ -6,6 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use goondan_core::host::depth::{self, TooDeep, Unchecked};
+use goondan_core::{
+    API_VERSION, AgentName, Error, ErrorCode, Extension, ExtensionDescriptor, ExtensionName, OnError, Result, Secret,
+    linked,
+};
 use serde_json::Value;
 
 use super::Agent;
@@ -17,11 +22,6 @@ use crate::ports::router::Router;
 use crate::ports::store::Store;
 use crate::schema::{Schema, config_value, summary};
 use crate::spec::{AgentSpec, ExtensionSpec, Opening};
-use goondan_core::host::depth::{self, TooDeep, Unchecked};
-use goondan_core::{
-    API_VERSION, AgentName, Error, ErrorCode, Extension, ExtensionDescriptor, ExtensionName, OnError, Result, Secret,
-    linked,
-};
 
 /// The capabilities that every host offers.
 const BUILT_IN: [&str; 6] = ["pipeline", "tools", "state", "events", "logger", "agents"];

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use goondan_core::{AgentName, BoxFuture, Error, ErrorCode, Result};
+
 use super::{Agent, WeakAgent};
 use crate::instance::{Instance, task_failed};
 use crate::ports::router::{AgentCall, Router, not_found};
-use goondan_core::{AgentName, BoxFuture, Error, ErrorCode, Result};
 
 /// Routes requests and events between the agents of one program. Clones are the same router.
 ///

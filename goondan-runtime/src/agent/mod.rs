@@ -8,12 +8,12 @@ mod subscriptions;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use goondan_core::{AgentName, InstanceKey, Result};
+
+use crate::instance::{AgentInner, Instance};
 pub use builder::AgentBuilder;
 pub use local_router::LocalRouter;
 pub use reload::{Change, ExtensionChange, Reloaded};
-
-use crate::instance::{AgentInner, Instance};
-use goondan_core::{AgentName, InstanceKey, Result};
 
 /// An agent: a model, its instructions, and its extensions. It has any number of conversations, its [`Instance`]s.
 ///

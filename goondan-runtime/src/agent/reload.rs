@@ -3,11 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use goondan_core::{Error, ErrorCode, ExtensionName, InstanceKey, Result};
+
 use super::Agent;
 use crate::instance::InstanceSlot;
 use crate::join::join;
 use crate::spec::{AgentSpec, ExtensionSpec};
-use goondan_core::{Error, ErrorCode, ExtensionName, InstanceKey, Result};
 
 /// What a reload changed. Returned by [`Agent::reload`].
 #[derive(Debug)]

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::handle::ExtensionHandle;
-use super::services::Services;
-use crate::join::join;
-use crate::spec::ExtensionSpec;
 use goondan_core::host::panic::{catch_panics, drop_guarded};
 use goondan_core::{
     AnyRegistration, CleanupHandler, Deliveries, Error, Event, ExtensionCleanup, ExtensionName, OnError, Result,
 };
+
+use super::handle::ExtensionHandle;
+use super::services::Services;
+use crate::join::join;
+use crate::spec::ExtensionSpec;
 
 /// How long the cleanup of one extension may take.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);

@@ -3,6 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use goondan_core::host::panic::drop_guarded;
+use goondan_core::{
+    AnyRegistration, Deliveries, Error, ErrorCode, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName,
+    LogHost, LogLevel, Result, Surroundings,
+};
 use serde_json::{Map, Value};
 
 use super::late::LateTools;
@@ -11,11 +16,6 @@ use crate::bus::Owner;
 use crate::registry::SharedTools;
 use crate::spec::{AgentSpec, Opening};
 use crate::state::StateCell;
-use goondan_core::host::panic::drop_guarded;
-use goondan_core::{
-    AnyRegistration, Deliveries, Error, ErrorCode, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName,
-    LogHost, LogLevel, Result, Surroundings,
-};
 
 /// One extension's access to its conversation. Extensions keep it through clones of their `ExtensionApi`.
 pub(crate) struct ExtensionHandle {

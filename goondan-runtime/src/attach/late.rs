@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use goondan_core::host::panic::drop_guarded;
+use goondan_core::{BoxFuture, ExtensionName, Result, ToolContext, ToolHandler, ToolItem, ToolReply};
 use serde_json::Value;
 
 use crate::bus::Owner;
-use goondan_core::host::panic::drop_guarded;
-use goondan_core::{BoxFuture, ExtensionName, Result, ToolContext, ToolHandler, ToolItem, ToolReply};
 
 /// The late tools of one conversation, in the order in which they were registered.
 #[derive(Default)]

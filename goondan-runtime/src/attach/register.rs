@@ -4,18 +4,19 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::active::{ActiveExtension, run_cleanup};
-use super::handle::ExtensionHandle;
-use super::late::LateTools;
-use super::services::Services;
-use crate::registry::{Described, SharedTools, Tool, ToolRegistry};
-use crate::spec::{AgentSpec, ExtensionSpec};
 use goondan_core::host::panic::catch_panics;
 use goondan_core::host::{AnyMiddleware, Chain, in_order};
 use goondan_core::{
     AnyRegistration, Error, ErrorCode, ExtensionApi, ExtensionName, Kind, LayerInfo, LogHost, Middleware,
     MiddlewareKind, Options, Result, Step, ToolCall, ToolHandler, ToolItem, Turn,
 };
+
+use super::active::{ActiveExtension, run_cleanup};
+use super::handle::ExtensionHandle;
+use super::late::LateTools;
+use super::services::Services;
+use crate::registry::{Described, SharedTools, Tool, ToolRegistry};
+use crate::spec::{AgentSpec, ExtensionSpec};
 
 /// What the extensions of one conversation registered.
 pub(crate) struct Registered {

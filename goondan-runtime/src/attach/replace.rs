@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use goondan_core::host::panic::drop_guarded;
+use goondan_core::{Error, ErrorCode, ReloadEffect, Result};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
@@ -13,8 +15,6 @@ use super::active::deactivate;
 use super::register::Staged;
 use super::services::Services;
 use crate::spec::AgentSpec;
-use goondan_core::host::panic::drop_guarded;
-use goondan_core::{Error, ErrorCode, ReloadEffect, Result};
 
 /// Registers the extensions of `spec` and activates them, and then cleans up those of `current` that were not kept.
 /// After a failure nothing has changed.

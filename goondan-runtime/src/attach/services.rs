@@ -3,6 +3,11 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use goondan_core::{
+    AgentDelegate, AgentReload, AgentReloadAnswer, Event, ExtensionDescriptor, ExtensionName, PresentExtension,
+    ReloadEffect,
+};
+
 use super::Generation;
 use super::late::LateTools;
 use super::replace::WaitingReload;
@@ -11,10 +16,6 @@ use crate::peers::Inbox;
 use crate::ports::store::{InstanceId, Store};
 use crate::spec::ExtensionSpec;
 use crate::state::States;
-use goondan_core::{
-    AgentDelegate, AgentReload, AgentReloadAnswer, Event, ExtensionDescriptor, ExtensionName, PresentExtension,
-    ReloadEffect,
-};
 
 /// What the extensions of one conversation share. It is made when the conversation is opened; handles that extensions
 /// keep hold it beyond the end of the conversation, where it does nothing any more.

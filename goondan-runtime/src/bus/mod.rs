@@ -22,11 +22,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use goondan_core::{Deliveries, Error, ErrorCode, Event, EventHandler, EventPattern, ExtensionName, TurnInfo};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use chain::Chain;
-use goondan_core::{Deliveries, Error, ErrorCode, Event, EventHandler, EventPattern, ExtensionName, TurnInfo};
 use table::{DRAIN_LIMIT, Removed, Subscriber, Table};
 use worker::Worker;
 

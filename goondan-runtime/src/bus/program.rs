@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
+use goondan_core::{BoxFuture, Deliveries, Event, EventHandler, EventPattern, Result};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::Bus;
-use goondan_core::{BoxFuture, Deliveries, Event, EventHandler, EventPattern, Result};
 
 /// How many events wait for a program that does not read them. Those that exceed it are lost.
 const QUEUE: usize = 256;

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::chain::Chain;
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::{Deliveries, Event, EventHandler, EventPattern, ExtensionName, Result, TurnInfo};
+
+use super::chain::Chain;
 
 /// The capacity of a queue; a handler loses the events that exceed it.
 pub(super) const QUEUE: usize = 256;

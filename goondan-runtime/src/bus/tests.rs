@@ -6,12 +6,12 @@ use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll, Waker};
 
+use goondan_core::{Error, ExtensionName, Result};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::table::QUEUE;
 use super::*;
-use goondan_core::{Error, ExtensionName, Result};
 
 const LONG: Duration = Duration::from_secs(60);
 

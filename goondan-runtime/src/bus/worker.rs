@@ -4,12 +4,12 @@
 
 use std::pin::pin;
 
+use goondan_core::Error;
+use goondan_core::host::panic::catch_panics;
 use tokio::task::coop::consume_budget;
 
 use super::Bus;
 use super::table::{Queued, Subscriber, Work};
-use goondan_core::Error;
-use goondan_core::host::panic::catch_panics;
 
 /// Drains the queue of one subscription. Spawned by [`Bus::emit`] when the queue has no worker; ends when it is empty.
 pub(super) struct Worker {

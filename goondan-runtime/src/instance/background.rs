@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
+use goondan_core::host::WireError;
+use goondan_core::{AgentEvent, AgentName, InstanceKey, Result, TurnResult};
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 use tokio::sync::watch;
 
 use super::shared::AgentInner;
 use crate::ports::store::InstanceId;
-use goondan_core::host::WireError;
-use goondan_core::{AgentEvent, AgentName, InstanceKey, Result, TurnResult};
 
 /// How many turns wait for a subscriber that does not read them. Those that exceed it are counted only.
 const QUEUE: usize = 256;

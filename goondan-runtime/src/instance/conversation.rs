@@ -1,9 +1,11 @@
 //! An open conversation: opening, turns, reloads and closing.
 
-use goondan_core::host::TurnResultExt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use goondan_core::host::TurnResultExt;
+use goondan_core::host::panic::drop_guarded;
+use goondan_core::{AgentEvent, Message, Result, TurnInfo, TurnResult};
 use tokio::runtime::Handle;
 use tracing::Instrument;
 
@@ -17,8 +19,6 @@ use crate::ports::store::{TurnOutcome, TurnStart};
 use crate::spec::AgentSpec;
 use crate::state::States;
 use crate::turn::{JournaledConversation, Reporter, RequestUsage, Requests, TurnRun, UpdateSender, Workdir};
-use goondan_core::host::panic::drop_guarded;
-use goondan_core::{AgentEvent, Message, Result, TurnInfo, TurnResult};
 
 /// How long the end of a turn waits for event handlers (D-18).
 pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);

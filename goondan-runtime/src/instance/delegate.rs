@@ -1,18 +1,19 @@
 //! Delegation: `agent.delegate` on the bus of a conversation starts a turn, and `agent.delegationResult` comes back.
 // WAKE-01
 
-use goondan_core::host::AgentEventExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+use goondan_core::host::AgentEventExt;
+use goondan_core::{
+    AgentDelegate, AgentDelegationResult, AgentEvent, Error, ErrorCode, Event, ExtensionName, Result, TurnInfo,
+};
 
 use super::background::Pending;
 use super::conversation::DRAIN_TIMEOUT;
 use super::shared::AgentInner;
 use crate::attach::Services;
 use crate::ports::router::{AgentCall, not_found};
-use goondan_core::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, Error, ErrorCode, Event, ExtensionName, Result, TurnInfo,
-};
 
 /// How many delegations of a conversation may be waiting for their results.
 const WAITING: usize = 64;

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use goondan_core::{Event, EventArgs, Result};
+
 use super::Instance;
 use crate::bus::EventStream;
-use goondan_core::{Event, EventArgs, Result};
 
 /// The event bus of one conversation, for the embedding program. Returned by [`Instance::events`].
 ///

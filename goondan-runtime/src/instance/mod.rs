@@ -9,13 +9,16 @@ mod reload_requests;
 mod shared;
 mod slot;
 
-use goondan_core::host::AgentEventExt;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
+use goondan_core::host::AgentEventExt;
+use goondan_core::{
+    AgentEvent, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind, Result, ToolCatalog, TurnResult,
+};
 use serde_json::Value;
 
 use crate::bus::Listeners;
@@ -23,9 +26,6 @@ use crate::turn::{TurnStream, UpdateSender};
 use background::Pending;
 pub use background::{BackgroundTurn, BackgroundTurns, TurnNotice};
 pub use events::InstanceEvents;
-use goondan_core::{
-    AgentEvent, ExtensionName, InstanceKey, LayerInfo, Message, MiddlewareKind, Result, ToolCatalog, TurnResult,
-};
 pub use reload_requests::{ReloadRequest, ReloadRequests};
 pub(super) use shared::AgentInner;
 use slot::{ConversationLock, OpenLock, View};

@@ -8,12 +8,12 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
+use goondan_core::{AgentReload, Event, ReloadEffect, Result};
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 
 use super::shared::AgentInner;
 use crate::attach::Services;
 use crate::ports::store::InstanceId;
-use goondan_core::{AgentReload, Event, ReloadEffect, Result};
 
 /// How many requests wait for a program that does not read them. Those that exceed it are refused.
 const QUEUE: usize = 64;

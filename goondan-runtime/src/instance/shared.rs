@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use goondan_core::{AgentName, InstanceKey, Result};
+
 use super::Instance;
 use super::background::Background;
 use super::idle::Idle;
@@ -12,7 +14,6 @@ use super::slot::InstanceSlot;
 use crate::peers::Reach;
 use crate::ports::store::{InstanceId, Store};
 use crate::spec::AgentSpec;
-use goondan_core::{AgentName, InstanceKey, Result};
 
 /// What an [`Agent`](crate::Agent) and its instances share.
 pub(crate) struct AgentInner {

@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
+use goondan_core::host::panic::message;
+use goondan_core::{Error, ErrorCode, Event, ExtensionName, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
@@ -27,8 +29,6 @@ use super::{HandleInner, Instance};
 use crate::attach::{Generation, InstanceUpcalls, Services, reload_failed};
 use crate::ports::store::InstanceId;
 use crate::spec::AgentSpec;
-use goondan_core::host::panic::message;
-use goondan_core::{Error, ErrorCode, Event, ExtensionName, Result};
 
 /// How long a conversation that was opened for other agents stays open while nothing happens in it, unless its agent
 /// sets a time: long enough that agents that exchange messages do not open it for each one.

@@ -1,17 +1,17 @@
 //! A model whose requests are appended to a file.
 
-use goondan_core::host::{MessageDataExt, ToolItemExt};
 use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use goondan_core::host::secret::mask;
+use goondan_core::host::{MessageDataExt, ToolItemExt};
+use goondan_core::{BoxFuture, Error, ErrorCode, MessageData, ModelInfo, Result, ToolItem};
 use serde::Serialize;
 
 use crate::ports::model::{Deltas, Model, ModelRequest, ModelResponse};
-use goondan_core::host::secret::mask;
-use goondan_core::{BoxFuture, Error, ErrorCode, MessageData, ModelInfo, Result, ToolItem};
 
 /// A model that appends every request to a file, one JSON object per line, before it asks another model.
 #[derive(Debug)]

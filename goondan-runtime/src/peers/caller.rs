@@ -1,17 +1,17 @@
 //! The calling side: sends the requests of one turn.
 
-use goondan_core::host::AgentEventExt;
 use std::sync::Arc;
 
+use goondan_core::host::AgentEventExt;
+use goondan_core::{
+    AgentEvent, AgentName, AgentRequest, AgentResponse, Error, ErrorCode, EventId, Message, ReplyTo, RequestTarget,
+    Result, SpanId, Ticket, Timestamp, TurnInfo,
+};
 use serde_json::{Value, json};
 
 use super::inbox::Inbox;
 use super::reach::Reach;
 use crate::ports::router::{AgentCall, Router, not_found};
-use goondan_core::{
-    AgentEvent, AgentName, AgentRequest, AgentResponse, Error, ErrorCode, EventId, Message, ReplyTo, RequestTarget,
-    Result, SpanId, Ticket, Timestamp, TurnInfo,
-};
 
 /// Sends requests to other agents on behalf of one turn. Copies belong to the same turn.
 #[derive(Clone, Copy)]

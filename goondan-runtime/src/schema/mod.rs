@@ -7,13 +7,13 @@ use std::collections::HashMap;
 use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use goondan_core::{Error, ErrorCode, Result};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
-use object::members;
 use serde_json::{Map, Value, json};
 
 use crate::nearest::{did_you_mean, nearest, one_of};
-use goondan_core::{Error, ErrorCode, Result};
+use object::members;
 
 /// The format of paths below the directory of a bundle.
 pub(crate) const BUNDLE_PATH: &str = "bundle-path";

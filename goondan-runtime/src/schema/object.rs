@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
-
 use goondan_core::{Error, ErrorCode, Result};
+use serde_json::{Map, Value};
 
 /// The most subschemas that one question looks at. References can form a cycle, and a schema may be foreign.
 const MAX_VISITED: usize = 1_000;

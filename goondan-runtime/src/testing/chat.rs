@@ -4,6 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use goondan_core::{
+    AgentEvent, Error, Event, EventArgs, EventPattern, Extension, Message, Result, ToolCallResult, TurnResult,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,9 +17,6 @@ use super::request::{RecordedRequest, transcript};
 use super::setup::ChatBuilder;
 use crate::agent::Agent;
 use crate::instance::Instance;
-use goondan_core::{
-    AgentEvent, Error, Event, EventArgs, EventPattern, Extension, Message, Result, ToolCallResult, TurnResult,
-};
 
 /// How long a test waits for event handlers; the same as at the end of a turn.
 const HANDLERS_LIMIT: Duration = Duration::from_secs(5);

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use goondan_core::{BoxFuture, ModelInfo, Result, ToolCallId, ToolRequest};
 use serde_json::Value;
 
 use super::lock;
 use super::request::RecordedRequest;
 use crate::models::{ScriptItem, ScriptedModel};
 use crate::ports::model::{Deltas, Model, ModelRequest, ModelResponse};
-use goondan_core::{BoxFuture, ModelInfo, Result, ToolCallId, ToolRequest};
 
 /// A model whose requests are recorded.
 pub(super) struct Recording {

@@ -1,16 +1,16 @@
 //! Test extension that records every event and tool result, and changes nothing.
 
-use goondan_core::host::ToolCallResultExt;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
-use serde_json::{Value, json};
-
-use super::lock;
+use goondan_core::host::ToolCallResultExt;
 use goondan_core::{
     API_VERSION, BoxFuture, Error, Event, EventPattern, Extension, ExtensionApi, ExtensionCleanup, ExtensionDescriptor,
     Middleware, Next, Options, Result, Step, StepContext, StepResult, ToolCallId, ToolCallResult,
 };
+use serde_json::{Value, json};
+
+use super::lock;
 
 /// The extension. Its config holds the number of the [`ProbeHandle`] that it records for.
 pub(super) struct Probe;

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use goondan_core::{Content, MessageData, ModelOptions, Part, ToolItem};
 use serde_json::{Map, Value};
 
 use crate::ports::model::ModelRequest;
-use goondan_core::{Content, MessageData, ModelOptions, Part, ToolItem};
 
 /// A request that a model was sent. Its `Debug` prints the [transcript](RecordedRequest::transcript), so that failed
 /// assertions are readable.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use goondan_core::{Extension, Result};
 use serde_json::Value;
 
 use super::chat::Chat;
@@ -12,7 +13,6 @@ use crate::agent::{Agent, AgentBuilder};
 use crate::memory_store::MemoryStore;
 use crate::models::{ScriptItem, ScriptedModel};
 use crate::ports::model::Model;
-use goondan_core::{Extension, Result};
 
 /// Describes a [`Chat`]; returned by [`Chat::with`] and [`Chat::builder`].
 ///

@@ -4,6 +4,8 @@ mod notes;
 
 use std::time::Duration;
 
+use goondan_core::{ErrorCode, LogLevel, ToolCallStatus};
+use notes::Notes;
 use serde_json::json;
 
 use super::chat::Chat;
@@ -11,8 +13,6 @@ use super::time;
 use crate::memory_store::MemoryStore;
 use crate::models::ScriptItem;
 use crate::ports::model::ModelResponse;
-use goondan_core::{ErrorCode, LogLevel, ToolCallStatus};
-use notes::Notes;
 
 #[tokio::test]
 async fn a_turn_leaves_requests_messages_events_and_lines() {

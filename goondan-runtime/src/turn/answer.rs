@@ -1,8 +1,8 @@
 //! Classifies a model's answer: usable, nothing to add, or malformed (F-TURN).
 
-use goondan_core::host::PartExt;
 use std::borrow::Cow;
 
+use goondan_core::host::PartExt;
 use goondan_core::host::depth::{self, MAX_DEPTH};
 use goondan_core::{Error, ErrorCode, ModelFinish, Part};
 

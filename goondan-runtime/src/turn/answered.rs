@@ -1,8 +1,8 @@
 //! Finds the message that answers, in what middlewares have made of the conversation.
 
-use goondan_core::host::ConversationExt;
 use std::sync::Arc;
 
+use goondan_core::host::ConversationExt;
 use goondan_core::{Conversation, Message, Role};
 
 /// Returns the message of the assistant that answers the step whose model call began when the conversation ended at

@@ -1,8 +1,8 @@
 //! How many tokens a model request has, by estimate: without a tokenizer, which differs from model to model.
 
-use goondan_core::host::{ConversationExt, Projection, message_tokens, tokens_of};
 use std::sync::Arc;
 
+use goondan_core::host::{ConversationExt, Projection, message_tokens, tokens_of};
 use goondan_core::{Conversation, Message, MessageId, TokenUsage, ToolCatalog};
 
 /// What a provider counted last.

@@ -1,17 +1,18 @@
 //! The conversation that a turn changes, with the journal that records the changes.
 
-use goondan_core::host::{ConversationExt, ToolCallResultExt};
 use std::sync::Arc;
+
+use goondan_core::host::IdSet;
+use goondan_core::host::{ConversationExt, ToolCallResultExt};
+use goondan_core::{
+    Applied, Conversation, Error, ErrorCode, EventId, Message, MessageEvent, Part, Result, Role, RuntimeEvent, Source,
+    ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId,
+};
 
 use super::estimate::TokenEstimate;
 use super::partial::PartialAnswer;
 use crate::ports::store::{Commit, Durability, InstanceId, Interrupted, Journal, TurnOutcome, TurnStart};
 use crate::state::States;
-use goondan_core::host::IdSet;
-use goondan_core::{
-    Applied, Conversation, Error, ErrorCode, EventId, Message, MessageEvent, Part, Result, Role, RuntimeEvent, Source,
-    ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId,
-};
 
 /// A conversation whose changes are written to the journal of its store. It is made when the conversation is opened.
 pub(crate) struct JournaledConversation {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::policy::Policy;
 use goondan_core::{Error, FinishReason};
+
+use crate::policy::Policy;
 
 /// A turn as a state machine: from the end of each step it determines what comes next (F-TURN).
 #[derive(Debug)]

@@ -29,9 +29,16 @@ pub(super) use stream::UpdateSender;
 pub use stream::{TurnStream, TurnUpdate};
 pub(super) use workdir::Workdir;
 
-use goondan_core::host::{ConversationExt, StepResultExt, TurnResultExt};
 use std::sync::Arc;
 
+use goondan_core::host::depth::Unchecked;
+use goondan_core::host::{ConversationExt, StepResultExt, TurnResultExt};
+use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
+use goondan_core::{
+    AgentEvent, AgentsHost, Content, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message,
+    MessageEvent, Result, Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary,
+    TurnInfo, TurnResult,
+};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -42,13 +49,6 @@ use crate::ports::model::{ModelDelta, whole};
 use crate::ports::store::Durability;
 use answer::NO_USABLE_ANSWER;
 use answered::{answer_of_step, answer_of_turn};
-use goondan_core::host::depth::Unchecked;
-use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
-use goondan_core::{
-    AgentEvent, AgentsHost, Content, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message,
-    MessageEvent, Result, Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary,
-    TurnInfo, TurnResult,
-};
 use limit::within;
 use machine::{StepEnd, TurnAction, TurnMachine};
 use report::error_message;

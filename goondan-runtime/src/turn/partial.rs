@@ -2,8 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::ports::model::ModelDelta;
 use goondan_core::{Message, Role, Source, StepRef, TurnId};
+
+use crate::ports::model::ModelDelta;
 
 /// What the running model call has said so far. Behind a lock, because models send pieces through a shared reference.
 #[derive(Default)]

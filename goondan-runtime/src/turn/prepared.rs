@@ -1,14 +1,15 @@
 //! Answers that middlewares have prepared, which are taken instead of asking a model or running a handler.
 // PREP-01, D-26
 
-use super::step::{StepRun, give_unique_ids};
-use super::stream::TurnUpdate;
-use super::{made_by_no_model, warn_too_late};
-use crate::ports::model::whole;
 use goondan_core::host::{ConversationExt, ModelCall, RunHost};
 use goondan_core::{
     Content, Error, ErrorCode, ExtensionName, MiddlewareKind, Part, Result, RuntimeEvent, StepRef, TextPart,
 };
+
+use super::step::{StepRun, give_unique_ids};
+use super::stream::TurnUpdate;
+use super::{made_by_no_model, warn_too_late};
+use crate::ports::model::whole;
 
 /// An answer, and the extension that has prepared it.
 pub(super) struct Prepared<T> {

@@ -3,12 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use goondan_core::host::secret::mask;
+use goondan_core::{ToolCallId, ToolName, ToolProgress};
 use tokio::time::Instant;
 
 use super::report::Reporter;
 use super::stream::TurnUpdate;
-use goondan_core::host::secret::mask;
-use goondan_core::{ToolCallId, ToolName, ToolProgress};
 
 /// The least time between two updates that are told of one call: at most 20 a second.
 const INTERVAL: Duration = Duration::from_millis(50);

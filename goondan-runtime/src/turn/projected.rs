@@ -1,11 +1,12 @@
 //! The edits that middlewares make to what the model is sent in one step. They end with the step.
 // PROJ-01, D-27
 
+use goondan_core::host::{ConversationExt, Projection, RunHost};
+use goondan_core::{Applied, ErrorCode, ExtensionName, MessageEvent, MiddlewareKind, Result};
+
 use super::prepared::at_layer;
 use super::step::StepRun;
 use super::{made_by_no_model, warn_too_late};
-use goondan_core::host::{ConversationExt, Projection, RunHost};
-use goondan_core::{Applied, ErrorCode, ExtensionName, MessageEvent, MiddlewareKind, Result};
 
 /// An edit, and the extension that made it.
 pub(super) struct Edit {

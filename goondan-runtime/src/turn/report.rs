@@ -7,11 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use goondan_core::{Error, Event, EventScope, LayerInfo, Result, RuntimeEvent, Span, StepRef, TurnInfo};
 use serde::Serialize;
 
 use super::stream::{TurnUpdate, UpdateSender};
 use crate::bus::Bus;
-use goondan_core::{Error, Event, EventScope, LayerInfo, Result, RuntimeEvent, Span, StepRef, TurnInfo};
 
 /// Reports the runtime events of one turn. It is made with the turn and ends with it.
 pub(crate) struct Reporter<'a> {

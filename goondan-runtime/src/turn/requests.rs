@@ -1,8 +1,15 @@
 //! The requests that extensions make in a turn: to other agents, and to the models of this one.
 // D-33
 
-use goondan_core::host::PartExt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use goondan_core::host::PartExt;
+use goondan_core::host::text_of;
+use goondan_core::{
+    AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Error, ErrorCode, ExtensionName,
+    Message, ModelName, Part, RequestTarget, Result, RuntimeEvent, Span, SpanId, Ticket, TokenUsage, ToolCatalog,
+    TurnInfo,
+};
 
 use super::answer::{Answer, classify};
 use super::limit::within;
@@ -10,12 +17,6 @@ use super::report::Reporter;
 use crate::peers::{Caller, Inbox, Reach};
 use crate::ports::model::{Deltas, ModelRequest, ModelResponse};
 use crate::spec::AgentSpec;
-use goondan_core::host::text_of;
-use goondan_core::{
-    AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Error, ErrorCode, ExtensionName,
-    Message, ModelName, Part, RequestTarget, Result, RuntimeEvent, Span, SpanId, Ticket, TokenUsage, ToolCatalog,
-    TurnInfo,
-};
 
 /// Makes the requests of one turn, step or tool call. Copies belong to the same turn.
 #[derive(Clone, Copy)]

@@ -1,9 +1,17 @@
 //! A step: one model call and the tool calls that it asks for. Implements the host behind step contexts.
 
-use goondan_core::host::{ConversationExt, ModelOptionsExt, PartExt, StepResultExt, ToolCatalogExt, answer_content};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use goondan_core::host::{
+    AnswerHost, ConversationHost, CoreRun, IdSet, Mark, MessageHost, ModelCall, RunHost, StepHost, StreamHost,
+};
+use goondan_core::host::{ConversationExt, ModelOptionsExt, PartExt, StepResultExt, ToolCatalogExt, answer_content};
+use goondan_core::{
+    AgentsHost, Content, Conversation, Effect, Error, ErrorCode, ExtensionName, LayerInfo, LlmInputMessage, Message,
+    MessageEvent, ModelInfo, ModelName, ModelOptions, Part, Result, Role, RuntimeEvent, Source, Span, StepRef,
+    StepResult, ToolCallId, ToolCallResult, ToolCallSummary, ToolCatalog, ToolRequest, TurnInfo,
+};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
@@ -20,14 +28,6 @@ use crate::attach::Generation;
 use crate::join::join;
 use crate::ports::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
 use crate::ports::store::Durability;
-use goondan_core::host::{
-    AnswerHost, ConversationHost, CoreRun, IdSet, Mark, MessageHost, ModelCall, RunHost, StepHost, StreamHost,
-};
-use goondan_core::{
-    AgentsHost, Content, Conversation, Effect, Error, ErrorCode, ExtensionName, LayerInfo, LlmInputMessage, Message,
-    MessageEvent, ModelInfo, ModelName, ModelOptions, Part, Result, Role, RuntimeEvent, Source, Span, StepRef,
-    StepResult, ToolCallId, ToolCallResult, ToolCallSummary, ToolCatalog, ToolRequest, TurnInfo,
-};
 
 /// The metadata key of a message whose content an extension has prepared.
 const PREPARED_BY: &str = "preparedBy";

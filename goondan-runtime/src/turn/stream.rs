@@ -5,11 +5,11 @@ use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use goondan_core::{BoxFuture, Error, ErrorCode, Event, Result, RuntimeEvent, ToolCallId, TurnResult};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::bus::EventStream;
 use crate::ports::model::ModelDelta;
-use goondan_core::{BoxFuture, Error, ErrorCode, Event, Result, RuntimeEvent, ToolCallId, TurnResult};
 
 /// Something that happened while a turn ran. [`TurnStream::next`] returns it.
 ///

@@ -3,10 +3,18 @@
 //!
 //! Every call is run here, and therefore passes the tool-call middlewares (DISPATCH-01).
 
-use goondan_core::host::ToolCallResultExt;
 use std::path::Path;
 use std::pin::pin;
 
+use goondan_core::host::ToolCallResultExt;
+use goondan_core::host::depth::Unchecked;
+use goondan_core::host::panic::catch_panics;
+use goondan_core::host::{AsOf, CallHost, ConversationHost, CoreRun, RunHost, ToolCallHost, ToolHost};
+use goondan_core::{
+    AgentsHost, Effect, Error, ErrorCode, ExtensionName, LayerInfo, Logger, Message, Result, RuntimeEvent, Span,
+    StepRef, ToolCallId, ToolCallRef, ToolCallResult, ToolCatalog, ToolContext, ToolError, ToolItem, ToolName,
+    ToolReply, ToolRequest, TurnInfo,
+};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
@@ -22,14 +30,6 @@ use super::workdir::Workdir;
 use crate::attach::Generation;
 use crate::registry::Tool;
 use crate::schema::summary;
-use goondan_core::host::depth::Unchecked;
-use goondan_core::host::panic::catch_panics;
-use goondan_core::host::{AsOf, CallHost, ConversationHost, CoreRun, RunHost, ToolCallHost, ToolHost};
-use goondan_core::{
-    AgentsHost, Effect, Error, ErrorCode, ExtensionName, LayerInfo, Logger, Message, Result, RuntimeEvent, Span,
-    StepRef, ToolCallId, ToolCallRef, ToolCallResult, ToolCatalog, ToolContext, ToolError, ToolItem, ToolName,
-    ToolReply, ToolRequest, TurnInfo,
-};
 
 /// Runs the tool calls of one step.
 #[derive(Clone, Copy)]

@@ -12,9 +12,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use tracing::dispatcher::{self, Dispatch};
-
 use goondan_core::ToolName;
+use tracing::dispatcher::{self, Dispatch};
 
 /// The time between two checks.
 const TICK: Duration = Duration::from_millis(500);

@@ -17,7 +17,7 @@ pub enum Place {
     Unreachable,
 }
 
-/// The note in the place of what was left out of a text.
+/// The note that replaces what was left out of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOut<'a> {
     /// How many characters were left out.

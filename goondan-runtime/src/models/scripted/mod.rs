@@ -6,13 +6,13 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use goondan_core::{BoxFuture, Error, ErrorCode, Part, ReasoningPart, Result, Role, ToolCallId, ToolRequest};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use self::pattern::InputPattern;
 use super::recorded::RecordedModel;
 use crate::ports::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
-use goondan_core::{BoxFuture, Error, ErrorCode, Part, ReasoningPart, Result, Role, ToolCallId, ToolRequest};
 
 /// A model that plays a list of prepared responses.
 ///

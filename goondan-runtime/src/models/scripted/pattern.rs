@@ -2,9 +2,8 @@
 
 use std::sync::OnceLock;
 
-use regex::Regex;
-
 use goondan_core::{Error, ErrorCode, Result};
+use regex::Regex;
 
 /// A regular expression that the input must match.
 ///

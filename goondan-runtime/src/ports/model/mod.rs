@@ -2,18 +2,17 @@
 
 mod deltas;
 
-use goondan_core::host::ConversationExt;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
+use goondan_core::host::ConversationExt;
 use goondan_core::host::{Projection, text_of};
 use goondan_core::{
     AgentName, BoxFuture, Conversation, InstanceKey, MessageData, ModelFinish, ModelInfo, ModelOptions, Part, Result,
     TextPart, TokenUsage, ToolCallId, ToolCallPart, ToolCatalog, ToolItem, ToolRequest,
 };
+use serde::{Deserialize, Serialize};
 
 pub use deltas::{Deltas, ModelDelta};
 

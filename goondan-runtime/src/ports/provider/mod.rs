@@ -7,15 +7,14 @@ mod path;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use goondan_core::host::panic::catch;
+use goondan_core::{Error, ErrorCode, Result};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::model::Model;
 use crate::schema::check_config;
-use goondan_core::host::panic::catch;
-use goondan_core::{Error, ErrorCode, Result};
-
 pub use cassette::CassetteMode;
 pub use finding::{Finding, FindingPlace, Findings};
 pub use path::BundlePath;

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
+use goondan_core::{Error, ErrorCode, Result};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, de};
 
 use crate::schema::{BUNDLE_PATH, is_below_bundle};
-use goondan_core::{Error, ErrorCode, Result};
 
 /// A path below the directory of a bundle: relative and without `..`. Links are not followed.
 ///

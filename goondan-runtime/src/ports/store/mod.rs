@@ -7,12 +7,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use goondan_core::{
     AgentEvent, BoxFuture, Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Result, RuntimeEvent,
     ToolCallId, TurnId,
 };
+use serde_json::Value;
 
 pub use instance_id::InstanceId;
 pub use outcome::TurnOutcome;

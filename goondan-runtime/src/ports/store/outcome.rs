@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
-
 use goondan_core::{Error, ErrorCode, EventId};
+use serde::{Deserialize, Serialize};
 
 /// The number of characters of an error's message that are stored.
 const MAX_MESSAGE: usize = 500;

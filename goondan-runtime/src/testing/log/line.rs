@@ -2,11 +2,10 @@
 
 use std::fmt;
 
+use goondan_core::LogLevel;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Level, Metadata};
-
-use goondan_core::LogLevel;
 
 /// A line of the log. If a test fails, all lines are printed.
 ///

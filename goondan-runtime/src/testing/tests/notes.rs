@@ -1,11 +1,10 @@
 //! An extension that takes notes: tools, state, events and log lines, written by hand.
 
-use serde_json::{Value, json};
-
 use goondan_core::{
     API_VERSION, BoxFuture, Error, Event, Extension, ExtensionApi, ExtensionDescriptor, Result, ToolContext,
     ToolHandler, ToolItem, ToolReply,
 };
+use serde_json::{Value, json};
 
 pub(super) struct Notes;
 
