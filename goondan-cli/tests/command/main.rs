@@ -8,6 +8,7 @@ mod bundle;
 #[cfg(feature = "models")]
 mod cassettes;
 mod changeset;
+mod changeset_trees;
 mod check;
 mod coder;
 mod explain;

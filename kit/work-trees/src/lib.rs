@@ -1,5 +1,7 @@
 //! The work trees that other extensions of a conversation make, such as `changesets`, for extensions that work in them.
 //!
+//! [`is_git`] knows the names that no file in one may have.
+//!
 //! An extension tells about each by the event `workspace.worktreeMounted`. The state of the extension that uses this
 //! crate lists them.
 //!
@@ -30,7 +32,11 @@
 //! }
 //! ```
 
+mod names;
+
 use std::path::PathBuf;
+
+pub use names::{components, is_git, is_in_git};
 
 use goondan::event::WorktreeMounted;
 use goondan::prelude::*;

@@ -1,4 +1,5 @@
-//! Changesets in the directory of the extension: `<id>.json` describes one, and `<id>` is its work tree.
+//! Changesets in the directory of the extension: `<id>.json` describes one, `<id>` is its work tree, and `<id>.git` has
+//! what is known of its files.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,8 +8,11 @@ use goondan::ErrorCode;
 use goondan::prelude::*;
 use serde::Serialize;
 
+use crate::command::GIT;
 use crate::config::Config;
-use crate::git::{Change, Git, Merged};
+use crate::files::{self, Files, Staged};
+use crate::git::Git;
+use crate::objects::{Change, Merged, Objects};
 
 /// There is no such changeset in this conversation.
 const UNKNOWN: &str = "E_CHANGESET_UNKNOWN";
@@ -17,7 +21,7 @@ const UNKNOWN: &str = "E_CHANGESET_UNKNOWN";
 #[derive(Debug)]
 pub(crate) struct Changesets {
     pub(crate) git: Git,
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
     /// Whose changesets can be ended here.
     owner: String,
     pub(crate) config: Config,
@@ -35,6 +39,8 @@ pub(crate) struct Changeset {
     /// The file of the description.
     file: PathBuf,
     pub(crate) git: Git,
+    pub(crate) objects: Objects,
+    files: Files,
 }
 
 /// What is stored of a changeset.
@@ -50,6 +56,9 @@ pub(crate) struct Description {
     bundle: PathBuf,
     /// The rules for the commit.
     config: Config,
+    /// Whether its files are still being written.
+    #[serde(default)]
+    opening: bool,
     /// The commit to which the repository was about to be moved.
     #[serde(default)]
     pub(crate) commit: Option<String>,
@@ -62,6 +71,7 @@ pub(crate) struct Description {
 pub(crate) enum Rebased {
     Done { head: String, tree: String, changes: Vec<Change> },
     Conflict { head: String, files: Vec<String> },
+    Forbidden { head: String, files: Vec<String> },
 }
 
 impl Changesets {
@@ -79,7 +89,7 @@ impl Changesets {
                     .suggest("write a directory of the repository as `repository` in the config"));
             }
         };
-        let git = Git::find(&directory, config.author.clone()).await?;
+        let git = Git::find(&directory).await?;
         let bundle = fs::canonicalize(&directory)?.strip_prefix(&git.root).map(Path::to_owned).unwrap_or_default();
         let root = ctx.bundle_root().map(fs::canonicalize).transpose()?;
         let is_own = root.is_some_and(|root| root.starts_with(&git.root));
@@ -90,7 +100,7 @@ impl Changesets {
     /// Returns those in `directory` as the conversation of `description` has them.
     pub(crate) async fn at(directory: &Path, description: &Description) -> Result<Self> {
         let Description { owner, repository, bundle, config, .. } = description.clone();
-        let git = Git::find(&repository, config.author.clone()).await?;
+        let git = Git::find(&repository).await?;
         Ok(Self { git, directory: directory.to_owned(), owner, config, bundle, is_own: false })
     }
 
@@ -109,13 +119,17 @@ impl Changesets {
             repository: self.git.root.clone(),
             bundle: self.bundle.clone(),
             config: self.config.clone(),
+            opening: true,
             commit: None,
             conflicts: Vec::new(),
         };
-        let changeset = self.changeset(&id, description);
+        let mut changeset = self.changeset(&id, description)?;
         // Before the work tree: what is left of an opening that was interrupted is listed, and can be discarded.
         changeset.store()?;
         self.git.add_work_tree(&changeset.git.root, &head).await?;
+        changeset.set(&head).await?;
+        changeset.description.opening = false;
+        changeset.store()?;
         Ok((changeset, head))
     }
 
@@ -137,13 +151,14 @@ impl Changesets {
     /// Returns the open changesets of all conversations.
     pub(crate) fn all(&self) -> Result<Vec<Changeset>> {
         let all = descriptions(&self.directory)?;
-        Ok(all.into_iter().map(|(id, description)| self.changeset(&id, description)).collect())
+        all.into_iter().map(|(id, description)| self.changeset(&id, description)).collect()
     }
 
     /// Returns the open changesets of this conversation in this repository, the newest last.
     pub(crate) fn own(&self) -> Result<Vec<Changeset>> {
         let mut own = self.all()?;
-        own.retain(|changeset| changeset.description.owner == self.owner && changeset.git.is_linked());
+        let is_own = |changeset: &Changeset| changeset.description.owner == self.owner;
+        own.retain(|changeset| is_own(changeset) && changeset.git.is_linked() && !changeset.description.opening);
         own.sort_by_key(|changeset| fs::metadata(&changeset.file).and_then(|file| file.modified()).ok());
         Ok(own)
     }
@@ -162,6 +177,9 @@ impl Changesets {
 
     /// Removes a changeset with its work tree.
     pub(crate) async fn remove(&self, changeset: &Changeset) -> Result<()> {
+        // Not by git, which would look at what an agent wrote.
+        files::delete(&changeset.git.root)?;
+        files::delete(&changeset.objects.directory)?;
         self.git.remove(&changeset.git).await?;
         self.git.keep(&changeset.reference(), None).await?;
         Ok(fs::remove_file(&changeset.file)?)
@@ -184,9 +202,13 @@ impl Changesets {
         Ok(locked.await.map_err(|error| Error::msg(error.to_string()))??)
     }
 
-    fn changeset(&self, id: &str, description: Description) -> Changeset {
-        let (file, work_tree) = (self.directory.join(format!("{id}.json")), self.directory.join(id));
-        Changeset { id: id.to_owned(), description, file, git: self.git.work_tree(&work_tree) }
+    fn changeset(&self, id: &str, description: Description) -> Result<Changeset> {
+        let [file, scratch, root] =
+            ["{id}.json", "{id}.git", "{id}"].map(|name| self.directory.join(name.replace("{id}", id)));
+        let git = self.git.work_tree(&root);
+        let objects = Objects::new(scratch.clone(), git.store(), self.config.author.clone())?;
+        let files = Files::new(root, scratch, objects.clone());
+        Ok(Changeset { id: id.to_owned(), description, file, git, objects, files })
     }
 }
 
@@ -216,26 +238,63 @@ impl Changeset {
     /// Returns what the changeset changes in the commit that is checked out in `repository`. If that is not the one on
     /// which it was opened, they are merged in the work tree; where that is not possible, both versions are marked.
     pub(crate) async fn rebase(&mut self, repository: &Git) -> Result<Rebased> {
-        let (head, base, mut tree) = (repository.head().await?, self.git.head().await?, self.git.stage().await?);
+        let (head, base) = (repository.head().await?, self.git.head().await?);
+        let mut tree = match self.stage(&base).await? {
+            Staged::Tree(tree) => tree,
+            Staged::Forbidden(files) => return Ok(Rebased::Forbidden { head, files }),
+        };
         if head != base {
-            let ours = self.git.commit(&tree, &base, "changeset").await?;
+            let ours = self.objects.commit(&tree, &base, "changeset").await?;
             // Whatever happens to the work tree, git does not forget its files.
             self.git.keep(&self.reference(), Some(&ours)).await?;
-            let Merged { tree: merged, conflicts } = self.git.merge(&head, &ours).await?;
+            let Merged { tree: merged, conflicts } = self.objects.merge(&head, &ours).await?;
             self.description.conflicts.clone_from(&conflicts);
             self.store()?;
-            self.git.set(&merged, &head).await?;
+            self.set(&merged).await?;
+            self.git.set_head(&head).await?;
             if !conflicts.is_empty() {
                 return Ok(Rebased::Conflict { head, files: conflicts });
             }
             tree = merged;
         }
-        let marked = self.git.marked(&self.description.conflicts).await?;
+        let marked = self.objects.marked(&tree, &self.description.conflicts).await?;
         if !marked.is_empty() {
             return Ok(Rebased::Conflict { head, files: marked });
         }
-        let changes = self.git.changes(&head, &tree).await?;
+        let changes = self.objects.changes(&head, &tree).await?;
         Ok(Rebased::Done { head, tree, changes })
+    }
+
+    /// Returns the difference from the commit on which it is based, for people.
+    pub(crate) async fn diff(&self) -> Result<String> {
+        let base = self.git.head().await?;
+        match self.stage(&base).await? {
+            Staged::Tree(tree) => self.objects.difference(&base, &tree).await,
+            Staged::Forbidden(paths) => Err(files::forbidden(&paths)),
+        }
+    }
+
+    /// Applies a unified diff to the files of `base`. Returns their tree.
+    pub(crate) async fn apply(&self, base: &str, patch: &str) -> Result<String> {
+        let tree = self.objects.apply(&self.objects.tree(base).await?, patch).await?;
+        self.set(&tree).await?;
+        Ok(tree)
+    }
+
+    async fn stage(&self, base: &str) -> Result<Staged> {
+        if self.description.opening {
+            return Err(Error::new(GIT, format!("the changeset `{}` was not opened completely", self.id))
+                .suggest("discard it, and open another one"));
+        }
+        self.files.stage(base, self.git.settings().await?).await
+    }
+
+    /// Writes the files of a tree, or of that of a commit.
+    async fn set(&self, tree: &str) -> Result<()> {
+        self.files.set(&self.objects.tree(tree).await?).await?;
+        // For shells; without it they only see other files as changed.
+        _ = self.objects.read_tree(tree, &self.git.index()).await;
+        Ok(())
     }
 
     /// Stores the commit that the repository gets next.
@@ -251,7 +310,8 @@ impl Changeset {
         Ok(fs::rename(new, &self.file)?)
     }
 
-    fn reference(&self) -> String {
+    /// Returns the reference that keeps its files.
+    pub(crate) fn reference(&self) -> String {
         format!("refs/goondan/{}", self.id)
     }
 }

@@ -14,13 +14,13 @@ const SHOWN: u64 = 10_000;
 /// How long the rest of the output is waited for when the command has ended.
 const REST: Duration = Duration::from_millis(500);
 
-/// Runs `command` in `directory`, and returns what it printed if it failed.
-pub(crate) async fn run(command: &[String], directory: &Path, seconds: u64) -> Result<(), String> {
+/// Runs `command` in `directory`, and returns what it printed if it failed. `name` is what it is for.
+pub(crate) async fn run(name: &str, command: &[String], directory: &Path, seconds: u64) -> Result<(), String> {
     let Some((program, arguments)) = command.split_first() else { return Ok(()) };
     let mut check = Command::new(program);
     check.args(arguments).current_dir(directory);
     check.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut check = Process::spawn(check).await.map_err(|error| format!("the check cannot be started: {error}"))?;
+    let mut check = Process::spawn(check).await.map_err(|error| format!("the {name} cannot be started: {error}"))?;
     let printed = tokio::spawn(read(check.stdout()));
     let complained = tokio::spawn(read(check.stderr()));
     let status = match timeout(Duration::from_secs(seconds), check.wait()).await {
@@ -34,7 +34,7 @@ pub(crate) async fn run(command: &[String], directory: &Path, seconds: u64) -> R
     // A process that has left the group may hold the pipes open.
     let text = async { [printed.await, complained.await].map(Result::unwrap_or_default).concat() };
     let text = timeout(REST, text).await.unwrap_or_default();
-    Err(format!("the check failed: {status}\n{}", text.trim()))
+    Err(format!("the {name} failed: {status}\n{}", text.trim()))
 }
 
 async fn read(output: Option<impl AsyncRead + Unpin>) -> String {

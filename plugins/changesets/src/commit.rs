@@ -4,9 +4,12 @@ use goondan::{Error, Result};
 use serde::Serialize;
 
 use crate::changeset::{Changeset, Changesets, Rebased};
-use crate::check;
+use crate::check_tree::CheckTree;
+use crate::command::GIT;
 use crate::effect::Effect;
-use crate::git::{self, Change, Kind};
+use crate::files::FILES;
+use crate::filters::{Filtered, Filters};
+use crate::objects::{Change, Kind};
 
 /// What a commit came to: the answer of `changesets__commit`, and the payload of `changeset.committed`.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +34,9 @@ pub struct Committed {
     /// Why it is not committed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Problem>,
+    /// The difference that the commit makes, for people who watch.
+    #[serde(skip)]
+    pub(crate) diff: Option<String>,
 }
 
 /// Whether a changeset is committed.
@@ -94,6 +100,7 @@ impl Changesets {
             Some((base, done)) => (base, Ok(done)),
             None => match changeset.rebase(&self.git).await? {
                 Rebased::Conflict { head, files } => (head, Err(conflict(files))),
+                Rebased::Forbidden { head, files } => (head, Err(forbidden(files))),
                 Rebased::Done { head, tree, changes } => {
                     let outcome = self.finish(&mut changeset, &head, &tree, &changes, &message).await;
                     (head, outcome)
@@ -108,10 +115,12 @@ impl Changesets {
             summary: None,
             effect: None,
             error: None,
+            diff: None,
         };
         match outcome {
             Ok((commit, summary)) => {
                 (answer.new_ref, answer.summary) = (Some(reference(&commit)), Some(summary));
+                answer.diff = changeset.objects.difference(&head, &commit).await.ok();
                 // What stays is listed, and can be discarded.
                 _ = self.remove(&changeset).await;
             }
@@ -120,27 +129,21 @@ impl Changesets {
         Ok(answer)
     }
 
-    /// Returns the difference that a commit makes, for people who watch.
-    pub(crate) async fn diff(&self, committed: &Committed) -> Option<String> {
-        let (base, commit) = (committed.base_ref.strip_prefix(GIT_REF)?, committed.new_ref.as_ref()?);
-        self.git.difference(base, commit.strip_prefix(GIT_REF)?).await.ok()
-    }
-
     /// Returns the commit with its parent, if the repository has it already: the process was killed before it could
     /// close the changeset.
     async fn done_before(&self, changeset: &Changeset) -> Result<Option<(String, (String, Summary))>> {
         if let Some(commit) = &changeset.description.commit
             && self.git.contains(commit).await?
         {
-            let base = self.git.parent(commit).await?;
-            let changes = self.git.changes(&base, commit).await?;
+            let base = changeset.objects.parent(commit).await?;
+            let changes = changeset.objects.changes(&base, commit).await?;
             return Ok(Some((base, (commit.clone(), summary(&changes)))));
         }
         if changeset.work_tree().is_dir() {
             return Ok(None);
         }
         let message = format!("the work tree of the changeset `{}` is gone", changeset.id);
-        Err(Error::new(git::GIT, message).suggest("discard the changeset"))
+        Err(Error::new(GIT, message).suggest("discard the changeset"))
     }
 
     /// Checks the changes and commits them. Returns the commit.
@@ -152,17 +155,23 @@ impl Changesets {
         changes: &[Change],
         message: &str,
     ) -> Result<(String, Summary), Refusal> {
-        self.check(changeset, changes).await?;
-        let commit = changeset.git.commit(tree, head, message).await.map_err(failed)?;
+        self.check(changeset, tree, changes).await?;
+        let filters = Filters::of(&self.git).await.map_err(failed)?;
+        let filtered = filters.refuse(&self.git, &changeset.objects, changes).await.map_err(failed)?;
+        let commit = changeset.objects.commit(tree, head, message).await.map_err(failed)?;
+        if let Some(filtered) = filtered {
+            self.git.keep(&changeset.reference(), Some(&commit)).await.map_err(failed)?;
+            return Err(refused(filtered, &changeset.reference()));
+        }
         changeset.will_be(&commit).map_err(failed)?;
-        if let Err(error) = self.git.fast_forward(&commit).await {
-            return Err(self.not_moved(changes, error).await);
+        if let Err(error) = self.git.fast_forward(&commit, filters.settings()).await {
+            return Err(self.not_moved(changes, &filters, error).await);
         }
         Ok((commit, summary(changes)))
     }
 
-    /// Checks the changes of a changeset.
-    pub(crate) async fn check(&self, changeset: &Changeset, changes: &[Change]) -> Result<(), Refusal> {
+    /// Checks the changes of a changeset, which make `tree`.
+    pub(crate) async fn check(&self, changeset: &Changeset, tree: &str, changes: &[Change]) -> Result<(), Refusal> {
         let config = &self.config;
         if changes.is_empty() {
             let message = "the changeset changes nothing that the repository does not have already".to_owned();
@@ -170,22 +179,21 @@ impl Changesets {
         }
         let violations: Vec<_> = changes.iter().filter(|change| !config.allows(change)).collect();
         if !violations.is_empty() {
-            let links = if violations.iter().any(|change| change.is_link) { "; links are not allowed" } else { "" };
-            let (status, problem) =
-                rejected("E_CHANGESET_FILES", format!("these files may not be changed by a changeset{links}"));
+            let links = if violations.iter().any(|change| change.is_link()) { "; links are not allowed" } else { "" };
+            let (status, problem) = rejected(FILES, format!("these files may not be changed by a changeset{links}"));
             let violated_files = violations.into_iter().map(|change| change.path.clone()).collect();
             return Err((status, Problem { violated_files, ..problem }));
         }
         let Some(command) = &config.check else { return Ok(()) };
-        let directory = changeset.work_tree().join(&self.bundle);
-        let checked = check::run(command, &directory, config.check_timeout).await;
+        let tree_of_checks = CheckTree::of(&self.git, &changeset.objects, &self.directory).await.map_err(failed)?;
+        let checked = tree_of_checks.check(tree, command, config, &self.bundle).await.map_err(failed)?;
         checked.map_err(|message| rejected("E_CHANGESET_CHECK", message))
     }
 
     /// Says why the repository did not take a commit: the same files have uncommitted changes in its checkout, or
     /// another commit was made meanwhile.
-    async fn not_moved(&self, changes: &[Change], error: Error) -> Refusal {
-        let mut uncommitted = self.git.uncommitted().await.unwrap_or_default();
+    async fn not_moved(&self, changes: &[Change], filters: &Filters, error: Error) -> Refusal {
+        let mut uncommitted = self.git.uncommitted(filters.settings()).await.unwrap_or_default();
         uncommitted.retain(|path| changes.iter().any(|change| change.path == *path));
         if uncommitted.is_empty() {
             return failed(error);
@@ -211,7 +219,7 @@ pub(crate) fn rejected(code: &'static str, message: String) -> Refusal {
 }
 
 fn failed(error: Error) -> Refusal {
-    (Status::Failed, Problem { code: git::GIT, message: error.to_string(), ..Problem::default() })
+    (Status::Failed, Problem { code: GIT, message: error.to_string(), ..Problem::default() })
 }
 
 fn conflict(conflicting_files: Vec<String>) -> Refusal {
@@ -220,6 +228,19 @@ fn conflict(conflicting_files: Vec<String>) -> Refusal {
         .to_owned();
     let problem = Problem { code: "E_CHANGESET_CONFLICT", message, ..Problem::default() };
     (Status::Conflict, Problem { conflicting_files, ..problem })
+}
+
+fn forbidden(violated_files: Vec<String>) -> Refusal {
+    let message = "no changeset may have these files, which git keeps for itself; delete them, or let `.gitignore` \
+                   name the directory above them";
+    let (status, problem) = rejected(FILES, message.to_owned());
+    (status, Problem { violated_files, ..problem })
+}
+
+fn refused(Filtered { files, message }: Filtered, reference: &str) -> Refusal {
+    let remedy = format!("a person can look at it, and merge it with `git merge {reference}`");
+    let (status, problem) = rejected("E_CHANGESET_FILTER", format!("{message}; {remedy}"));
+    (status, Problem { violated_files: files, ..problem })
 }
 
 pub(crate) fn summary(changes: &[Change]) -> Summary {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use wildmatch::WildMatch;
 
 use crate::author::Author;
-use crate::git::Change;
+use crate::objects::Change;
 
 /// The config of the extension.
 ///
@@ -23,10 +23,13 @@ pub struct Config {
     /// The files that a changeset may add, change and delete: paths from the top of the repository, in which `*` stands
     /// for any text and `?` for one character. All of them, unless it is set.
     pub allowed: Option<Vec<String>>,
-    /// A command that must succeed before a changeset is committed. It runs in the directory of the work tree that
-    /// corresponds to `repository`, and the model reads what it prints if it fails.
+    /// A command that must succeed before a changeset is committed. It runs in a directory with exactly the files that
+    /// are committed, and with ignored files that earlier checks have left, such as those of a build. Of this
+    /// directory, it starts in what corresponds to `repository`. The model reads what it prints if it fails.
     pub check: Option<Vec<String>>,
-    /// The largest number of seconds that the check may take.
+    /// A command that runs before the first check in that directory, such as one that installs what the check needs.
+    pub setup: Option<Vec<String>>,
+    /// The largest number of seconds that the check may take, and the setup.
     pub check_timeout: u64,
     /// Files that the model is told to look at.
     pub recommended_files: Vec<String>,
@@ -38,7 +41,8 @@ impl Config {
     /// Whether a changeset may make this change.
     pub(crate) fn allows(&self, change: &Change) -> bool {
         let matches = |pattern: &String| WildMatch::new(pattern).matches(&change.path);
-        !change.is_link && self.allowed.as_ref().is_none_or(|allowed| allowed.iter().any(matches))
+        let is_safe = !change.is_link() && !work_trees::is_in_git(change.path.as_bytes());
+        is_safe && self.allowed.as_ref().is_none_or(|allowed| allowed.iter().any(matches))
     }
 }
 
@@ -48,6 +52,7 @@ impl Default for Config {
             repository: None,
             allowed: None,
             check: None,
+            setup: None,
             check_timeout: 120,
             recommended_files: Vec::new(),
             author: Author::default(),

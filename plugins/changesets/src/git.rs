@@ -1,27 +1,26 @@
-//! The command `git`, run so that nothing in the repository or in a work tree makes it run another program.
+//! The person's repository. Of the programs that its config or that of the person names, git runs none but filters that
+//! the person has configured, when the checkout is updated.
+// TREE-01
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use goondan::{Error, Result};
-use tokio::process::Command;
-use tokio::time::timeout;
 
-use crate::author::Author;
+use crate::command::{self, GIT};
+use crate::files::Settings;
+use crate::objects::Store;
 
-/// The command is missing, too old, took too long, or failed where it should not.
-pub(crate) const GIT: &str = "E_CHANGESET_GIT";
-/// How long a command is waited for.
-const LIMIT: Duration = Duration::from_secs(120);
-/// The first version with `merge-tree --write-tree`.
-const OLDEST: (u32, u32) = (2, 38);
-/// The mode of a symbolic link and of a submodule.
-const LINK: &str = "120000";
-const SUBMODULE: &str = "160000";
+/// No hook, no program that watches files, no other repository, no work that goes on.
+const PLAIN: [(&str, &str); 5] = [
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("submodule.recurse", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+];
 
 /// A repository with a checkout, or one of its work trees.
 #[derive(Clone, Debug)]
@@ -29,33 +28,26 @@ pub(crate) struct Git {
     /// The directory of the checkout.
     pub(crate) root: PathBuf,
     /// What git stores of it. It is always named on the command line, because an agent can write to its work tree, and
-    /// a `.git` there could name a repository whose config runs programs.
+    /// a `.git` there could name another repository.
     directory: PathBuf,
     /// What its work trees have in common. It is the same for a checkout that is not a linked work tree.
     common: PathBuf,
-    author: Author,
+    /// `sha1` or `sha256`.
+    format: String,
 }
 
-/// One path of a difference between two trees.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Change {
-    pub(crate) path: String,
-    pub(crate) kind: Kind,
-    /// Whether it is a symbolic link or a submodule now.
-    pub(crate) is_link: bool,
-}
+/// What git is configured to do: for each setting, where it was found, its name and its value.
+#[derive(Debug)]
+pub(crate) struct Configured(Vec<(String, String, String)>);
 
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
-    Added,
-    Changed,
-    Deleted,
-}
+impl Configured {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.0.iter().map(|(scope, name, value)| (&**scope, &**name, &**value))
+    }
 
-/// What a merge made: a tree, in whose conflicting files both versions are marked.
-pub(crate) struct Merged {
-    pub(crate) tree: String,
-    pub(crate) conflicts: Vec<String>,
+    fn last(&self, wanted: &str) -> Option<&str> {
+        self.iter().filter(|(_, name, _)| *name == wanted).map(|(_, _, value)| value).last()
+    }
 }
 
 impl Git {
@@ -63,23 +55,41 @@ impl Git {
     ///
     /// # Errors
     /// `E_CHANGESET_GIT` when git is missing or too old, or when there is no repository with a checkout and a commit.
-    pub(crate) async fn find(directory: &Path, author: Author) -> Result<Self> {
-        let mut version = Command::new("git");
-        version.arg("version");
-        check_version(&run(version).await?)?;
-        let mut git = Command::new("git");
+    pub(crate) async fn find(directory: &Path) -> Result<Self> {
+        command::check_version().await?;
+        let mut git = command::bare();
         git.arg("-C").arg(directory).args(["rev-parse", "--path-format=absolute"]);
-        git.args(["--show-toplevel", "--git-dir", "--git-common-dir"]);
-        let found = run(git).await?;
-        let found = checked(&found).map_err(|error| {
+        git.args(["--show-toplevel", "--git-dir", "--git-common-dir", "--show-object-format"]);
+        let found = command::line(git).await.map_err(|error| {
             error.suggest(format!("make a repository of {}, and commit its files", directory.display()))
         })?;
-        let found = line(found);
-        let mut paths = found.lines().map(PathBuf::from);
-        match (paths.next(), paths.next(), paths.next()) {
-            (Some(root), Some(directory), Some(common)) => Ok(Self { root, directory, common, author }),
-            _ => Err(Error::new(GIT, format!("`git rev-parse` printed `{found}` instead of three paths"))),
+        let lines: Vec<_> = found.lines().collect();
+        let &[root, directory, common, format] = &lines[..] else {
+            return Err(Error::new(GIT, format!("`git rev-parse` printed `{found}` instead of three paths")));
+        };
+        let this =
+            Self { root: root.into(), directory: directory.into(), common: common.into(), format: format.into() };
+        this.check_root().await?;
+        Ok(this)
+    }
+
+    /// Checks that the checkout is that of the repository, and not another directory that its config names.
+    async fn check_root(&self) -> Result<()> {
+        let named = self.root.join(".git");
+        let is_own = match fs::read_to_string(&named) {
+            // A directory.
+            Err(_) => fs::canonicalize(&named).ok() == fs::canonicalize(&self.directory).ok(),
+            Ok(text) => {
+                let target = text.trim_end().strip_prefix("gitdir: ").map(|target| self.root.join(target));
+                target.is_some_and(|target| fs::canonicalize(target).ok() == fs::canonicalize(&self.directory).ok())
+            }
+        };
+        if is_own {
+            return Ok(());
         }
+        let (root, directory) = (self.root.display(), self.directory.display());
+        Err(Error::new(GIT, format!("{root} is the checkout of {directory} only because `core.worktree` says so"))
+            .suggest("remove the setting, or name another repository"))
     }
 
     /// Returns the work tree in `root`, which [`Git::add_work_tree`] has made.
@@ -98,89 +108,54 @@ impl Git {
         self.common.join("goondan-changesets.lock")
     }
 
+    /// Returns where its objects are.
+    pub(crate) fn store(&self) -> Store {
+        let (path, shallow) = (self.common.join("objects"), self.common.join("shallow"));
+        Store { path, shallow, format: self.format.clone() }
+    }
+
+    /// Returns the index, by which a shell in the checkout sees what has changed.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.directory.join("index")
+    }
+
+    /// Returns a text that names the repository.
+    pub(crate) fn name(&self) -> &[u8] {
+        self.common.as_os_str().as_encoded_bytes()
+    }
+
     /// Returns the commit that is checked out.
     pub(crate) async fn head(&self) -> Result<String> {
         self.line(["rev-parse", "--verify", "HEAD^{commit}"]).await
     }
 
-    /// Returns the first parent of a commit.
-    pub(crate) async fn parent(&self, commit: &str) -> Result<String> {
-        self.line(["rev-parse", "--verify", &format!("{commit}^")]).await
-    }
-
     /// Whether `commit` belongs to the branch that is checked out.
     pub(crate) async fn contains(&self, commit: &str) -> Result<bool> {
         // It fails for a commit that is not there.
-        Ok(self.run(["merge-base", "--is-ancestor", commit, "HEAD"]).await?.status.success())
+        let git = self.git(["merge-base", "--is-ancestor", commit, "HEAD"]);
+        Ok(command::run(git, Vec::new()).await?.status.success())
     }
 
-    /// Makes a work tree of `commit`. The last component of `path`, which no other work tree has, is its name.
+    /// Makes a work tree of `commit` without files. The last component of `path`, which no other work tree has, is its
+    /// name.
     pub(crate) async fn add_work_tree(&self, path: &Path, commit: &str) -> Result<()> {
-        let add = ["worktree", "add", "--quiet", "--detach"].map(OsStr::new);
-        self.line(add.into_iter().chain([path.as_os_str(), OsStr::new(commit)])).await.map(drop)
+        let mut add = self.git(["worktree", "add", "--quiet", "--detach", "--no-checkout"]);
+        add.arg(path).arg(commit);
+        command::line(add).await.map(drop)
     }
 
-    /// Removes a work tree and all its changes.
+    /// Removes a work tree, whose files are gone.
     pub(crate) async fn remove(&self, work_tree: &Self) -> Result<()> {
-        // Not by git, which needs the `.git` in it to be as it was made.
-        if let Err(error) = fs::remove_dir_all(&work_tree.root)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(error.into());
-        }
         if !work_tree.directory.exists() {
             return Ok(());
         }
-        let remove = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
-        self.line(remove.into_iter().chain([work_tree.root.as_os_str()])).await.map(drop)
+        let mut remove = self.git(["worktree", "remove", "--force", "--force"]);
+        remove.arg(&work_tree.root);
+        command::line(remove).await.map(drop)
     }
 
-    /// Stages all files, and returns their tree.
-    pub(crate) async fn stage(&self) -> Result<String> {
-        self.line(["add", "--all"]).await?;
-        self.line(["write-tree"]).await
-    }
-
-    /// Applies a unified diff to the files and stages them all. Returns their tree. git refuses paths that lead out of
-    /// the work tree.
-    pub(crate) async fn apply(&self, patch: &str) -> Result<String> {
-        let file = self.root.with_extension("patch");
-        fs::write(&file, patch)?;
-        let apply = ["apply", "--index", "--recount", "--whitespace=nowarn"].map(OsStr::new);
-        let applied = self.line(apply.into_iter().chain([file.as_os_str()])).await;
-        fs::remove_file(file)?;
-        applied?;
-        self.line(["write-tree"]).await
-    }
-
-    /// Stages all files, and returns the difference from the commit that is checked out, for people.
-    pub(crate) async fn diff(&self) -> Result<String> {
-        let tree = self.stage().await?;
-        self.difference("HEAD", &tree).await
-    }
-
-    /// Makes a commit that no branch has.
-    pub(crate) async fn commit(&self, tree: &str, parent: &str, message: &str) -> Result<String> {
-        self.line(["commit-tree", tree, "-p", parent, "-m", message]).await
-    }
-
-    /// Merges two commits, without touching any file.
-    pub(crate) async fn merge(&self, ours: &str, theirs: &str) -> Result<Merged> {
-        let output =
-            self.run(["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs]).await?;
-        // 1 is a merge with conflicts.
-        if output.status.code() != Some(1) {
-            checked(&output)?;
-        }
-        let output = String::from_utf8_lossy(&output.stdout);
-        let mut parts = output.split('\0').filter(|part| !part.is_empty()).map(str::to_owned);
-        let tree = parts.next().ok_or_else(|| Error::new(GIT, "`git merge-tree` printed no tree"))?;
-        Ok(Merged { tree, conflicts: parts.collect() })
-    }
-
-    /// Changes the files of this work tree to those of `tree`, and then its commit to `commit`.
-    pub(crate) async fn set(&self, tree: &str, commit: &str) -> Result<()> {
-        self.line(["read-tree", "--reset", "-u", tree]).await?;
+    /// Lets the work tree be one of `commit`.
+    pub(crate) async fn set_head(&self, commit: &str) -> Result<()> {
         self.line(["update-ref", "--no-deref", "HEAD", commit]).await.map(drop)
     }
 
@@ -192,150 +167,86 @@ impl Git {
         }
     }
 
-    /// Returns those of `paths` in which a conflict is marked, as they are staged.
-    pub(crate) async fn marked(&self, paths: &[String]) -> Result<Vec<String>> {
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        let search = ["--literal-pathspecs", "grep", "--cached", "--files-with-matches", "-z", "-e", "^<<<<<<< ", "--"];
-        let output = self.run(search.into_iter().chain(paths.iter().map(String::as_str))).await?;
-        // 1 means that there is none.
-        let found = if output.status.code() == Some(1) { &[] } else { checked(&output)? };
-        let found = String::from_utf8_lossy(found);
-        Ok(found.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+    /// Returns what git is configured to do.
+    pub(crate) async fn configured(&self) -> Result<Configured> {
+        let output = command::output(self.git(["config", "--list", "-z", "--show-scope"]), Vec::new()).await?;
+        let texts = command::texts(&output);
+        let settings = texts.chunks_exact(2).map(|pair| {
+            // A setting without a value is a true one.
+            let (name, value) = pair[1].split_once('\n').unwrap_or((&pair[1], "true"));
+            (pair[0].clone(), name.to_owned(), value.to_owned())
+        });
+        Ok(Configured(settings.collect()))
     }
 
-    /// Returns the difference between a commit and a tree.
-    pub(crate) async fn changes(&self, from: &str, to: &str) -> Result<Vec<Change>> {
-        let output = self.run(["diff-tree", "--raw", "-r", "-z", "--no-renames", "--no-ext-diff", from, to]).await?;
-        Ok(parse_changes(checked(&output)?))
+    /// Returns what the person has set about files.
+    pub(crate) async fn settings(&self) -> Result<Settings> {
+        let configured = self.configured().await?;
+        let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let ignored = match configured.last("core.excludesfile") {
+            Some(path) => match path.strip_prefix("~/") {
+                Some(below) => home.join(below),
+                None => self.root.join(path),
+            },
+            None => {
+                let config = std::env::var_os("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
+                config.join("git/ignore")
+            }
+        };
+        let modes = !configured.last("core.filemode").is_some_and(|value| ["false", "no", "off", "0"].contains(&value));
+        Ok(Settings { ignored: vec![ignored, self.common.join("info/exclude")], modes })
     }
 
-    /// Returns the same difference as text.
-    pub(crate) async fn difference(&self, from: &str, to: &str) -> Result<String> {
-        let plain = ["diff-tree", "--patch", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", from, to];
-        Ok(String::from_utf8_lossy(checked(&self.run(plain).await?)?).into_owned())
+    /// Returns the filters of those of `paths` that have one, by the attributes of the commit that is checked out.
+    pub(crate) async fn filters_of(&self, paths: &[&str]) -> Result<Vec<(String, String)>> {
+        let input = paths.iter().flat_map(|path| [path.as_bytes(), b"\0"]).collect::<Vec<_>>().concat();
+        let output =
+            command::output(self.checkout(&[], ["check-attr", "--cached", "--stdin", "-z", "filter"]), input).await?;
+        let texts = command::texts(&output);
+        let filters = texts.chunks_exact(3).map(|parts| (parts[0].clone(), parts[2].clone()));
+        Ok(filters.filter(|(_, filter)| !["unspecified", "unset", "set"].contains(&&**filter)).collect())
     }
 
     /// Moves the branch that is checked out to `commit`, which follows it, and updates the files.
-    pub(crate) async fn fast_forward(&self, commit: &str) -> Result<()> {
-        self.line(["merge", "--quiet", "--ff-only", "--no-autostash", commit]).await.map(drop)
+    pub(crate) async fn fast_forward(&self, commit: &str, settings: &[(String, String)]) -> Result<()> {
+        let merge = ["merge", "--quiet", "--ff-only", "--no-autostash", "--no-verify-signatures"];
+        let mut merge = self.checkout(settings, merge);
+        // What the person's git ignores would be overwritten.
+        merge.args(["--no-overwrite-ignore", "--no-squash", commit]);
+        command::line(merge).await.map(drop)
     }
 
     /// Returns the files that are not as the last commit has them.
-    pub(crate) async fn uncommitted(&self) -> Result<Vec<String>> {
-        let output = self.run(["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all"]).await?;
+    pub(crate) async fn uncommitted(&self, settings: &[(String, String)]) -> Result<Vec<String>> {
+        let status =
+            ["status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignore-submodules=all"];
+        let output = command::output(self.checkout(settings, status), Vec::new()).await?;
         // Two letters, a space and the path.
-        let output = String::from_utf8_lossy(checked(&output)?);
-        Ok(output.split('\0').filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
+        Ok(command::texts(&output).iter().filter_map(|entry| entry.get(3..)).map(str::to_owned).collect())
     }
 
-    async fn line(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<String> {
-        let output = self.run(arguments).await?;
-        Ok(line(checked(&output)?))
+    async fn line<const N: usize>(&self, arguments: [&str; N]) -> Result<String> {
+        command::line(self.git(arguments)).await
     }
 
-    async fn run(&self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<Output> {
-        let Author { name, email } = &self.author;
-        let mut git = Command::new("git");
-        let mut directory = OsString::from("--git-dir=");
-        directory.push(&self.directory);
+    /// Returns the command for what git stores, away from all files of a work tree.
+    fn git<const N: usize>(&self, arguments: [&str; N]) -> Command {
+        let mut git = command::git(&self.directory);
+        git.current_dir(&self.directory);
+        command::configure(&mut git, PLAIN);
+        git.args(arguments);
+        git
+    }
+
+    /// Returns the command for the files of the person's checkout, with more settings.
+    fn checkout<const N: usize>(&self, settings: &[(String, String)], arguments: [&str; N]) -> Command {
+        let mut git = command::git(&self.directory);
         let mut root = OsString::from("--work-tree=");
         root.push(&self.root);
-        git.current_dir(&self.root).arg(directory).arg(root);
-        // No hook, no signing program, no program that watches files.
-        for setting in [
-            "core.hooksPath=/dev/null",
-            "core.fsmonitor=false",
-            "commit.gpgSign=false",
-            "submodule.recurse=false",
-            "gc.auto=0",
-            &format!("user.name={name}"),
-            &format!("user.email={email}"),
-        ] {
-            git.args(["-c", setting]);
-        }
+        git.current_dir(&self.root).arg(root);
+        let settings = settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        command::configure(&mut git, PLAIN.into_iter().chain(settings));
         git.args(arguments);
-        run(git).await
-    }
-}
-
-/// Runs a command. It is never killed, because a git that is killed leaves lock files: it ends by itself if the future
-/// is dropped, and also if this program is killed.
-async fn run(mut command: Command) -> Result<Output> {
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("GIT_") {
-            command.env_remove(name);
-        }
-    }
-    command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").stdin(Stdio::null());
-    match timeout(LIMIT, command.output()).await {
-        Ok(output) => output.map_err(|error| {
-            Error::new(GIT, format!("git cannot be started: {error}")).suggest("install git, version 2.38 or later")
-        }),
-        Err(_) => Err(Error::new(GIT, format!("git has not ended after {LIMIT:?}"))
-            .suggest("look at what it waits for, and try again when it has ended")),
-    }
-}
-
-/// Returns the standard output of a command that succeeded.
-fn checked(output: &Output) -> Result<&[u8]> {
-    if output.status.success() {
-        return Ok(&output.stdout);
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(Error::new(GIT, format!("git failed: {}", said.trim())))
-}
-
-fn line(output: &[u8]) -> String {
-    String::from_utf8_lossy(output).trim_end().to_owned()
-}
-
-fn check_version(output: &Output) -> Result<()> {
-    let version = line(checked(output)?);
-    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
-    let found = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if found >= OLDEST {
-        return Ok(());
-    }
-    let (major, minor) = OLDEST;
-    Err(Error::new(GIT, format!("`{version}` is too old")).suggest(format!("install git {major}.{minor} or later")))
-}
-
-/// Reads what `git diff-tree --raw -z` prints: for each path `:<mode> <mode> <id> <id> <letter>` and the path.
-fn parse_changes(output: &[u8]) -> Vec<Change> {
-    let output = String::from_utf8_lossy(output);
-    let mut parts = output.split('\0');
-    let mut changes = Vec::new();
-    while let (Some(header), Some(path)) = (parts.next(), parts.next()) {
-        let mut fields = header.split(' ');
-        let (mode, letter) = (fields.nth(1).unwrap_or_default(), fields.nth(2).unwrap_or_default());
-        let kind = match letter {
-            "A" => Kind::Added,
-            "D" => Kind::Deleted,
-            _ => Kind::Changed,
-        };
-        changes.push(Change { path: path.to_owned(), kind, is_link: [LINK, SUBMODULE].contains(&mode) });
-    }
-    changes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn differences_are_read() {
-        let output = ":000000 100644 0 1 A\0new\0:100644 120000 2 3 T\0a link\0:100755 000000 4 0 D\0gone\0";
-        let change = |path: &str, kind, is_link| Change { path: path.to_owned(), kind, is_link };
-        assert_eq!(
-            parse_changes(output.as_bytes()),
-            [
-                change("new", Kind::Added, false),
-                change("a link", Kind::Changed, true),
-                change("gone", Kind::Deleted, false)
-            ]
-        );
-        assert_eq!(parse_changes(b""), []);
+        git
     }
 }

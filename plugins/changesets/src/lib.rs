@@ -2,19 +2,34 @@
 //!
 //! This file has the extension `changesets`, and `live_config` the one whose changesets a person commits, through
 //! `review`. `config` has the config of both, `author` the author of their commits, `changeset` the changesets, `commit`
-//! what is asked of one and its end, `git` the command that does the work, `check` the command that judges it, and
-//! `effect` the reload that follows.
+//! what is asked of one and its end, `check_tree` and `check` the command that judges it, and `effect` the reload that
+//! follows.
+//!
+//! git does the work, by way of `command`: `git` is the repository of the person, `filters` what it may run there, and
+//! `objects` and `blobs` are its trees, commits and contents, which git sees without its config. `files` makes a tree of
+//! a directory and back, with `walk`, which looks at one, `ignored`, `listing`, which knows what was there, and `place`,
+//! which writes.
 // LEGACY-CHANGESET
 
 mod author;
+mod blobs;
 mod changeset;
 mod check;
+mod check_tree;
+mod command;
 mod commit;
 mod config;
 mod effect;
+mod files;
+mod filters;
 mod git;
+mod ignored;
+mod listing;
 mod live_config;
+mod objects;
+mod place;
 mod review;
+mod walk;
 
 pub use author::Author;
 pub use commit::{Committed, Problem, Status, Summary};
@@ -132,7 +147,7 @@ impl ChangesetsExtension {
         let changesets = Changesets::to_run(self.changesets.as_ref())?;
         let mut answer = changesets.commit(changesets.choose(input.changeset_id.as_deref())?, input.message).await?;
         if answer.status == Status::Ok {
-            if let Some(diff) = changesets.diff(&answer).await {
+            if let Some(diff) = answer.diff.take() {
                 self.api.events().emit(FilesChanged::NAME, (FilesChanged { diff },));
                 // A program that watches shows it before what the turn does next.
                 tokio::task::yield_now().await;

@@ -55,9 +55,9 @@ impl LiveConfigExtension {
         let changesets = Changesets::to_run(self.changesets.as_ref())?;
         let (changeset, head) = changesets.open(Some(input.reason)).await?;
         let outcome = async {
-            let tree = changeset.git.apply(&input.patch).await?;
-            let changes = changeset.git.changes(&head, &tree).await?;
-            Ok::<_, Error>(changesets.check(&changeset, &changes).await.map(|()| summary(&changes)))
+            let tree = changeset.apply(&head, &input.patch).await?;
+            let changes = changeset.objects.changes(&head, &tree).await?;
+            Ok::<_, Error>(changesets.check(&changeset, &tree, &changes).await.map(|()| summary(&changes)))
         };
         let mut answer =
             Proposed { status: "proposed", changeset_id: None, base_ref: reference(&head), summary: None, error: None };

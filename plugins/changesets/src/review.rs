@@ -45,14 +45,15 @@ impl Review {
         self.directory.join(&self.id)
     }
 
-    /// Returns what it changes, as a unified diff.
+    /// Returns what it changes, as a unified diff of all files, also of those that are no text. They may have control
+    /// characters.
     ///
     /// # Errors
-    /// git fails.
+    /// git fails, or `E_CHANGESET_FILES` when it has files that no changeset may have.
     pub async fn diff(&self) -> Result<String> {
         let (changesets, changeset) = self.open().await?;
         let _lock = changesets.lock().await?;
-        changeset.git.diff().await
+        changeset.diff().await
     }
 
     /// Commits it to its repository by the rules of the conversation that opened it. The message is the reason, unless

@@ -2,12 +2,14 @@
 //!
 //! # Layout
 //! - `place`: paths, which lead to places below the roots.
+//! - `protect`: places that no tool changes.
 //! - `read`, `list`, `write`: what the tools do there. It blocks, so each call runs on a thread of its own.
 //! - `diff`: what a change looks like to people.
 
 mod diff;
 mod list;
 mod place;
+mod protect;
 mod read;
 mod write;
 
@@ -20,6 +22,7 @@ use goondan::prelude::*;
 
 use list::{List, Listed, Status};
 use place::{Place, Roots};
+use protect::Protected;
 use read::{Content, Read};
 use write::{Deleted, Edit, Edited, MadeDir, Write, Written};
 
@@ -33,6 +36,11 @@ pub struct Config {
     /// Whether the tools also work in work trees that other extensions make, such as those of `changesets`. Relative
     /// paths in calls then start at the newest one that is open.
     pub work_trees: bool,
+    /// Paths that the tools do not write, create or delete, besides those that are protected unless this list is empty:
+    /// `.git*`, and the files with which shells start. An entry is a path from a root, or a name at any depth if it has
+    /// no `/`; `*` stands for any text and `?` for one character. What is below a protected directory is protected too.
+    /// In work trees that other extensions make, only `.git*` is protected.
+    pub protect: Option<Vec<String>>,
 }
 
 /// The input of `file-system__stat`.
@@ -70,8 +78,9 @@ struct Delete {
 pub struct FileSystem {
     api: ExtensionApi,
     work_trees: bool,
+    protected: Arc<Protected>,
     /// `None` for the working directory of the conversation.
-    roots: Option<Roots>,
+    roots: Option<Arc<[PathBuf]>>,
 }
 
 /// Lets the model read and write files, below directories that the config names.
@@ -79,12 +88,13 @@ pub struct FileSystem {
 impl FileSystem {
     #[init]
     fn new(api: ExtensionApi, config: Config, ctx: InitContext) -> Result<Self> {
-        let Config { roots, work_trees } = config;
+        let Config { roots, work_trees, protect } = config;
+        let protected = Arc::new(Protected::new(protect));
         if work_trees {
             work_trees::note(&api)?;
         }
         if roots.is_empty() {
-            return Ok(Self { api, work_trees, roots: None });
+            return Ok(Self { api, work_trees, protected, roots: None });
         }
         let bundle = ctx.bundle_root().unwrap_or(Path::new("."));
         let canonical = |root: &PathBuf| {
@@ -95,7 +105,7 @@ impl FileSystem {
             })
         };
         let roots: Vec<PathBuf> = roots.iter().map(canonical).collect::<Result<_>>()?;
-        Ok(Self { api, work_trees, roots: Some(Roots(roots.into())) })
+        Ok(Self { api, work_trees, protected, roots: Some(roots.into()) })
     }
 
     /// Reads a text file, up to 100000 bytes at once. If `truncated` is true there is more: go on at `nextOffset`.
@@ -109,7 +119,7 @@ impl FileSystem {
     // Not `idempotent`, because it can append.
     #[tool]
     async fn write(&self, input: Write, ctx: &ToolContext<'_>) -> Result<Written> {
-        let (written, diff) = self.at(ctx, input.path.clone(), move |place| write::write(place, &input)).await?;
+        let (written, diff) = self.change(ctx, input.path.clone(), move |place| write::write(place, &input)).await?;
         self.show(diff);
         Ok(written)
     }
@@ -117,7 +127,7 @@ impl FileSystem {
     /// Replaces a text in a file by another one. The text must occur exactly as it is in the file, and only once.
     #[tool]
     async fn edit(&self, input: Edit, ctx: &ToolContext<'_>) -> Result<Edited> {
-        let (edited, diff) = self.at(ctx, input.path.clone(), move |place| write::edit(place, &input)).await?;
+        let (edited, diff) = self.change(ctx, input.path.clone(), move |place| write::edit(place, &input)).await?;
         self.show(diff);
         Ok(edited)
     }
@@ -137,13 +147,21 @@ impl FileSystem {
     /// Creates a directory. It is no error if it exists.
     #[tool(effect = idempotent)]
     async fn mkdir(&self, input: Mkdir, ctx: &ToolContext<'_>) -> Result<MadeDir> {
-        self.at(ctx, input.path, move |place| write::mkdir(place, input.recursive)).await
+        self.change(ctx, input.path, move |place| write::mkdir(place, input.recursive)).await
     }
 
     /// Deletes a file, a link or a directory.
     #[tool(effect = idempotent)]
     async fn delete(&self, input: Delete, ctx: &ToolContext<'_>) -> Result<Deleted> {
-        self.at(ctx, input.path, move |place| write::delete(place, input.recursive)).await
+        let protected = self.protected.clone();
+        let delete = move |place: &Place| {
+            protected.check(place, true)?;
+            if input.recursive {
+                protected.check_below(place)?;
+            }
+            write::delete(place, input.recursive)
+        };
+        self.at(ctx, input.path, delete).await
     }
 }
 
@@ -154,6 +172,21 @@ impl FileSystem {
         }
     }
 
+    /// Changes something at a path that is not protected.
+    async fn change<T: Send + 'static>(
+        &self,
+        ctx: &ToolContext<'_>,
+        path: String,
+        work: impl FnOnce(&Place) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let protected = self.protected.clone();
+        let change = move |place: &Place| {
+            protected.check(place, false)?;
+            work(place)
+        };
+        self.at(ctx, path, change).await
+    }
+
     /// Does some work at a path, on a thread that may block.
     async fn at<T: Send + 'static>(
         &self,
@@ -161,13 +194,12 @@ impl FileSystem {
         path: String,
         work: impl FnOnce(&Place) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let mut roots = match &self.roots {
+        let others = match &self.roots {
             Some(roots) => roots.clone(),
-            None => Roots(Arc::new([ctx.workdir()?.to_owned()])),
+            None => Arc::new([ctx.workdir()?.to_owned()]),
         };
-        if self.work_trees {
-            roots = Roots(work_trees::open(&self.api).await?.chain(roots.0.iter().cloned()).collect());
-        }
+        let work_trees = if self.work_trees { work_trees::open(&self.api).await?.collect() } else { Vec::new() };
+        let roots = Roots { work_trees, others };
         tokio::task::spawn_blocking(move || work(&roots.place(&path)?)).await?
     }
 }

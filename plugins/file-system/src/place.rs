@@ -22,11 +22,17 @@ const IO: &str = "E_FILE_IO";
 
 /// The directories below which the tools work, as absolute paths. There is at least one.
 #[derive(Clone, Debug)]
-pub(crate) struct Roots(pub(crate) Arc<[PathBuf]>);
+pub(crate) struct Roots {
+    /// Work trees, which come before all others.
+    pub(crate) work_trees: Vec<PathBuf>,
+    pub(crate) others: Arc<[PathBuf]>,
+}
 
 /// A place below a root, at which there may be something.
 pub(crate) struct Place {
     root: PathBuf,
+    /// Whether it is in a work tree that another extension has made.
+    pub(crate) is_in_work_tree: bool,
     pub(crate) dir: Dir,
     /// The path from the root. Below it, `.` is the root itself.
     pub(crate) path: PathBuf,
@@ -39,12 +45,16 @@ impl Roots {
     /// # Errors
     /// `E_FILE_OUTSIDE` when it begins with no root; `E_FILE_IO` when the root cannot be opened.
     pub(crate) fn place(&self, path: &str) -> Result<Place> {
-        let found = match Path::new(path) {
-            path if path.is_relative() => self.0.first().map(|root| (root, path)),
-            path => self.0.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?))),
+        let all = || {
+            let work_trees = self.work_trees.iter().map(|root| (root, true));
+            work_trees.chain(self.others.iter().map(|root| (root, false)))
         };
-        let Some((root, rest)) = found else {
-            let roots: Vec<_> = self.0.iter().map(|root| root.display().to_string()).collect();
+        let found = match Path::new(path) {
+            path if path.is_relative() => all().next().map(|root| (root, path)),
+            path => all().find_map(|root| Some((root, path.strip_prefix(root.0).ok()?))),
+        };
+        let Some(((root, is_in_work_tree), rest)) = found else {
+            let roots: Vec<_> = all().map(|(root, _)| root).map(|root| root.display().to_string()).collect();
             let message = format!("`{path}` is outside of the directories that may be used: {}", roots.join(", "));
             return Err(Error::new(OUTSIDE, message).suggest("use a path below them"));
         };
@@ -53,7 +63,7 @@ impl Roots {
             below.push(".");
         }
         let dir = Dir::open_ambient_dir(root, ambient_authority()).map_err(|error| io_error(root, error))?;
-        Ok(Place { root: root.clone(), dir, path: below })
+        Ok(Place { root: root.clone(), is_in_work_tree, dir, path: below })
     }
 }
 

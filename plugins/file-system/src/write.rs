@@ -88,6 +88,8 @@ pub(crate) fn write(place: &Place, input: &Write) -> Result<(Written, Option<Str
     let before = diff::before(place);
     create_parent(place).map_err(failed)?;
     let size = if input.append {
+        // Not through a link to a file that is not there, which could be protected.
+        resolve(place).map_err(failed)?;
         let mut file = place.open(OpenOptions::new().append(true).create(true))?;
         file.write_all(input.content.as_bytes()).map_err(failed)?;
         file.metadata().map_err(failed)?.len()

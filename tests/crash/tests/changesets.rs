@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use goondan_covers::covers;
 use serde_json::{Value, json};
@@ -60,13 +60,41 @@ impl Fixture {
 
     /// Makes one call in a process of its own, which is killed at the git with the number `at`.
     fn call(&self, tool: &str, args: &Value, at: u32, killed: &str) -> Output {
+        self.command(tool, args, at, killed).output().unwrap()
+    }
+
+    fn command(&self, tool: &str, args: &Value, at: u32, killed: &str) -> Command {
         fs::write(self.path("calls"), "0").unwrap();
         let path = std::env::var("PATH").unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_goondan-crash"));
         child.arg("changing").arg(self.root.path()).arg(format!("changesets__{tool}")).arg(args.to_string());
         child.env("PATH", format!("{}:{path}", self.path("bin").display())).env("REAL_PATH", path);
         child.env("CALLS", self.path("calls")).env("KILLED_AT", at.to_string()).env("KILLED", killed);
-        child.output().unwrap()
+        child
+    }
+
+    /// Makes one call in a process of its own, which is killed as soon as `seen` returns true. Returns whether it was.
+    fn kill_when(&self, tool: &str, args: &Value, seen: impl Fn() -> bool) -> bool {
+        let mut command = self.command(tool, args, 0, "never");
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        while !seen() && child.try_wait().unwrap().is_none() {}
+        child.kill().unwrap();
+        child.wait().unwrap().signal() == Some(9)
+    }
+
+    /// Returns the work trees that are there.
+    fn work_trees(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path("store/extensions/changesets")).into_iter().flatten();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.is_dir() && path.extension().is_none()).collect()
+    }
+
+    /// Commits many files as a person does.
+    fn commit_many(&self) {
+        for number in 0..MANY {
+            fs::write(self.path("repository").join(format!("file-{number:03}")), "theirs".repeat(1000)).unwrap();
+        }
+        self.commit("other", "meanwhile");
     }
 
     /// Makes one call that is not killed, and returns its result.
@@ -129,6 +157,54 @@ fn is_killed(output: &Output) -> bool {
     let killed = output.status.signal() == Some(9);
     assert!(killed || output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     killed
+}
+
+/// How many files the work trees have in which a process is killed while it writes them.
+const MANY: usize = 300;
+
+#[test]
+#[covers("LEGACY-CHANGESET-03", "CRASH-01")]
+fn a_commit_that_is_killed_while_it_writes_merged_files_loses_nothing() {
+    let mut kills = 0;
+    for at in [0, 1, 60, 150, 240, MANY - 1] {
+        let fixture = Fixture::new();
+        let id = fixture.open();
+        let tree = fixture.work_trees().remove(0);
+        fixture.commit_many();
+        let name = format!("file-{at:03}");
+        kills += usize::from(fixture.kill_when("commit", &with_message(&id), || tree.join(&name).exists()));
+        if !fixture.open_changesets().is_empty() {
+            let ended = fixture.result("commit", &with_message(&id));
+            assert_eq!(ended["status"], "ok", "{at}: {ended}");
+        }
+        assert!(fixture.is_changed());
+        assert_eq!(fixture.git(&["show", "--format=", "--name-only", "HEAD"]), "old", "{at}");
+        fixture.is_clean();
+    }
+    eprintln!("a commit that writes: {kills} kills");
+}
+
+#[test]
+#[covers("LEGACY-CHANGESET-02", "CRASH-01")]
+fn an_opening_that_is_killed_while_it_writes_files_cannot_be_committed() {
+    let mut kills = 0;
+    for at in [0, 1, 60, 150, 240, MANY - 1] {
+        let fixture = Fixture::new();
+        fixture.commit_many();
+        let name = format!("file-{at:03}");
+        let seen = || fixture.work_trees().iter().any(|tree| tree.join(&name).exists());
+        kills += usize::from(fixture.kill_when("open", &json!({}), seen));
+        let head = fixture.git(&["rev-parse", "HEAD"]);
+        for open in fixture.open_changesets() {
+            // Files that are missing are not deleted in the repository.
+            let id = json!({ "changesetId": open["changesetId"] });
+            fixture.call("commit", &with_message(&id), 0, "never");
+            assert_eq!(fixture.git(&["rev-parse", "HEAD"]), head, "{at}");
+            fixture.result("discard", &id);
+        }
+        fixture.is_clean();
+    }
+    eprintln!("an opening that writes: {kills} kills");
 }
 
 fn with_message(id: &Value) -> Value {

@@ -1,7 +1,7 @@
 //! LEGACY-CHANGESET: the extension `changesets` with real repositories.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -57,7 +57,7 @@ impl Repository {
         format!("git:{}", self.git(&["rev-parse", "HEAD"]))
     }
 
-    async fn chat(&self, config: Value) -> Chat {
+    pub(crate) async fn chat(&self, config: Value) -> Chat {
         let root = self.path("bundle");
         let agent =
             |agent: goondan::agent::AgentBuilder| agent.bundle_root(root).plugin("changesets", "changesets", config);
@@ -65,37 +65,37 @@ impl Repository {
     }
 }
 
-fn write(path: &Path, text: &str) {
+pub(crate) fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
 /// An open changeset.
-struct Open {
-    id: String,
+pub(crate) struct Open {
+    pub(crate) id: String,
     answer: Value,
 }
 
 impl Open {
-    async fn new(chat: &mut Chat) -> Self {
+    pub(crate) async fn new(chat: &mut Chat) -> Self {
         let answer = output(chat, "open", json!({ "reason": "to see" })).await;
         Self { id: answer["changesetId"].as_str().unwrap().to_owned(), answer }
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         Path::new(self.answer["workdir"].as_str().unwrap()).join(path)
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         write(&self.path(path), text);
     }
 
-    async fn commit(&self, chat: &mut Chat) -> Value {
+    pub(crate) async fn commit(&self, chat: &mut Chat) -> Value {
         output(chat, "commit", json!({ "changesetId": self.id, "message": "change it" })).await
     }
 
     /// Commits, and returns the status, the code of the error and the files that it names.
-    async fn refused(&self, chat: &mut Chat) -> (String, String, Value) {
+    pub(crate) async fn refused(&self, chat: &mut Chat) -> (String, String, Value) {
         let answer = self.commit(chat).await;
         let error = &answer["error"];
         let files = error.get("violatedFiles").or(error.get("conflictingFiles")).cloned().unwrap_or_default();
@@ -103,7 +103,7 @@ impl Open {
     }
 }
 
-async fn output(chat: &mut Chat, tool: &str, arguments: Value) -> Value {
+pub(crate) async fn output(chat: &mut Chat, tool: &str, arguments: Value) -> Value {
     let result = chat.call(&format!("changesets__{tool}"), arguments).await.unwrap();
     result.output().unwrap_or_else(|| panic!("{result:?}")).clone()
 }
@@ -204,7 +204,6 @@ async fn a_check_judges_the_changed_bundle() {
     let answer = open.commit(&mut chat).await;
     assert_eq!((&answer["status"], &answer["error"]["code"]), (&json!("rejected"), &json!("E_CHANGESET_CHECK")));
     assert_eq!(answer["error"]["message"], "the check failed: exit status: 1\nBe long.");
-    fs::remove_file(open.path("bundle/notes")).unwrap();
     open.write("bundle/prompt.md", "Be very brief.\n");
     let answer = open.commit(&mut chat).await;
     assert_eq!(answer["status"], "ok");
@@ -268,37 +267,6 @@ async fn work_in_the_checkout_that_is_not_committed_is_not_overwritten() {
 }
 
 #[both_linkages]
-async fn nothing_in_the_repository_or_the_work_tree_runs_a_program() {
-    let repository = Repository::new();
-    let (mark, script) = (repository.path(".git/ran"), repository.path(".git/script"));
-    write(&script, &format!("#!/bin/sh\necho $0 >> {}\n", mark.display()));
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    for hook in
-        ["post-checkout", "pre-commit", "post-commit", "post-merge", "reference-transaction", "post-index-change"]
-    {
-        fs::create_dir_all(repository.path(".git/hooks")).unwrap();
-        fs::copy(&script, repository.path(&format!(".git/hooks/{hook}"))).unwrap();
-    }
-    repository.git(&["config", "core.fsmonitor", script.to_str().unwrap()]);
-    let mut chat = repository.chat(json!({})).await;
-    let open = Open::new(&mut chat).await;
-    // A repository of the agent's own, whose config names a program.
-    let elsewhere = open.path("elsewhere");
-    let made = Command::new("git").args(["init", "--quiet"]).arg(&elsewhere).status().unwrap();
-    assert!(made.success());
-    let config = format!("[filter \"x\"]\n\tclean = {0}\n[core]\n\tfsmonitor = {0}\n", script.display());
-    fs::write(elsewhere.join(".git/config"), config).unwrap();
-    fs::remove_file(open.path(".git")).unwrap();
-    open.write(".git", &format!("gitdir: {}\n", elsewhere.join(".git").display()));
-    fs::rename(elsewhere.join(".git"), repository.path(".git/elsewhere")).unwrap();
-    open.write(".git", &format!("gitdir: {}\n", repository.path(".git/elsewhere").display()));
-    open.write(".gitattributes", "* filter=x\n");
-    open.write("notes.txt", "new");
-    assert_eq!(open.commit(&mut chat).await["status"], "ok");
-    assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
-}
-
-#[both_linkages]
 async fn a_discarded_changeset_is_gone() {
     let repository = Repository::new();
     let mut chat = repository.chat(json!({})).await;
@@ -349,15 +317,13 @@ async fn a_directory_without_a_repository_is_refused() {
 }
 
 #[both_linkages]
-async fn a_lock_of_a_git_that_was_killed_itself_does_not_keep_a_changeset_from_being_discarded() {
+async fn a_lock_that_a_git_of_a_shell_has_left_does_not_keep_a_changeset_from_being_committed() {
     let repository = Repository::new();
     let mut chat = repository.chat(json!({})).await;
     let open = Open::new(&mut chat).await;
     open.write("notes.txt", "new");
     repository.write(&format!(".git/worktrees/{}/index.lock", open.id), "");
-    let id = json!({ "changesetId": open.id });
-    assert_eq!(error(&mut chat, "commit", id.clone()).await, "E_CHANGESET_GIT");
-    output(&mut chat, "discard", id).await;
+    assert_eq!(open.commit(&mut chat).await["status"], "ok");
     assert_eq!(repository.git(&["worktree", "list"]).lines().count(), 1);
 }
 

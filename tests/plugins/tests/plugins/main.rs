@@ -23,5 +23,6 @@ mod skills;
 mod text_transform;
 mod tool_output;
 mod tool_search;
+mod untrusted_trees;
 mod wait;
 mod work_trees;

@@ -2,4 +2,5 @@
 
 mod escapes;
 mod files;
+mod protected;
 mod shown;
