@@ -64,6 +64,7 @@
 //! An extension depends on `goondan` without default features. A program uses `runtime`, which is on by default, and
 //! as needed `bundle` (agents described in YAML), `host` (bundles that run, in servers), `models` (models over HTTP),
 //! `plugins` (extensions in libraries) and `testing` (the harness for tests of extensions).
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 // The examples of the README compile and run.
 #[cfg(all(doctest, feature = "runtime"))]
