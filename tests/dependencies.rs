@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
+use std::sync::LazyLock;
 use std::{env, fs};
 
 use regex::Regex;
@@ -17,8 +18,8 @@ fn output(program: &str, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns the packages that are built on this platform, with all features.
-fn packages() -> Vec<Value> {
+/// The packages that are built on this platform, with all features.
+static PACKAGES: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let about = output("rustc", &["-vV"]);
     let platform = about.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
     let args = ["metadata", "--format-version=1", "--locked", "--all-features", "--filter-platform", platform];
@@ -26,7 +27,7 @@ fn packages() -> Vec<Value> {
     let packages = serde_json::from_value::<Vec<Value>>(metadata["packages"].take()).unwrap();
     assert!(packages.len() > 200, "the dependencies were not found");
     packages
-}
+});
 
 fn text<'a>(package: &'a Value, member: &str) -> &'a str {
     package[member].as_str().unwrap_or_default()
@@ -66,7 +67,7 @@ fn every_licence_is_allowed() {
     let licences: BTreeSet<_> = list.split('"').skip(1).step_by(2).collect();
     assert!(allowed("(MIT OR GPL-3.0) AND Unicode-3.0", &licences));
     assert!(!allowed("(MIT AND GPL-3.0) OR GPL-2.0", &licences));
-    let other: Vec<_> = packages()
+    let other: Vec<_> = PACKAGES
         .iter()
         .filter(|package| !allowed(text(package, "license"), &licences))
         .map(|package| format!("{}: {}", package["name"], package["license"]))
@@ -76,8 +77,7 @@ fn every_licence_is_allowed() {
 
 #[test]
 fn every_package_is_of_this_repository_or_of_the_registry() {
-    let packages = packages();
-    let other: Vec<_> = packages.iter().filter(|package| !["", REGISTRY].contains(&text(package, "source"))).collect();
+    let other: Vec<_> = PACKAGES.iter().filter(|package| !["", REGISTRY].contains(&text(package, "source"))).collect();
     assert!(other.is_empty(), "{other:#?}");
 }
 
@@ -87,8 +87,8 @@ fn a_package_has_one_version_unless_there_is_a_reason() {
     let skipped = Regex::new(r#"\{ crate = "(.+)@(.+)", reason = ".+" \}"#).unwrap();
     let skipped: Vec<_> = skipped.captures_iter(&policy).map(|skip| skip.extract::<2>().1).collect();
     let mut versions = BTreeMap::<_, Vec<_>>::new();
-    for package in packages() {
-        let (name, version) = (text(&package, "name"), text(&package, "version"));
+    for package in PACKAGES.iter() {
+        let (name, version) = (text(package, "name"), text(package, "version"));
         if !skipped.iter().any(|skip| skip[0] == name && version.starts_with(&format!("{}.", skip[1]))) {
             versions.entry(name.to_owned()).or_default().push(version.to_owned());
         }
