@@ -1,7 +1,6 @@
 //! Running agents, and asking other agents and models.
 //!
-//! [`Agent::builder`] describes an agent: its model, its extensions, its store. An
-//! [`Instance`] is one conversation of it.
+//! `Agent::builder` describes an agent: its model, its extensions, its store. An `Instance` is one conversation of it.
 //!
 //! ```
 //! # #[cfg(feature = "runtime")] {
@@ -25,7 +24,7 @@
 //! # Ok::<(), goondan::Error>(())
 //! ```
 //!
-//! Extensions and tools ask other agents through [`AgentsApi`]; a [`Router`] brings the question there.
+//! Extensions and tools ask other agents through [`AgentsApi`]; a `Router` brings the question there.
 
 pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, Ticket};
 #[cfg(feature = "runtime")]

@@ -24,7 +24,13 @@
 //! - `panic`, `bytes`, `waker`, `pool`, `future`, `json_map`: what both sides build on the contract
 //! - `guest`: the side of the library
 //! - `host`: the side of the program
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![allow(unsafe_code, reason = "calls across the ABI; all other crates of the workspace are free of unsafe code")]
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod bytes;
 mod future;

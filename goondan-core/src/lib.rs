@@ -18,6 +18,12 @@
 //! | `authoring` | the traits and functions that macro expansions call |
 //! | `host` | what the runtime uses of all these beyond the facade |
 //! | `linkage` | what `goondan-abi` uses |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod error;
 mod name;

@@ -21,6 +21,12 @@
 //! | `instance` | one conversation: its handle, its queue, opening and closing |
 //! | `agent` | agents: the builder, reloads, the router within a program |
 //! | `testing` | the harness for tests of extensions |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[doc(hidden)]
 pub mod nearest;
