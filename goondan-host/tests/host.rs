@@ -117,7 +117,7 @@ async fn files_that_change_are_read_again_and_open_conversations_continue() {
 
     // Turns of the agent that was added are delivered too.
     let event = AgentDelegate::new(AgentName::new("two").unwrap(), "in the background");
-    instance.events().emit(AgentDelegate::NAME, (event,)).await.unwrap();
+    instance.events().delegate(event).await.unwrap();
     let TurnNotice::Ended(turn) = timeout(LONG, turns.next()).await.unwrap() else { panic!("a turn was missed") };
     assert_eq!((turn.agent.as_str(), &*turn.outcome.as_ref().unwrap().text()), ("two", "new"));
 

@@ -66,9 +66,8 @@ pub use policy::Policy;
 
 pub use turn::{TurnStream, TurnUpdate};
 
-pub use instance::{
-    BackgroundTurn, BackgroundTurns, Instance, InstanceEvents, ReloadRequest, ReloadRequests, TurnNotice,
-};
+pub use attach::{ReloadRequest, ReloadRequests};
+pub use instance::{BackgroundTurn, BackgroundTurns, Instance, InstanceEvents, TurnNotice};
 
 pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, LocalRouter, Reloaded};
 

@@ -77,7 +77,7 @@ async fn the_program_delegates_too() {
     let mut results = instance.events().subscribe(AgentDelegationResult::NAME).unwrap();
     let mut delegate = AgentDelegate::new("assistant".parse().unwrap(), "woken");
     delegate.id = "mine".to_owned();
-    instance.events().emit(AgentDelegate::NAME, (delegate,)).await.unwrap();
+    instance.events().delegate(delegate).await.unwrap();
     let result: AgentDelegationResult = results.next().await.unwrap().payload().unwrap();
     assert_eq!((result.id.as_str(), result.result, result.error_code), ("mine", Some(json!("awake")), None));
     assert_eq!(lines(&log, 2).await, ["turn woken", "mine of assistant: \"awake\""]);
@@ -244,7 +244,7 @@ async fn what_is_delegated_between_turns_begins_a_chain_of_its_own() {
     // As a timer does it, and more often than delegations may lead to one another.
     for _ in 0..40 {
         let delegate = AgentDelegate::new(agent.name().clone(), "woken");
-        instance.events().emit(AgentDelegate::NAME, (delegate,)).await.unwrap();
+        instance.events().delegate(delegate).await.unwrap();
         let turn = told(&mut turns).await;
         assert_eq!((turn.input.wakings, turn.outcome.is_ok()), (1, true));
     }

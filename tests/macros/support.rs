@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use goondan::conversation::{Message, ToolOutput};
-use goondan::event::{AgentEvent, Event, EventHandler, EventPattern};
+use goondan::event::{AgentDelegate, AgentEvent, AgentReload, AgentReloadAnswer, Event, EventHandler, EventPattern};
 use goondan::extension::{
     AnyRegistration, CleanupHandler, Deliveries, Extension, ExtensionApi, ExtensionHost, LogHost, LogLevel, Logger,
     Surroundings,
@@ -14,7 +14,7 @@ use goondan::extension::{
 use goondan::middleware::{MiddlewareKind, Options};
 use goondan::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, ToolName};
 use goondan::tool::{ToolContext, ToolHandler, ToolItem};
-use goondan::{Map, Result, Value};
+use goondan::{BoxFuture, Map, Result, Value};
 use goondan_core::AgentsHost;
 use goondan_core::host::AnyMiddleware;
 use goondan_core::host::{ConversationHost, ToolHost, TurnInfo};
@@ -55,6 +55,14 @@ impl ExtensionHost for Recorder {
 
     fn emit(&self, event: Event) {
         self.emitted.lock().unwrap().push(event);
+    }
+
+    fn delegate(&self, _: AgentDelegate) {
+        panic!("no extension delegates")
+    }
+
+    fn reload(&self, _: AgentReload) -> BoxFuture<'static, AgentReloadAnswer> {
+        panic!("no extension requests a reload")
     }
 
     fn surroundings(&self) -> Result<Surroundings> {

@@ -38,6 +38,8 @@ pub(super) static HOST: HostTable = HostTable {
     extension_subscribe: extension::subscribe,
     extension_unsubscribe: extension::unsubscribe,
     extension_emit: extension::emit,
+    extension_delegate: extension::delegate,
+    extension_reload: extension::reload,
     extension_release: extension::release,
     run_read,
     run_write,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{EventsApi, StateApi, Surroundings};
 use crate::BoxFuture;
 use crate::error::Result;
-use crate::event::{Deliveries, Event, EventHandler, EventPattern};
+use crate::event::{AgentDelegate, AgentReload, AgentReloadAnswer, Deliveries, Event, EventHandler, EventPattern};
 use crate::log::{LogHost, Logger};
 use crate::name::ExtensionName;
 use crate::pipeline::{AnyMiddleware, Kind, Middleware, Options};
@@ -74,6 +74,10 @@ pub trait ExtensionHost: LogHost {
     fn unsubscribe(&self, subscription: u64);
     /// Sends an event to all subscriptions that match it.
     fn emit(&self, event: Event);
+    /// Starts the turn of a delegation, and publishes the delegation as an event.
+    fn delegate(&self, delegation: AgentDelegate);
+    /// Sends a request for a reload to the program, and publishes it as an event. Returns the answer.
+    fn reload(&self, request: AgentReload) -> BoxFuture<'static, AgentReloadAnswer>;
     /// Returns what an [`InitContext`](super::InitContext) holds.
     ///
     /// # Errors

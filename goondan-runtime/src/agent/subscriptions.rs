@@ -1,8 +1,9 @@
-//! What a program receives of all conversations of an agent: turns that they ran by themselves, and reloads that
-//! extensions ask for.
+//! What a program receives of all conversations of an agent: turns that they ran by themselves, and requests of
+//! extensions for reloads.
 
 use super::Agent;
-use crate::instance::{BackgroundTurns, ReloadRequests};
+use crate::attach::ReloadRequests;
+use crate::instance::BackgroundTurns;
 
 impl Agent {
     /// Returns the turns of this agent, in all of its conversations, whose results are not returned to the program:
@@ -21,7 +22,7 @@ impl Agent {
     /// let mut turns = agent.subscribe_turns();
     /// let instance = agent.instance("user:42").await?;
     /// let reminder = AgentDelegate::new(agent.name().clone(), "Is anything due?");
-    /// instance.events().emit(AgentDelegate::NAME, (reminder,)).await?;
+    /// instance.events().delegate(reminder).await?;
     /// if let Some(TurnNotice::Ended(turn)) = turns.next().await {
     ///     println!("{}: {:?}", turn.instance, turn.outcome);
     /// #     assert_eq!(turn.outcome.as_ref().unwrap().text(), "Nothing is due.");
@@ -35,10 +36,10 @@ impl Agent {
         BackgroundTurns::of(&self.inner)
     }
 
-    /// Returns the reloads that extensions of this agent ask for from now on, in all of its conversations, by the event
-    /// [`AgentReload`](goondan_core::AgentReload). An extension that has changed the files of its agent learns when
-    /// they take effect: from the next step of the turn that runs, or from the next turn. Without this, all are
-    /// refused.
+    /// Returns the reloads that extensions of this agent request after this call, in all of its conversations, by
+    /// [`EventsApi::reload`](goondan_core::EventsApi::reload). An extension that has changed the files of its agent
+    /// learns when they take effect: from the next step of the turn that runs, or from the next turn. Without this, all
+    /// are refused.
     ///
     /// A program serves them beside the turns that it runs:
     ///
@@ -55,7 +56,7 @@ impl Agent {
     /// Requests go to the last caller of this, until it drops what is returned.
     // LEGACY-CHANGESET-04
     pub fn reload_requests(&self) -> ReloadRequests {
-        ReloadRequests::of(&self.inner)
+        ReloadRequests::of(&self.inner.reload_listener)
     }
 }
 
@@ -69,6 +70,6 @@ impl BackgroundTurns {
 impl ReloadRequests {
     /// Adds the requests of another agent, such as one that a reload has built. Does nothing if all others are dropped.
     pub fn follow(&self, agent: &Agent) {
-        self.add(&agent.inner);
+        self.add(&agent.inner.reload_listener);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::{
-    AnyRegistration, Deliveries, Error, ErrorCode, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName,
-    LogHost, LogLevel, Result, Surroundings,
+    AgentDelegate, AgentReload, AgentReloadAnswer, AnyRegistration, BoxFuture, Deliveries, Error, ErrorCode, Event,
+    EventHandler, EventPattern, ExtensionHost, ExtensionName, LogHost, LogLevel, Result, Surroundings,
 };
 use serde_json::{Map, Value};
 
@@ -149,6 +149,14 @@ impl ExtensionHost for ExtensionHandle {
 
     fn emit(&self, event: Event) {
         self.services.emit(Some(&self.extension), event);
+    }
+
+    fn delegate(&self, delegation: AgentDelegate) {
+        self.services.delegate(Some(&self.extension), delegation);
+    }
+
+    fn reload(&self, request: AgentReload) -> BoxFuture<'static, AgentReloadAnswer> {
+        self.services.request_reload(&self.extension, request)
     }
 
     fn surroundings(&self) -> Result<Surroundings> {

@@ -4,13 +4,17 @@ mod active;
 mod handle;
 mod late;
 mod register;
+mod reload_requests;
 mod replace;
 mod services;
+mod waiting_reload;
 
 pub(super) use active::{deactivate, run_cleanup};
 pub(super) use register::{Registered, Staged};
+pub(super) use reload_requests::ReloadListener;
+pub use reload_requests::{ReloadRequest, ReloadRequests};
 pub(super) use replace::{Replaced, StepGenerations, reload_failed, replace};
-pub(super) use services::{InstanceUpcalls, Services};
+pub(super) use services::{AgentUpcalls, InstanceUpcalls, Services, Upcalls};
 
 use std::sync::Arc;
 

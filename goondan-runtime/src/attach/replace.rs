@@ -1,7 +1,6 @@
 //! The replacement of what a conversation runs with: between two turns, or between two steps of one.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::{Error, ErrorCode, ReloadEffect, Result};
@@ -14,6 +13,7 @@ use super::Generation;
 use super::active::deactivate;
 use super::register::Staged;
 use super::services::Services;
+use super::waiting_reload::StepReload;
 use crate::spec::AgentSpec;
 
 /// Registers the extensions of `spec` and activates them, and then cleans up those of `current` that were not kept.
@@ -32,82 +32,6 @@ pub(crate) async fn replace(
     let removed: Vec<_> = before.iter().filter(is_removed).map(Arc::clone).collect();
     deactivate(&removed, services).await;
     Ok(new)
-}
-
-/// The reload that waits for the next step of the turn that runs, if any.
-#[derive(Default)]
-pub(crate) struct WaitingReload {
-    /// Whether there is one. Every step reads it.
-    exists: AtomicBool,
-    reload: Mutex<Option<StepReload>>,
-    /// The ids of the requests by which extensions asked for one, and which are not answered.
-    requests: Mutex<Vec<String>>,
-}
-
-/// A reload, which may take place between two steps of a turn.
-pub(crate) struct StepReload {
-    spec: Arc<AgentSpec>,
-    outcome: oneshot::Sender<Result<()>>,
-}
-
-impl WaitingReload {
-    /// Lets a reload wait until what is returned is dropped. One waits at a time: the agent reloads once at a time.
-    pub(crate) fn enter(&self, spec: &Arc<AgentSpec>) -> (Waits<'_>, oneshot::Receiver<Result<()>>) {
-        let (sender, outcome) = oneshot::channel();
-        *self.lock() = Some(StepReload { spec: Arc::clone(spec), outcome: sender });
-        self.exists.store(true, Ordering::Release);
-        (Waits(self), outcome)
-    }
-
-    /// Takes the reload if it `fits`.
-    fn take_if(&self, fits: impl FnOnce(&AgentSpec) -> bool) -> Option<StepReload> {
-        let mut reload = self.lock();
-        let taken = reload.take_if(|reload| fits(&reload.spec));
-        if taken.is_some() {
-            self.exists.store(false, Ordering::Release);
-        }
-        taken
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<StepReload>> {
-        self.reload.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Records a request for a reload.
-    pub(crate) fn add_request(&self, id: String) {
-        self.lock_requests().push(id);
-    }
-
-    /// Takes a request. Returns whether it was not taken before.
-    pub(crate) fn take_request(&self, id: &str) -> bool {
-        let mut requests = self.lock_requests();
-        requests.iter().position(|request| request == id).map(|at| requests.swap_remove(at)).is_some()
-    }
-
-    /// Takes all requests.
-    pub(crate) fn take_requests(&self) -> Vec<String> {
-        std::mem::take(&mut self.lock_requests())
-    }
-
-    fn lock_requests(&self) -> MutexGuard<'_, Vec<String>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// While it lives, a turn may take the reload.
-pub(crate) struct Waits<'a>(&'a WaitingReload);
-
-impl Waits<'_> {
-    /// Whether no turn has taken the reload. None can take it from now on.
-    pub(crate) fn end(self) -> bool {
-        self.0.take_if(|_| true).is_some()
-    }
-}
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        self.0.take_if(|_| true);
-    }
 }
 
 /// What a turn has replaced between its steps. It belongs to the conversation and not to the turn, which can be dropped
@@ -149,7 +73,7 @@ impl StepGenerations<'_> {
     /// Returns what the next step runs with, if it is not the first: a reload that waits takes place now.
     #[inline]
     pub(crate) async fn next(&mut self) -> Option<Arc<Generation>> {
-        if self.services.waiting_reload.exists.load(Ordering::Acquire) {
+        if self.services.waiting_reload.exists() {
             Box::pin(self.reload()).await;
         }
         self.replaced.newest.clone()

@@ -12,7 +12,8 @@ use tracing::Instrument;
 use super::shared::AgentInner;
 use super::slot::{InstanceSlot, View};
 use crate::attach::{
-    Generation, InstanceUpcalls, Replaced, Services, Staged, StepGenerations, deactivate, replace, run_cleanup,
+    AgentUpcalls, Generation, InstanceUpcalls, Replaced, Services, Staged, StepGenerations, Upcalls, deactivate,
+    replace, run_cleanup,
 };
 use crate::bus::{Bus, Listeners};
 use crate::ports::store::{TurnOutcome, TurnStart};
@@ -41,7 +42,9 @@ impl OpenConversation {
     pub(super) async fn open(agent: Arc<AgentInner>, slot: &Arc<InstanceSlot>, listeners: &Listeners) -> Result<Self> {
         let stored = agent.store.open(&slot.id).await?;
         let mut journaled = JournaledConversation::new(&slot.id, stored.base, stored.interrupted, stored.journal)?;
-        let upcalls = Arc::downgrade(slot) as Weak<dyn InstanceUpcalls>;
+        let owner = Arc::downgrade(&agent) as Weak<dyn AgentUpcalls>;
+        let instance = Arc::downgrade(slot) as Weak<dyn InstanceUpcalls>;
+        let upcalls = Upcalls { agent: owner, instance, reloads: Arc::clone(&agent.reload_listener) };
         let (bus, states) = (Bus::new(Handle::current()), States::new(stored.state));
         let services = Services::new(slot.id.clone(), bus, states, Arc::clone(&agent.store), upcalls);
         let services = Arc::new(services);

@@ -5,7 +5,6 @@ mod conversation;
 mod delegate;
 mod events;
 mod idle;
-mod reload_requests;
 mod shared;
 mod slot;
 
@@ -26,7 +25,6 @@ use crate::turn::{TurnStream, UpdateSender};
 use background::Pending;
 pub use background::{BackgroundTurn, BackgroundTurns, TurnNotice};
 pub use events::InstanceEvents;
-pub use reload_requests::{ReloadRequest, ReloadRequests};
 pub(super) use shared::AgentInner;
 use slot::{ConversationLock, OpenLock, View};
 pub(super) use slot::{InstanceSlot, task_failed};

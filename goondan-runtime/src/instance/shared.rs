@@ -9,8 +9,8 @@ use goondan_core::{AgentName, InstanceKey, Result};
 use super::Instance;
 use super::background::Background;
 use super::idle::Idle;
-use super::reload_requests::ReloadListener;
 use super::slot::InstanceSlot;
+use crate::attach::ReloadListener;
 use crate::peers::Reach;
 use crate::ports::store::{InstanceId, Store};
 use crate::spec::AgentSpec;
@@ -26,7 +26,7 @@ pub(crate) struct AgentInner {
     pub(super) idle_after: Option<Duration>,
     pub(super) idle: Idle,
     pub(super) background: Background,
-    pub(super) reload_listener: ReloadListener,
+    pub(crate) reload_listener: Arc<ReloadListener>,
     slots: Mutex<HashMap<InstanceKey, Weak<InstanceSlot>>>,
     pub(crate) reach: Reach,
 }
@@ -41,7 +41,7 @@ impl AgentInner {
             idle_after,
             idle: Idle::default(),
             background: Background::default(),
-            reload_listener: ReloadListener::default(),
+            reload_listener: Arc::default(),
             slots: Mutex::default(),
             reach: Reach::default(),
         }

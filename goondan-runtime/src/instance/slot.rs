@@ -12,7 +12,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use goondan_core::host::panic::message;
-use goondan_core::{Error, ErrorCode, Event, ExtensionName, Result};
+use goondan_core::{Error, ErrorCode, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
@@ -22,8 +22,6 @@ use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
 
 use super::conversation::OpenConversation;
-use super::delegate::delegate;
-use super::reload_requests::request_reload;
 use super::shared::AgentInner;
 use super::{HandleInner, Instance};
 use crate::attach::{Generation, InstanceUpcalls, Services, reload_failed};
@@ -232,9 +230,7 @@ impl InstanceSlot {
     pub(crate) async fn reload_at_step(self: &Arc<Self>, spec: &Arc<AgentSpec>) -> Result<bool> {
         let Some(View { services, generation }) = self.view() else { return self.reload(spec).await };
         let (waits, mut outcome) = services.waiting_reload.enter(spec);
-        for request in services.waiting_reload.take_requests() {
-            services.answer_reload(&request, generation.effect_of(spec), None);
-        }
+        services.waiting_reload.answer_requests(generation.effect_of(spec));
         drop(generation);
         let mut lock = pin!(self.lock());
         let ended = poll_fn(|context| match Pin::new(&mut outcome).poll(context) {
@@ -371,17 +367,6 @@ impl SlotStatus {
 }
 
 impl InstanceUpcalls for InstanceSlot {
-    // WAKE-01
-    fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: Option<&ExtensionName>, event: &Event) {
-        if let Some(agent) = self.agent.upgrade() {
-            delegate(agent, services, extension, event);
-        }
-    }
-
-    fn request_reload(self: Arc<Self>, services: &Arc<Services>, event: &Event) {
-        request_reload(self.agent.upgrade().as_deref(), services, event);
-    }
-
     fn set_generation(&self, new: &Arc<Generation>) {
         let old = match &mut self.status().phase {
             Phase::Open { view, .. } => Some(std::mem::replace(&mut view.generation, Arc::clone(new))),

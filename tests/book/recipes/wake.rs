@@ -31,7 +31,7 @@ pub mod follow_up {
     #[tool]
     async fn plan(task: Task, ctx: &ToolContext<'_>, api: &ExtensionApi) -> Result<()> {
         let delegate = AgentDelegate::new(ctx.agent_name().clone(), task.text);
-        api.events().emit(AgentDelegate::NAME, (delegate,));
+        api.events().delegate(delegate);
         Ok(())
     }
 }

@@ -288,6 +288,12 @@ pub struct HostTable {
     pub extension_unsubscribe: unsafe extern "C" fn(handle: *const c_void, subscription: u64),
     /// Emits an event to all subscriptions whose pattern matches. `args` is a JSON list.
     pub extension_emit: unsafe extern "C" fn(handle: *const c_void, name: Text, args: Text),
+    /// Starts a turn of an agent, and emits the event `agent.delegate`. `delegation` is its payload as JSON: `id`,
+    /// `targetAgent`, `instanceKey`, `input`, `metadata`. The event `agent.delegationResult` has the result.
+    pub extension_delegate: unsafe extern "C" fn(handle: *const c_void, delegation: Text),
+    /// Requests a reload of the agent, and emits the event `agent.reload`. `request` is its payload as JSON: `id`. The
+    /// output is the payload of the event `agent.reloadAnswer`: `id`, `effect`, and `reason` if there is one.
+    pub extension_reload: unsafe extern "C" fn(handle: *const c_void, request: Text) -> Future,
     /// Releases the handle, which must not be used afterwards.
     pub extension_release: unsafe extern "C" fn(handle: *const c_void),
 
