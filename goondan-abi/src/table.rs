@@ -104,7 +104,7 @@ pub const REPLY: usize = usize::MAX - 1;
 /// Status of a function: success. The output, if there is one, was written.
 pub const OK: i32 = 0;
 /// Status of a function: it failed. The output is an error as JSON: `code` and, if present, `message`, `suggestion`,
-/// `extension`, `hook`, `retryAfter` (`secs`, `nanos`), `retryable`, `causes` (texts, outermost first), `turn`.
+/// `extension`, `part`, `retryAfter` (`secs`, `nanos`), `retryable`, `causes` (texts, outermost first), `turn`.
 pub const FAILED: i32 = 1;
 /// Status of a function: it panicked. The output is the message of the panic, as text.
 pub const PANICKED: i32 = 2;

@@ -224,7 +224,7 @@ async fn turns_that_are_sent_are_told_and_a_slow_subscriber_learns_how_many_it_m
 #[both_linkages]
 async fn turns_that_another_agent_requests_are_told() {
     let (router, log) = (LocalRouter::new(), Log::new());
-    let asking = json!({ "log": log, "target": "librarian", "hook": "turn" });
+    let asking = json!({ "log": log, "target": "librarian", "from": "turn" });
     let assistant = agent([ScriptItem::say("done")]).with::<Asking>(asking).router(router.clone()).build().unwrap();
     let librarian = Agent::builder("librarian").model(ScriptedModel::new([ScriptItem::say("a book")])).build().unwrap();
     router.add(&librarian);

@@ -59,7 +59,7 @@ impl LayerInfo {
 
     /// Returns the name of the layer in errors.
     #[doc(hidden)]
-    pub fn hook(&self) -> String {
+    pub fn part(&self) -> String {
         match self.function.as_ref() {
             "" => format!("{} middleware", self.kind),
             function => format!("{} middleware `{function}`", self.kind),
@@ -110,7 +110,7 @@ impl<K: Kind> Chain<K> {
             Err(text) => {
                 let panic = Error::panicked(&text);
                 Err(match K::frame(&mut ctx).panicking() {
-                    Some(layer) => panic.at(&layer.extension, layer.hook()),
+                    Some(layer) => panic.at(&layer.extension, layer.part()),
                     None => panic,
                 })
             }

@@ -80,7 +80,7 @@ fn check_constraints(info: &LayerInfo, extensions: &[ExtensionName]) -> Result<(
             let message = format!("`{option} = \"{name}\"` names no extension of the agent");
             return Err(Error::new(ErrorCode::EXT_ORDER, message)
                 .suggest(format!("add `{extension}` to the agent, or write `\"{extension}?\"` if it may be missing"))
-                .at(&info.extension, info.hook()));
+                .at(&info.extension, info.part()));
         }
     }
     Ok(())
