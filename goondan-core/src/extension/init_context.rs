@@ -3,9 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
-use super::ExtensionApi;
+use super::{ExtensionApi, PresentExtension, Surroundings};
 use crate::error::Result;
 use crate::name::{AgentName, ExtensionName, InstanceKey};
 
@@ -39,47 +37,6 @@ use crate::name::{AgentName, ExtensionName, InstanceKey};
 pub struct InitContext {
     api: ExtensionApi,
     surroundings: Surroundings,
-}
-
-/// What an [`InitContext`] holds. This is also its JSON form in the ABI.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Surroundings {
-    /// See [`InitContext::extension`].
-    pub extension: ExtensionName,
-    /// See [`InitContext::agent`].
-    pub agent: AgentName,
-    /// See [`InitContext::instance`].
-    pub instance: InstanceKey,
-    /// See [`InitContext::workspace`].
-    pub workspace: Option<String>,
-    /// See [`InitContext::bundle_root`].
-    pub bundle_root: Option<PathBuf>,
-    /// See [`InitContext::inspect`].
-    pub inspect: bool,
-    /// See [`InitContext::conversation`].
-    pub conversation: u64,
-    /// See [`InitContext::extensions`].
-    pub extensions: Vec<PresentExtension>,
-}
-
-/// An extension that an agent has, returned by [`InitContext::extensions`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct PresentExtension {
-    /// The name by which the agent refers to it.
-    pub name: ExtensionName,
-    /// The name that its code has, in the attribute.
-    pub declared: String,
-    /// The version of its crate.
-    pub version: String,
-}
-
-impl PresentExtension {
-    #[doc(hidden)]
-    pub fn new(name: ExtensionName, declared: String, version: String) -> Self {
-        Self { name, declared, version }
-    }
 }
 
 impl InitContext {

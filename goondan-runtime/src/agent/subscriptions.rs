@@ -33,7 +33,7 @@ impl Agent {
     /// ```
     // WAKE-01
     pub fn subscribe_turns(&self) -> BackgroundTurns {
-        BackgroundTurns::of(&self.inner)
+        BackgroundTurns::of(&self.inner.background)
     }
 
     /// Returns the reloads that extensions of this agent request after this call, in all of its conversations, by
@@ -63,7 +63,7 @@ impl Agent {
 impl BackgroundTurns {
     /// Adds the turns of another agent. Does nothing for an agent that was added before, or if all others are dropped.
     pub fn follow(&mut self, agent: &Agent) {
-        self.add(&agent.inner);
+        self.add(&agent.inner.background);
     }
 }
 

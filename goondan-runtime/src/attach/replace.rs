@@ -9,8 +9,8 @@ use tokio::task::JoinHandle;
 use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
 
-use super::Generation;
 use super::active::deactivate;
+use super::generation::{Generation, Newest};
 use super::register::Staged;
 use super::services::Services;
 use super::waiting_reload::StepReload;
@@ -22,11 +22,12 @@ pub(crate) async fn replace(
     current: &Arc<Generation>,
     spec: Arc<AgentSpec>,
     services: &Arc<Services>,
+    newest: &Newest,
 ) -> Result<Arc<Generation>> {
     let before = &current.registered.extensions;
     let staged = Staged::register_all(&spec, services, before).await?;
     let new = Arc::new(Generation { spec, registered: staged.activate() });
-    services.generation_changed(&new);
+    newest.set(&new);
     let kept = &new.registered.extensions;
     let is_removed = |active: &&Arc<_>| !kept.iter().any(|kept| Arc::ptr_eq(kept, active));
     let removed: Vec<_> = before.iter().filter(is_removed).map(Arc::clone).collect();
@@ -66,6 +67,7 @@ pub(crate) struct StepGenerations<'a> {
     /// That of the turn, whose layers are running.
     pub(crate) first: &'a Arc<Generation>,
     pub(crate) services: &'a Arc<Services>,
+    pub(crate) newest: &'a Arc<Newest>,
     pub(crate) replaced: &'a mut Replaced,
 }
 
@@ -88,10 +90,10 @@ impl StepGenerations<'_> {
             return;
         };
         let current = Arc::clone(current);
-        let services = Arc::clone(self.services);
+        let (services, newest) = (Arc::clone(self.services), Arc::clone(self.newest));
         // In a task, so that it ends even if the turn is dropped.
         let work = async move {
-            let (new, result) = match replace(&current, spec, &services).await {
+            let (new, result) = match replace(&current, spec, &services, &newest).await {
                 Ok(new) => (Some(new), Ok(())),
                 Err(error) => (None, Err(error)),
             };
@@ -101,19 +103,6 @@ impl StepGenerations<'_> {
         };
         self.replaced.under_way = Some(tokio::spawn(work.in_current_span().with_current_subscriber()));
         self.replaced.settle().await;
-    }
-}
-
-impl Generation {
-    /// Returns from when on a running turn can have `spec`: from its next step on, if the extensions with a layer
-    /// around turns stay as they are.
-    pub(crate) fn effect_of(&self, spec: &AgentSpec) -> ReloadEffect {
-        let mut around = self.registered.turn.layers().map(|layer| &layer.extension);
-        let stays = around.all(|name| {
-            let active = self.registered.extensions.iter().find(|active| active.name() == name);
-            active.is_some_and(|active| spec.extensions.iter().any(|spec| active.matches(spec)))
-        });
-        if stays { ReloadEffect::NextStep } else { ReloadEffect::NextTurn }
     }
 }
 

@@ -8,7 +8,6 @@ use goondan_core::{
     PresentExtension,
 };
 
-use super::Generation;
 use super::late::LateTools;
 use super::reload_requests::{ReloadListener, Request};
 use super::waiting_reload::WaitingReload;
@@ -57,8 +56,6 @@ pub(crate) trait AgentUpcalls: Send + Sync {
 
 /// What extensions ask of the instance that they are in, also outside of turns.
 pub(crate) trait InstanceUpcalls: Send + Sync {
-    /// Shows what the conversation runs with from now on to those who do not wait for turns.
-    fn set_generation(&self, new: &Arc<Generation>);
     /// Stores changed state soon, unless the end of a running turn does.
     fn store_later(self: Arc<Self>);
 }
@@ -124,12 +121,6 @@ impl Services {
             PresentExtension::new(spec.name.clone(), name.to_owned(), version.to_owned())
         };
         extensions.iter().map(present).collect()
-    }
-
-    pub(super) fn generation_changed(&self, new: &Arc<Generation>) {
-        if let Some(instance) = self.upcalls.instance.upgrade() {
-            instance.set_generation(new);
-        }
     }
 
     // D-18

@@ -13,7 +13,6 @@ use goondan_core::{AgentEvent, AgentName, InstanceKey, Result, TurnResult};
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 use tokio::sync::watch;
 
-use super::shared::AgentInner;
 use crate::ports::store::InstanceId;
 
 /// How many turns wait for a subscriber that does not read them. Those that exceed it are counted only.
@@ -56,7 +55,7 @@ pub struct BackgroundTurns {
 
 /// The background turns of one agent.
 #[derive(Default)]
-pub(super) struct Background {
+pub(crate) struct Background {
     subscribers: Mutex<Vec<Subscriber>>,
     count: watch::Sender<Count>,
 }
@@ -75,20 +74,19 @@ struct Count {
 }
 
 /// A background turn from the moment at which it is asked for until it is dropped.
-pub(crate) struct Pending(Arc<AgentInner>);
+pub(crate) struct Pending(Arc<Background>);
 
 impl BackgroundTurns {
-    /// Returns the turns of `agent`.
-    pub(crate) fn of(agent: &AgentInner) -> Self {
+    /// Returns the turns of the agent with `background`.
+    pub(crate) fn of(background: &Background) -> Self {
         let (sender, ended) = channel(QUEUE);
         let (missed, counts) = (Arc::default(), Vec::new());
         let mut turns = Self { ended, missed, sender: sender.downgrade(), counts };
-        turns.add(agent);
+        turns.add(background);
         turns
     }
 
-    pub(crate) fn add(&mut self, agent: &AgentInner) {
-        let background = &agent.background;
+    pub(crate) fn add(&mut self, background: &Background) {
         let Some(ended) = self.sender.upgrade() else { return };
         let mut subscribers = background.subscribers();
         if !subscribers.iter().any(|subscriber| subscriber.ended.same_channel(&ended)) {
@@ -181,18 +179,18 @@ impl Background {
 }
 
 impl Pending {
-    pub(crate) fn begin(agent: &Arc<AgentInner>) -> Self {
-        agent.background.count.send_modify(|count| {
+    pub(crate) fn begin(background: &Arc<Background>) -> Self {
+        background.count.send_modify(|count| {
             count.pending += 1;
             count.begun += 1;
         });
-        Self(Arc::clone(agent))
+        Self(Arc::clone(background))
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.0.background.count.send_modify(|count| count.pending -= 1);
+        self.0.count.send_modify(|count| count.pending -= 1);
     }
 }
 

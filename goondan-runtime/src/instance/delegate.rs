@@ -61,7 +61,7 @@ impl AgentUpcalls for AgentInner {
         let outcome = published.and_then(|()| check(wakings)).and_then(|()| Waiting::enter(services));
         match outcome {
             Ok(waiting) => {
-                let pending = Pending::begin(&self);
+                let pending = Pending::begin(&self.background);
                 runtime.spawn(async move {
                     let answer = run(&self, &waiting.0, &delegation, wakings, cause).await;
                     tell(&waiting.0, delegation, answer);
