@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use goondan::agent::AgentBuilder;
-use goondan::middleware::{OnError, Options, ToolRequest};
+use goondan::middleware::{MiddlewareOptions, OnError, ToolRequest};
 use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
 use goondan::name::ToolCallId;
 use goondan::prelude::*;
@@ -104,22 +104,22 @@ impl Bench {
     #[init]
     fn new(api: ExtensionApi, layers: Layers) -> Result<Self> {
         for _ in 0..layers.turn {
-            api.pipeline().register(Turn, NoopMiddleware, Options::default())?;
+            api.pipeline().register(Turn, NoopMiddleware, MiddlewareOptions::default())?;
         }
         for _ in 0..layers.step {
-            api.pipeline().register(Step, NoopMiddleware, Options::default())?;
+            api.pipeline().register(Step, NoopMiddleware, MiddlewareOptions::default())?;
         }
         for _ in 0..layers.tool_call {
-            api.pipeline().register(ToolCall, NoopMiddleware, Options::default())?;
+            api.pipeline().register(ToolCall, NoopMiddleware, MiddlewareOptions::default())?;
         }
         for _ in 0..layers.projecting {
-            api.pipeline().register(Step, Projecting, Options::default())?;
+            api.pipeline().register(Step, Projecting, MiddlewareOptions::default())?;
         }
         for _ in 0..layers.preparing {
-            api.pipeline().register(Step, Preparing, Options::default())?;
+            api.pipeline().register(Step, Preparing, MiddlewareOptions::default())?;
         }
         for _ in 0..layers.replying {
-            api.pipeline().register(ToolCall, Preparing, Options::default())?;
+            api.pipeline().register(ToolCall, Preparing, MiddlewareOptions::default())?;
         }
         if layers.observed {
             api.events().on("*", |_| std::future::ready(Ok(())))?.detach();

@@ -81,9 +81,9 @@ pub use tool::{Effect, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolIte
 pub use outcome::{FailedTurn, ModelFinish, ToolCallStatus, ToolCallSummary};
 
 pub use pipeline::{
-    Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, Next, OnError, Options, Step, StepContext,
-    StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolError,
-    ToolRequest, Turn, TurnContext, TurnDraft, TurnResult,
+    Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, MiddlewareOptions, Next, OnError, Step,
+    StepContext, StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult,
+    ToolError, ToolRequest, Turn, TurnContext, TurnDraft, TurnResult,
 };
 
 pub use extension::{

@@ -11,7 +11,7 @@ use goondan::extension::{
     AnyRegistration, CleanupHandler, Deliveries, Extension, ExtensionApi, ExtensionHost, LogHost, LogLevel, Logger,
     Surroundings,
 };
-use goondan::middleware::{MiddlewareKind, Options};
+use goondan::middleware::{MiddlewareKind, MiddlewareOptions};
 use goondan::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, ToolName};
 use goondan::tool::{ToolContext, ToolHandler, ToolItem};
 use goondan::{BoxFuture, Map, Result, Value};
@@ -114,7 +114,7 @@ impl Recorder {
     }
 
     /// The registered middlewares.
-    pub(crate) fn middlewares(&self) -> Vec<(AnyMiddleware, Options)> {
+    pub(crate) fn middlewares(&self) -> Vec<(AnyMiddleware, MiddlewareOptions)> {
         self.filtered(|registration| match registration {
             AnyRegistration::Middleware(middleware, options) => Some((middleware.clone(), options.clone())),
             _ => None,

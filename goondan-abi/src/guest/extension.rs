@@ -10,8 +10,8 @@ use goondan_core::host::AnyMiddleware;
 use goondan_core::linkage::{Layer, WireToolItem};
 use goondan_core::{
     AgentDelegate, AgentReload, AgentReloadAnswer, AnyRegistration, BoxFuture, Deliveries, Error, Event, EventHandler,
-    EventPattern, ExtensionHost, ExtensionName, LayerInfo, LogHost, LogLevel, MiddlewareKind, Options, ReloadEffect,
-    Result, Surroundings,
+    EventPattern, ExtensionHost, ExtensionName, LayerInfo, LogHost, LogLevel, MiddlewareKind, MiddlewareOptions,
+    ReloadEffect, Result, Surroundings,
 };
 use serde_json::{Map, Value};
 
@@ -58,7 +58,7 @@ pub(super) struct GuestExtension {
 }
 
 impl GuestExtension {
-    fn layer_info(&self, kind: MiddlewareKind, options: &Options) -> LayerInfo {
+    fn layer_info(&self, kind: MiddlewareKind, options: &MiddlewareOptions) -> LayerInfo {
         LayerInfo::new(self.name.clone(), kind, options.clone())
     }
 

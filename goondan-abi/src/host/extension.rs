@@ -7,8 +7,8 @@ use goondan_core::host::AnyMiddleware;
 use goondan_core::linkage::WireToolItem;
 use goondan_core::linkage::depth::{check, from_json};
 use goondan_core::{
-    AgentDelegate, AgentReload, AnyRegistration, Deliveries, Effect, Error, Event, ExtensionApi, Logger, Options,
-    Result, ToolItem,
+    AgentDelegate, AgentReload, AnyRegistration, Deliveries, Effect, Error, Event, ExtensionApi, Logger,
+    MiddlewareOptions, Result, ToolItem,
 };
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
@@ -41,7 +41,7 @@ impl HostExtension {
         // Wrapped first, so that the object is dropped even if the registration fails.
         let object = self.library_object(Object { data, table });
         let options = || {
-            let mut options: Options = serde_json::from_str(text)?;
+            let mut options: MiddlewareOptions = serde_json::from_str(text)?;
             options.priority = priority;
             Ok::<_, Error>(options)
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{AnyRegistration, EventsApi, ExtensionHost, StateApi};
 use crate::error::Result;
 use crate::log::Logger;
-use crate::pipeline::{Kind, Middleware, Options};
+use crate::pipeline::{Kind, Middleware, MiddlewareOptions};
 use crate::tool::{ToolHandler, ToolItem};
 
 /// The handle of an extension in one conversation. `#[init]` and all other functions of an extension can take it.
@@ -96,7 +96,7 @@ impl fmt::Debug for ExtensionApi {
 /// ```
 /// use goondan::prelude::*;
 /// use goondan::BoxFuture;
-/// use goondan::middleware::{Middleware, Options};
+/// use goondan::middleware::{Middleware, MiddlewareOptions};
 ///
 /// struct Log;
 ///
@@ -116,7 +116,7 @@ impl fmt::Debug for ExtensionApi {
 /// # impl Audit {
 /// #[init]
 /// fn new(api: ExtensionApi) -> Result<Self> {
-///     api.pipeline().register(Turn, Log, Options::priority(-10).named("log"))?;
+///     api.pipeline().register(Turn, Log, MiddlewareOptions::priority(-10).named("log"))?;
 ///     Ok(Self)
 /// }
 /// # }
@@ -133,7 +133,12 @@ impl PipelineApi<'_> {
     /// # Errors
     /// `E_EXT_INIT` when registration is over: after `#[init]`.
     // ORDER-09
-    pub fn register<K: Kind>(&self, _kind: K, middleware: impl Middleware<K>, options: Options) -> Result<()> {
+    pub fn register<K: Kind>(
+        &self,
+        _kind: K,
+        middleware: impl Middleware<K>,
+        options: MiddlewareOptions,
+    ) -> Result<()> {
         self.host.register(AnyRegistration::Middleware(K::erase(Arc::new(middleware)), options))
     }
 }

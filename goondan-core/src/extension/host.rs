@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::event::{AgentDelegate, AgentReload, AgentReloadAnswer, Deliveries, Event, EventHandler, EventPattern};
 use crate::log::LogHost;
 use crate::name::ExtensionName;
-use crate::pipeline::{AnyMiddleware, Options};
+use crate::pipeline::{AnyMiddleware, MiddlewareOptions};
 use crate::tool::{ToolHandler, ToolItem};
 
 /// The implementation behind an [`ExtensionApi`](super::ExtensionApi): the runtime, or in a library the C table of its host.
@@ -58,7 +58,7 @@ pub trait ExtensionHost: LogHost {
 #[derive(Clone)]
 pub enum AnyRegistration {
     /// A middleware.
-    Middleware(AnyMiddleware, Options),
+    Middleware(AnyMiddleware, MiddlewareOptions),
     /// A tool.
     Tool(Arc<ToolItem>, Arc<dyn ToolHandler>),
     /// A subscription for the life of the extension.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::next::NamedMiddleware;
 use super::skip::skipping;
-use super::{Frame, Kind, Middleware, MiddlewareKind, Next, OnError, Options};
+use super::{Frame, Kind, Middleware, MiddlewareKind, MiddlewareOptions, Next, OnError};
 use crate::error::{Error, Result};
 use crate::name::ExtensionName;
 use crate::panic::catch_panics;
@@ -46,8 +46,8 @@ pub struct LayerInfo {
 
 impl LayerInfo {
     /// The layer that `extension` registered with `options`. Its failures abort.
-    pub fn new(extension: ExtensionName, kind: MiddlewareKind, options: Options) -> Self {
-        let Options { priority, name, before, after } = options;
+    pub fn new(extension: ExtensionName, kind: MiddlewareKind, options: MiddlewareOptions) -> Self {
+        let MiddlewareOptions { priority, name, before, after } = options;
         Self { extension, kind, function: name, priority, before, after, on_error: OnError::Abort }
     }
 

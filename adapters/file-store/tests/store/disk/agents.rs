@@ -5,8 +5,8 @@ use std::sync::{LazyLock, Mutex};
 
 use goondan_core::{
     API_VERSION, BoxFuture, Effect, Error, Extension, ExtensionApi, ExtensionDescriptor, Message, MessageEvent,
-    Middleware, Next, Options, Part, Result, ToolContext, ToolHandler, ToolItem, ToolReply, Turn, TurnContext,
-    TurnResult,
+    Middleware, MiddlewareOptions, Next, Part, Result, ToolContext, ToolHandler, ToolItem, ToolReply, Turn,
+    TurnContext, TurnResult,
 };
 use goondan_file_store::FileStore;
 use goondan_runtime::{Agent, Deltas, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
@@ -102,7 +102,7 @@ fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
         let item = ToolItem::new(&format!("world__{name}"))?.effect(effect);
         api.tools().register(item, RecordedTool { effect, fails: name == "break", recorder: recorder.clone() })?;
     }
-    api.pipeline().register(Turn, FollowInput(api.clone()), Options::default())
+    api.pipeline().register(Turn, FollowInput(api.clone()), MiddlewareOptions::default())
 }
 
 struct RecordedTool {
