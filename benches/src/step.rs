@@ -12,8 +12,8 @@ use goondan_core::linkage::{CoreRun, Crossing};
 use goondan_core::{
     AgentDelegate, AgentEvent, AgentName, AgentReload, AgentReloadAnswer, AgentsHost, AnyRegistration, BoxFuture,
     Content, Conversation, Deliveries, Error, Event, EventHandler, EventPattern, ExtensionApi, ExtensionDescriptor,
-    ExtensionHost, ExtensionName, InstanceKey, LayerInfo, LogHost, LogLevel, Message, MessageEvent, MiddlewareKind,
-    ModelInfo, ModelName, ModelOptions, ReloadEffect, Result, Step, StepResult, Surroundings, ToolCatalog,
+    ExtensionHost, ExtensionInfo, ExtensionName, InstanceKey, LayerInfo, LogHost, LogLevel, Message, MessageEvent,
+    MiddlewareKind, ModelInfo, ModelName, ModelOptions, ReloadEffect, Result, Step, StepResult, ToolCatalog,
 };
 use serde_json::{Map, Value, json};
 
@@ -153,7 +153,7 @@ impl ExtensionHost for Collector {
     fn reload(&self, request: AgentReload) -> BoxFuture<'static, AgentReloadAnswer> {
         Box::pin(async { AgentReloadAnswer { id: request.id, effect: ReloadEffect::None, reason: None } })
     }
-    fn surroundings(&self) -> Result<Surroundings> {
+    fn info(&self) -> Result<ExtensionInfo> {
         Err(Error::msg("a chain has none"))
     }
     fn state_dir(&self) -> Result<PathBuf> {

@@ -100,7 +100,7 @@ typedef struct {
     /* The result of the first is the argument of the second. */
     void *(*secret_remember)(goondan_text text);
     void (*secret_forget)(void *secret);
-    int32_t (*extension_surroundings)(const void *handle, goondan_buffer *output);
+    int32_t (*extension_info)(const void *handle, goondan_buffer *output);
     void (*extension_log)(const void *handle, uint32_t level, goondan_text text, goondan_text fields);
     int32_t (*extension_register)(const void *handle, const goondan_registration *registration, goondan_buffer *error);
     int32_t (*extension_state)(const void *handle, goondan_buffer *output);

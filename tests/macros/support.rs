@@ -8,8 +8,8 @@ use std::task::{Context, Poll, Waker};
 use goondan::conversation::{Message, ToolOutput};
 use goondan::event::{AgentDelegate, AgentEvent, AgentReload, AgentReloadAnswer, Event, EventHandler, EventPattern};
 use goondan::extension::{
-    AnyRegistration, CleanupHandler, Deliveries, Extension, ExtensionApi, ExtensionHost, LogHost, LogLevel, Logger,
-    Surroundings,
+    AnyRegistration, CleanupHandler, Deliveries, Extension, ExtensionApi, ExtensionHost, ExtensionInfo, LogHost,
+    LogLevel, Logger,
 };
 use goondan::middleware::{MiddlewareKind, MiddlewareOptions};
 use goondan::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, ToolName};
@@ -65,8 +65,8 @@ impl ExtensionHost for Recorder {
         panic!("no extension requests a reload")
     }
 
-    fn surroundings(&self) -> Result<Surroundings> {
-        Ok(Surroundings {
+    fn info(&self) -> Result<ExtensionInfo> {
+        Ok(ExtensionInfo {
             extension: self.name.clone(),
             agent: "assistant".parse()?,
             instance: "one".parse()?,

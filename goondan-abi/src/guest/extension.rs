@@ -10,8 +10,8 @@ use goondan_core::host::AnyMiddleware;
 use goondan_core::linkage::{Layer, WireToolItem};
 use goondan_core::{
     AgentDelegate, AgentReload, AgentReloadAnswer, AnyRegistration, BoxFuture, Deliveries, Error, Event, EventHandler,
-    EventPattern, ExtensionHost, ExtensionName, LayerInfo, LogHost, LogLevel, MiddlewareKind, MiddlewareOptions,
-    ReloadEffect, Result, Surroundings,
+    EventPattern, ExtensionHost, ExtensionInfo, ExtensionName, LayerInfo, LogHost, LogLevel, MiddlewareKind,
+    MiddlewareOptions, ReloadEffect, Result,
 };
 use serde_json::{Map, Value};
 
@@ -196,10 +196,10 @@ impl ExtensionHost for GuestExtension {
         })
     }
 
-    fn surroundings(&self) -> Result<Surroundings> {
+    fn info(&self) -> Result<ExtensionInfo> {
         // SAFETY: `self` owns the handle.
-        let surroundings = ask(|output| unsafe { (host().extension_surroundings)(self.handle.0, output) })?;
-        surroundings.ok_or_else(|| missing("context of `#[init]`"))?.parse()
+        let info = ask(|output| unsafe { (host().extension_info)(self.handle.0, output) })?;
+        info.ok_or_else(|| missing("context of `#[init]`"))?.parse()
     }
 
     fn state_dir(&self) -> Result<PathBuf> {

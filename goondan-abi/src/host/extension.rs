@@ -207,12 +207,12 @@ pub(super) unsafe extern "C" fn reload(handle: *const c_void, request: Text) -> 
     unsafe { export(NoScope, answer) }
 }
 
-pub(super) unsafe extern "C" fn surroundings(handle: *const c_void, output: *mut Buffer) -> i32 {
+pub(super) unsafe extern "C" fn info(handle: *const c_void, output: *mut Buffer) -> i32 {
     // SAFETY: The contract requires a handle of this host that was not released.
     let extension = unsafe { from_handle(handle) };
-    let surroundings = || Buffer::json(&extension.api.host().surroundings()?).map(Some);
+    let info = || Buffer::json(&extension.api.host().info()?).map(Some);
     // SAFETY: The contract requires a writable `output`.
-    unsafe { answer(output, surroundings) }
+    unsafe { answer(output, info) }
 }
 
 pub(super) unsafe extern "C" fn state_dir(handle: *const c_void, output: *mut Buffer) -> i32 {

@@ -29,7 +29,7 @@ pub(super) static HOST: HostTable = HostTable {
     log_line: log::line,
     secret_remember: secret::remember,
     secret_forget: secret::forget,
-    extension_surroundings: extension::surroundings,
+    extension_info: extension::info,
     extension_log: extension::log,
     extension_register: extension::register,
     extension_state: extension::state,

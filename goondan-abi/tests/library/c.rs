@@ -52,7 +52,7 @@ fn the_header_has_the_layout_of_the_tables() {
         Registration = "registration" { size kind priority text object }
         HostTable = "host_table" {
             size abi_major abi_minor log_place log_enabled log_line secret_remember secret_forget
-            extension_surroundings extension_log extension_register extension_state extension_update_state
+            extension_info extension_log extension_register extension_state extension_update_state
             extension_state_dir extension_subscribe extension_unsubscribe extension_emit extension_delegate
             extension_reload extension_release
             run_read run_write run_tool_catalog_revision run_message_count run_message_from run_message_before

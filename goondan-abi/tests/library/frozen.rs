@@ -62,7 +62,7 @@ fn the_entries_of_version_1_0_keep_their_offsets() {
         Registration { size kind priority text object }
         HostTable {
             size abi_major abi_minor log_place log_enabled log_line secret_remember secret_forget
-            extension_surroundings extension_log extension_register extension_state extension_update_state
+            extension_info extension_log extension_register extension_state extension_update_state
             extension_state_dir extension_subscribe extension_unsubscribe extension_emit extension_delegate
             extension_reload extension_release
             run_read run_write run_tool_catalog_revision run_message_count run_message_from run_message_before

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Surroundings;
+use super::ExtensionInfo;
 use crate::BoxFuture;
 use crate::error::Result;
 use crate::event::{AgentDelegate, AgentReload, AgentReloadAnswer, Deliveries, Event, EventHandler, EventPattern};
@@ -46,7 +46,7 @@ pub trait ExtensionHost: LogHost {
     ///
     /// # Errors
     /// In a library, when its host does not return it.
-    fn surroundings(&self) -> Result<Surroundings>;
+    fn info(&self) -> Result<ExtensionInfo>;
     /// Makes, unless it exists, and returns the directory for files of the extension.
     ///
     /// # Errors

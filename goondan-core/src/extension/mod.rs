@@ -5,10 +5,10 @@ mod descriptor;
 mod events;
 mod finite;
 mod host;
+mod info;
 mod init_context;
 mod record;
 mod state;
-mod surroundings;
 
 pub use api::{ExtensionApi, PipelineApi, ToolsApi};
 pub use descriptor::skipped_guard;
@@ -18,7 +18,7 @@ pub use descriptor::{
 };
 pub use events::{EventsApi, Subscription};
 pub use host::{AnyRegistration, CleanupHandler, ExtensionHost};
+pub use info::{ExtensionInfo, PresentExtension};
 pub use init_context::InitContext;
 pub use record::{length_prefixed, record_len};
 pub use state::StateApi;
-pub use surroundings::{PresentExtension, Surroundings};

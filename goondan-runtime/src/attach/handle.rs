@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::{
     AgentDelegate, AgentReload, AgentReloadAnswer, AnyRegistration, BoxFuture, Deliveries, Error, ErrorCode, Event,
-    EventHandler, EventPattern, ExtensionHost, ExtensionName, LogHost, LogLevel, Result, Surroundings,
+    EventHandler, EventPattern, ExtensionHost, ExtensionInfo, ExtensionName, LogHost, LogLevel, Result,
 };
 use serde_json::{Map, Value};
 
@@ -159,9 +159,9 @@ impl ExtensionHost for ExtensionHandle {
         self.services.request_reload(&self.extension, request)
     }
 
-    fn surroundings(&self) -> Result<Surroundings> {
+    fn info(&self) -> Result<ExtensionInfo> {
         let services = &self.services;
-        Ok(Surroundings {
+        Ok(ExtensionInfo {
             extension: self.extension.clone(),
             agent: services.id.agent.clone(),
             instance: services.id.key.clone(),

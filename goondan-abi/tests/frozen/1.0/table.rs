@@ -262,7 +262,7 @@ pub struct HostTable {
 
     /// Writes what the extension may ask about its conversation as JSON: `extension`, `agent`, `instance`, `workspace`
     /// (or null), `bundleRoot` (or null), `inspect`, `conversation`, `extensions` (`name`, `declared`, `version`).
-    pub extension_surroundings: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
+    pub extension_info: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
     /// Writes a log line of an extension. `level`: 1 error, 2 warning, 3 info, 4 debug. `fields` is a JSON object.
     pub extension_log: unsafe extern "C" fn(handle: *const c_void, level: u32, text: Text, fields: Text),
     /// Registers a part of the extension. The host takes ownership of the object, whatever the status.

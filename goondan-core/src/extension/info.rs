@@ -9,7 +9,7 @@ use crate::name::{AgentName, ExtensionName, InstanceKey};
 /// What an [`InitContext`](super::InitContext) holds. This is also its JSON form in the ABI.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Surroundings {
+pub struct ExtensionInfo {
     /// See [`InitContext::extension`](super::InitContext::extension).
     pub extension: ExtensionName,
     /// See [`InitContext::agent`](super::InitContext::agent).
