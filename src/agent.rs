@@ -27,7 +27,7 @@
 //!
 //! Extensions and tools ask other agents through [`AgentsApi`]; a [`Router`] brings the question there.
 
-pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, Ticket};
+pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, RequestTicket};
 #[cfg(feature = "runtime")]
 pub use goondan_runtime::{
     Agent, AgentBuilder, AgentCall, BackgroundTurn, BackgroundTurns, Change, EventStream, ExtensionChange, Instance,

@@ -74,7 +74,7 @@ pub use model_call::{
     ToolChoice,
 };
 
-pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, RequestTarget, Ticket};
+pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, RequestTarget, RequestTicket};
 
 pub use tool::{Effect, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolReply, ToolSource};
 

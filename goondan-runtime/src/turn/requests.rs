@@ -7,8 +7,8 @@ use goondan_core::host::PartExt;
 use goondan_core::host::text_of;
 use goondan_core::{
     AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Error, ErrorCode, ExtensionName,
-    Message, ModelName, Part, RequestTarget, Result, RuntimeEvent, Span, SpanId, Ticket, TokenUsage, ToolCatalog,
-    TurnInfo,
+    Message, ModelName, Part, RequestTarget, RequestTicket, Result, RuntimeEvent, Span, SpanId, TokenUsage,
+    ToolCatalog, TurnInfo,
 };
 
 use super::answer::{Answer, classify};
@@ -163,7 +163,7 @@ impl AgentsHost for Requests<'_> {
         })
     }
 
-    fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
+    fn request_later(&self, request: AgentRequest) -> Result<RequestTicket> {
         self.caller.request_later(request)
     }
 
