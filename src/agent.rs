@@ -30,7 +30,7 @@
 pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, RequestTicket};
 #[cfg(feature = "runtime")]
 pub use goondan_runtime::{
-    Agent, AgentBuilder, AgentCall, BackgroundTurn, BackgroundTurns, Change, EventStream, ExtensionChange, Instance,
-    InstanceEvents, LocalRouter, Policy, ReloadRequest, ReloadRequests, Reloaded, Router, TurnNotice, TurnStream,
-    TurnUpdate,
+    Agent, AgentBuilder, AgentCall, BackgroundTurn, BackgroundTurns, BackgroundUpdate, Change, EventStream,
+    ExtensionChange, Instance, InstanceEvents, LocalRouter, Policy, ReloadRequest, ReloadRequests, Reloaded, Router,
+    TurnStream, TurnUpdate,
 };

@@ -67,7 +67,7 @@ pub use policy::Policy;
 pub use turn::{TurnStream, TurnUpdate};
 
 pub use attach::{ReloadRequest, ReloadRequests};
-pub use instance::{BackgroundTurn, BackgroundTurns, Instance, InstanceEvents, TurnNotice};
+pub use instance::{BackgroundTurn, BackgroundTurns, BackgroundUpdate, Instance, InstanceEvents};
 
 pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, LocalRouter, Reloaded};
 

@@ -12,7 +12,7 @@ impl Agent {
     ///
     /// ```
     /// use goondan::Agent;
-    /// use goondan::agent::TurnNotice;
+    /// use goondan::agent::BackgroundUpdate;
     /// use goondan::event::AgentDelegate;
     /// use goondan::model::{ScriptItem, ScriptedModel};
     ///
@@ -23,7 +23,7 @@ impl Agent {
     /// let instance = agent.instance("user:42").await?;
     /// let reminder = AgentDelegate::new(agent.name().clone(), "Is anything due?");
     /// instance.events().delegate(reminder).await?;
-    /// if let Some(TurnNotice::Ended(turn)) = turns.next().await {
+    /// if let Some(BackgroundUpdate::Ended(turn)) = turns.next().await {
     ///     println!("{}: {:?}", turn.instance, turn.outcome);
     /// #     assert_eq!(turn.outcome.as_ref().unwrap().text(), "Nothing is due.");
     /// }

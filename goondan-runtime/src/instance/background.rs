@@ -36,7 +36,7 @@ pub struct BackgroundTurn {
 /// What [`BackgroundTurns`] tells.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum TurnNotice {
+pub enum BackgroundUpdate {
     /// A turn has ended.
     Ended(Arc<BackgroundTurn>),
     /// So many turns have ended that are not told, because 256 others were not read in time.
@@ -96,13 +96,13 @@ impl BackgroundTurns {
     }
 
     /// Waits for the next notice. Returns `None` once the agents are dropped.
-    pub async fn next(&mut self) -> Option<TurnNotice> {
+    pub async fn next(&mut self) -> Option<BackgroundUpdate> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
     /// Waits for the next notice, as long as a turn of this kind runs or is queued, or a delegation waits for its
     /// result. Returns `None` when there is neither: a program that ends drops no answer then.
-    pub async fn next_pending(&mut self) -> Option<TurnNotice> {
+    pub async fn next_pending(&mut self) -> Option<BackgroundUpdate> {
         let mut settled = pin!(settled(self.counts.clone()));
         poll_fn(|cx| match settled.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(self.told()),
@@ -111,21 +111,21 @@ impl BackgroundTurns {
         .await
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<TurnNotice>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<BackgroundUpdate>> {
         match self.missed() {
             Some(missed) => Poll::Ready(Some(missed)),
-            None => self.ended.poll_recv(cx).map(|turn| turn.map(TurnNotice::Ended)),
+            None => self.ended.poll_recv(cx).map(|turn| turn.map(BackgroundUpdate::Ended)),
         }
     }
 
     /// Returns a notice that is there already.
-    fn told(&mut self) -> Option<TurnNotice> {
-        self.missed().or_else(|| self.ended.try_recv().ok().map(TurnNotice::Ended))
+    fn told(&mut self) -> Option<BackgroundUpdate> {
+        self.missed().or_else(|| self.ended.try_recv().ok().map(BackgroundUpdate::Ended))
     }
 
-    fn missed(&self) -> Option<TurnNotice> {
+    fn missed(&self) -> Option<BackgroundUpdate> {
         let missed = self.missed.swap(0, Ordering::Relaxed);
-        (missed > 0).then_some(TurnNotice::Missed(missed))
+        (missed > 0).then_some(BackgroundUpdate::Missed(missed))
     }
 }
 

@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::bus::Listeners;
 use crate::turn::{TurnStream, UpdateSender};
 use background::Pending;
-pub use background::{BackgroundTurn, BackgroundTurns, TurnNotice};
+pub use background::{BackgroundTurn, BackgroundTurns, BackgroundUpdate};
 use conversation::View;
 pub use events::InstanceEvents;
 pub(super) use shared::AgentInner;
