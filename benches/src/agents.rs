@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use goondan::agent::AgentBuilder;
 use goondan::middleware::{MiddlewareOptions, OnError, ToolRequest};
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::name::ToolCallId;
 use goondan::prelude::*;
 use goondan::tool::{Effect, ToolHandler, ToolItem};
@@ -182,7 +182,7 @@ impl ToolCallingModel {
 }
 
 impl Model for ToolCallingModel {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async { Ok(self.next()) })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use goondan::agent::AgentBuilder;
 use goondan::conversation::{Message, Source};
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::prelude::*;
 use goondan::store::Store as _;
 use goondan::store::{FileStore, InstanceId};
@@ -98,7 +98,7 @@ impl AnsweringModel {
 }
 
 impl Model for AnsweringModel {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(self.answer())
     }
 }

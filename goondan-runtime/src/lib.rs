@@ -50,7 +50,7 @@ mod agent;
 pub mod testing;
 
 pub use ports::{
-    AgentCall, BundlePath, CassetteMode, Deltas, Finding, FindingPlace, Findings, InstanceId, Model, ModelDelta,
+    AgentCall, BundlePath, CassetteMode, DeltaSink, Finding, FindingPlace, Findings, InstanceId, Model, ModelDelta,
     ModelProvider, ModelRequest, ModelResponse, ProviderContext, ProviderDescriptor, Router, Store, find_provider,
     linked_providers, store,
 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use goondan_core::{BoxFuture, Result};
 use goondan_covers::covers;
-use goondan_runtime::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem};
+use goondan_runtime::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -126,7 +126,7 @@ impl Drop for Gone {
 }
 
 impl Model for Silent {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let gone = Gone(Arc::clone(&self.0));
         Box::pin(async move {
             let _gone = gone;

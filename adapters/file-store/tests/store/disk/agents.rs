@@ -9,7 +9,7 @@ use goondan_core::{
     TurnContext, TurnResult,
 };
 use goondan_file_store::FileStore;
-use goondan_runtime::{Agent, Deltas, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan_runtime::{Agent, DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use serde_json::{Value, json};
 
 use super::recorder::{Op, Recorder};
@@ -55,7 +55,11 @@ struct CheckedModel<M> {
 }
 
 impl<M: Model> Model for CheckedModel<M> {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         let (mut open, mut newest) = (Vec::new(), String::new());
         for message in request.messages() {
             newest = serde_json::to_string(&message.content).unwrap();
