@@ -117,7 +117,7 @@ pub async fn turn_by_hand(messages: &mut Vec<Arc<Message>>, model: &AnsweringMod
 /// Describes an agent with the five extensions, whose model answers after `latency`.
 pub fn builder(latency: Duration) -> AgentBuilder {
     EXTENSIONS.iter().fold(Agent::builder("many").model(AnsweringModel(latency)), |agent, name| {
-        agent.linked(*name, "keeping", json!({ "name": name }))
+        agent.linked_extension(*name, "keeping", json!({ "name": name }))
     })
 }
 

@@ -87,7 +87,8 @@ pub(crate) fn build(cfg: &'static str) -> PathBuf {
 async fn works(library: Loaded) {
     let script = [ScriptItem::call("frozen__echo", json!({ "say": "it" })), ScriptItem::say("done")];
     let extension = library.extension(None).unwrap();
-    let instance = agent(script).described("old", extension, json!({})).build().unwrap().instance("one").await;
+    let instance =
+        agent(script).described_extension("old", extension, json!({})).build().unwrap().instance("one").await;
     let instance = instance.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "done");
     assert_eq!(instance.messages().await.unwrap()[2].text(), r#"{"say":"it"}"#);
@@ -106,7 +107,7 @@ async fn a_library_that_was_built_against_version_1_0_uses_more_of_the_host() {
     let library = library.load().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let script = [ScriptItem::call("frozen__echo", json!({ "say": "it" })), ScriptItem::say("done")];
-    let agent = agent(script).described("old", library.extension(None).unwrap(), json!({}));
+    let agent = agent(script).described_extension("old", library.extension(None).unwrap(), json!({}));
     let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     let mut turn = instance.run_stream("hello");

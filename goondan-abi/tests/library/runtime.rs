@@ -140,7 +140,7 @@ async fn what_the_library_cancels_is_dropped_in_the_host() {
     let gone = Arc::new(Notify::new());
     let agent = agent([]).model(Silent(Arc::clone(&gone)));
     let modes = Linkage::Library.extension("modes");
-    let agent = agent.described("modes", modes, json!({ "mode": "timeout-next" }));
+    let agent = agent.described_extension("modes", modes, json!({ "mode": "timeout-next" }));
     let instance = agent.build().unwrap().instance("one").await.unwrap();
     let error = instance.run("hello").await.unwrap_err();
     assert_eq!(error.message(), "too slow");
@@ -152,7 +152,7 @@ async fn a_chain_through_several_layers_of_a_library_works() {
     let mut agent = agent([ScriptItem::say("hi")]);
     for number in 0..8 {
         let name = ["noop", "light"][number % 2];
-        agent = agent.described(format!("layer-{number}"), Linkage::Library.extension(name), json!({}));
+        agent = agent.described_extension(format!("layer-{number}"), Linkage::Library.extension(name), json!({}));
     }
     let instance = agent.build().unwrap().instance("one").await.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "hi");
