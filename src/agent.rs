@@ -26,10 +26,10 @@
 //!
 //! Extensions and tools ask other agents through [`AgentsApi`]; a `Router` brings the question there.
 
-pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, Ticket};
+pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, RequestTicket};
 #[cfg(feature = "runtime")]
 pub use goondan_runtime::{
-    Agent, AgentBuilder, AgentCall, BackgroundTurn, BackgroundTurns, Change, EventStream, ExtensionChange, Instance,
-    InstanceEvents, LocalRouter, Policy, ReloadRequest, ReloadRequests, Reloaded, Router, TurnNotice, TurnStream,
-    TurnUpdate,
+    Agent, AgentBuilder, AgentCall, BackgroundTurn, BackgroundTurns, BackgroundUpdate, Change, EventStream,
+    ExtensionChange, Instance, InstanceEvents, LocalRouter, Policy, ReloadRequest, ReloadRequests, Reloaded, Router,
+    TurnStream, TurnUpdate,
 };

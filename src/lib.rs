@@ -134,9 +134,10 @@ pub mod __private {
 
     pub use goondan_core::{
         API_VERSION, AnyRegistration, BoxFuture, CleanupHandler, Effect, Event, EventHandler, Extension, ExtensionApi,
-        ExtensionDescriptor, LinkedExtension, Middleware, MiddlewareDescriptor, MiddlewareKind, Next, Options, Result,
-        Step, StepContext, StepResult, ToolCall, ToolCallContext, ToolCallResult, ToolContext, ToolDescriptor,
-        ToolHandler, ToolReply, Turn, TurnContext, TurnResult, inventory, length_prefixed, params, record_len,
+        ExtensionDescriptor, LinkedExtension, Middleware, MiddlewareDescriptor, MiddlewareKind, MiddlewareOptions,
+        Next, Result, Step, StepContext, StepResult, ToolCall, ToolCallContext, ToolCallResult, ToolContext,
+        ToolDescriptor, ToolHandler, ToolReply, Turn, TurnContext, TurnResult, inventory, length_prefixed, params,
+        record_len,
     };
     pub use serde_json::Value;
 }

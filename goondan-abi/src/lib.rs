@@ -14,7 +14,7 @@
 //!     println!("{} {}", extension.name, extension.version);
 //! }
 //! let extension = inspected.load()?.extension(Some("message-window"))?;
-//! let builder = Agent::builder("assistant").described("message-window", extension, serde_json::json!({}));
+//! let builder = Agent::builder("assistant").described_extension("message-window", extension, serde_json::json!({}));
 //! # Ok(())
 //! # }
 //! ```
