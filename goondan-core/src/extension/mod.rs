@@ -4,17 +4,21 @@ mod api;
 mod descriptor;
 mod events;
 mod finite;
+mod host;
+mod info;
 mod init_context;
 mod record;
 mod state;
 
-pub use api::{AnyRegistration, CleanupHandler, ExtensionApi, ExtensionHost, PipelineApi, ToolsApi};
+pub use api::{ExtensionApi, PipelineApi, ToolsApi};
 pub use descriptor::skipped_guard;
 pub use descriptor::{
     API_VERSION, Extension, ExtensionDescriptor, LinkedExtension, MiddlewareDescriptor, RegisterFn, SchemaFn,
     ToolDescriptor, linked,
 };
 pub use events::{EventsApi, Subscription};
-pub use init_context::{InitContext, PresentExtension, Surroundings};
+pub use host::{AnyRegistration, CleanupHandler, ExtensionHost};
+pub use info::{ExtensionInfo, PresentExtension};
+pub use init_context::InitContext;
 pub use record::{length_prefixed, record_len};
 pub use state::StateApi;

@@ -1,4 +1,5 @@
-//! The work trees that other extensions of a conversation make, such as `changesets`, for extensions that work in them.
+//! The work trees that extensions of a conversation make, such as `changesets`, for the ready-made extensions of goondan
+//! that work in them and for those of users.
 //!
 //! [`is_git`] knows the names that no file in one may have.
 //!
@@ -34,12 +35,17 @@
 
 mod names;
 
-use std::path::PathBuf;
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
-pub use names::{components, is_git, is_in_git};
+use std::path::PathBuf;
 
 use goondan::event::WorktreeMounted;
 use goondan::prelude::*;
+
+pub use names::{components, is_git, is_in_git};
 
 /// Notes each work tree from now on. For `#[init]`, where other extensions tell about those that are there already, so
 /// the extension must be listed before them.
