@@ -28,7 +28,8 @@ fn make_repository(directory: &Path, trap: &Trap) {
     let config = fs::read_to_string(directory.join(".git/config")).unwrap();
     fs::write(directory.join(".git/config"), config + &trap.config(&directory.join(".git"))).unwrap();
     write(&directory.join(".gitattributes"), "* filter=trap\n");
-    write(&directory.join("file"), "changed\n");
+    // Of the same size, so that only the content tells.
+    write(&directory.join("file"), "INSIDE\n");
 }
 
 #[both_linkages]
