@@ -14,7 +14,7 @@ const CRATES: [&str; 4] = ["", "adapters", "kit", "plugins"];
 const CYCLES: [(&str, usize); 9] = [
     ("goondan-core/src/conversation", 9),
     ("goondan-core/src/crossing", 3),
-    ("goondan-core/src/extension", 4),
+    ("goondan-core/src/extension", 3),
     ("goondan-core/src/pipeline", 8),
     ("goondan-core/src/pipeline/context", 4),
     ("goondan-runtime/src/attach", 5),

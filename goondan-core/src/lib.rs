@@ -89,7 +89,8 @@ pub use pipeline::{
 pub use extension::{
     API_VERSION, AnyRegistration, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
     ExtensionHost, InitContext, LinkedExtension, MiddlewareDescriptor, PipelineApi, PresentExtension, RegisterFn,
-    SchemaFn, StateApi, Subscription, Surroundings, ToolDescriptor, ToolsApi, length_prefixed, linked, record_len,
+    SchemaFn, SharedState, StateApi, Subscription, Surroundings, ToolDescriptor, ToolsApi, length_prefixed, linked,
+    record_len,
 };
 
 pub use log::{LogHost, LogLevel, Logger};

@@ -6,7 +6,10 @@ mod events;
 mod finite;
 mod init_context;
 mod record;
+mod shared_state;
 mod state;
+mod stored;
+mod surroundings;
 
 pub use api::{AnyRegistration, CleanupHandler, ExtensionApi, ExtensionHost, PipelineApi, ToolsApi};
 pub use descriptor::skipped_guard;
@@ -15,6 +18,8 @@ pub use descriptor::{
     ToolDescriptor, linked,
 };
 pub use events::{EventsApi, Subscription};
-pub use init_context::{InitContext, PresentExtension, Surroundings};
+pub use init_context::InitContext;
 pub use record::{length_prefixed, record_len};
+pub use shared_state::SharedState;
 pub use state::StateApi;
+pub use surroundings::{PresentExtension, Surroundings};

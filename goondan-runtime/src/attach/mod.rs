@@ -6,6 +6,7 @@ mod late;
 mod register;
 mod replace;
 mod services;
+mod shared_state;
 
 pub(super) use active::{deactivate, run_cleanup};
 pub(super) use register::{Registered, Staged};
