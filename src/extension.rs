@@ -34,7 +34,8 @@
 
 pub use goondan_core::{
     API_VERSION, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor, InitContext, LogLevel,
-    Logger, MiddlewareDescriptor, PipelineApi, PresentExtension, StateApi, ToolDescriptor, ToolsApi, linked,
+    Logger, MiddlewareDescriptor, PipelineApi, PresentExtension, SharedState, StateApi, ToolDescriptor, ToolsApi,
+    linked,
 };
 #[doc(hidden)]
 pub use goondan_core::{

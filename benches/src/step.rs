@@ -144,6 +144,12 @@ impl ExtensionHost for Collector {
     fn update_state(&self, _: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()> {
         Ok(())
     }
+    fn shared_state(&self) -> Result<Option<Value>> {
+        Err(Error::msg("a chain has none"))
+    }
+    fn update_shared_state(&self, _: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()> {
+        Err(Error::msg("a chain has none"))
+    }
     fn subscribe(&self, _: EventPattern, _: Deliveries, _: Arc<dyn EventHandler>) -> u64 {
         0
     }

@@ -95,7 +95,8 @@ pub use pipeline::{
 pub use extension::{
     API_VERSION, AnyRegistration, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
     ExtensionHost, ExtensionInfo, InitContext, LinkedExtension, MiddlewareDescriptor, PipelineApi, PresentExtension,
-    RegisterFn, SchemaFn, StateApi, Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked, record_len,
+    RegisterFn, SchemaFn, SharedState, StateApi, Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked,
+    record_len,
 };
 
 pub use log::{LogHost, LogLevel, Logger};

@@ -10,9 +10,9 @@
 //! | `schema` | JSON Schema validation |
 //! | `ports` | what others implement: models and their providers, stores, routers |
 //! | `models` | a model that plays a script, and one that records another |
+//! | `state` | extension state while a conversation is open |
 //! | `memory_store` | the store in memory |
 //! | `bus` | the event bus of a conversation |
-//! | `state` | extension state while a conversation is open |
 //! | `registry` | the tools that extensions have registered |
 //! | `peers` | requests to other agents, and their answers |
 //! | `policy`, `spec` | what an agent is made of |

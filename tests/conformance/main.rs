@@ -50,6 +50,7 @@ mod reply;
 mod retried;
 mod rough;
 mod router_mistakes;
+mod shared_state;
 mod skip;
 mod state;
 mod state_change;

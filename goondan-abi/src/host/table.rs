@@ -35,6 +35,8 @@ pub(super) static HOST: HostTable = HostTable {
     extension_state: extension::state,
     extension_update_state: extension::update_state,
     extension_state_dir: extension::state_dir,
+    extension_shared_state: extension::shared_state,
+    extension_update_shared_state: extension::update_shared_state,
     extension_subscribe: extension::subscribe,
     extension_unsubscribe: extension::unsubscribe,
     extension_emit: extension::emit,

@@ -40,6 +40,7 @@ pub mod reload;
 pub mod reload_at_step;
 pub mod reply;
 pub mod rough;
+pub mod shared_state;
 pub mod skip;
 pub mod state;
 pub mod state_change;
