@@ -1,7 +1,6 @@
 //! A step that does nothing, with layers from a library, linked ones, or layers that are written by hand.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use goondan_core::host::{
@@ -18,17 +17,6 @@ use goondan_core::{
 use serde_json::{Map, Value, json};
 
 use crate::by_hand::{self, Stage};
-
-/// Builds the library of the measured layers below `target` with these features, as users build theirs, and returns
-/// its path.
-pub fn library(target: &Path, features: &[&str]) -> PathBuf {
-    let target = target.join(format!("library-{}", features.join("-")));
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--release", "--package", "abi-fixture"]).args(["--features", &features.join(",")]);
-    let status = cargo.arg("--target-dir").arg(&target).current_dir(env!("CARGO_MANIFEST_DIR")).status();
-    assert!(status.expect("cargo runs").success());
-    target.join("release/libabi_fixture.so")
-}
 
 /// A step that does nothing: the host of goondan's layers, and the context of layers by hand.
 #[derive(Debug)]
