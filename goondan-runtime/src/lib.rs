@@ -6,6 +6,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | `idle` | a run without a runtime, for tests and benchmarks of chains |
 //! | `nearest` | suggestions for misspelt names |
 //! | `schema` | JSON Schema validation |
 //! | `ports` | what others implement: models and their providers, stores, routers |
@@ -22,6 +23,8 @@
 //! | `agent` | agents: the builder, reloads, the router within a program |
 //! | `testing` | the harness for tests of extensions |
 
+#[doc(hidden)]
+pub mod idle;
 #[doc(hidden)]
 pub mod nearest;
 pub mod schema;
