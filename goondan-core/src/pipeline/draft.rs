@@ -1,12 +1,14 @@
 //! The drafts of results, with which a middleware recovers from a failure of `next`.
 
-use super::ToolError;
+use super::{StepContext, StepResult, ToolCallContext, ToolCallResult, ToolError, TurnContext, TurnResult};
+use crate::error::Error;
 use crate::tool::ToolReply;
 
-/// The result with which a turn middleware replaces a failed turn; see [`Failure::recover`].
+/// The result with which a turn middleware replaces a failed turn; see
+/// [`Failure::recover`](super::Failure::recover).
 #[derive(Clone, Debug)]
 pub struct TurnDraft {
-    pub(super) text: String,
+    text: String,
 }
 
 impl TurnDraft {
@@ -15,12 +17,18 @@ impl TurnDraft {
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into() }
     }
+
+    /// Returns the result of a run that failed with `error`.
+    pub(super) fn recovered(self, error: Error, ctx: &TurnContext<'_>) -> TurnResult {
+        TurnResult::recovered(error, self.text, ctx.turn_id().clone())
+    }
 }
 
-/// The result with which a step middleware replaces a failed step; see [`Failure::recover`].
+/// The result with which a step middleware replaces a failed step; see
+/// [`Failure::recover`](super::Failure::recover).
 #[derive(Clone, Debug)]
 pub struct StepDraft {
-    pub(super) run_another: bool,
+    run_another: bool,
 }
 
 impl StepDraft {
@@ -33,12 +41,18 @@ impl StepDraft {
     pub fn run_another() -> Self {
         Self { run_another: true }
     }
+
+    /// Returns the result of a run that failed with `error`.
+    pub(super) fn recovered(self, error: Error, _: &StepContext<'_>) -> StepResult {
+        StepResult::recovered(&error, self.run_another)
+    }
 }
 
-/// The result with which a tool-call middleware replaces a failed call; see [`Failure::recover`].
+/// The result with which a tool-call middleware replaces a failed call; see
+/// [`Failure::recover`](super::Failure::recover).
 #[derive(Clone, Debug)]
 pub struct ToolCallDraft {
-    pub(super) outcome: Result<ToolReply, ToolError>,
+    outcome: Result<ToolReply, ToolError>,
 }
 
 impl ToolCallDraft {
@@ -51,5 +65,10 @@ impl ToolCallDraft {
     /// The call ends with `error`, which the model reads.
     pub fn error(error: impl Into<ToolError>) -> Self {
         Self { outcome: Err(error.into()) }
+    }
+
+    /// Returns the result of a call that failed.
+    pub(super) fn recovered(self, _: Error, ctx: &ToolCallContext<'_>) -> ToolCallResult {
+        ToolCallResult::recovered(ctx.call_id().clone(), ctx.tool_name().to_owned(), self.outcome)
     }
 }

@@ -82,7 +82,7 @@ impl AnyMiddleware {
 }
 
 macro_rules! kind {
-    ($kind:ident, $context:ident, $output:ident, $draft:ident, $host:ident; $($item:item)*) => {
+    ($kind:ident, $context:ident, $output:ident, $draft:ident, $host:ident $(, $follow:item)?) => {
         impl sealed::Sealed for $kind {}
 
         impl Kind for $kind {
@@ -112,43 +112,32 @@ macro_rules! kind {
                 ctx.host.run_core()
             }
 
+            $($follow)?
+
             fn erase(middleware: Arc<dyn Middleware<Self>>) -> AnyMiddleware {
                 AnyMiddleware::$kind(middleware)
             }
 
-            $($item)*
+            fn recover(error: Error, draft: $draft, ctx: &$context<'_>) -> $output {
+                draft.recovered(error, ctx)
+            }
         }
     };
 }
 
-kind! {
-    Turn, TurnContext, TurnResult, TurnDraft, TurnHost;
-
-    fn recover(error: Error, draft: TurnDraft, ctx: &TurnContext<'_>) -> TurnResult {
-        TurnResult::recovered(error, draft.text, ctx.turn_id().clone())
-    }
-
+kind!(
+    Turn,
+    TurnContext,
+    TurnResult,
+    TurnDraft,
+    TurnHost,
     #[inline]
     fn follow(ctx: &mut TurnContext<'_>, result: &mut TurnResult) {
         ctx.host.follow(result);
     }
-}
-
-kind! {
-    Step, StepContext, StepResult, StepDraft, StepHost;
-
-    fn recover(error: Error, draft: StepDraft, _: &StepContext<'_>) -> StepResult {
-        StepResult::recovered(&error, draft.run_another)
-    }
-}
-
-kind! {
-    ToolCall, ToolCallContext, ToolCallResult, ToolCallDraft, ToolCallHost;
-
-    fn recover(_: Error, draft: ToolCallDraft, ctx: &ToolCallContext<'_>) -> ToolCallResult {
-        ToolCallResult::recovered(ctx.call_id().clone(), ctx.tool_name().to_owned(), draft.outcome)
-    }
-}
+);
+kind!(Step, StepContext, StepResult, StepDraft, StepHost);
+kind!(ToolCall, ToolCallContext, ToolCallResult, ToolCallDraft, ToolCallHost);
 
 /// A middleware of the kind `K`. `#[middleware]` generates implementations; by hand one looks like this:
 ///

@@ -17,10 +17,8 @@ use tokio::sync::Mutex;
 use super::TurnRun;
 use super::answer::{Answer, classify, correction};
 use super::directed::{Directed, at_layer, warn_too_late};
-use super::held::HeldStream;
 use super::journaled::{CallJournal, JournaledConversation, tool_message};
-use super::prepared::{PreparedAnswer, unusable};
-use super::projected::Projected;
+use super::prepared::unusable;
 use super::requests::Requests;
 use super::settings::CallSettings;
 use super::step_calls::StepCalls;
@@ -70,9 +68,9 @@ macro_rules! directed {
 }
 
 directed! {
-    held: HeldStream, by HoldStream;
-    projected: Projected, by Project;
-    prepared: PreparedAnswer, by AnswerWith;
+    held: super::held::HeldStream, by HoldStream;
+    projected: super::projected::Projected, by Project;
+    prepared: super::prepared::PreparedAnswer, by AnswerWith;
 }
 
 impl TurnRun<'_> {
