@@ -6,6 +6,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | `idle` | a run without a runtime, for tests and benchmarks of chains |
 //! | `nearest` | suggestions for misspelt names |
 //! | `schema` | JSON Schema validation |
 //! | `ports` | what others implement: models and their providers, stores, routers |
@@ -28,6 +29,8 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[doc(hidden)]
+pub mod idle;
 #[doc(hidden)]
 pub mod nearest;
 pub mod schema;

@@ -12,7 +12,6 @@ use crate::depth::from_json;
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{ExtensionName, ToolCallId};
 use crate::outcome::ToolCallStatus;
-use crate::pipeline::{ToolCallContext, ToolCallDraft};
 use crate::secret::mask_text;
 use crate::tool::{ToolReply, WireReply};
 
@@ -149,9 +148,8 @@ impl ToolCallResult {
         Self { data: self.data.copied() }
     }
 
-    pub(in crate::pipeline) fn recovered(_: Error, draft: ToolCallDraft, ctx: &ToolCallContext<'_>) -> Self {
-        let outcome = draft.outcome.map_err(ToolError::masked);
-        Self { data: MaybeRemote::local(ToolCallData::new(ctx.call_id().clone(), ctx.tool_name().to_owned(), outcome)) }
+    pub(in crate::pipeline) fn recovered(id: ToolCallId, tool: String, outcome: Result<ToolReply, ToolError>) -> Self {
+        Self { data: MaybeRemote::local(ToolCallData::new(id, tool, outcome.map_err(ToolError::masked))) }
     }
 
     /// Returns the id of the call.
