@@ -35,9 +35,8 @@ use goondan_core::host::depth::Unchecked;
 use goondan_core::host::{ConversationExt, StepResultExt, TurnResultExt};
 use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
 use goondan_core::{
-    AgentEvent, AgentsHost, Content, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message,
-    MessageEvent, Result, Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary,
-    TurnInfo, TurnResult,
+    AgentsHost, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent, Result,
+    Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary, TurnInfo, TurnResult,
 };
 use serde_json::{Map, Value};
 use tracing::Instrument;
@@ -45,7 +44,7 @@ use tracing::Instrument;
 use super::attach::Generation;
 use crate::attach::StepGenerations;
 use crate::peers::Inbox;
-use crate::ports::model::{ModelDelta, whole};
+use crate::ports::model::whole;
 use crate::ports::store::Durability;
 use answer::NO_USABLE_ANSWER;
 use answered::{answer_of_step, answer_of_turn};
@@ -150,10 +149,8 @@ impl<'a> TurnRun<'a> {
 
     async fn run_chain(&mut self) -> Result<TurnResult> {
         // D-13: before the chain runs, so that middlewares that count messages include this one.
-        match &self.info.input {
-            AgentEvent { content, .. } if !content.is_empty() => self.append(Message::user(content.clone())),
-            AgentEvent { input: Some(text), .. } => self.append(Message::user(text.clone())),
-            _ => {}
+        if let Some(content) = self.info.input.to_content() {
+            self.append(Message::user(content));
         }
         let chain = &self.generation.registered.turn;
         if chain.layers().next().is_some() {
@@ -255,11 +252,7 @@ impl<'a> TurnRun<'a> {
         }
         let Some(message) = answer_of_step(&self.journaled.conversation, start) else { return };
         let send = |delta| self.reporter.update(|| TurnUpdate::of_delta(step, delta));
-        match message.content() {
-            Content::Text(text) if text.is_empty() => {}
-            Content::Text(text) => send(ModelDelta::Text { part: 0, text }),
-            Content::Parts(parts) => whole(parts).for_each(send),
-        }
+        whole(message.content().parts()).for_each(send);
     }
 
     /// Finds the message of the conversation that answers.

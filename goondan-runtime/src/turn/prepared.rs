@@ -2,9 +2,7 @@
 // PREP-01, D-26
 
 use goondan_core::host::{ConversationExt, ModelCall, RunHost};
-use goondan_core::{
-    Content, Error, ErrorCode, ExtensionName, MiddlewareKind, Part, Result, RuntimeEvent, StepRef, TextPart,
-};
+use goondan_core::{Content, Error, ErrorCode, ExtensionName, MiddlewareKind, Part, Result, RuntimeEvent, StepRef};
 
 use super::step::{StepRun, give_unique_ids};
 use super::stream::TurnUpdate;
@@ -40,11 +38,7 @@ impl StepRun<'_, '_> {
         if !self.turn.journaled.conversation.may_hold(&content) {
             return self.turn.refuse(at_layer(made_by_no_model(), by, MiddlewareKind::Step));
         }
-        let answer = match content {
-            Content::Text(text) => vec![Part::Text(TextPart::new(text))],
-            Content::Parts(parts) => parts,
-        };
-        self.prepared = Some(Box::new(Prepared { answer, by: by.clone() }));
+        self.prepared = Some(Box::new(Prepared { answer: content.into_parts(), by: by.clone() }));
     }
 
     /// Returns the content of the prepared answer.
