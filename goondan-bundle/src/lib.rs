@@ -22,6 +22,7 @@ mod diagnostic;
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 
 use goondan_runtime::nearest;
+#[doc(hidden)]
 pub use nearest::nearest;
 
 mod scan;
@@ -31,6 +32,7 @@ mod source;
 mod yaml;
 
 mod plain;
+#[doc(hidden)]
 pub use plain::read_yaml;
 
 mod scripted;

@@ -87,7 +87,7 @@ impl Services {
 
     /// Answers the extension that asked for a reload by the request `id`.
     pub(crate) fn answer_reload(&self, id: &str, effect: ReloadEffect, reason: Option<&str>) {
-        let answer = AgentReloadAnswer { id: id.to_owned(), effect, reason: reason.map(str::to_owned) };
+        let answer = AgentReloadAnswer::new(id, effect, reason.map(str::to_owned));
         match Event::new(AgentReloadAnswer::NAME, (answer,)) {
             Ok(event) => self.bus.emit(event),
             Err(error) => tracing::error!("the answer to a request for a reload was not emitted: {error}"),

@@ -123,7 +123,7 @@ impl ReloadListener {
 
 /// Brings the request of an event called `agent.reload` to the program. It is refused if no program listens.
 pub(super) fn request_reload(agent: Option<&AgentInner>, services: &Arc<Services>, event: &Event) {
-    let AgentReload { id } = match event.payload() {
+    let AgentReload { id, .. } = match event.payload() {
         Ok(request) => request,
         Err(error) => return tracing::error!("an event `{}` was not acted upon: {}", event.name(), error.report()),
     };

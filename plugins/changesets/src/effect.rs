@@ -31,7 +31,7 @@ impl Reloads {
     pub(crate) async fn ask(&self, api: &ExtensionApi, id: &str) -> Effect {
         let (sender, answer) = oneshot::channel();
         self.lock().insert(id.to_owned(), sender);
-        api.events().emit(AgentReload::NAME, (AgentReload { id: id.to_owned() },));
+        api.events().emit(AgentReload::NAME, (AgentReload::new(id),));
         let answer = timeout(LIMIT, answer).await;
         self.lock().remove(id);
         match answer {
