@@ -68,7 +68,7 @@ impl ExtensionHost for Collector {
     fn emit(&self, _: Event) {}
     fn delegate(&self, _: AgentDelegate) {}
     fn reload(&self, request: AgentReload) -> BoxFuture<'static, AgentReloadAnswer> {
-        Box::pin(async { AgentReloadAnswer { id: request.id, effect: ReloadEffect::None, reason: None } })
+        Box::pin(async { AgentReloadAnswer::new(request.id, ReloadEffect::None, None) })
     }
     fn info(&self) -> Result<ExtensionInfo> {
         Err(Error::msg("a chain has none"))

@@ -69,10 +69,10 @@ pub use conversation::{
 };
 
 pub use event::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, ContentSource,
-    Cost, Deliveries, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup,
-    FilesChanged, LlmInputMessage, Principal, ReloadEffect, ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId,
-    StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, Cost,
+    Deliveries, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, FilesChanged,
+    LlmInputMessage, Principal, ReloadEffect, ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage,
+    ToolCallRef, ToolProgress, TurnInfo, WorktreeMounted,
 };
 
 pub use model_call::{

@@ -59,6 +59,7 @@ mod stored;
 mod streams;
 mod support;
 mod surface;
+mod texts;
 mod tokens;
 mod tool_conversation;
 mod tools;

@@ -57,7 +57,7 @@ fn message(number: usize, halves: &[Half]) -> Message {
         }
         Half::Text => Part::Text(TextPart::new("text")),
     };
-    let content = Content::Parts(halves.iter().map(part).collect());
+    let content: Vec<_> = halves.iter().map(part).collect();
     Message::new(Role::Assistant, content, Source::System).with_id(format!("m{number}"))
 }
 

@@ -52,7 +52,7 @@ enum ExportLine {
     /// How the last turn that was committed ended.
     Outcome(TurnOutcome),
     /// A message of the base.
-    Message(Message),
+    Message(Box<Message>),
     /// The interrupted turn.
     Turn(TurnId),
     /// The event that it answers.

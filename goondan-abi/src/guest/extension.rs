@@ -215,7 +215,7 @@ impl ExtensionHost for GuestExtension {
             let answer = async { answer?.await?.parse() }.await;
             answer.unwrap_or_else(|error: Error| {
                 let (effect, reason) = (ReloadEffect::None, Some(error.message().into_owned()));
-                AgentReloadAnswer { id: request.id, effect, reason }
+                AgentReloadAnswer::new(request.id, effect, reason)
             })
         })
     }

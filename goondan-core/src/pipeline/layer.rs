@@ -12,6 +12,7 @@ use crate::name::ExtensionName;
 // API-05
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum MiddlewareKind {
     /// Around the whole handling of one input event.
     // PIPE-06

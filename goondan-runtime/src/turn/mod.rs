@@ -41,15 +41,14 @@ use std::sync::Arc;
 use goondan_core::host::{ConversationExt, StepResultExt, TurnResultExt};
 use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
 use goondan_core::{
-    AgentEvent, AgentsHost, Content, Error, ErrorCode, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent,
-    Result, Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary, TurnInfo,
-    TurnResult,
+    AgentsHost, Error, ErrorCode, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent, Result, Role,
+    RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary, TurnInfo, TurnResult,
 };
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::attach::StepGenerations;
-use crate::ports::model::{ModelDelta, whole};
+use crate::ports::model::whole;
 use crate::ports::store::Durability;
 use answer::NO_USABLE_ANSWER;
 use answered::{TurnAnswer, answer_of_step};
@@ -140,10 +139,8 @@ impl<'a> TurnRun<'a> {
 
     async fn run_chain(&mut self) -> Result<TurnResult> {
         // D-13: before the chain runs, so that middlewares that count messages include this one.
-        match &self.info.input {
-            AgentEvent { content, .. } if !content.is_empty() => self.append(Message::user(content.clone())),
-            AgentEvent { input: Some(text), .. } => self.append(Message::user(text.clone())),
-            _ => {}
+        if let Some(content) = self.info.input.to_content() {
+            self.append(Message::user(content));
         }
         let chain = &self.generations.first.registered.turn;
         if chain.layers().next().is_some() {
@@ -245,11 +242,7 @@ impl<'a> TurnRun<'a> {
         }
         let Some(message) = answer_of_step(&self.journaled.conversation, start) else { return };
         let send = |delta| self.reporter.update(|| TurnUpdate::of_delta(step, delta));
-        match message.content() {
-            Content::Text(text) if text.is_empty() => {}
-            Content::Text(text) => send(ModelDelta::Text { part: 0, text }),
-            Content::Parts(parts) => whole(parts).for_each(send),
-        }
+        whole(message.content().parts()).for_each(send);
     }
 
     /// Returns the message that answers, or a notice if the limit of steps was reached without one.

@@ -3,9 +3,7 @@
 
 use goondan_core::host::ConversationExt;
 use goondan_core::host::directive::AnswerWith;
-use goondan_core::{
-    Content, Conversation, Error, ErrorCode, ExtensionName, MiddlewareKind, Part, Result, TextPart, ToolReply,
-};
+use goondan_core::{Conversation, Error, ErrorCode, ExtensionName, MiddlewareKind, Part, Result, ToolReply};
 
 use super::directed::{Directed, at_layer, made_by_no_model};
 
@@ -25,10 +23,7 @@ impl Directed<AnswerWith> for PreparedAnswer {
         if !conversation.may_hold(&content) {
             return Err(made_by_no_model());
         }
-        let answer = match content {
-            Content::Text(text) => vec![Part::Text(TextPart::new(text))],
-            Content::Parts(parts) => parts,
-        };
+        let answer = content.into_parts();
         self.0 = Some(Box::new(Prepared { answer, by: by.clone() }));
         Ok(())
     }

@@ -28,10 +28,7 @@ pub(super) struct StepCalls<'a> {
 impl StepCalls<'_> {
     /// Names a call in runtime events.
     pub(super) fn reference(&self, request: &ToolRequest) -> ToolCallRef {
-        ToolCallRef {
-            step_id: StepRef::new(&self.turn.turn, self.step_index).step_id,
-            tool_call_id: request.id.clone(),
-            tool_name: request.name.clone(),
-        }
+        let step_id = StepRef::new(&self.turn.turn, self.step_index).step_id;
+        ToolCallRef::new(step_id, request.id.clone(), request.name.clone())
     }
 }

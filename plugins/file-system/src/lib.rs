@@ -150,7 +150,7 @@ impl FileSystem {
 impl FileSystem {
     fn show(&self, diff: Option<String>) {
         if let Some(diff) = diff {
-            self.api.events().emit(FilesChanged::NAME, (FilesChanged { diff },));
+            self.api.events().emit(FilesChanged::NAME, (FilesChanged::new(diff),));
         }
     }
 

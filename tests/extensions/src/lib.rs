@@ -46,6 +46,7 @@ pub mod state;
 pub mod state_change;
 pub mod state_late;
 pub mod surface;
+pub mod texts;
 pub mod tokens;
 pub mod tools;
 pub mod tools_late;
