@@ -14,7 +14,8 @@ use crate::name::ExtensionName;
 use crate::pipeline::{AnyMiddleware, MiddlewareOptions};
 use crate::tool::{ToolHandler, ToolItem};
 
-/// The implementation behind an [`ExtensionApi`](super::ExtensionApi): the runtime, or in a library the C table of its host.
+/// The implementation behind an [`ExtensionApi`](super::ExtensionApi): the runtime, or in a library the C table of its
+/// host.
 pub trait ExtensionHost: LogHost {
     /// Returns the name of the extension.
     fn extension(&self) -> &ExtensionName;
