@@ -84,14 +84,16 @@ impl MiddlewareOptions {
         self
     }
 
-    /// Requires the layer to be further out than `extension`: see [`MiddlewareOptions::before`](field@MiddlewareOptions::before).
+    /// Requires the layer to be further out than `extension`: see the field
+    /// [`before`](field@MiddlewareOptions::before).
     #[must_use]
     pub fn before(mut self, extension: impl Into<Cow<'static, str>>) -> Self {
         self.before.push(extension.into());
         self
     }
 
-    /// Requires the layer to be further in than `extension`: see [`MiddlewareOptions::after`](field@MiddlewareOptions::after).
+    /// Requires the layer to be further in than `extension`: see the field
+    /// [`after`](field@MiddlewareOptions::after).
     #[must_use]
     pub fn after(mut self, extension: impl Into<Cow<'static, str>>) -> Self {
         self.after.push(extension.into());
