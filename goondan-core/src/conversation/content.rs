@@ -57,8 +57,8 @@ impl Content {
         }
     }
 
-    /// Returns the text of the parts and of tool results, joined by newlines, without reasoning, calls and files. A guard
-    /// needs [`Content::texts`], which leaves nothing out.
+    /// Returns the text of the parts and of tool results, joined by newlines, without reasoning, calls and files. A
+    /// guard needs [`Content::texts`], which leaves nothing out.
     pub fn text(&self) -> Cow<'_, str> {
         self.as_plain().map_or_else(|| text_of(self.parts()), Cow::Borrowed)
     }

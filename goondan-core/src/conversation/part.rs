@@ -333,8 +333,8 @@ impl Part {
     }
 }
 
-/// Writes the part for a person, as in a transcript: its text, `name {"argument": 1}` for a call, the output for a result,
-/// the [label](FilePart::label) of a file.
+/// Writes the part for a person, as in a transcript: its text, `name {"argument": 1}` for a call, the output for a
+/// result, the [label](FilePart::label) of a file.
 impl fmt::Display for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

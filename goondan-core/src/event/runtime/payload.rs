@@ -54,8 +54,8 @@ impl ToolCallRef {
 
 /// A message as it is sent to a model, with secrets masked.
 ///
-/// In JSON, `content` is the text. `contentSource` is `verbatim` if that is all, and `summary` if the member `parts` has
-/// the parts.
+/// In JSON, `content` is the text. `contentSource` is `verbatim` if that is all, and `summary` if the member `parts`
+/// has the parts.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LlmInputMessage {
