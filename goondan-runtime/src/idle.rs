@@ -87,7 +87,7 @@ macro_rules! declare {
         directives $directives:tt
     )*) => {
         $(
-            #[doc = concat!("The fields of a [`", stringify!($context), "`](goondan_core::", stringify!($context), ").")]
+            #[doc = concat!("Fields of a [`", stringify!($context), "`](goondan_core::", stringify!($context), ").")]
             #[derive(Clone, Debug)]
             pub struct $copy {
                 $(#[doc = "As in the context."] pub $name: $type,)*

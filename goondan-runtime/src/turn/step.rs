@@ -123,7 +123,8 @@ impl<'a, 't> StepRun<'a, 't> {
                 if let Some(by) = &self.model_call.prepared_by {
                     return Err(unusable(problem, by));
                 }
-                tracing::warn!(turn = %self.turn.info.turn, step = self.index, problem, "malformed answer of the model");
+                let turn = &self.turn.info.turn;
+                tracing::warn!(%turn, step = self.index, problem, "malformed answer of the model");
                 self.turn.append(Message::new(Role::User, correction(problem), Source::System));
                 return Ok(StepResult::repair(problem, &self.model_call));
             }

@@ -64,7 +64,8 @@ impl StepCalls<'_> {
             match error.retry_delay() {
                 Some(delay) if attempt < policy.max_retries && !call.once_started => {
                     attempt += 1;
-                    tracing::info!(turn = %self.turn.turn, call = %request.id, attempt, ?delay, "running a tool call again");
+                    let turn = &self.turn.turn;
+                    tracing::info!(%turn, call = %request.id, attempt, ?delay, "running a tool call again");
                     tokio::time::sleep(delay).await;
                 }
                 _ => {

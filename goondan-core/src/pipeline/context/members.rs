@@ -193,7 +193,11 @@ macro_rules! context_members {
                     /// #
                     /// /// Lets no mail leave.
                     /// #[middleware(toolCall)]
-                    /// async fn dry_run(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+                    /// async fn pretend(
+                    ///     &self,
+                    ///     ctx: &mut ToolCallContext<'_>,
+                    ///     next: Next<'_, ToolCall>,
+                    /// ) -> Result<ToolCallResult> {
                     ///     if ctx.tool_name() == "mail__send" {
                     ///         ctx.answer_with("sent");
                     ///     }
