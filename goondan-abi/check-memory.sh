@@ -16,7 +16,7 @@ if valgrind --version >/dev/null 2>&1; then
   host=$(rustc -vV | sed -n 's/^host: //p')
   runner="CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$host")_RUNNER"
   env "$runner=valgrind --quiet --error-exitcode=1 --leak-check=no --fair-sched=yes" \
-    cargo test --locked -p goondan-abi --features host --test library -- \
+    cargo test --locked --workspace --test library -- \
     --test-threads=1 frozen:: members:: runtime:: failures:: c:: reload::
   ran+=(Valgrind)
 fi

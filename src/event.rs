@@ -17,8 +17,8 @@
 //! ```
 
 pub use goondan_core::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, ContentSource,
-    Cost, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, FilesChanged,
-    LlmInputMessage, Principal, ReloadEffect, ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef,
-    Subscription, TokenUsage, ToolCallRef, ToolProgress, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, Cost, Event,
+    EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, FilesChanged, LlmInputMessage,
+    Principal, ReloadEffect, ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, Subscription, TokenUsage,
+    ToolCallRef, ToolProgress, WorktreeMounted,
 };

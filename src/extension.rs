@@ -32,12 +32,12 @@
 //! | [`api.events()`](ExtensionApi::events) | the event bus of the conversation |
 //! | [`api.logger()`](ExtensionApi::logger) | the log |
 
-pub use goondan_core::{
-    API_VERSION, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor, InitContext, LogLevel,
-    Logger, MiddlewareDescriptor, PipelineApi, PresentExtension, StateApi, ToolDescriptor, ToolsApi, linked,
-};
 #[doc(hidden)]
 pub use goondan_core::{
-    AnyRegistration, Deliveries, ExtensionHost, ExtensionInfo, LinkedExtension, LogHost, RegisterFn, SchemaFn, absent,
-    params,
+    API_VERSION, AnyRegistration, Deliveries, ExtensionHost, ExtensionInfo, LinkedExtension, LogHost, RegisterFn,
+    SchemaFn, absent, params,
+};
+pub use goondan_core::{
+    CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor, InitContext, LogLevel, Logger,
+    MiddlewareDescriptor, PipelineApi, PresentExtension, SharedState, StateApi, ToolDescriptor, ToolsApi, linked,
 };

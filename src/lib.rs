@@ -75,6 +75,25 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+// So do those of the macros.
+#[cfg(all(doctest, feature = "runtime"))]
+mod macros {
+    #[doc = include_str!("../goondan-macros/src/examples/extension.md")]
+    struct Extension;
+    #[doc = include_str!("../goondan-macros/src/examples/module.md")]
+    struct Module;
+    #[doc = include_str!("../goondan-macros/src/examples/init.md")]
+    struct Init;
+    #[doc = include_str!("../goondan-macros/src/examples/middleware.md")]
+    struct Middleware;
+    #[doc = include_str!("../goondan-macros/src/examples/tool.md")]
+    struct Tool;
+    #[doc = include_str!("../goondan-macros/src/examples/on.md")]
+    struct On;
+    #[doc = include_str!("../goondan-macros/src/examples/cleanup.md")]
+    struct Cleanup;
+}
+
 pub mod agent;
 pub mod conversation;
 pub mod error;

@@ -15,8 +15,10 @@ pub use goondan_core::{
     CacheUse, ModelFinish, ModelInfo, ModelOptions, Prices, ReasoningEffort, ReasoningOptions, ReasoningSummary,
     ResponseFormat, ToolChoice,
 };
+#[doc(hidden)]
+pub use goondan_runtime::find_provider;
 pub use goondan_runtime::{
     BundlePath, CassetteMode, DeltaSink, Finding, FindingPlace, Findings, Model, ModelDelta, ModelProvider,
     ModelRequest, ModelResponse, ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem, ScriptedModel,
-    find_provider, linked_providers,
+    linked_providers,
 };

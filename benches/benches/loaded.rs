@@ -11,8 +11,9 @@ use abi_fixture::{Light, Noop};
 use goondan::extension::{Extension, ExtensionDescriptor};
 use goondan::plugin::Library;
 use goondan_benches::by_hand::{self, NoopLayer};
-use goondan_benches::step::{IdleStep, LightLayer, chain, idle_step, library};
+use goondan_benches::step::{IdleStep, LightLayer, chain, idle_step};
 use goondan_benches::{Pair, head, row, runtime, side_by_side, time};
+use goondan_libraries::Build;
 
 /// The runs of a sample. A sample is short, so that some samples are not interrupted.
 const RUNS: u32 = 20;
@@ -22,7 +23,7 @@ const ROUNDS: usize = 1_500;
 type HandLayer = Arc<dyn by_hand::Layer<IdleStep>>;
 
 fn main() {
-    let path = library(Path::new(env!("CARGO_TARGET_TMPDIR")), &[]);
+    let path = Build::new("abi-fixture").profile("release").run(env!("CARGO_TARGET_TMPDIR"));
     load(&path);
     let library = Library::inspect(&path).and_then(goondan::plugin::Inspected::load).expect("a library");
     head("One more layer (slope between 16 and 64)", "by hand");

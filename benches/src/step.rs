@@ -1,117 +1,28 @@
 //! A step that does nothing, with layers from a library, linked ones, or layers that are written by hand.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use goondan_core::host::{
-    AnswerHost, ConversationHost, LayerTimeout, MessageHost, RunHost, StepHost, StreamHost, TurnInfo,
-};
-use goondan_core::host::{AnyMiddleware, Chain};
-use goondan_core::linkage::{CoreRun, Crossing};
+use goondan_core::host::{AnyMiddleware, Chain, ConversationHost, LayerTimeout, TurnInfo};
+use goondan_core::linkage::Crossing;
 use goondan_core::{
-    AgentDelegate, AgentEvent, AgentName, AgentReload, AgentReloadAnswer, AgentsHost, AnyRegistration, BoxFuture,
-    Content, Conversation, Deliveries, Error, Event, EventHandler, EventPattern, ExtensionApi, ExtensionDescriptor,
-    ExtensionHost, ExtensionInfo, ExtensionName, InstanceKey, LayerInfo, LogHost, LogLevel, Message, MessageEvent,
-    MiddlewareKind, ModelInfo, ModelName, ModelOptions, ReloadEffect, Result, Step, StepResult, ToolCatalog,
+    AgentDelegate, AgentEvent, AgentName, AgentReload, AgentReloadAnswer, AnyRegistration, BoxFuture, Conversation,
+    Deliveries, Error, Event, EventHandler, EventPattern, ExtensionApi, ExtensionDescriptor, ExtensionHost,
+    ExtensionInfo, ExtensionName, InstanceKey, LayerInfo, LogHost, LogLevel, Message, MiddlewareKind, ReloadEffect,
+    Result, Step, StepResult,
 };
+use goondan_runtime::idle::{IdleRun, StepFields};
 use serde_json::{Map, Value, json};
 
 use crate::by_hand::{self, Stage};
 
-/// Builds the library of the measured layers below `target` with these features, as users build theirs, and returns
-/// its path.
-pub fn library(target: &Path, features: &[&str]) -> PathBuf {
-    let target = target.join(format!("library-{}", features.join("-")));
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--release", "--package", "abi-fixture"]).args(["--features", &features.join(",")]);
-    let status = cargo.arg("--target-dir").arg(&target).current_dir(env!("CARGO_MANIFEST_DIR")).status();
-    assert!(status.expect("cargo runs").success());
-    target.join("release/libabi_fixture.so")
-}
-
 /// A step that does nothing: the host of goondan's layers, and the context of layers by hand.
-#[derive(Debug)]
-pub struct IdleStep {
-    scope: TurnInfo,
-    conversation: Conversation,
-    /// The values that the layers leave.
-    pub metadata: Map<String, Value>,
-    catalog: ToolCatalog,
-    model: Option<ModelName>,
-    options: ModelOptions,
-}
-
-impl RunHost for IdleStep {
-    fn scope(&self) -> &TurnInfo {
-        &self.scope
-    }
-    fn metadata(&self) -> &Map<String, Value> {
-        &self.metadata
-    }
-    fn metadata_mut(&mut self) -> &mut Map<String, Value> {
-        &mut self.metadata
-    }
-    fn refuse(&mut self, _: goondan::Error) {}
-}
-
-impl MessageHost for IdleStep {
-    fn conversation(&self) -> &dyn ConversationHost {
-        &self.conversation
-    }
-    fn agents(&self) -> &dyn AgentsHost {
-        unreachable!("none of these layers uses agents")
-    }
-    fn emit(&mut self, _: MessageEvent) {}
-}
+pub type IdleStep = IdleRun<fn(&StepFields) -> Result<StepResult>>;
 
 fn result() -> StepResult {
     let fields =
         json!({ "status": "completed", "hasToolCalls": true, "toolCalls": [], "toolResults": [], "metadata": {} });
     StepResult::from_fields(fields.as_object().expect("an object").clone()).expect("the fields of a result")
-}
-
-impl StreamHost for IdleStep {
-    fn hold_stream(&mut self) {}
-}
-
-impl AnswerHost for IdleStep {
-    fn project(&mut self, _: MessageEvent, _: &ExtensionName) {}
-
-    fn answer_with(&mut self, _: Content, _: &ExtensionName) {}
-}
-
-impl StepHost for IdleStep {
-    fn step_index(&self) -> u32 {
-        0
-    }
-    fn tool_catalog(&self) -> &ToolCatalog {
-        &self.catalog
-    }
-    fn tool_catalog_mut(&mut self) -> &mut ToolCatalog {
-        &mut self.catalog
-    }
-    fn model_name(&self) -> &Option<ModelName> {
-        &self.model
-    }
-    fn model_name_mut(&mut self) -> &mut Option<ModelName> {
-        &mut self.model
-    }
-    fn model_options(&self) -> &ModelOptions {
-        &self.options
-    }
-    fn model_options_mut(&mut self) -> &mut ModelOptions {
-        &mut self.options
-    }
-    fn model_info(&self) -> ModelInfo {
-        ModelInfo::default()
-    }
-    fn token_estimate(&self) -> u64 {
-        0
-    }
-    fn run_core(&mut self) -> CoreRun<'_, StepResult> {
-        CoreRun::local(async { Ok(result()) })
-    }
 }
 
 impl Stage for IdleStep {
@@ -144,6 +55,12 @@ impl ExtensionHost for Collector {
     fn update_state(&self, _: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()> {
         Ok(())
     }
+    fn shared_state(&self) -> Result<Option<Value>> {
+        Err(Error::msg("a chain has none"))
+    }
+    fn update_shared_state(&self, _: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()> {
+        Err(Error::msg("a chain has none"))
+    }
     fn subscribe(&self, _: EventPattern, _: Deliveries, _: Arc<dyn EventHandler>) -> u64 {
         0
     }
@@ -151,7 +68,7 @@ impl ExtensionHost for Collector {
     fn emit(&self, _: Event) {}
     fn delegate(&self, _: AgentDelegate) {}
     fn reload(&self, request: AgentReload) -> BoxFuture<'static, AgentReloadAnswer> {
-        Box::pin(async { AgentReloadAnswer { id: request.id, effect: ReloadEffect::None, reason: None } })
+        Box::pin(async { AgentReloadAnswer::new(request.id, ReloadEffect::None, None) })
     }
     fn info(&self) -> Result<ExtensionInfo> {
         Err(Error::msg("a chain has none"))
@@ -187,18 +104,13 @@ pub async fn chain_of(extensions: impl IntoIterator<Item = (&ExtensionDescriptor
 /// Makes a step in a conversation of `messages` messages of 500 characters.
 pub fn idle_step(messages: usize) -> IdleStep {
     let all = (0..messages).map(|_| Arc::new(Message::user("x".repeat(500))));
-    IdleStep {
-        scope: TurnInfo::new(
-            AgentName::new("bench").expect("a legal name"),
-            InstanceKey::new("one").expect("a legal key"),
-            AgentEvent::input("hi"),
-        ),
-        conversation: Conversation::from_base(all).0,
-        metadata: Map::new(),
-        catalog: ToolCatalog::default(),
-        model: None,
-        options: ModelOptions::default(),
-    }
+    let scope = TurnInfo::new(
+        AgentName::new("bench").expect("a legal name"),
+        InstanceKey::new("one").expect("a legal key"),
+        AgentEvent::input("hi"),
+    );
+    let core: fn(&StepFields) -> Result<StepResult> = |_| Ok(result());
+    IdleStep { conversation: Conversation::from_base(all).0, ..IdleStep::new(scope, core) }
 }
 
 /// The layer by hand that does what the extension `light` does: it reads the conversation, leaves a value and changes

@@ -1,8 +1,6 @@
 //! The budgets of allocations, which can be counted instead of timed, so that they hold on every machine.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::Path;
-
 use allocation_counter::measure;
 use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::plugin::{Inspected, Library, Loaded};
@@ -10,6 +8,7 @@ use goondan::{Agent, BoxFuture, Instance, Result};
 use goondan_benches::agents::{self, Layers};
 use goondan_benches::by_hand::Conversation;
 use goondan_benches::{runtime, step};
+use goondan_libraries::Build;
 
 /// A turn of 3 steps and 2 tool calls with 10 layers of each kind allocates no more often than this.
 const TURN: u64 = 160;
@@ -95,7 +94,7 @@ fn allocations_of_loaded(library: &Loaded, name: &str, depth: usize) -> u64 {
 
 #[test]
 fn a_loaded_layer_allocates_its_own_future_and_one_on_the_side_of_the_host() {
-    let library = step::library(Path::new(env!("CARGO_TARGET_TMPDIR")), &["counting"]);
+    let library = Build::new("abi-fixture-counting").profile("release").run(env!("CARGO_TARGET_TMPDIR"));
     let library = Library::inspect(library).and_then(Inspected::load).unwrap();
     for (name, most) in [("noop", 2), ("light", 8)] {
         // Fewer layers than the library pools memory blocks for.

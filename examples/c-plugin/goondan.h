@@ -107,6 +107,10 @@ typedef struct {
     int32_t (*extension_update_state)(const void *handle, void *data,
         int32_t (*change)(void *data, goondan_text state, goondan_buffer *output), goondan_buffer *error);
     int32_t (*extension_state_dir)(const void *handle, goondan_buffer *output);
+    /* What all conversations of the workspace share. */
+    int32_t (*extension_shared_state)(const void *handle, goondan_buffer *output);
+    int32_t (*extension_update_shared_state)(const void *handle, void *data,
+        int32_t (*change)(void *data, goondan_text state, goondan_buffer *output), goondan_buffer *error);
     uint64_t (*extension_subscribe)(const void *handle, goondan_text pattern, uint32_t once, goondan_object handler);
     void (*extension_unsubscribe)(const void *handle, uint64_t subscription);
     void (*extension_emit)(const void *handle, goondan_text name, goondan_text args);

@@ -281,6 +281,15 @@ pub struct HostTable {
     /// Makes, unless it exists, the directory for files of the extension, which its conversations share, and writes its
     /// path as text.
     pub extension_state_dir: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
+    /// Writes the value that all conversations of the workspace share as JSON, or returns [`NONE`].
+    pub extension_shared_state: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
+    /// Updates the shared value as `extension_update_state` does the state, while all other updates of it wait.
+    pub extension_update_shared_state: unsafe extern "C" fn(
+        handle: *const c_void,
+        data: *mut c_void,
+        change: unsafe extern "C" fn(data: *mut c_void, state: Text, output: *mut Buffer) -> i32,
+        error: *mut Buffer,
+    ) -> i32,
     /// Starts a subscription and returns its number. The subscription ends after one delivery if `once` is 1.
     pub extension_subscribe:
         unsafe extern "C" fn(handle: *const c_void, pattern: Text, once: u32, handler: Object) -> u64,

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 /// An extension of the program, as far as a bundle is checked against it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct KnownExtension<'a> {
     /// The name that an entry refers to it by: `linked:<name>`.
     pub name: &'a str,
@@ -23,6 +24,7 @@ pub struct KnownExtension<'a> {
 /// The JSON Schema of a config. One that a function computes is computed only for a bundle that uses the extension: a
 /// program may have many extensions.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum ConfigSchema {
     /// This one.
     Value(Value),
@@ -48,6 +50,13 @@ impl From<Value> for ConfigSchema {
 impl fmt::Debug for ConfigSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.compute(), f)
+    }
+}
+
+impl<'a> KnownExtension<'a> {
+    /// An extension with the schema of its config and without middlewares and tools, which can be set.
+    pub fn new(name: &'a str, config_schema: impl Into<ConfigSchema>) -> Self {
+        Self { name, guard: false, config_schema: config_schema.into(), middlewares: &[], tools: &[] }
     }
 }
 

@@ -28,6 +28,7 @@ mod diagnostic;
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};
 
 use goondan_runtime::nearest;
+#[doc(hidden)]
 pub use nearest::nearest;
 
 mod scan;
@@ -37,6 +38,7 @@ mod source;
 mod yaml;
 
 mod plain;
+#[doc(hidden)]
 pub use plain::read_yaml;
 
 mod scripted;

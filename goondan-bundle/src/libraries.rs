@@ -43,6 +43,7 @@ pub trait Libraries: Send + Sync {
 
 /// The declarations of an extension in a library, as far as a bundle is checked against them.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Declared {
     /// Whether it guards: then its failures are never skipped.
     pub guard: bool,
@@ -56,6 +57,7 @@ pub struct Declared {
 
 /// A tool that an extension declares.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct DeclaredTool {
     /// The full name.
     pub name: String,
@@ -63,6 +65,20 @@ pub struct DeclaredTool {
     pub description: String,
     /// The JSON Schema of its arguments; `None` if the library does not contain it.
     pub parameters: Option<Value>,
+}
+
+impl Declared {
+    /// The declarations of an extension that does not guard, in a library without schemas.
+    pub fn new(layers: Vec<LayerInfo>, tools: Vec<DeclaredTool>) -> Self {
+        Self { guard: false, config_schema: None, layers, tools }
+    }
+}
+
+impl DeclaredTool {
+    /// A tool, with the schema of its arguments if it is known.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, parameters: Option<Value>) -> Self {
+        Self { name: name.into(), description: description.into(), parameters }
+    }
 }
 
 impl From<&ToolDescriptor> for DeclaredTool {

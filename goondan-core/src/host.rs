@@ -16,11 +16,11 @@ pub mod secret {
 }
 
 // The traits behind contexts and handles, implemented by the runtime, and in a library on the tables of its host.
-pub use crate::conversation::host::{ConversationHost, RemoteConversation, Snapshot};
+pub use crate::conversation::host::ConversationHost;
+pub use crate::conversation::remote::{RemoteConversation, Snapshot};
 pub use crate::event::TurnInfo;
-pub use crate::pipeline::host::{
-    AnswerHost, CallHost, MessageHost, RunHost, StepHost, StreamHost, ToolCallHost, TurnHost,
-};
+pub use crate::pipeline::directive::{self, Apply, Directive};
+pub use crate::pipeline::host::{CallHost, MessageHost, RunHost, StepHost, ToolCallHost, TurnHost};
 pub use crate::tool::ToolHost;
 
 // The members of types that the runtime alone calls.

@@ -69,10 +69,10 @@ pub use conversation::{
 };
 
 pub use event::{
-    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, ContentSource,
-    Cost, Deliveries, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup,
-    FilesChanged, LlmInputMessage, Principal, ReloadEffect, ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId,
-    StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo, WorktreeMounted,
+    AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, Cost,
+    Deliveries, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, FilesChanged,
+    LlmInputMessage, Principal, ReloadEffect, ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage,
+    ToolCallRef, ToolProgress, TurnInfo, WorktreeMounted,
 };
 
 pub use model_call::{
@@ -95,7 +95,8 @@ pub use pipeline::{
 pub use extension::{
     API_VERSION, AnyRegistration, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
     ExtensionHost, ExtensionInfo, InitContext, LinkedExtension, MiddlewareDescriptor, PipelineApi, PresentExtension,
-    RegisterFn, SchemaFn, StateApi, Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked, record_len,
+    RegisterFn, SchemaFn, SharedState, StateApi, Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked,
+    record_len,
 };
 
 pub use log::{LogHost, LogLevel, Logger};

@@ -7,6 +7,7 @@ use goondan_core::{Error, ErrorCode};
 
 /// Why a bundle cannot be opened or reloaded.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The bundle has mistakes, each with its place.
     Diagnostics(Diagnostics),

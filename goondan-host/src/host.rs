@@ -38,6 +38,7 @@ pub(crate) struct Current {
 /// How a drain ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
+#[non_exhaustive]
 pub enum Drained {
     /// Every turn has ended, and every conversation is closed.
     Closed,

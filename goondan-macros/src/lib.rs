@@ -8,6 +8,9 @@
 //! - `check`: validation; `errors` collects what it finds
 //! - `expand`: code generation; `paths` names the crates in it
 //! - `misplaced`: reports attributes that are used outside an extension
+//!
+//! `examples` has the examples of the documentation. The facade compiles them: a dev-dependency on it would build the
+//! facade and all below it once more, because what a crate of macros depends on is built for the compiler.
 
 // The example of the README compiles.
 #[cfg(doctest)]
@@ -54,45 +57,7 @@ mod paths;
 /// - All functions but `#[init]` can be under `#[cfg]`.
 ///
 /// # Examples
-/// ```
-/// use goondan::prelude::*;
-///
-/// #[derive(Debug, Deserialize, JsonSchema)]
-/// #[serde(rename_all = "camelCase", deny_unknown_fields)]
-/// pub struct Config {
-///     max_messages: usize,
-/// }
-///
-/// pub struct MessageWindow {
-///     max: usize,
-/// }
-///
-/// /// Keeps the newest messages of a conversation.
-/// #[goondan::extension(name = "message-window")]
-/// impl MessageWindow {
-///     #[init]
-///     fn new(config: Config) -> Self {
-///         Self { max: config.max_messages }
-///     }
-///
-///     #[middleware(turn, priority = -5)]
-///     async fn trim(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-///         let excess = ctx.conversation().len().saturating_sub(self.max);
-///         let messages = ctx.conversation().iter().take(excess);
-///         let oldest: Vec<_> = messages.map(|message| message.to_id()).collect();
-///         for id in oldest {
-///             ctx.emit(MessageEvent::remove(id));
-///         }
-///         next.run(ctx).await
-///     }
-///
-///     /// Returns how many messages the window keeps.
-///     #[tool(effect = read)]
-///     async fn status(&self) -> Result<usize> {
-///         Ok(self.max)
-///     }
-/// }
-/// ```
+#[doc = include_str!("examples/extension.md")]
 ///
 /// # Modules
 /// An extension that needs no struct can be a module. Its functions take no `self`, `#[init]` is optional and returns
@@ -100,24 +65,7 @@ mod paths;
 /// in `Agent::builder("a").extension::<greeter::Extension>(json!({}))`. The path in `crate` is resolved inside the
 /// module.
 ///
-/// ```
-/// /// Greets people.
-/// #[goondan::extension(name = "greeter")]
-/// pub mod greeter {
-///     use goondan::prelude::*;
-///
-///     #[derive(Debug, Deserialize, JsonSchema)]
-///     struct Person {
-///         name: String,
-///     }
-///
-///     /// Returns a greeting for a person.
-///     #[tool(effect = read)]
-///     async fn greet(person: Person) -> Result<String> {
-///         Ok(format!("Hello, {}!", person.name))
-///     }
-/// }
-/// ```
+#[doc = include_str!("examples/module.md")]
 #[proc_macro_attribute]
 pub fn extension(args: TokenStream, item: TokenStream) -> TokenStream {
     extension::extension(args.into(), item.into()).into()
@@ -143,42 +91,7 @@ pub fn extension(args: TokenStream, item: TokenStream) -> TokenStream {
 /// Returns `Self` or `Result<Self>`; in a module, `()` or `Result<()>`.
 ///
 /// # Examples
-/// ```
-/// use std::fs::File;
-/// use std::io::Write;
-/// use std::path::PathBuf;
-///
-/// use goondan::prelude::*;
-///
-/// #[derive(Debug, Deserialize, JsonSchema)]
-/// #[serde(rename_all = "camelCase", deny_unknown_fields)]
-/// pub struct Config {
-///     /// The file for the records.
-///     path: PathBuf,
-/// }
-///
-/// pub struct Audit {
-///     api: ExtensionApi,
-///     file: File,
-/// }
-///
-/// /// Records every tool call in a file.
-/// #[goondan::extension(name = "audit")]
-/// impl Audit {
-///     #[init]
-///     async fn new(api: ExtensionApi, config: Config) -> Result<Self> {
-///         let file = File::options().create(true).append(true).open(config.path)?;
-///         Ok(Self { api, file })
-///     }
-///
-///     #[middleware(toolCall)]
-///     async fn record(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
-///         writeln!(&self.file, "{}", ctx.tool_name())?;
-///         self.api.state().update(|calls: &mut u64| *calls += 1)?;
-///         next.run(ctx).await
-///     }
-/// }
-/// ```
+#[doc = include_str!("examples/init.md")]
 #[proc_macro_attribute]
 pub fn init(_: TokenStream, item: TokenStream) -> TokenStream {
     misplaced::attribute("init", item.into()).into()
@@ -211,37 +124,7 @@ pub fn init(_: TokenStream, item: TokenStream) -> TokenStream {
 /// Returns `Result<TurnResult>`, `Result<StepResult>` or `Result<ToolCallResult>`.
 ///
 /// # Examples
-/// ```
-/// use std::time::Instant;
-///
-/// use goondan::prelude::*;
-///
-/// pub struct StepTimer;
-///
-/// /// Logs how long each step takes, and offers no shell to the model.
-/// #[goondan::extension(name = "step-timer")]
-/// impl StepTimer {
-///     #[init]
-///     fn new() -> Self {
-///         Self
-///     }
-///
-///     #[middleware(step, priority = -10, after = "skills?")]
-///     async fn time(
-///         &self,
-///         ctx: &mut StepContext<'_>,
-///         next: Next<'_, Step>,
-///         api: &ExtensionApi,
-///     ) -> Result<StepResult> {
-///         ctx.tool_catalog_mut().retain(|tool| tool.name != "shell__run");
-///         let start = Instant::now();
-///         let result = next.run(ctx).await?;
-///         let millis = u64::try_from(start.elapsed().as_millis())?;
-///         api.logger().with("millis", millis).with("calls", result.tool_calls().len()).info("step completed");
-///         Ok(result)
-///     }
-/// }
-/// ```
+#[doc = include_str!("examples/middleware.md")]
 #[proc_macro_attribute]
 pub fn middleware(_: TokenStream, item: TokenStream) -> TokenStream {
     misplaced::attribute("middleware", item.into()).into()
@@ -271,44 +154,7 @@ pub fn middleware(_: TokenStream, item: TokenStream) -> TokenStream {
 /// An async tool must not block its thread: nothing else runs on that thread, and no deadline can stop the tool.
 ///
 /// # Examples
-/// ```
-/// use goondan::prelude::*;
-///
-/// #[derive(Debug, Deserialize, JsonSchema)]
-/// pub struct Note {
-///     /// The text to remember.
-///     text: String,
-/// }
-///
-/// pub struct Notes;
-///
-/// /// Remembers notes.
-/// #[goondan::extension(name = "notes")]
-/// impl Notes {
-///     #[init]
-///     fn new() -> Self {
-///         Self
-///     }
-///
-///     /// Remembers a text for later. Returns the number of notes.
-///     #[tool(timeout = "5s")]
-///     async fn add(&self, ctx: &ToolContext<'_>, note: Note, api: &ExtensionApi) -> Result<usize> {
-///         api.logger().with("call", ctx.call_id().as_str()).debug("a note is added");
-///         api.state().update(|notes: &mut Vec<String>| {
-///             notes.push(note.text);
-///             notes.len()
-///         })
-///     }
-///
-///     /// Sorts lines of text.
-///     #[tool(name = "text__sort", effect = read, blocking)]
-///     fn sort(&self, note: Note) -> Result<Vec<String>> {
-///         let mut lines: Vec<_> = note.text.lines().map(str::to_owned).collect();
-///         lines.sort();
-///         Ok(lines)
-///     }
-/// }
-/// ```
+#[doc = include_str!("examples/tool.md")]
 #[proc_macro_attribute]
 pub fn tool(_: TokenStream, item: TokenStream) -> TokenStream {
     misplaced::attribute("tool", item.into()).into()
@@ -334,31 +180,7 @@ pub fn tool(_: TokenStream, item: TokenStream) -> TokenStream {
 /// Returns `Result<()>`.
 ///
 /// # Examples
-/// ```
-/// use goondan::prelude::*;
-///
-/// pub struct TurnCounter;
-///
-/// /// Counts the turns of a conversation.
-/// #[goondan::extension(name = "turn-counter")]
-/// impl TurnCounter {
-///     #[init]
-///     fn new() -> Self {
-///         Self
-///     }
-///
-///     #[on("turn.completed")]
-///     async fn count(&self, api: &ExtensionApi) -> Result<()> {
-///         api.state().update(|turns: &mut u64| *turns += 1)
-///     }
-///
-///     #[on("workspace.*")]
-///     async fn log(&self, event: &Event, api: &ExtensionApi) -> Result<()> {
-///         api.logger().with("event", event.name()).info("the workspace changed");
-///         Ok(())
-///     }
-/// }
-/// ```
+#[doc = include_str!("examples/on.md")]
 #[proc_macro_attribute]
 pub fn on(_: TokenStream, item: TokenStream) -> TokenStream {
     misplaced::attribute("on", item.into()).into()
@@ -379,37 +201,7 @@ pub fn on(_: TokenStream, item: TokenStream) -> TokenStream {
 /// Returns `()` or `Result<()>`.
 ///
 /// # Examples
-/// ```
-/// use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-/// use std::thread;
-/// use std::time::Duration;
-///
-/// use goondan::prelude::*;
-///
-/// pub struct Heartbeat {
-///     stop: Sender<()>,
-/// }
-///
-/// /// Emits an event every minute.
-/// #[goondan::extension(name = "heartbeat")]
-/// impl Heartbeat {
-///     #[init]
-///     fn new(api: ExtensionApi) -> Self {
-///         let (stop, stopped) = channel();
-///         thread::spawn(move || {
-///             while stopped.recv_timeout(Duration::from_secs(60)) == Err(RecvTimeoutError::Timeout) {
-///                 api.events().emit("heartbeat.tick", ());
-///             }
-///         });
-///         Self { stop }
-///     }
-///
-///     #[cleanup]
-///     async fn close(&self) -> Result<()> {
-///         Ok(self.stop.send(())?)
-///     }
-/// }
-/// ```
+#[doc = include_str!("examples/cleanup.md")]
 #[proc_macro_attribute]
 pub fn cleanup(_: TokenStream, item: TokenStream) -> TokenStream {
     misplaced::attribute("cleanup", item.into()).into()

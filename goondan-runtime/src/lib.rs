@@ -6,13 +6,14 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | `idle` | a run without a runtime, for tests and benchmarks of chains |
 //! | `nearest` | suggestions for misspelt names |
 //! | `schema` | JSON Schema validation |
 //! | `ports` | what others implement: models and their providers, stores, routers |
 //! | `models` | a model that plays a script, and one that records another |
+//! | `state` | extension state while a conversation is open |
 //! | `memory_store` | the store in memory |
 //! | `bus` | the event bus of a conversation |
-//! | `state` | extension state while a conversation is open |
 //! | `registry` | the tools that extensions have registered |
 //! | `peers` | requests to other agents, and their answers |
 //! | `policy`, `spec` | what an agent is made of |
@@ -28,6 +29,8 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+#[doc(hidden)]
+pub mod idle;
 #[doc(hidden)]
 pub mod nearest;
 pub mod schema;

@@ -11,7 +11,8 @@ use goondan_core::{
 };
 use serde_json::Value;
 
-use crate::ports::store::{Commit, Durability, InstanceId, Journal, Opened, Store, TurnStart, no_directory};
+use crate::ports::store::{Commit, Durability, InstanceId, Journal, Opened, Store, TurnStart, without_directories};
+use crate::state::{StateCell, States};
 
 /// Keeps instances in memory, for tests and for programs that need no history. The default store of an agent.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct MemoryStore {
     instances: Arc<Mutex<HashMap<InstanceId, MemoryInstance>>>,
     /// The working directories of tools, created when a tool first needs one.
     workdirs: Arc<Workdirs>,
+    /// What the conversations of each extension share.
+    shared: Arc<States>,
     /// Whether extensions get directories.
     with_directories: bool,
 }
@@ -83,8 +86,9 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// Gives extensions directories for their files ([`InitContext::state_dir`](goondan_core::InitContext::state_dir)).
-    /// They are temporary: removed with the store, as everything in it. Without this, asking for one is an error.
+    /// Gives extensions directories for their files ([`InitContext::state_dir`](goondan_core::InitContext::state_dir))
+    /// and shared state ([`InitContext::shared_state`](goondan_core::InitContext::shared_state)). They are temporary:
+    /// removed with the store, as everything in it. Without this, asking for them is an error.
     #[must_use]
     pub fn with_directories(mut self) -> Self {
         self.with_directories = true;
@@ -95,12 +99,21 @@ impl MemoryStore {
         let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
         change(instances.entry(instance.clone()).or_default())
     }
+
+    /// Returns the shared state of `extension`.
+    fn shared(&self, extension: &ExtensionName) -> Result<Arc<StateCell>> {
+        if self.with_directories {
+            Ok(self.shared.of(extension))
+        } else {
+            Err(without_directories(&format!("the extension `{extension}` has no shared state")))
+        }
+    }
 }
 
 impl Store for MemoryStore {
     fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
         if !self.with_directories {
-            return Err(no_directory(extension));
+            return Err(without_directories(&format!("the extension `{extension}` has no directory")));
         }
         let dir = self.workdirs.0.join("extensions").join(extension.as_str());
         private_dirs(&dir).map_err(|error| {
@@ -108,6 +121,18 @@ impl Store for MemoryStore {
             Error::new(ErrorCode::STORE_IO, message).suggest("make sure that temporary files can be written")
         })?;
         Ok(dir)
+    }
+
+    fn shared_state(&self, extension: &ExtensionName) -> Result<Option<Value>> {
+        Ok(self.shared(extension)?.get())
+    }
+
+    fn update_shared_state(
+        &self,
+        extension: &ExtensionName,
+        change: &mut dyn FnMut(Option<Value>) -> Result<Value>,
+    ) -> Result<()> {
+        self.shared(extension)?.update(extension, change)
     }
 
     fn open<'a>(&'a self, instance: &'a InstanceId) -> BoxFuture<'a, Result<Opened>> {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// The states of all extensions of an instance. Extensions that are no longer configured are included: their state is
 /// kept.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct States(Mutex<BTreeMap<ExtensionName, Arc<StateCell>>>);
 
 /// The state of one extension. Code of the extension changes it, so no lock that readers need is held meanwhile.

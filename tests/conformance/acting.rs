@@ -50,7 +50,7 @@ async fn emitting_the_names_starts_nothing() {
     // The program emits them too.
     let delegation = AgentDelegate::new(agent.name().clone(), "woken");
     instance.events().emit(AgentDelegate::NAME, (delegation,)).await.unwrap();
-    instance.events().emit(AgentReload::NAME, (AgentReload { id: "mine".to_owned() },)).await.unwrap();
+    instance.events().emit(AgentReload::NAME, (AgentReload::new("mine"),)).await.unwrap();
     assert_eq!(heard(&instance, &log).await.len(), 2);
     assert!(turns.next_pending().await.is_none(), "no turn was started");
     let polled = pin!(reloads.next()).poll(&mut Context::from_waker(Waker::noop()));

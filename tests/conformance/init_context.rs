@@ -87,7 +87,7 @@ async fn there_is_no_directory_without_a_state_root() {
     assert_eq!((error.code(), error.extension().unwrap().as_str()), (&ErrorCode::EXT_INIT, "placed"));
     assert!(error.suggestion().unwrap().contains("`FileStore`"), "{error:?}");
     let report = error.report().to_string();
-    assert!(report.contains("E_STORE_IO") && report.contains("`placed` has no directory"), "{report}");
+    assert!(report.contains("E_STORE_UNSUPPORTED") && report.contains("`placed` has no directory"), "{report}");
 }
 
 #[both_linkages]

@@ -34,9 +34,9 @@ async fn every_kind_is_an_onion_around_its_core() {
         instance.run("hello").await.unwrap();
         let core = ["core".to_owned()];
         let expected = match kind {
-            MiddlewareKind::Turn | MiddlewareKind::ToolCall => around(kind, &core),
             // The second step calls no tool.
             MiddlewareKind::Step => [around(kind, &core), around(kind, &[])].concat(),
+            _ => around(kind, &core),
         };
         assert_eq!(log.take(), expected, "{kind}");
     }

@@ -223,7 +223,7 @@ async fn the_event_of_the_step_shows_the_edited_request() {
         if let TurnUpdate::Event(event) = update
             && let RuntimeEvent::StepStarted { llm_input_messages: Some(messages), .. } = *event
         {
-            sent.extend(messages.into_iter().map(|message| message.content));
+            sent.extend(messages.into_iter().map(|message| message.content.text().into_owned()));
         }
     }
     assert_eq!(sent, ["hello", "found"]);

@@ -3,7 +3,7 @@
 use conformance_extensions::tools::Toolbox;
 use conformance_extensions::tools_late::Learning;
 use goondan::agent::{AgentBuilder, Instance};
-use goondan::conversation::{Content, Part};
+use goondan::conversation::Part;
 use goondan::extension::Extension;
 use goondan::model::ScriptItem;
 use goondan::{Value, json};
@@ -31,10 +31,7 @@ fn with_tag(agent: AgentBuilder, tag: &str) -> AgentBuilder {
 /// Returns the results of all tool calls in the conversation.
 async fn results(instance: &Instance) -> Vec<String> {
     let messages = instance.messages().await.unwrap();
-    let parts = messages.iter().flat_map(|message| match message.content() {
-        Content::Parts(parts) => parts.as_slice(),
-        Content::Text(_) => &[],
-    });
+    let parts = messages.iter().flat_map(|message| message.content().parts());
     let results = parts.filter_map(|part| match part {
         Part::ToolResult(result) => Some(result.output.to_text().into_owned()),
         _ => None,

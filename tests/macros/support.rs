@@ -47,6 +47,14 @@ impl ExtensionHost for Recorder {
         Ok(())
     }
 
+    fn shared_state(&self) -> Result<Option<Value>> {
+        panic!("attributes share no state")
+    }
+
+    fn update_shared_state(&self, _: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()> {
+        panic!("attributes share no state")
+    }
+
     fn subscribe(&self, _: EventPattern, _: Deliveries, _: Arc<dyn EventHandler>) -> u64 {
         panic!("attributes register subscriptions, and do not start them")
     }

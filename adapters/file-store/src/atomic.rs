@@ -33,14 +33,19 @@ pub(super) fn io_error(doing: &str, path: &Path, error: io::Error) -> Error {
 
 /// Returns the content of a file, empty if it does not exist.
 pub(super) fn read(path: &StorePath) -> Result<Vec<u8>> {
+    read_existing(path).map(Option::unwrap_or_default)
+}
+
+/// Returns the content of a file, `None` if it does not exist.
+pub(super) fn read_existing(path: &StorePath) -> Result<Option<Vec<u8>>> {
     let read = || -> io::Result<Vec<u8>> {
         let (mut file, mut bytes) = (path.open(Access::Read)?, Vec::new());
         file.read_to_end(&mut bytes)?;
         Ok(bytes)
     };
     match read() {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        read => read.map_err(|error| io_error("read", path, error)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(|error| io_error("read", path, error)),
     }
 }
 

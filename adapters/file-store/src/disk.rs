@@ -47,6 +47,7 @@ pub trait DiskFile: Debug + Send + Sync {
 
 /// How [`Disk::open`] treats an existing or missing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OpenMode {
     /// The file must exist.
     Existing,

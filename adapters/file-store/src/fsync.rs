@@ -3,6 +3,7 @@
 /// When writes are synced to the disk, so that they survive a failure of the machine. They survive the process in any
 /// case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Fsync {
     /// At the end of each turn, and before each tool call that may act on the world.
     #[default]

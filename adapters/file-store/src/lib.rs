@@ -12,7 +12,8 @@
 //! - `extensions/<name>.json`: the state of each extension
 //! - `workspace/`: the working directory of tools
 //!
-//! `<state root>/workspaces/<workspaceId>/extensions/<name>/` holds what extensions put there themselves.
+//! `<state root>/workspaces/<workspaceId>/extensions/` holds what the conversations of an extension share: its shared
+//! state in `<name>.json`, with the lock `<name>.lock`, and in `<name>/` what it puts there itself.
 //!
 //! All of it is made for its owner alone, and an instance directory that others could read is closed to them when it is
 //! opened.
@@ -24,7 +25,7 @@
 //! paths. `journal` opens an instance and writes its turns: it takes the `lock`, runs `recovery`, appends `records` to
 //! `events`, and commits through `fold`, which writes `base` and `state`, and what `committed` knows of them.
 //! `metadata` and `runtime_events` are for readers outside the process. `admin`, `status`, `repair` and `transfer` work
-//! on instances that are not open. Files are written with the operations of `atomic` on a `disk`, and every file is
+//! on instances that are not open. `shared` is apart from instances. Files are written with the operations of `atomic` on a `disk`, and every file is
 //! opened by `path`, which follows no link.
 
 // The example of the README compiles.
@@ -50,6 +51,7 @@ mod records;
 mod recovery;
 mod repair;
 mod runtime_events;
+mod shared;
 mod state;
 mod status;
 mod store;

@@ -1,4 +1,4 @@
-//! Lock of an instance directory: one journal at a time, across processes.
+//! Locks across processes: of an instance directory, for one journal at a time, and of a shared state.
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -13,7 +13,7 @@ use super::path::{Access, StorePath};
 /// How often an instance that others delete is looked for. Each attempt but the last needs a deletion just then.
 const MAX_ATTEMPTS: u32 = 1_000;
 
-/// An exclusive lock on an instance directory, released on drop. The operating system also releases it when the process
+/// An exclusive lock on an instance directory or a shared state, released on drop. The operating system also releases it when the process
 /// ends, however it ends, so a leftover lock file blocks no later process.
 #[derive(Debug)]
 pub(super) struct Lock {
@@ -38,11 +38,22 @@ impl Lock {
             }
             attempts += 1;
             if attempts == MAX_ATTEMPTS {
-                let what = format!("{} is another file each time it is locked", dir.lock().display());
-                return Err(Error::new(ErrorCode::STORE_IO, what)
-                    .suggest("use a file system on which a file keeps its identity while it is open"));
+                return Err(unstable(&dir.lock()));
             }
         }
+    }
+
+    /// Locks the file at `path` as soon as no other holder has it. The file is created unless it exists.
+    pub(super) fn wait(path: &StorePath) -> Result<Self> {
+        for _ in 0..MAX_ATTEMPTS {
+            let file = path.open(Access::Create).map_err(|error| io_error("open", path, error))?;
+            file.lock().map_err(|error| io_error("lock", path, error))?;
+            let lock = Self { file, path: path.clone(), signed: false };
+            if lock.is_held()? {
+                return Ok(lock);
+            }
+        }
+        Err(unstable(path))
     }
 
     /// Locks the file at `path`. Returns `None` if the file or its directory was removed or replaced meanwhile.
@@ -120,6 +131,12 @@ impl Drop for Lock {
         // copy of the descriptor and with it the lock.
         _ = self.file.unlock();
     }
+}
+
+fn unstable(path: &StorePath) -> Error {
+    let what = format!("{} is another file each time it is locked", path.display());
+    Error::new(ErrorCode::STORE_IO, what)
+        .suggest("use a file system on which a file keeps its identity while it is open")
 }
 
 fn locked(instance: &InstanceId, file: &mut File) -> Error {

@@ -160,10 +160,10 @@ impl RepairPlan {
         self.lines(&path, &refused, &format!("move the line aside, and keep the other {kept} messages"));
         self.accepts |= !refused.is_empty();
         let keep = format!("keep it as it is, with its {kept} messages, and store a new checksum");
-        let changed = |base: &Fingerprint| records.committed.as_ref().filter(|last| !last.is_base(base));
         let Some(begin) = &records.begin else {
-            if let Some(last) = changed(&loaded.index.fingerprint).filter(|_| refused.is_empty()) {
-                let what = format!("{}; {}", last.what_differs(&loaded.index.fingerprint), where_differs(dir, last)?);
+            let base = &loaded.index.fingerprint;
+            if let Some(last) = changed(records, base).filter(|_| refused.is_empty()) {
+                let what = format!("{}; {}", last.what_differs(base), where_differs(dir, last)?);
                 self.fault(path, None, what, keep);
                 self.accepts = true;
             }
@@ -173,15 +173,7 @@ impl RepairPlan {
         let (now, before) = (prefix(u64::MAX)?, prefix(begin.base_bytes)?);
         let fold = records.fold.as_ref();
         let is_folded = fold.is_some_and(|fold| (now.bytes, now.crc()) == (fold.base_bytes_after, fold.crc));
-        let misfit = if is_folded {
-            None
-        } else if let Some(last) = changed(&before) {
-            Some(last.what_differs(&before))
-        } else if now.bytes < begin.base_bytes || fold.is_some_and(|fold| !fold.pure && now.bytes != begin.base_bytes) {
-            Some("is neither what it was before the last turn nor what it was to be after it".to_owned())
-        } else {
-            None
-        };
+        let misfit = if is_folded { None } else { misfit(records, begin.base_bytes, &before, now.bytes) };
         // A turn without a fold record goes on with any base of that length.
         let goes_on = fold.is_none() && now.bytes == begin.base_bytes;
         if let Some(what) = &misfit {
@@ -197,6 +189,23 @@ impl RepairPlan {
         if refused.is_empty() && !is_refused && (misfit.is_none() || goes_on) {
             return Ok(());
         }
+        let what = match is_refused {
+            true => format!("the records of the turn `{}` are not those that were committed", begin.turn),
+            false => format!("the turn `{}` is not cleared", begin.turn),
+        };
+        self.move_turn_aside(dir, records, events, is_folded, what);
+        Ok(())
+    }
+
+    /// Moves the records of the turn aside, with their events if the base has them already.
+    fn move_turn_aside(
+        &mut self,
+        dir: &InstanceDir,
+        records: &mut TurnRecords,
+        events: &[u8],
+        is_folded: bool,
+        what: String,
+    ) {
         let (lines, remedy) = if is_folded {
             let of_turn = lines::lines(events).filter(|line| line.start >= records.turn_start);
             (of_turn.map(|line| line.number).collect(), "move them aside: the base has them".to_owned())
@@ -204,10 +213,6 @@ impl RepairPlan {
             let count = records.events.len();
             let remedy = format!("move its records aside, and apply its {count} events to the base as it is then");
             (records.control_lines.clone(), remedy)
-        };
-        let what = match is_refused {
-            true => format!("the records of the turn `{}` are not those that were committed", begin.turn),
-            false => format!("the turn `{}` is not cleared", begin.turn),
         };
         self.fault(dir.events(), None, what, remedy);
         let moved: &mut Vec<usize> = self.lines.entry(dir.events()).or_default();
@@ -217,7 +222,6 @@ impl RepairPlan {
             self.state = fold.state.into_owned();
             self.outcome = fold.outcome;
         }
-        Ok(())
     }
 
     fn survey_state(&mut self, dir: &InstanceDir, records: &TurnRecords) -> Result<()> {
@@ -258,6 +262,22 @@ fn intact_fold(events: &[u8], numbers: &[usize]) -> Option<FoldRecord<'static>> 
     let refused = lines::lines(events).filter(|line| numbers.contains(&line.number));
     let intact = refused.filter(|line| lines::is_sum_right(line.text) == Some(true));
     intact.filter_map(|line| serde_json::from_slice(line.text).ok()).last()
+}
+
+/// Returns the record of the last commit if `base` is not as it left it.
+fn changed<'a>(records: &'a TurnRecords, base: &Fingerprint) -> Option<&'a CommittedRecord> {
+    records.committed.as_ref().filter(|last| !last.is_base(base))
+}
+
+/// Returns why the turn of `records` cannot be applied to a base of `now` bytes, which the turn does not have yet.
+/// `before` is its part that was there when the turn began, `begin` bytes.
+fn misfit(records: &TurnRecords, begin: u64, before: &Fingerprint, now: u64) -> Option<String> {
+    if let Some(last) = changed(records, before) {
+        return Some(last.what_differs(before));
+    }
+    let rewrites = records.fold.as_ref().is_some_and(|fold| !fold.pure);
+    (now < begin || rewrites && now != begin)
+        .then(|| "is neither what it was before the last turn nor what it was to be after it".to_owned())
 }
 
 /// Whether an opening folds a committed turn into the base again.

@@ -64,6 +64,7 @@ use std::sync::Arc;
 
 use goondan_core::{BoxFuture, Error, ErrorCode, ExtensionName, Result};
 use goondan_runtime::store::{InstanceId, Opened, Store};
+use serde_json::Value;
 
 use super::Fsync;
 use super::atomic::FileOps;
@@ -72,6 +73,7 @@ use super::journal;
 use super::layout::InstanceDir;
 use super::layout::workspace_id;
 use super::path::StorePath;
+use super::shared;
 
 /// Keeps instances in the files of one workspace directory. It keeps no files open itself: each instance that it
 /// opens is locked until its journal is dropped.
@@ -168,5 +170,17 @@ impl Store for FileStore {
 
     fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
         extension_dir(&self.workspace, extension, self.disk())
+    }
+
+    fn shared_state(&self, extension: &ExtensionName) -> Result<Option<Value>> {
+        shared::read(&self.workspace, extension)
+    }
+
+    fn update_shared_state(
+        &self,
+        extension: &ExtensionName,
+        change: &mut dyn FnMut(Option<Value>) -> Result<Value>,
+    ) -> Result<()> {
+        shared::update(&self.workspace, extension, self.disk(), change)
     }
 }

@@ -1,6 +1,7 @@
 //! Export and import of an instance as a single file of JSON lines: a header, one line for each item, and a checksum.
 
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 
 use crc32fast::Hasher;
@@ -51,7 +52,7 @@ enum ExportLine {
     /// How the last turn that was committed ended.
     Outcome(TurnOutcome),
     /// A message of the base.
-    Message(Message),
+    Message(Box<Message>),
     /// The interrupted turn.
     Turn(TurnId),
     /// The event that it answers.
@@ -151,12 +152,36 @@ fn write(
     header: ExportHeader,
     lines: &mut ExportReader<impl BufRead>,
 ) -> Result<Imported> {
-    let failed = |error| io_error("write to", at, error);
     let dir = InstanceDir::at(at);
     dir.ops().create_dirs(&dir.messages())?;
     dir.ops().create_dirs(&dir.extensions())?;
-    let create = |path: StorePath| path.open(Access::CreateNew).map(BufWriter::new).map_err(failed);
-    let (mut base, mut events) = (create(dir.base())?, create(dir.events())?);
+    let imported = write_lines(&dir, lines)?;
+    let mut metadata = header.metadata;
+    metadata.insert("agentName".to_owned(), id.agent.as_str().into());
+    metadata.insert("instanceKey".to_owned(), id.key.as_str().into());
+    let mut file = create(&dir, &dir.metadata())?;
+    serde_json::to_writer(&mut file, &metadata)?;
+    finish(&dir, file)?;
+    dir.ops().sync_dir(&dir.messages())?;
+    dir.ops().sync_dir(at)?;
+    Ok(imported)
+}
+
+/// Creates a file of the instance.
+fn create(dir: &InstanceDir, path: &StorePath) -> Result<BufWriter<File>> {
+    path.open(Access::CreateNew).map(BufWriter::new).map_err(|error| io_error("write to", dir.path(), error))
+}
+
+/// Writes what is left of a file of the instance, and syncs it.
+fn finish(dir: &InstanceDir, file: BufWriter<File>) -> Result<()> {
+    let written = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
+    written.map_err(|error| io_error("write to", dir.path(), error))
+}
+
+/// Writes the messages, states and records of an export.
+fn write_lines(dir: &InstanceDir, lines: &mut ExportReader<impl BufRead>) -> Result<Imported> {
+    let failed = |error| io_error("write to", dir.path(), error);
+    let (mut base, mut events) = (create(dir, &dir.base())?, create(dir, &dir.events())?);
     let (mut messages, mut base_bytes, mut outcome) = (0, 0, None);
     // The turn, until its first record is written: the event, which belongs into that record, comes after it.
     let (mut in_turn, mut begin) = (false, None);
@@ -165,15 +190,15 @@ fn write(
         if !matches!(line, ExportLine::Event(_))
             && let Some(begin) = begin.take()
         {
-            begin_turn(&mut events, &begin, &dir)?;
+            begin_turn(&mut events, &begin, dir)?;
         }
         match line {
             ExportLine::End(_) => break,
             ExportLine::State(StateEntry { extension, value }) if !in_turn => {
-                if state::path(&dir, &extension).exists() {
+                if state::path(dir, &extension).exists() {
                     return Err(lines.damaged(&format!("`{extension}` has two states")));
                 }
-                state::write(&dir, &[(extension, value)].into_iter().collect())?;
+                state::write(dir, &[(extension, value)].into_iter().collect())?;
             }
             ExportLine::Outcome(of) if !in_turn && outcome.is_none() => outcome = Some(of),
             ExportLine::Message(message) if !in_turn => {
@@ -200,17 +225,8 @@ fn write(
             _ => return Err(lines.damaged("a line of this kind does not belong here")),
         }
     }
-    let mut metadata = header.metadata;
-    metadata.insert("agentName".to_owned(), id.agent.as_str().into());
-    metadata.insert("instanceKey".to_owned(), id.key.as_str().into());
-    let mut file = create(dir.metadata())?;
-    serde_json::to_writer(&mut file, &metadata)?;
-    for file in [base, events, file] {
-        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-        file.sync_all().map_err(failed)?;
-    }
-    dir.ops().sync_dir(&dir.messages())?;
-    dir.ops().sync_dir(at)?;
+    finish(dir, base)?;
+    finish(dir, events)?;
     Ok(Imported { messages, outcome })
 }
 
@@ -235,6 +251,7 @@ fn begin_turn(events: &mut impl Write, begin: &BeginRecord<'_>, dir: &InstanceDi
     push_with_sum(&mut line, begin, &dir.events())?;
     events.write_all(&line).map_err(|error| io_error("write", &dir.events(), error))
 }
+
 /// Writes a line, and returns its length.
 fn push(file: &mut impl Write, record: &impl Serialize) -> io::Result<u64> {
     let mut line = serde_json::to_vec(record)?;

@@ -20,8 +20,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use futures_core::Stream;
 use goondan_core::{
-    BoxFuture, Content, Conversation, Error, Message, Part, Result, Role, Source, ToolCatalog, ToolOutput,
-    ToolResultPart,
+    BoxFuture, Conversation, Error, Message, Part, Result, Role, Source, ToolCatalog, ToolOutput, ToolResultPart,
 };
 use goondan_models::http::{Failure, Incoming, Outgoing, Transport};
 use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
@@ -88,7 +87,7 @@ async fn decode<W: Wire>(wire: W, stream: Bytes) -> Result<Value> {
         messages.push(question.clone().with_id("second"));
     }
     let step_id = "turn:0".to_owned();
-    let said = Message::new(Role::Assistant, Content::Parts(answer.content.clone()), Source::Assistant { step_id });
+    let said = Message::new(Role::Assistant, answer.content.clone(), Source::Assistant { step_id });
     // The stream is played once more; only the request matters.
     ask(&model, [question, said].into_iter().chain(messages)).await?;
     let bodies = recorded.bodies.lock().map_err(|_| Error::msg("poisoned"))?;
@@ -147,7 +146,7 @@ impl Recorded {
     }
 
     fn model<W: Wire>(&self, wire: W) -> Result<impl Model + use<W>> {
-        let provider = Provider { name: W::API, base_url: Some("http://127.0.0.1"), needs_key: false };
+        let provider = Provider::new(W::API, Some("http://127.0.0.1"), false);
         let mut config = ModelConfig::new("recorded");
         config.retries.max = 1;
         Ok(config.model(&provider, wire)?.with_transport(self.clone()))
@@ -160,7 +159,7 @@ impl Transport for Recorded {
             bodies.push(body);
         }
         let (status, headers) = (StatusCode::OK, HeaderMap::new());
-        Box::pin(std::future::ready(Ok(Incoming { status, headers, body: Box::pin(Pieces(self.pieces.clone())) })))
+        Box::pin(std::future::ready(Ok(Incoming::streamed(status, headers, Box::pin(Pieces(self.pieces.clone()))))))
     }
 }
 

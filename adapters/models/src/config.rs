@@ -96,6 +96,7 @@ impl Default for RetryConfig {
 
 /// Something in a config that keeps the model from being used, or, as a hint, is probably not meant.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Problem {
     /// Where it is, as a JSON pointer into the config.
     pub setting: String,
@@ -107,6 +108,7 @@ pub struct Problem {
 
 /// A provider: a name in bundles, and defaults.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Provider {
     /// The name in bundles and messages.
     pub name: &'static str,
@@ -114,6 +116,13 @@ pub struct Provider {
     pub base_url: Option<&'static str>,
     /// Whether it refuses requests without a key.
     pub needs_key: bool,
+}
+
+impl Provider {
+    /// A provider with the defaults of its interface.
+    pub const fn new(name: &'static str, base_url: Option<&'static str>, needs_key: bool) -> Self {
+        Self { name, base_url, needs_key }
+    }
 }
 
 impl ModelConfig {

@@ -54,7 +54,7 @@ async fn main() -> goondan::Result<()> {
     drop(stop);
     match host.drain(GRACE).await? {
         Drained::Closed => server.await??,
-        Drained::TimedOut => tracing::warn!("turns were cancelled"),
+        _ => tracing::warn!("turns were cancelled"),
     }
     Ok(())
 }

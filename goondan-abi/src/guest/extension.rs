@@ -23,6 +23,17 @@ use crate::bytes::{answer, ask};
 use crate::future::{Imported, NoScope};
 use crate::table::{Buffer, CLEANUP, Object, Registration, STEP, SUBSCRIPTION, TOOL, TOOL_CALL, TURN, Text};
 
+/// A change of a value of the extension.
+type Change<'a> = &'a mut dyn FnMut(Option<Value>) -> Result<Value>;
+
+/// A function of the host that updates a value of an extension.
+type Update = unsafe extern "C" fn(
+    *const c_void,
+    *mut c_void,
+    unsafe extern "C" fn(*mut c_void, Text, *mut Buffer) -> i32,
+    *mut Buffer,
+) -> i32;
+
 /// The host's handle for one extension in one conversation. Dropping it releases it.
 pub(super) struct ExtensionHandle(*const c_void, RuntimeRef);
 
@@ -67,6 +78,39 @@ impl GuestExtension {
         let registration = Registration { size: size_of::<Registration>(), kind, priority, text, object };
         // SAFETY: `self` owns the handle. The registration is borrowed for the call; its object passes to the host.
         ask(|error| unsafe { (host().extension_register)(self.handle.0, &raw const registration, error) }).map(|_| ())
+    }
+
+    /// Passes a change to `update`, one of the two functions of the host that update a value of the extension.
+    fn update(&self, update: Update, change: Change<'_>) -> Result<()> {
+        unsafe extern "C" fn call(data: *mut c_void, state: Text, output: *mut Buffer) -> i32 {
+            let call = || {
+                // SAFETY: The contract makes the host pass the data that came with this function, and only before
+                // `update` returns.
+                let change = unsafe { &mut *data.cast::<Change<'_>>() };
+                // SAFETY: The contract makes the text valid for this call.
+                let state = unsafe { state.bytes() };
+                let state = if state.is_empty() { None } else { Some(serde_json::from_slice(state)?) };
+                Buffer::json(&change(state)?).map(Some)
+            };
+            // SAFETY: The contract makes the host pass a writable `output`.
+            unsafe { answer(output, call) }
+        }
+
+        // A panic must not unwind through the host.
+        let mut panic = None;
+        let mut change: Change<'_> = &mut |state| {
+            catch_unwind(AssertUnwindSafe(|| change(state))).unwrap_or_else(|payload| {
+                panic = Some(payload);
+                Err(Error::msg("the change of the state panicked"))
+            })
+        };
+        let data = (&raw mut change).cast::<c_void>();
+        // SAFETY: `self` owns the handle; `data` points to a `Change`, as `call` requires, which outlives the call.
+        let updated = ask(|error| unsafe { update(self.handle.0, data, call, error) });
+        match panic {
+            Some(payload) => resume_unwind(payload),
+            None => updated.map(|_| ()),
+        }
     }
 }
 
@@ -115,38 +159,18 @@ impl ExtensionHost for GuestExtension {
         })
     }
 
-    fn update_state(&self, change: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()> {
-        type Change<'a> = &'a mut dyn FnMut(Option<Value>) -> Result<Value>;
+    fn update_state(&self, change: Change<'_>) -> Result<()> {
+        self.update(host().extension_update_state, change)
+    }
 
-        unsafe extern "C" fn call(data: *mut c_void, state: Text, output: *mut Buffer) -> i32 {
-            let call = || {
-                // SAFETY: The contract makes the host pass the data that came with this function, and only before
-                // `extension_update_state` returns.
-                let change = unsafe { &mut *data.cast::<Change<'_>>() };
-                // SAFETY: The contract makes the text valid for this call.
-                let state = unsafe { state.bytes() };
-                let state = if state.is_empty() { None } else { Some(serde_json::from_slice(state)?) };
-                Buffer::json(&change(state)?).map(Some)
-            };
-            // SAFETY: The contract makes the host pass a writable `output`.
-            unsafe { answer(output, call) }
-        }
+    fn shared_state(&self) -> Result<Option<Value>> {
+        // SAFETY: `self` owns the handle.
+        let state = ask(|output| unsafe { (host().extension_shared_state)(self.handle.0, output) })?;
+        state.map(|json| json.parse()).transpose()
+    }
 
-        // A panic must not unwind through the host.
-        let mut panic = None;
-        let mut change: Change<'_> = &mut |state| {
-            catch_unwind(AssertUnwindSafe(|| change(state))).unwrap_or_else(|payload| {
-                panic = Some(payload);
-                Err(Error::msg("the change of the state panicked"))
-            })
-        };
-        let data = (&raw mut change).cast::<c_void>();
-        // SAFETY: `self` owns the handle; `data` points to a `Change`, as `call` requires, which outlives the call.
-        let updated = ask(|error| unsafe { (host().extension_update_state)(self.handle.0, data, call, error) });
-        match panic {
-            Some(payload) => resume_unwind(payload),
-            None => updated.map(|_| ()),
-        }
+    fn update_shared_state(&self, change: Change<'_>) -> Result<()> {
+        self.update(host().extension_update_shared_state, change)
     }
 
     fn subscribe(&self, pattern: EventPattern, limit: Deliveries, handler: Arc<dyn EventHandler>) -> u64 {
@@ -191,7 +215,7 @@ impl ExtensionHost for GuestExtension {
             let answer = async { answer?.await?.parse() }.await;
             answer.unwrap_or_else(|error: Error| {
                 let (effect, reason) = (ReloadEffect::None, Some(error.message().into_owned()));
-                AgentReloadAnswer { id: request.id, effect, reason }
+                AgentReloadAnswer::new(request.id, effect, reason)
             })
         })
     }

@@ -3,11 +3,9 @@
 use std::sync::OnceLock;
 
 use goondan_core::linkage::WireField;
-use goondan_core::{ModelInfo, ModelName, ModelOptions, Result, ToolCallId, ToolCatalog, context_fields};
-use serde_json::{Map, Value};
+use goondan_core::{Result, context_members};
 
 use super::call::CallRef;
-use super::catalogs;
 use crate::bytes::OwnedBuffer;
 
 /// A copy of a field that a middleware can change.
@@ -40,30 +38,12 @@ impl<T> Cached<T> {
     }
 }
 
-/// A field of a kind of context.
-pub(super) trait Field: WireField {
-    /// Reads the field `name` of the run.
-    ///
-    /// # Panics
-    /// As [`read_with`].
-    fn read(call: CallRef, name: &str) -> Self {
-        read_with(call, name, |json| Self::from_host(json.bytes()))
-    }
-}
-
-impl Field for u32 {}
-impl Field for u64 {}
-impl Field for String {}
-impl Field for ToolCallId {}
-impl Field for Option<ModelName> {}
-impl Field for ModelInfo {}
-impl Field for ModelOptions {}
-impl Field for Map<String, Value> {}
-
-impl Field for ToolCatalog {
-    fn read(call: CallRef, name: &str) -> Self {
-        catalogs::find(call.tool_catalog_revision(), || read_with(call, name, |json| Self::from_host(json.bytes())))
-    }
+/// Reads a field of the run.
+///
+/// # Panics
+/// As [`read_with`].
+pub(super) fn read<T: WireField>(call: CallRef, field: &str) -> T {
+    read_with(call, field, |json| T::from_host(json.bytes()))
 }
 
 /// Reads a field of the run with `parse`.
@@ -79,15 +59,14 @@ pub(super) fn read_with<T>(call: CallRef, field: &str, parse: impl FnOnce(OwnedB
 /// Declares the copies of all kinds.
 macro_rules! declare {
     ($(
-        $kind:ident($context:ident) {
-            $($mode:ident $name:ident: $type:ty = $json:literal { $(#[doc = $doc:literal])* }
-                $($name_mut:ident { $(#[doc = $doc_mut:literal])* })?;)*
-        } host $host:ident: $base:ident, core $output:ident, copies $copies:ident: $fields:ident;
+        $kind:ident($context:ident) host $host:ident: $base:ident, core $output:ident, copies $copies:ident: $copy:ident
+        { $($mode:ident $name:ident: $type:ty = $json:literal $doc:tt $($name_mut:ident $doc_mut:tt)?;)* }
+        directives $directives:tt
     )*) => {
         /// The copies of a run; only those of its kind are ever read.
         #[derive(Default)]
         pub(super) struct KindFields {
-            $(pub(super) $copies: $fields,)*
+            $(pub(super) $copies: $copy,)*
         }
 
         impl KindFields {
@@ -100,7 +79,7 @@ macro_rules! declare {
 
         $(
             #[derive(Default)]
-            pub(super) struct $fields {
+            pub(super) struct $copy {
                 $(pub(super) $name: Cached<$type>,)*
             }
         )*
@@ -113,4 +92,4 @@ macro_rules! declare {
     (@flush $mode:ident $($rest:tt)*) => {};
 }
 
-context_fields!(declare);
+context_members!(declare);

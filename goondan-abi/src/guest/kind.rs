@@ -5,15 +5,11 @@ use std::task::{Context, Poll, ready};
 
 use goondan_core::host::{StepHost, ToolCallHost, TurnHost};
 use goondan_core::linkage::{CoreRun, RemoteCore, RemoteResult};
-use goondan_core::{
-    Kind, ModelInfo, ModelName, ModelOptions, Result, Step, StepResult, ToolCall, ToolCallId, ToolCallResult,
-    ToolCatalog, Turn, TurnResult, context_fields,
-};
-use serde_json::{Map, Value};
+use goondan_core::{Kind, Result, Step, StepResult, ToolCall, ToolCallResult, Turn, TurnResult, context_members};
 
-use super::fields::Field;
+use super::fields::read;
 use super::run::MiddlewareRun;
-use super::{missing, result};
+use super::{catalogs, missing, result};
 use crate::table::{STEP, TOOL_CALL, TURN};
 
 impl RemoteCore for MiddlewareRun {
@@ -72,10 +68,9 @@ impl TurnHost for MiddlewareRun {
 /// Implements the host traits of the kinds that have fields.
 macro_rules! implement {
     ($(
-        $kind:ident($context:ident) {
-            $($mode:ident $name:ident: $type:ty = $json:literal { $(#[doc = $doc:literal])* }
-                $($name_mut:ident { $(#[doc = $doc_mut:literal])* })?;)*
-        } host $host:ident: $base:ident, core $output:ident, copies $copies:ident: $fields:ident;
+        $kind:ident($context:ident) host $host:ident: $base:ident, core $output:ident, copies $copies:ident: $copy:ident
+        { $($mode:ident $name:ident: $type:ty = $json:literal $doc:tt $($name_mut:ident $doc_mut:tt)?;)* }
+        directives $directives:tt
     )*) => {
         $(
             impl $host for MiddlewareRun {
@@ -84,7 +79,7 @@ macro_rules! implement {
                     $(
                         fn $name_mut(&mut self) -> &mut $type {
                             let call = self.call;
-                            self.of_kind_mut().$copies.$name.get_mut(|| Field::read(call, $json))
+                            self.of_kind_mut().$copies.$name.get_mut(|| implement!(@read call, $name $json))
                         }
                     )?
                 )*
@@ -95,21 +90,26 @@ macro_rules! implement {
             }
         )*
     };
+    // Most steps offer the same tools.
+    (@read $call:expr, tool_catalog $json:literal) => {
+        catalogs::find($call.tool_catalog_revision(), || read($call, $json))
+    };
+    (@read $call:expr, $name:ident $json:literal) => { read($call, $json) };
     (@method value $copies:ident $name:ident $type:ty, $json:literal) => {
         fn $name(&self) -> $type {
-            self.of_kind().$copies.$name.get(|| Field::read(self.call, $json)).clone()
+            self.of_kind().$copies.$name.get(|| implement!(@read self.call, $name $json)).clone()
         }
     };
     (@method text $copies:ident $name:ident $type:ty, $json:literal) => {
         fn $name(&self) -> &str {
-            self.of_kind().$copies.$name.get(|| Field::read(self.call, $json))
+            self.of_kind().$copies.$name.get(|| implement!(@read self.call, $name $json))
         }
     };
     (@method $mode:ident $copies:ident $name:ident $type:ty, $json:literal) => {
         fn $name(&self) -> &$type {
-            self.of_kind().$copies.$name.get(|| Field::read(self.call, $json))
+            self.of_kind().$copies.$name.get(|| implement!(@read self.call, $name $json))
         }
     };
 }
 
-context_fields!(implement);
+context_members!(implement);

@@ -5,11 +5,10 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use goondan_core::host::{AnswerHost, CallHost, ConversationHost, MessageHost, RunHost, StreamHost};
+use goondan_core::host::{Apply, CallHost, ConversationHost, Directive, MessageHost, RunHost};
 use goondan_core::linkage::depth::Unchecked;
-use goondan_core::linkage::{WireReply, WireScope, WireToolItem};
-use goondan_core::{AgentsHost, Content, Error, ExtensionName, MessageEvent, Result, ToolItem, ToolReply, TurnInfo};
-use serde::Serialize;
+use goondan_core::linkage::{WireField, WireScope, WireToolItem};
+use goondan_core::{AgentsHost, Error, ExtensionName, MessageEvent, Result, ToolItem, TurnInfo};
 use serde_json::de::StrRead;
 use serde_json::{Map, Value};
 
@@ -102,15 +101,6 @@ impl MiddlewareRun {
         &mut self.fields_mut().of_kind
     }
 
-    /// Writes a field that cannot be read. A host that refuses it, or does not know it, fails the step or the call
-    /// before the core runs.
-    fn write_only(&mut self, field: &str, value: &impl Serialize) {
-        let written = serde_json::to_vec(value).map_err(Error::from).and_then(|json| self.call.write(field, &json));
-        if let Err(error) = written {
-            self.refuse(error);
-        }
-    }
-
     fn fields(&self) -> &Fields {
         self.fields.get_or_init(Box::default)
     }
@@ -184,27 +174,19 @@ impl CallHost for MiddlewareRun {
             }
         }
     }
-
-    fn reply_with(&mut self, reply: ToolReply, _: &ExtensionName) {
-        self.write_only("answer", &WireReply(reply));
-    }
 }
 
-impl StreamHost for MiddlewareRun {
-    fn hold_stream(&mut self) {
-        self.write_only("holdStream", &true);
-    }
-}
-
-impl AnswerHost for MiddlewareRun {
-    fn project(&mut self, event: MessageEvent, _: &ExtensionName) {
+impl<D: Directive<Payload: WireField>> Apply<D> for MiddlewareRun {
+    /// Writes the directive as a field that cannot be read. A host that refuses it, or does not know it, fails the step
+    /// or the call before the core runs.
+    fn apply(&mut self, directive: D, _: &ExtensionName) {
         if let Some(fields) = self.fields.get_mut() {
+            // The directive may change what the model is sent.
             fields.of_kind.step.token_estimate = Cached::default();
         }
-        self.write_only("project", &event);
-    }
-
-    fn answer_with(&mut self, content: Content, _: &ExtensionName) {
-        self.write_only("answer", &content);
+        let written = directive.into_payload().into_json().and_then(|json| self.call.write(D::NAME, &json));
+        if let Err(error) = written {
+            self.refuse(error);
+        }
     }
 }

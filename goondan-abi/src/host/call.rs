@@ -3,14 +3,14 @@
 use std::ptr::NonNull;
 
 use goondan_core::host::{ConversationHost, Snapshot, TurnInfo};
-use goondan_core::linkage::depth::{check_map, from_json};
+use goondan_core::linkage::depth::check_map;
 use goondan_core::linkage::{WireScope, WireToolItem};
-use goondan_core::{AgentsApi, Content, Kind, MessageEvent, Result, Step, ToolCall, ToolContext, ToolReply, Turn};
+use goondan_core::{AgentsApi, Kind, MessageEvent, Result, Step, ToolCall, ToolContext, Turn};
 use serde_json::de::SliceRead;
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
-use super::fields::{ContextFields, unknown};
+use super::members::{ContextMembers, unknown};
 use super::next::StartNext;
 use crate::future::{NoScope, export};
 use crate::json_map;
@@ -132,7 +132,7 @@ impl Call<'_> {
         }
     }
 
-    /// Replaces a field by JSON.
+    /// Replaces a field by JSON, or applies a directive.
     ///
     /// # Safety
     /// Nothing else may use the call at the same time.
@@ -153,29 +153,10 @@ impl Call<'_> {
                 let ctx = unsafe { run.ctx_mut() };
                 json_map::overwrite(ctx.metadata_mut(), SliceRead::new(json))?;
             }
-            ("holdStream", CallContext::Step(run)) if json == b"true" => {
-                // SAFETY: As above.
-                unsafe { run.ctx_mut() }.hold_stream();
-            }
-            ("project", CallContext::Step(run)) => {
-                let event: MessageEvent = from_json(json)?;
-                // SAFETY: As above.
-                unsafe { run.ctx_mut() }.project(event);
-            }
-            ("answer", CallContext::Step(run)) => {
-                let content: Content = from_json(json)?;
-                // SAFETY: As above.
-                unsafe { run.ctx_mut() }.answer_with(content);
-            }
-            ("answer", CallContext::ToolCall(run)) => {
-                let reply = ToolReply::from_json(json)?;
-                // SAFETY: As above.
-                unsafe { run.ctx_mut() }.answer_with(reply);
-            }
             // SAFETY: As above.
-            (_, CallContext::Step(run)) => unsafe { run.ctx_mut() }.write_field(field, json)?,
+            (_, CallContext::Step(run)) => unsafe { run.ctx_mut() }.write(field, json)?,
             // SAFETY: As above.
-            (_, CallContext::ToolCall(run)) => unsafe { run.ctx_mut() }.write_field(field, json)?,
+            (_, CallContext::ToolCall(run)) => unsafe { run.ctx_mut() }.write(field, json)?,
             _ => return Err(unknown(field)),
         }
         Ok(())

@@ -7,7 +7,7 @@ use goondan_core::host::AnyMiddleware;
 use goondan_core::linkage::WireToolItem;
 use goondan_core::linkage::depth::{check, from_json};
 use goondan_core::{
-    AgentDelegate, AgentReload, AnyRegistration, Deliveries, Effect, Error, Event, ExtensionApi, Logger,
+    AgentDelegate, AgentReload, AnyRegistration, Deliveries, Effect, Error, Event, ExtensionApi, ExtensionHost, Logger,
     MiddlewareOptions, Result, ToolItem,
 };
 use serde_json::{Map, Value};
@@ -18,6 +18,9 @@ use crate::bytes::{answer, ask};
 use crate::future::{NoScope, export};
 use crate::panic::{catch, catch_or_log};
 use crate::table::{self, Buffer, Future, Object, Registration, Text};
+
+/// A change of a value of an extension, in a library.
+type ChangeFn = unsafe extern "C" fn(*mut c_void, Text, *mut Buffer) -> i32;
 
 /// One extension of a library in one conversation. The library holds a handle to it, which is the pointer of a leaked
 /// box, until it calls `extension_release`.
@@ -122,26 +125,60 @@ pub(super) unsafe extern "C" fn state(handle: *const c_void, output: *mut Buffer
 pub(super) unsafe extern "C" fn update_state(
     handle: *const c_void,
     data: *mut c_void,
-    change: unsafe extern "C" fn(*mut c_void, Text, *mut Buffer) -> i32,
+    change: ChangeFn,
     error: *mut Buffer,
 ) -> i32 {
     // SAFETY: The contract requires a handle of this host that was not released.
+    let host = unsafe { from_handle(handle) }.api.host();
+    // SAFETY: The library passed `data` together with `change`, which is called before this returns.
+    let update = || host.update_state(&mut |state| unsafe { changed(host, "state", state, data, change) });
+    // SAFETY: The contract requires a writable `error`.
+    unsafe { answer(error, || update().map(|()| Some(Buffer::EMPTY))) }
+}
+
+pub(super) unsafe extern "C" fn shared_state(handle: *const c_void, output: *mut Buffer) -> i32 {
+    // SAFETY: The contract requires a handle of this host that was not released.
     let extension = unsafe { from_handle(handle) };
+    let state = || extension.api.host().shared_state()?.map(|state| Buffer::json(&state)).transpose();
+    // SAFETY: The contract requires a writable `output`.
+    unsafe { answer(output, state) }
+}
+
+pub(super) unsafe extern "C" fn update_shared_state(
+    handle: *const c_void,
+    data: *mut c_void,
+    change: ChangeFn,
+    error: *mut Buffer,
+) -> i32 {
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let host = unsafe { from_handle(handle) }.api.host();
     let update = || {
-        extension.api.host().update_state(&mut |state| {
-            let state = state.map(|state| serde_json::to_vec(&state)).transpose()?;
-            let state = state.as_deref().map_or(Text::EMPTY, Text::new);
-            // SAFETY: The library passed `data` together with `change`; the text is borrowed for the call.
-            let changed = ask(|output| unsafe { change(data, state, output) })?;
-            let changed = changed.ok_or_else(|| Error::msg("the library gave no state"))?.parse()?;
-            // A library in another language does not check it.
-            check(&changed).map_err(|error| error.refuse_state(extension.api.host().extension()))?;
-            Ok(changed)
-        })?;
-        Ok(Some(Buffer::EMPTY))
+        // SAFETY: The library passed `data` together with `change`, which is called before this returns.
+        host.update_shared_state(&mut |state| unsafe { changed(host, "shared state", state, data, change) })
     };
     // SAFETY: The contract requires a writable `error`.
-    unsafe { answer(error, update) }
+    unsafe { answer(error, || update().map(|()| Some(Buffer::EMPTY))) }
+}
+
+/// Returns the value that `change` of a library writes for `state`, the state or shared state of an extension.
+///
+/// # Safety
+/// `data` must be what the library passed together with `change`.
+unsafe fn changed(
+    host: &dyn ExtensionHost,
+    kind: &str,
+    state: Option<Value>,
+    data: *mut c_void,
+    change: ChangeFn,
+) -> Result<Value> {
+    let state = state.map(|state| serde_json::to_vec(&state)).transpose()?;
+    let state = state.as_deref().map_or(Text::EMPTY, Text::new);
+    // SAFETY: The caller guarantees the data; the text is borrowed for the call.
+    let changed = ask(|output| unsafe { change(data, state, output) })?;
+    let changed = changed.ok_or_else(|| Error::msg("the library gave no state"))?.parse()?;
+    // A library in another language does not check it.
+    check(&changed).map_err(|error| error.refuse_state(format_args!("the {kind} of `{}`", host.extension())))?;
+    Ok(changed)
 }
 
 pub(super) unsafe extern "C" fn subscribe(handle: *const c_void, pattern: Text, once: u32, handler: Object) -> u64 {

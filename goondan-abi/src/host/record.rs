@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The record of one extension in a library file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ExtensionRecord {
     /// The version of the extension contract that it was built for.
     pub api_version: String,
@@ -40,6 +41,7 @@ pub struct ExtensionRecord {
 
 /// A middleware in an [`ExtensionRecord`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct MiddlewareRecord {
     /// The kind.
     pub kind: MiddlewareKind,
@@ -58,6 +60,7 @@ pub struct MiddlewareRecord {
 /// A tool in an [`ExtensionRecord`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolRecord {
     /// The full name.
     pub name: String,

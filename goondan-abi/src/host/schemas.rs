@@ -28,6 +28,7 @@ const MAX_SCHEMAS: u64 = 16 << 20;
 
 /// The schemas of an extension in a library.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ExtensionSchemas {
     /// The name of the extension.
     pub name: String,
@@ -37,13 +38,28 @@ pub struct ExtensionSchemas {
     pub tools: Vec<ToolSchema>,
 }
 
+impl ExtensionSchemas {
+    /// The schemas of the extension `name`: of its config, and of its tools.
+    pub fn new(name: impl Into<String>, config: Value, tools: Vec<ToolSchema>) -> Self {
+        Self { name: name.into(), config, tools }
+    }
+}
+
 /// The schema of a tool in a library.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolSchema {
     /// The name of the tool.
     pub name: String,
     /// The schema of its arguments.
     pub parameters: Value,
+}
+
+impl ToolSchema {
+    /// The schema of the arguments of the tool `name`.
+    pub fn new(name: impl Into<String>, parameters: Value) -> Self {
+        Self { name: name.into(), parameters }
+    }
 }
 
 /// The parts of a packed file.

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use goondan_core::host::Snapshot;
 use goondan_core::linkage::depth::from_json;
 use goondan_core::linkage::{WireAgentRequest, WireAgentResponse};
-use goondan_core::{AgentRequest, Content, MessageEvent, Role};
+use goondan_core::{AgentRequest, MessageEvent, Role};
 
 use super::call::Call;
 use super::extension;
@@ -35,6 +35,8 @@ pub(super) static HOST: HostTable = HostTable {
     extension_state: extension::state,
     extension_update_state: extension::update_state,
     extension_state_dir: extension::state_dir,
+    extension_shared_state: extension::shared_state,
+    extension_update_shared_state: extension::update_shared_state,
     extension_subscribe: extension::subscribe,
     extension_unsubscribe: extension::unsubscribe,
     extension_emit: extension::emit,
@@ -123,8 +125,8 @@ unsafe fn write_message<'a>(
     };
     // Only text that the conversation owns is valid for as long as the contract promises.
     let text = match message.content() {
-        Cow::Borrowed(Content::Text(text)) => Some(text),
-        _ => None,
+        Cow::Borrowed(content) => content.as_plain(),
+        Cow::Owned(_) => None,
     };
     let (plain, text) = text.map_or((0, Text::EMPTY), |text| (1, Text::new(text.as_bytes())));
     let message = Message { cursor, next, id: Text::new(message.id().as_bytes()), role, plain, text };

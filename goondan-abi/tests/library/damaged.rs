@@ -15,7 +15,7 @@ use crate::frozen;
 const FOOTER: usize = 64;
 
 fn schemas() -> Vec<ExtensionSchemas> {
-    vec![ExtensionSchemas { name: "frozen".to_owned(), config: json!({ "type": "object" }), tools: Vec::new() }]
+    vec![ExtensionSchemas::new("frozen", json!({ "type": "object" }), Vec::new())]
 }
 
 /// Returns a packed copy of the small library in a new directory, and its length before it was packed.

@@ -63,7 +63,8 @@ fn the_entries_of_version_1_0_keep_their_offsets() {
         HostTable {
             size abi_major abi_minor log_place log_enabled log_line secret_remember secret_forget
             extension_info extension_log extension_register extension_state extension_update_state
-            extension_state_dir extension_subscribe extension_unsubscribe extension_emit extension_delegate
+            extension_state_dir extension_shared_state extension_update_shared_state
+             extension_subscribe extension_unsubscribe extension_emit extension_delegate
             extension_reload extension_release
             run_read run_write run_tool_catalog_revision run_message_count run_message_from run_message_before
             run_message_read run_message_metadata run_emit run_message_remove run_next run_request run_request_later

@@ -22,7 +22,7 @@ fn small() -> (TempDir, PathBuf) {
 
 fn schemas(name: &str, most: u64) -> Vec<ExtensionSchemas> {
     let config = json!({ "properties": { "max": { "maximum": most } } });
-    vec![ExtensionSchemas { name: name.to_owned(), config, tools: Vec::new() }]
+    vec![ExtensionSchemas::new(name, config, Vec::new())]
 }
 
 fn refusal(path: &PathBuf, bytes: &[u8]) -> Error {

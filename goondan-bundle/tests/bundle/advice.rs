@@ -21,13 +21,7 @@ fn check(directory: &TempDir) -> Result<Bundle, Diagnostics> {
             "additionalProperties": false,
         } },
     });
-    let known = KnownExtension {
-        name: "message-window",
-        guard: false,
-        config_schema: config_schema.into(),
-        middlewares: &[],
-        tools: &[],
-    };
+    let known = KnownExtension::new("message-window", config_schema);
     Bundle::check_with(directory.path(), &[known])
 }
 

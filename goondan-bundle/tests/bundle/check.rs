@@ -64,13 +64,7 @@ fn errors_of_all_checks_are_reported_together() {
         ("window.yaml", &EXTENSION.replace("name: message-window", "name: window")),
     ]);
     let config_schema = json!({ "properties": { "maxMessages": { "maximum": 9 } } });
-    let known = [KnownExtension {
-        name: "message-window",
-        guard: false,
-        config_schema: config_schema.into(),
-        middlewares: &[],
-        tools: &[],
-    }];
+    let known = [KnownExtension::new("message-window", config_schema)];
     let errors = Bundle::check_with(directory.path(), &known).unwrap_err();
     let reported: Vec<_> = errors.iter().map(|error| (error.place.unwrap().to_string(), code(error))).collect();
     assert_eq!(
@@ -92,13 +86,8 @@ fn errors_of_all_checks_are_reported_together() {
 fn the_failures_of_an_extension_that_guards_are_not_skipped() {
     let uses = |on_error| format!("{AGENT}  extensions: [ {{ ref: Extension/message-window{on_error} }} ]\n");
     let check = |agent: &str, guard| {
-        let known = KnownExtension {
-            name: "message-window",
-            guard,
-            config_schema: json!({}).into(),
-            middlewares: &[],
-            tools: &[],
-        };
+        let mut known = KnownExtension::new("message-window", json!({}));
+        known.guard = guard;
         let directory =
             directory_of(&[SCRIPT, ("model.yaml", MODEL), ("window.yaml", EXTENSION), ("goondan.yaml", agent)]);
         Bundle::check_with(directory.path(), &[known])

@@ -11,13 +11,7 @@ fn known() -> [KnownExtension<'static>; 1] {
 }
 
 fn window(config_schema: Value) -> KnownExtension<'static> {
-    KnownExtension {
-        name: "message-window",
-        guard: false,
-        config_schema: config_schema.into(),
-        middlewares: &[],
-        tools: &[],
-    }
+    KnownExtension::new("message-window", config_schema)
 }
 
 fn schema() -> Value {

@@ -40,12 +40,10 @@ impl Libraries for FakeLibraries {
             .layer
             .iter()
             .map(|options| LayerInfo::new(library.name.clone(), MiddlewareKind::Step, options.clone()));
-        self.record(library).map(|()| Declared {
-            guard: self.guard,
-            config_schema: self.schema.clone(),
-            layers: layers.collect(),
-            tools: self.tools.clone(),
-        })
+        self.record(library)?;
+        let mut declared = Declared::new(layers.collect(), self.tools.clone());
+        (declared.guard, declared.config_schema) = (self.guard, self.schema.clone());
+        Ok(declared)
     }
 
     fn load(&self, library: &LibraryEntry) -> Result<&'static ExtensionDescriptor> {
@@ -254,13 +252,10 @@ fn an_entry_may_name_one_of_several_extensions_of_a_library() {
 #[test]
 fn a_tool_whose_input_no_object_can_fit_is_an_error_and_one_without_a_description_a_warning() {
     let directory = bundle("./plugins/window");
-    let tool = |schema: Value, description: &str| {
-        let (name, description) = ("window__echo".to_owned(), description.to_owned());
-        FakeLibraries {
-            schema: Some(json!({})),
-            tools: vec![DeclaredTool { name, description, parameters: Some(schema) }],
-            ..FakeLibraries::default()
-        }
+    let tool = |schema: Value, description: &str| FakeLibraries {
+        schema: Some(json!({})),
+        tools: vec![DeclaredTool::new("window__echo", description, Some(schema))],
+        ..FakeLibraries::default()
     };
     let error = only_error(&directory, &tool(json!({ "type": "string" }), "Says it again."));
     assert_eq!((code(&error), error.path.as_str()), ("E_SCHEMA_INVALID", "spec.entry"), "{error}");

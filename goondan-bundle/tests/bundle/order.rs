@@ -20,12 +20,10 @@ const LENIENT: &[MiddlewareDescriptor] = &[layer(&["nobody?"], &[])];
 #[cfg(test)]
 fn errors(uses: &[&str]) -> Vec<String> {
     let known = [("outer", OUTER), ("inner", INNER), ("stubborn", STUBBORN), ("lenient", LENIENT)].map(
-        |(name, middlewares)| KnownExtension {
-            name,
-            guard: false,
-            config_schema: json!({}).into(),
-            middlewares,
-            tools: &[],
+        |(name, middlewares)| {
+            let mut known = KnownExtension::new(name, json!({}));
+            known.middlewares = middlewares;
+            known
         },
     );
     let head = "apiVersion: goondan.ai/v1\nkind: ";

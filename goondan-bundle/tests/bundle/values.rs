@@ -21,13 +21,7 @@ fn extension(config: &str) -> String {
 #[cfg(test)]
 fn errors(config: &str, properties: &Value) -> Vec<String> {
     let config_schema = json!({ "type": "object", "properties": properties });
-    let known = [KnownExtension {
-        name: "message-window",
-        guard: false,
-        config_schema: config_schema.into(),
-        middlewares: &[],
-        tools: &[],
-    }];
+    let known = [KnownExtension::new("message-window", config_schema)];
     let directory = bundle_of(&[MODEL, &extension(config), &agent("{}")]);
     let Err(errors) = Bundle::check_with(directory.path(), &known) else { return Vec::new() };
     let text =

@@ -120,6 +120,7 @@ fn core(kind: MiddlewareKind) -> &'static str {
         MiddlewareKind::Turn => "(the steps of the turn)",
         MiddlewareKind::Step => "(the model call and the tool calls)",
         MiddlewareKind::ToolCall => "(the handler of the tool)",
+        _ => "(the core)",
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn refused(error: OpenError, as_json: bool) -> Result<Outcome> {
     match error {
         OpenError::Diagnostics(diagnostics) if as_json => super::print_data(object(&diagnostics))?,
         OpenError::Diagnostics(diagnostics) => super::eprint_styled(&page(&diagnostics, Stream::Err)),
-        OpenError::Error(error) => return Err(error),
+        error => return Err(error.into()),
     }
     Ok(Outcome::Misconfigured)
 }
@@ -23,6 +23,7 @@ pub(crate) fn reason(error: &OpenError) -> Styled {
     match error {
         OpenError::Diagnostics(diagnostics) => page(diagnostics, Stream::Err),
         OpenError::Error(error) => Styled::new(false).text(&super::error_text(error)),
+        _ => Styled::new(false).text(&error.to_string()),
     }
 }
 

@@ -3,9 +3,10 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
+use goondan_libraries::without_the_package_of_the_test;
 use tempfile::TempDir;
 
 use crate::support::{checkout, goondan, piped, stderr, stdout};
@@ -14,18 +15,21 @@ fn new_extension(directory: &Path, arguments: &[&str]) -> Output {
     goondan().args(["new", "extension"]).args(arguments).current_dir(directory).output().unwrap()
 }
 
-/// Returns a directory in the target directory of the workspace. It is kept, so that later runs reuse what was built.
-fn scratch() -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-extension")
+const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
+
+/// Returns the target directory of the workspace.
+fn target() -> &'static Path {
+    Path::new(SCRATCH).parent().unwrap()
 }
 
 /// Returns a command that runs cargo in the new crate without network: its dependencies are also those of this
-/// workspace.
+/// workspace, whose profiles and target directory it uses, so that few are built again.
 fn cargo(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO"));
     command.args(arguments).arg("--offline").current_dir(directory);
-    command.env("CARGO_TARGET_DIR", scratch().join("target")).env("CARGO_PROFILE_DEV_DEBUG", "none");
-    command.env("CARGO_INCREMENTAL", "0");
+    without_the_package_of_the_test(&mut command);
+    command.env("CARGO_TARGET_DIR", target()).env("CARGO_PROFILE_DEV_DEBUG", "none").env("CARGO_INCREMENTAL", "0");
+    command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1").env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo");
     command
 }
 
@@ -39,7 +43,7 @@ fn finish(command: &mut Command, input: &str) -> Output {
 
 #[test]
 fn a_new_extension_passes_its_test_and_answers_on_the_terminal() {
-    let crates = scratch().join("crates");
+    let crates = Path::new(SCRATCH).join("new-extension");
     if crates.exists() {
         fs::remove_dir_all(&crates).unwrap();
     }
@@ -64,9 +68,8 @@ fn a_new_extension_passes_its_test_and_answers_on_the_terminal() {
     assert_eq!(stdout(&ran), greeted + refused);
 
     // The bundle names the library in cargo's default target directory.
-    symlink(scratch().join("target"), created.join("target")).unwrap();
-    let mut build = cargo(&created, &["build", "--release"]);
-    finish(build.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0"), "");
+    symlink(target(), created.join("target")).unwrap();
+    finish(&mut cargo(&created, &["build", "--release"]), "");
     let mut goondan = goondan();
     goondan.args(["run", "--state-root", "state"]).current_dir(&created);
     let ran = finish(&mut goondan, "hi\nhi\nhi\nhi\n");

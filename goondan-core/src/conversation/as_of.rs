@@ -1,7 +1,10 @@
 //! The conversation as it was earlier in the same turn.
 
-use super::host::{ConversationHost, Snapshot};
-use super::{Conversation, MessageEvent, MessageRef};
+use super::Conversation;
+use super::event::MessageEvent;
+use super::host::ConversationHost;
+use super::message_ref::MessageRef;
+use super::remote::Snapshot;
 
 /// A conversation without what was appended since a mark was set. In between, messages may only be appended.
 #[derive(Clone, Copy)]

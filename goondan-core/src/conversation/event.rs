@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Message;
+use super::message::Message;
 use crate::depth::{MAX_DEPTH, TooDeep};
 use crate::error::Error;
 use crate::name::MessageId;

@@ -4,8 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::as_of::{AsOf, Mark};
-use super::part::parts_of_models;
-use super::{Content, Conversation, IdSet, Message, MessageData, MessageEvent, Projection};
+use super::content::{Content, parts_of_models};
+use super::event::MessageEvent;
+use super::message::{Message, MessageData};
+use super::projection::Projection;
+use super::{Conversation, IdSet};
 use crate::name::ToolCallId;
 
 /// The members of a [`Conversation`] for the runtime.

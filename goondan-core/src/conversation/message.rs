@@ -8,14 +8,12 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::part::PartExt;
-use super::part::text_of;
-use super::source::MessageSource;
+use super::content::Content;
+use super::source::{MessageSource, Source};
+use super::timestamp::Timestamp;
 use super::unknown::UnknownMembers;
-use super::{Part, Source, Timestamp};
 use crate::depth::{self, TooDeep};
 use crate::name::MessageId;
-use crate::secret::{self, mask_text};
 
 /// The author of a message, as the model distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -120,84 +118,6 @@ impl MessageData {
     }
 }
 
-/// The content of a message: plain text, or parts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Content {
-    /// Plain text.
-    Text(String),
-    /// Text, tool calls, tool results and parts of other types, in order.
-    Parts(Vec<Part>),
-}
-
-impl From<&str> for Content {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<String> for Content {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<Vec<Part>> for Content {
-    fn from(parts: Vec<Part>) -> Self {
-        Self::Parts(parts)
-    }
-}
-
-impl Content {
-    /// Returns the content with secrets masked, for recorded requests and runtime events.
-    #[doc(hidden)]
-    pub fn masked(&self) -> Cow<'_, Self> {
-        if !secret::any() {
-            return Cow::Borrowed(self);
-        }
-        let mut masked = self.clone();
-        match &mut masked {
-            Self::Text(text) => mask_text(text),
-            Self::Parts(parts) => parts.iter_mut().for_each(Part::mask),
-        }
-        Cow::Owned(masked)
-    }
-
-    /// Checks that no value in the content has more than `levels` levels.
-    ///
-    /// # Errors
-    /// The place of the first that is too deep.
-    pub(crate) fn check_depth(&self, levels: usize) -> Result<(), TooDeep> {
-        let mut parts = self.parts().iter().enumerate();
-        parts.try_for_each(|(index, part)| {
-            part.check_depth(levels).map_err(|error| error.within(format_args!("/content/{index}")))
-        })
-    }
-
-    /// Drops the content without recursion.
-    pub(crate) fn discard(self) {
-        if let Self::Parts(parts) = self {
-            parts.into_iter().for_each(Part::discard);
-        }
-    }
-
-    /// Returns the parts; plain text has none.
-    pub fn parts(&self) -> &[Part] {
-        match self {
-            Self::Text(_) => &[],
-            Self::Parts(parts) => parts,
-        }
-    }
-
-    /// Returns all text, that of tool results included, but not reasoning; several parts are joined by newlines.
-    pub fn text(&self) -> Cow<'_, str> {
-        match self {
-            Self::Text(text) => Cow::Borrowed(text),
-            Self::Parts(parts) => text_of(parts),
-        }
-    }
-}
-
 impl Message {
     /// Returns a message with a new id and the current time.
     pub fn new(role: Role, content: impl Into<Content>, source: Source) -> Self {
@@ -232,6 +152,14 @@ impl Message {
     #[must_use]
     pub fn with_content(mut self, content: impl Into<Content>) -> Self {
         self.data.content = content.into();
+        self
+    }
+
+    /// Rewrites each text that a model or a person reads, with the rules of [`Content::map_text`]. The metadata stays:
+    /// no model reads it.
+    #[must_use]
+    pub fn map_text(mut self, map: impl FnMut(&str) -> Cow<'_, str>) -> Self {
+        self.data.content = self.data.content.map_text(map);
         self
     }
 
@@ -289,7 +217,7 @@ impl Message {
         &self.data.content
     }
 
-    /// Returns all text of the message.
+    /// Returns the text of the message: see [`Content::text`].
     pub fn text(&self) -> Cow<'_, str> {
         self.data.content.text()
     }

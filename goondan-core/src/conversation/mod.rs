@@ -2,15 +2,19 @@
 //! which are maintained incrementally.
 
 mod as_of;
+mod content;
 mod event;
 mod ext;
 pub(crate) mod host;
 mod message;
+mod message_ref;
 mod pairs;
 mod part;
 mod projection;
 mod provider;
+pub(crate) mod remote;
 mod source;
+mod texts;
 mod timestamp;
 mod tokens;
 mod unknown;
@@ -22,21 +26,25 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 pub use as_of::{AsOf, Mark};
+pub use content::{Content, answer_content};
 pub use event::MessageEvent;
 pub use ext::ConversationExt;
-pub use message::{Content, Message, MessageData, MessageDataExt, Role};
-pub use part::{FilePart, Part, PartExt, TextPart, ToolCallPart, ToolOutput, ToolResultPart, answer_content, text_of};
+pub use message::{Message, MessageData, MessageDataExt, Role};
+pub use message_ref::{MessageRef, RemoteMessage};
+pub use part::{FilePart, Part, PartExt, TextPart, ToolCallPart, ToolOutput, ToolResultPart, text_of};
 pub use projection::Projection;
 pub use provider::{ProviderData, ProviderPart, ReasoningPart};
 pub use source::Source;
+pub(crate) use texts::{Rewrite, Texts};
 pub use timestamp::Timestamp;
 pub use tokens::{message_tokens, tokens_of};
-pub use view::{ConversationView, MessageRef, Messages, RemoteMessage};
+pub use view::{ConversationView, Messages};
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::MessageId;
-use host::{ConversationHost, Snapshot};
+use host::ConversationHost;
 use pairs::{Orphans, Pairs};
+use remote::Snapshot;
 
 /// A map with ids as keys. Every message passes several, so the hash is a fast one; it is seeded randomly nevertheless,
 /// because the ids of tool calls come from models.
@@ -73,6 +81,7 @@ pub struct Conversation {
 
 /// The outcome of applying an event to a [`Conversation`].
 #[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Applied {
     /// The conversation has changed as the event says.
     Done,

@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
-use super::message::MessageDataExt;
-use super::{Content, IdMap, IdSet, Message, MessageData, Part};
+use super::message::{Message, MessageData, MessageDataExt};
+use super::part::Part;
+use super::{IdMap, IdSet};
 use crate::name::{MessageId, ToolCallId};
 
 /// The tool call ids of a conversation, each with its calls and results. Every event updates them, so that a step of a
@@ -269,7 +270,7 @@ impl<'a> Orphans<'a> {
             return Some(Cow::Borrowed(message.data()));
         }
         let left: Vec<_> = (0..parts.len()).filter(visible).map(|index| parts[index].clone()).collect();
-        let data = message.data().with_content(Content::Parts(left));
+        let data = message.data().with_content(left.into());
         (!data.content.parts().is_empty()).then_some(Cow::Owned(data))
     }
 }

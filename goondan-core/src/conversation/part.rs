@@ -2,6 +2,7 @@
 // F-MSG
 
 use std::borrow::Cow;
+use std::fmt;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -10,7 +11,6 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::Content;
 use super::provider::{ProviderData, ProviderPart, ReasoningPart};
 use super::unknown::{UnknownMembers, take, take_optional};
 use crate::depth::{self, TooDeep};
@@ -49,7 +49,7 @@ pub struct TextPart {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) provider: Option<Box<ProviderData>>,
     #[serde(flatten)]
-    unknown: UnknownMembers,
+    pub(super) unknown: UnknownMembers,
 }
 
 impl TextPart {
@@ -65,7 +65,7 @@ impl TextPart {
     }
 
     /// Whether the part is nothing but its text.
-    fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         self.provider.is_none() && self.unknown.is_empty()
     }
 }
@@ -94,7 +94,7 @@ pub struct FilePart {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) provider: Option<Box<ProviderData>>,
     #[serde(flatten)]
-    unknown: UnknownMembers,
+    pub(super) unknown: UnknownMembers,
 }
 
 impl FilePart {
@@ -163,7 +163,7 @@ pub struct ToolCallPart {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) provider: Option<Box<ProviderData>>,
     #[serde(flatten)]
-    unknown: UnknownMembers,
+    pub(super) unknown: UnknownMembers,
 }
 
 impl ToolCallPart {
@@ -193,8 +193,8 @@ pub struct ToolResultPart {
     /// Whether the tool said in its [`ToolReply`](crate::ToolReply) that it failed.
     pub is_error: bool,
     /// The members of `output` beside its type and value.
-    output_unknown: UnknownMembers,
-    unknown: UnknownMembers,
+    pub(super) output_unknown: UnknownMembers,
+    pub(super) unknown: UnknownMembers,
 }
 
 impl ToolResultPart {
@@ -293,7 +293,7 @@ impl Part {
     }
 
     /// Whether only a model can make such a part. Other code can pass it on or leave it out.
-    fn is_of_model(&self) -> bool {
+    pub(super) fn is_of_model(&self) -> bool {
         matches!(self, Self::Reasoning(_)) || self.provider().is_some()
     }
 
@@ -333,16 +333,34 @@ impl Part {
     }
 }
 
-/// Returns the parts that only a model can make, also those in the outputs of tools.
-pub(super) fn parts_of_models(content: &Content) -> impl Iterator<Item = &Part> {
-    fn inner(part: &Part) -> &[Part] {
-        match part {
-            Part::ToolResult(ToolResultPart { output: ToolOutput::Content(parts), .. }) => parts,
-            _ => &[],
+/// Writes the part for a person, as in a transcript: its text, `name {"argument": 1}` for a call, the output for a
+/// result, the [label](FilePart::label) of a file.
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(part) => f.write_str(&part.text),
+            Self::Reasoning(part) => f.write_str(part.text()),
+            Self::File(part) => f.write_str(&part.label()),
+            Self::ToolCall(call) => write!(f, "{} {}", call.tool_name, call.input),
+            Self::ToolResult(result) => result.output.fmt(f),
+            Self::Provider(part) => write!(f, "[block of {}]", part.provider().api()),
+            Self::Other(members) => f.write_str(&serde_json::to_string(members).map_err(|_| fmt::Error)?),
         }
     }
-    let parts = content.parts().iter().flat_map(|part| std::iter::once(part).chain(inner(part)));
-    parts.filter(|part| part.is_of_model())
+}
+
+/// Writes the output for a person: text and JSON as they are, of content a line for each part, also for files.
+impl fmt::Display for ToolOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Json(value) | Self::Other(value) => value.fmt(f),
+            Self::Content(parts) => parts.iter().enumerate().try_for_each(|(index, part)| {
+                let separator = if index > 0 { "\n" } else { "" };
+                write!(f, "{separator}{part}")
+            }),
+        }
+    }
 }
 
 /// Returns the text of the parts, that of tool results included, joined by newlines. Reasoning and files have none, and
@@ -443,16 +461,6 @@ impl ToolResultPart {
             output_unknown,
             unknown: members.into(),
         })
-    }
-}
-
-/// Returns the content of a message with the answer of a model: plain text if it is nothing else.
-pub fn answer_content(mut parts: Vec<Part>) -> Content {
-    parts.retain(|part| !matches!(part, Part::Text(part) if part.text.is_empty() && part.is_plain()));
-    match parts.as_mut_slice() {
-        [] => Content::Text(String::new()),
-        [Part::Text(part)] if part.is_plain() => Content::Text(std::mem::take(&mut part.text)),
-        _ => Content::Parts(parts),
     }
 }
 

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::ext::ConversationExt;
+use super::event::MessageEvent;
+use super::message::Message;
 use super::pairs::{Orphans, match_in_order};
-use super::{Applied, Conversation, IdMap, IdSet, Message, MessageEvent, duplicate};
+use super::{Applied, Conversation, IdMap, IdSet, duplicate};
 use crate::error::Result;
 use crate::name::{MessageId, ToolCallId};
 
@@ -116,9 +117,8 @@ impl Projection {
 
     /// Returns the messages of the conversation that the edits leave out or replace.
     pub fn left_out<'a>(&'a self, conversation: &'a Conversation) -> impl Iterator<Item = &'a Arc<Message>> {
-        let truncated = conversation.messages_from(0).take_while(|(position, _)| *position < self.start);
-        let changed = self.changed.keys().filter_map(|position| conversation.message(*position));
-        truncated.map(|(_, message)| message).chain(changed)
+        let truncated = conversation.truncated_end..self.start;
+        truncated.chain(self.changed.keys().copied()).filter_map(|position| conversation.message(position))
     }
 
     /// Returns the messages that the edits add or replace others with.

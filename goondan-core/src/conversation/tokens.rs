@@ -1,6 +1,7 @@
 //! How many tokens messages have, by estimate: without a tokenizer, which differs from model to model.
 
-use super::{Content, Message, Part, ToolOutput};
+use super::message::Message;
+use super::part::{Part, ToolOutput};
 
 const BYTES_PER_TOKEN: u64 = 4;
 /// The tokens of an image. A large one has about as many with most providers.
@@ -13,10 +14,7 @@ pub fn tokens_of(bytes: usize) -> u64 {
 
 /// Returns the tokens of a message.
 pub fn message_tokens(message: &Message) -> u64 {
-    match message.content() {
-        Content::Text(text) => tokens_of(text.len()),
-        Content::Parts(parts) => parts_tokens(parts),
-    }
+    parts_tokens(message.content().parts())
 }
 
 fn parts_tokens(parts: &[Part]) -> u64 {

@@ -19,6 +19,10 @@ impl UnknownMembers {
         self.0.iter().flat_map(|members| members.iter())
     }
 
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
+        self.0.iter_mut().flat_map(|members| members.values_mut())
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
         self.0.as_ref()?.get(name)
     }
@@ -39,7 +43,7 @@ impl UnknownMembers {
     }
 
     pub(super) fn mask(&mut self) {
-        self.0.iter_mut().flat_map(|members| members.values_mut()).for_each(mask_json);
+        self.values_mut().for_each(mask_json);
     }
 
     /// Adds the members to an object that is being serialized.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::{Crossing, RemoteResult};
+use super::remote::{Crossing, RemoteResult};
 use crate::BoxFuture;
 use crate::error::Result;
 

@@ -1,18 +1,5 @@
 //! The declaration of a result's fields, from which both sides of a crossing are generated.
 
-use crate::error::{Error, ErrorCode};
-
-/// The error for a field that no result has.
-pub(crate) fn unknown(name: &str) -> Error {
-    Error::msg(format!("the result has no field `{name}`"))
-}
-
-/// The error for a field that cannot be written. All have a JSON form, except values that extensions nested too deeply.
-#[cold]
-pub(crate) fn unwritable(error: serde_json::Error) -> Error {
-    Error::new(ErrorCode::VALUE_DEPTH, error.to_string())
-}
-
 /// Declares the fields of a result, each with its type and its name in JSON, and implements
 /// [`Crossing`](crate::crossing::Crossing) for the result. Members under `local` never leave this binary.
 macro_rules! result_fields {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{RemoteResult, unwritable};
+use super::remote::{RemoteResult, unwritable};
 use crate::error::Result;
 
 /// One field of a result.

@@ -6,10 +6,12 @@
 mod core_run;
 mod fields;
 mod lazy;
+mod maybe_remote;
 mod remote;
 
 pub use core_run::{CoreRun, RemoteCore};
-pub(crate) use fields::{result_fields, unknown, unwritable};
+pub(crate) use fields::result_fields;
 pub(crate) use lazy::Lazy;
-pub(crate) use remote::MaybeRemote;
+pub(crate) use maybe_remote::MaybeRemote;
 pub use remote::{Crossing, RemoteHost, RemoteResult, Returned};
+pub(crate) use remote::{unknown, unwritable};

@@ -1,15 +1,11 @@
-//! A result that is stored in this binary, or in the host of this library.
+//! Results that the host keeps for this binary, and the contract of results that cross.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::sync::Arc;
-use std::sync::OnceLock;
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::Lazy;
-use crate::error::Result;
+use crate::error::{Error, ErrorCode, Result};
 
 /// The binary that keeps results for this one. It names each by a number.
 pub trait RemoteHost: Send + Sync {
@@ -115,100 +111,13 @@ pub trait Crossing: Sized + Send + 'static {
     fn write(data: &mut Self::Data, name: &str, json: &[u8]) -> Result<()>;
 }
 
-/// The fields of a result, in this binary or in the host. As small as possible, because every layer moves it.
-#[derive(Debug)]
-pub(crate) enum MaybeRemote<D> {
-    Local(Box<D>),
-    Remote(InlineOrBox<Remote<D>>),
-    /// In this binary, by two results: see [`Crossing::share`].
-    Shared(Arc<D>),
+/// The error for a field that no result has.
+pub(crate) fn unknown(name: &str) -> Error {
+    Error::msg(format!("the result has no field `{name}`"))
 }
 
-/// A result of the host, and the fields that were read or changed so far. They are allocated on first use.
-#[derive(Debug)]
-pub(crate) struct Remote<D> {
-    pub(crate) origin: RemoteResult,
-    pub(crate) data: OnceLock<Box<D>>,
-}
-
-/// Boxed in a program, where remote results are rare and must not make local ones larger.
-#[cfg(feature = "program")]
-type InlineOrBox<T> = Box<T>;
-/// Inline in a library, where nearly all results are remote and a box would be one more allocation for each layer.
-#[cfg(not(feature = "program"))]
-type InlineOrBox<T> = T;
-
-/// The default of `D` has all fields unread.
-impl<D: Default + Clone> MaybeRemote<D> {
-    pub(crate) fn local(data: D) -> Self {
-        Self::Local(Box::new(data))
-    }
-
-    pub(crate) fn remote(origin: RemoteResult) -> Self {
-        Self::Remote(InlineOrBox::from(Remote { origin, data: OnceLock::new() }))
-    }
-
-    fn parts(&self) -> (&D, Option<&RemoteResult>) {
-        match self {
-            Self::Local(data) => (data, None),
-            Self::Remote(remote) => (remote.data.get_or_init(Box::default), Some(&remote.origin)),
-            Self::Shared(data) => (data, None),
-        }
-    }
-
-    #[expect(clippy::expect_used, reason = "`get_or_init` has just set it")]
-    fn parts_mut(&mut self) -> (&mut D, Option<&RemoteResult>) {
-        match self {
-            Self::Local(data) => (data, None),
-            Self::Remote(remote) => {
-                remote.data.get_or_init(Box::default);
-                (remote.data.get_mut().expect("the data is set"), Some(&remote.origin))
-            }
-            Self::Shared(data) => (Arc::make_mut(data), None),
-        }
-    }
-
-    pub(crate) fn get(&self) -> &D {
-        self.parts().0
-    }
-
-    pub(crate) fn get_mut(&mut self) -> &mut D {
-        self.parts_mut().0
-    }
-
-    pub(crate) fn field<T: DeserializeOwned>(&self, field: impl FnOnce(&D) -> &Lazy<T>) -> &T {
-        let (data, origin) = self.parts();
-        field(data).get(origin)
-    }
-
-    pub(crate) fn field_mut<T: DeserializeOwned>(&mut self, field: impl FnOnce(&mut D) -> &mut Lazy<T>) -> &mut T {
-        let (data, origin) = self.parts_mut();
-        field(data).get_mut(origin)
-    }
-
-    pub(crate) fn into_box(self) -> Box<D> {
-        match self {
-            Self::Local(data) => data,
-            Self::Remote(remote) => remote.data.into_inner().unwrap_or_default(),
-            Self::Shared(data) => Box::new(Arc::unwrap_or_clone(data)),
-        }
-    }
-
-    pub(crate) fn share(self) -> (Self, Self) {
-        let data = match self {
-            Self::Shared(data) => data,
-            other => Arc::from(other.into_box()),
-        };
-        (Self::Shared(Arc::clone(&data)), Self::Shared(data))
-    }
-
-    /// Returns a copy of a result that a shared step has.
-    #[expect(clippy::unreachable, reason = "steps are shared in the host alone, where no result is remote")]
-    pub(crate) fn copied(&self) -> Self {
-        match self {
-            Self::Local(data) => Self::Local(data.clone()),
-            Self::Remote(_) => unreachable!("a shared step has no remote results"),
-            Self::Shared(data) => Self::Shared(Arc::clone(data)),
-        }
-    }
+/// The error for a field that cannot be written. All have a JSON form, except values that extensions nested too deeply.
+#[cold]
+pub(crate) fn unwritable(error: serde_json::Error) -> Error {
+    Error::new(ErrorCode::VALUE_DEPTH, error.to_string())
 }

@@ -19,7 +19,6 @@ pub(crate) use serialize::{Unwritable, abandon, to_value, to_value_within};
 pub use text::{MAX_STORED, check_text, from_json};
 
 use crate::error::{Error, ErrorCode, Result};
-use crate::name::ExtensionName;
 
 /// How many lists and objects a value may have inside of each other; a text or a number has none.
 ///
@@ -84,10 +83,10 @@ impl TooDeep {
         Error::new(code, format!("{what} {self}")).suggest("flatten the value, or put what is inside of it into a text")
     }
 
-    /// Returns the refusal of the state of `extension`.
+    /// Returns the refusal of `state`, such as `the state of …`.
     #[cold]
-    pub fn refuse_state(self, extension: &ExtensionName) -> Error {
-        self.into_error(ErrorCode::EXT_STATE, format_args!("the state of `{extension}`"))
+    pub fn refuse_state(self, state: impl fmt::Display) -> Error {
+        self.into_error(ErrorCode::EXT_STATE, state)
     }
 
     /// Returns the refusal of `what` as `E_VALUE_DEPTH`.

@@ -133,6 +133,8 @@ codes! {
     STORE_NOT_FOUND = "E_STORE_NOT_FOUND";
     /// An instance of that name exists already.
     STORE_EXISTS = "E_STORE_EXISTS";
+    /// The store cannot do this.
+    STORE_UNSUPPORTED = "E_STORE_UNSUPPORTED";
     /// The instance was closed.
     INSTANCE_CLOSED = "E_INSTANCE_CLOSED";
     /// The stored state of an extension cannot be read.

@@ -5,9 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::SpanId;
-use crate::conversation::PartExt;
-use crate::conversation::{FilePart, text_of};
-use crate::conversation::{Part, Timestamp};
+use crate::conversation::{Content, FilePart, Part, PartExt, Timestamp, text_of};
 use crate::depth::{self, MAX_DEPTH, TooDeep};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, EventId, TraceId};
@@ -29,6 +27,7 @@ pub struct AgentEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
     /// The parts of the message for the model, if it has files. `input` is then the text of these parts.
+    /// [`AgentEvent::to_content`] returns the parts in both cases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub content: Vec<Part>,
     /// The origin of the event.
@@ -107,11 +106,19 @@ impl Principal {
 /// The agent that waits for the answer to an event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ReplyTo {
     /// The agent that sent the request.
     pub target: AgentName,
     /// The id that connects the request and the answer.
     pub correlation_id: String,
+}
+
+impl ReplyTo {
+    /// A request of the agent `target` whose answer has this id.
+    pub fn new(target: AgentName, correlation_id: impl Into<String>) -> Self {
+        Self { target, correlation_id: correlation_id.into() }
+    }
 }
 
 /// The origin of an event.
@@ -175,6 +182,15 @@ impl AgentEvent {
         let text = text_of(&content).into_owned();
         let input = (!text.is_empty()).then_some(text);
         Self { input, content, ..Self::input("") }
+    }
+
+    /// Returns the content of the message that starts the turn: the files and texts, or the text, which is one text
+    /// part. `None` is an event without input.
+    pub fn to_content(&self) -> Option<Content> {
+        if self.content.is_empty() {
+            return self.input.clone().map(Content::from);
+        }
+        Some(self.content.clone().into())
     }
 
     fn empty_input() -> Error {

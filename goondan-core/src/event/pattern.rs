@@ -72,6 +72,7 @@ impl fmt::Display for EventPattern {
 
 /// How many events a subscription delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Deliveries {
     /// All, until the subscription is cancelled.
     All,

@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorCode, Result};
 
 /// A turn, step or tool call in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Span {
     /// The id of the span.
     #[serde(rename = "spanId")]
@@ -20,7 +21,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns a new span of a turn; `caller` is the span in which another agent requested the turn, if one did.
+    /// Returns a new span of a turn or a request; `caller` is the span that requested it, if one did.
     #[inline]
     pub fn of_turn(caller: Option<SpanId>) -> Self {
         Self { id: SpanId::random(), parent: caller }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::depth::Unchecked;
-use crate::error::{ErrorCode, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::name::{AgentName, EventId, ExtensionName, InstanceKey, ToolCallId, ToolName};
 
 /// Declares a payload and the name of its event.
@@ -16,6 +16,7 @@ macro_rules! payload {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
+        #[non_exhaustive]
         pub struct $type {
             $($(#[$field_doc])* pub $field: $of,)*
         }
@@ -84,6 +85,20 @@ payload! {
 
 payload! {
     /// A delegated turn has ended, or could not be started.
+    ///
+    /// ```
+    /// use goondan::event::AgentDelegationResult;
+    /// use goondan::prelude::*;
+    ///
+    /// /// Logs why a delegation failed.
+    /// fn log(event: &Event, api: &ExtensionApi) -> Result<()> {
+    ///     let AgentDelegationResult { source_agent, error_message, .. } = event.payload()?;
+    ///     if let Some(message) = error_message {
+    ///         api.logger().warn(format!("{source_agent} has not done it: {message}"));
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
     // LEGACY-EVENTS-04, WAKE-01
     AgentDelegationResult = "agent.delegationResult" {
         /// The id of the delegation.
@@ -99,6 +114,74 @@ payload! {
         /// What went wrong.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
+    }
+}
+
+impl RepoAvailable {
+    /// The repository in the directory `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), remote: None, branch: None }
+    }
+}
+
+impl WorktreeMounted {
+    /// The work tree in the directory `path`, of a changeset if it belongs to one.
+    pub fn new(path: impl Into<PathBuf>, changeset_id: Option<String>) -> Self {
+        Self { path: path.into(), changeset_id }
+    }
+}
+
+impl FilesChanged {
+    /// The changes of `diff`, a unified diff with the names of the files.
+    pub fn new(diff: impl Into<String>) -> Self {
+        Self { diff: diff.into() }
+    }
+}
+
+impl AuthGranted {
+    /// Access of `app` on behalf of `subject`.
+    pub fn new(app: impl Into<String>, subject: impl Into<String>, scopes: Vec<String>) -> Self {
+        Self { app: app.into(), subject: subject.into(), scopes }
+    }
+}
+
+impl AgentReload {
+    /// A request with this id.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self { id: id.into() }
+    }
+}
+
+impl AgentReloadAnswer {
+    /// The answer to the request with this id.
+    pub fn new(id: impl Into<String>, effect: ReloadEffect, reason: Option<String>) -> Self {
+        Self { id: id.into(), effect, reason }
+    }
+}
+
+impl AgentDelegationResult {
+    /// The result of the delegation with this id to the agent `source_agent`.
+    pub fn new(id: impl Into<String>, source_agent: AgentName, result: Result<Value, &Error>) -> Self {
+        let (result, error) = match result {
+            Ok(result) => (Some(result), None),
+            Err(error) => (None, Some(error)),
+        };
+        let (error_code, error_message) = (error.map(|error| error.code().clone()), error.map(|error| error.message()));
+        Self { id: id.into(), source_agent, result, error_code, error_message: error_message.map(Into::into) }
+    }
+}
+
+impl ToolProgress {
+    /// What the call `tool_call_id` of a tool is at, of which no more is known.
+    pub fn new(tool_call_id: ToolCallId, tool_name: ToolName, done: f64, text: impl Into<String>) -> Self {
+        Self { tool_call_id, tool_name, done, total: None, text: text.into() }
+    }
+}
+
+impl ExtensionCleanup {
+    /// The cleanup of this extension.
+    pub fn new(extension: ExtensionName) -> Self {
+        Self { extension }
     }
 }
 
@@ -175,6 +258,18 @@ payload! {
 
 payload! {
     /// How far a tool call is: what its handler said last. At most 20 a second are told, and none is stored.
+    ///
+    /// ```
+    /// use goondan::event::ToolProgress;
+    /// use goondan::prelude::*;
+    ///
+    /// /// Logs how far a tool is.
+    /// fn log(event: &Event, api: &ExtensionApi) -> Result<()> {
+    ///     let ToolProgress { tool_name, done, total, .. } = event.payload()?;
+    ///     api.logger().with("tool", tool_name).with("total", total).info(format!("{done} done"));
+    ///     Ok(())
+    /// }
+    /// ```
     ToolProgress = "tool.progress" {
         /// The id of the call.
         tool_call_id: ToolCallId,
@@ -192,6 +287,18 @@ payload! {
 
 payload! {
     /// An extension of the instance is about to be cleaned up and dropped.
+    ///
+    /// ```
+    /// use goondan::event::ExtensionCleanup;
+    /// use goondan::prelude::*;
+    ///
+    /// /// Logs that another extension leaves.
+    /// fn log(event: &Event, api: &ExtensionApi) -> Result<()> {
+    ///     let ExtensionCleanup { extension, .. } = event.payload()?;
+    ///     api.logger().info(format!("{extension} leaves"));
+    ///     Ok(())
+    /// }
+    /// ```
     ExtensionCleanup = "extension.cleanup" {
         /// The name of the extension.
         extension: ExtensionName,

@@ -136,7 +136,7 @@ impl<'a> EventsApi<'a> {
     /// #[tool(name = "learner__learn", effect = once)]
     /// async fn learn(&self, input: Lesson, api: &ExtensionApi) -> Result<AgentReloadAnswer> {
     ///     // Here the lesson is written to a file of the bundle.
-    ///     Ok(api.events().reload(AgentReload { id: input.lesson }).await)
+    ///     Ok(api.events().reload(AgentReload::new(input.lesson)).await)
     /// }
     /// # }
     ///

@@ -14,7 +14,8 @@ use crate::name::ExtensionName;
 use crate::pipeline::{AnyMiddleware, MiddlewareOptions};
 use crate::tool::{ToolHandler, ToolItem};
 
-/// The implementation behind an [`ExtensionApi`](super::ExtensionApi): the runtime, or in a library the C table of its host.
+/// The implementation behind an [`ExtensionApi`](super::ExtensionApi): the runtime, or in a library the C table of its
+/// host.
 pub trait ExtensionHost: LogHost {
     /// Returns the name of the extension.
     fn extension(&self) -> &ExtensionName;
@@ -32,6 +33,18 @@ pub trait ExtensionHost: LogHost {
     /// # Errors
     /// The error of `change`.
     fn update_state(&self, change: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()>;
+    /// Returns the value that all conversations of the workspace share.
+    ///
+    /// # Errors
+    /// When the store has none, or cannot read it.
+    // D-42
+    fn shared_state(&self) -> Result<Option<Value>>;
+    /// Changes the shared value while all other changes wait. It is kept as it is when `change` fails.
+    ///
+    /// # Errors
+    /// The error of `change`, and as for [`shared_state`](Self::shared_state).
+    // D-42
+    fn update_shared_state(&self, change: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()>;
     /// Starts a subscription, and returns its number.
     fn subscribe(&self, pattern: EventPattern, limit: Deliveries, handler: Arc<dyn EventHandler>) -> u64;
     /// Ends a subscription.

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::{ExtensionApi, ExtensionInfo, PresentExtension};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{ExtensionApi, ExtensionInfo, PresentExtension, SharedState};
 use crate::error::Result;
 use crate::name::{AgentName, ExtensionName, InstanceKey};
 
@@ -110,14 +113,29 @@ impl InitContext {
     /// workspace, below the state root. The conversations of all agents of the workspace share it, also in several
     /// processes at once. It is not part of what a conversation exports, and stays when conversations are deleted.
     ///
-    /// What belongs to one conversation is better kept in the [state](ExtensionApi::state).
+    /// What belongs to one conversation is better kept in the [state](ExtensionApi::state), and one value that all of
+    /// them share in the [shared state](Self::shared_state).
     ///
     /// # Errors
-    /// `E_STORE_IO` when the directory cannot be made, when a link or a file has its name, and when conversations are
-    /// not stored below a state root, as in a `MemoryStore`.
+    /// `E_STORE_IO` when the directory cannot be made, or when a link or a file has its name. `E_STORE_UNSUPPORTED` when
+    /// the store has no directories, as a `MemoryStore`.
     // LINKS-01
     pub fn state_dir(&self) -> Result<PathBuf> {
         self.api.host().state_dir()
+    }
+
+    /// Returns the value that the conversations of all agents of the workspace share, also in several processes at
+    /// once. It belongs to the name of this extension. It is read here once, so that a value that cannot be read fails
+    /// `#[init]` instead of a turn.
+    ///
+    /// # Errors
+    /// `E_STORE_UNSUPPORTED` when the store has no directories, as a `MemoryStore`. Otherwise as for
+    /// [`SharedState::read`].
+    // D-42
+    pub fn shared_state<T: Default + Serialize + DeserializeOwned>(&self) -> Result<SharedState<T>> {
+        let shared = SharedState::new(self.api.clone());
+        shared.read()?;
+        Ok(shared)
     }
 }
 

@@ -8,7 +8,9 @@ mod host;
 mod info;
 mod init_context;
 mod record;
+mod shared_state;
 mod state;
+mod stored;
 
 pub use api::{ExtensionApi, PipelineApi, ToolsApi};
 pub use descriptor::skipped_guard;
@@ -21,4 +23,5 @@ pub use host::{AnyRegistration, CleanupHandler, ExtensionHost};
 pub use info::{ExtensionInfo, PresentExtension};
 pub use init_context::InitContext;
 pub use record::{length_prefixed, record_len};
+pub use shared_state::SharedState;
 pub use state::StateApi;

@@ -4,12 +4,10 @@ use std::fmt;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::ExtensionHost;
-use super::finite::check_finite;
-use crate::depth::{self, Unwritable};
-use crate::error::{Error, ErrorCode, Result};
+use super::stored::Stored;
+use crate::error::Result;
 
 /// The state of an extension in one conversation: one JSON value that survives restarts. Returned by
 /// [`ExtensionApi::state`](crate::ExtensionApi::state).
@@ -54,7 +52,7 @@ impl<'a> StateApi<'a> {
     /// `E_EXT_STATE` when the stored value cannot be read as `T`.
     // STATE-02
     pub fn get<T: DeserializeOwned>(&self) -> Result<Option<T>> {
-        self.host.state().map(|value| self.read(value)).transpose()
+        self.host.state().map(|value| self.stored().read(value)).transpose()
     }
 
     /// Replaces the state by `value`.
@@ -64,7 +62,7 @@ impl<'a> StateApi<'a> {
     /// deeply, or inside of a change; the old state is kept.
     // STATE-08
     pub fn set<T: Serialize + ?Sized>(&self, value: &T) -> Result<()> {
-        let value = self.write(value)?;
+        let value = self.stored().write(value)?;
         self.host.update_state(&mut |_| Ok(value.clone()))
     }
 
@@ -76,32 +74,11 @@ impl<'a> StateApi<'a> {
     /// `E_EXT_STATE` as for [`StateApi::get`] and [`StateApi::set`]; the old state is kept.
     // D-23
     pub fn update<T: DeserializeOwned + Serialize + Default, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R> {
-        let (mut change, mut output) = (Some(change), None);
-        self.host.update_state(&mut |value| {
-            let mut state = value.map_or_else(|| Ok(T::default()), |value| self.read(value))?;
-            output = change.take().map(|change| change(&mut state));
-            self.write(&state).inspect_err(|_| depth::abandon(state))
-        })?;
-        output.ok_or_else(|| Error::msg("the host did not call the change of the state"))
+        self.stored().update(change, |change| self.host.update_state(change))
     }
 
-    fn read<T: DeserializeOwned>(&self, value: Value) -> Result<T> {
-        serde_json::from_value(value).map_err(|error| self.error("is of another shape than the extension reads", error))
-    }
-
-    fn write<T: Serialize + ?Sized>(&self, value: &T) -> Result<Value> {
-        let json = |error| self.error("cannot be written as JSON", error);
-        let written = depth::to_value_within(value, depth::MAX_DEPTH).map_err(|error| match error {
-            Unwritable::TooDeep(error) => error.refuse_state(self.host.extension()),
-            Unwritable::Json(error) => json(error),
-        })?;
-        check_finite(value).map_err(json)?;
-        Ok(written)
-    }
-
-    fn error(&self, why: &str, cause: serde_json::Error) -> Error {
-        let extension = self.host.extension();
-        Error::new(ErrorCode::EXT_STATE, format!("the state of `{extension}` {why}")).caused_by(cause)
+    fn stored(&self) -> Stored<'_> {
+        Stored::State(self.host.extension())
     }
 }
 

@@ -1,20 +1,19 @@
 //! JSON forms of types that cross to another binary as a whole and do not implement serde themselves.
 
-use crate::model_call::ModelOptionsExt;
-use crate::tool::ToolCatalogExt;
 use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::conversation::{Content, MessageEvent};
 use crate::depth::{self, Unchecked};
 use crate::error::{Error, ErrorCode, Result};
 use crate::event::{AgentEvent, TokenUsage, TurnInfo};
-use crate::model_call::{ModelInfo, ModelOptions};
+use crate::model_call::{ModelInfo, ModelOptions, ModelOptionsExt};
 use crate::name::{AgentName, InstanceKey, ModelName, ToolCallId, ToolName, TraceId, TurnId};
 use crate::peers::{AgentRequest, AgentResponse, RequestTarget};
-use crate::tool::{Effect, ToolCatalog, ToolItem, ToolSource};
+use crate::tool::{Effect, ToolCatalog, ToolCatalogExt, ToolItem, ToolReply, ToolSource, WireReply};
 
 /// What stays the same during a turn.
 #[derive(Debug, Serialize, Deserialize)]
@@ -234,7 +233,7 @@ impl TryFrom<WireAgentResponse> for AgentResponse {
     }
 }
 
-/// A field of a context, as it crosses to another binary.
+/// A field of a context, or the argument of a directive, as it crosses to another binary.
 pub trait WireField: Sized {
     /// Returns the JSON of the field.
     ///
@@ -296,6 +295,50 @@ impl WireField for ModelInfo {
             members.shift_remove("prices");
             Ok(Self::deserialize(Value::Object(members))?)
         })
+    }
+}
+
+impl WireField for () {
+    fn to_json(&self) -> Result<Vec<u8>> {
+        Ok(b"true".to_vec())
+    }
+
+    fn from_json(json: &[u8]) -> Result<Self> {
+        if json == b"true" { Ok(()) } else { Err(Error::msg("a directive without an argument is `true`")) }
+    }
+}
+
+impl WireField for MessageEvent {
+    fn to_json(&self) -> Result<Vec<u8>> {
+        Ok(serde_json::to_vec(self)?)
+    }
+
+    fn from_json(json: &[u8]) -> Result<Self> {
+        depth::from_json(json)
+    }
+}
+
+impl WireField for Content {
+    fn to_json(&self) -> Result<Vec<u8>> {
+        Ok(serde_json::to_vec(self)?)
+    }
+
+    fn from_json(json: &[u8]) -> Result<Self> {
+        depth::from_json(json)
+    }
+}
+
+impl WireField for ToolReply {
+    fn to_json(&self) -> Result<Vec<u8>> {
+        self.clone().into_json()
+    }
+
+    fn into_json(self) -> Result<Vec<u8>> {
+        Ok(serde_json::to_vec(&WireReply(self))?)
+    }
+
+    fn from_json(json: &[u8]) -> Result<Self> {
+        Self::from_json(json)
     }
 }
 

@@ -1,15 +1,11 @@
 //! The chain: all layers of one kind, outermost first, around the core.
 
-use std::borrow::Cow;
 use std::sync::Arc;
-
-use serde::Serialize;
 
 use super::next::NamedMiddleware;
 use super::skip::skipping;
-use super::{Frame, Kind, Middleware, MiddlewareKind, MiddlewareOptions, Next, OnError};
+use super::{Frame, Kind, LayerInfo, Middleware, Next, OnError};
 use crate::error::{Error, Result};
-use crate::name::ExtensionName;
 use crate::panic::catch_panics;
 
 /// All layers of one kind, outermost first. It is built once for each conversation and reload, and runs many times.
@@ -17,54 +13,6 @@ pub struct Chain<K: Kind> {
     layers: Box<[NamedMiddleware<K>]>,
     /// The description of each layer; in its own slice, so that a [`Frame`] needs no type parameter.
     infos: Box<[LayerInfo]>,
-}
-
-/// The description of a layer: where it comes from, and what determines its position in the chain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct LayerInfo {
-    /// The extension that registered the layer.
-    pub extension: ExtensionName,
-    /// The kind.
-    pub kind: MiddlewareKind,
-    /// The name of the function; empty if it was registered without a name.
-    pub function: Cow<'static, str>,
-    /// The priority; a lower one is further out.
-    pub priority: i32,
-    /// The extensions whose layers must be inside of this one. A trailing `?` marks one that may be missing.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<Cow<'static, str>>,
-    /// The extensions whose layers must be outside of this one, in the same notation.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<Cow<'static, str>>,
-    /// What a failure of the layer means.
-    // FAIL-01
-    #[serde(skip_serializing_if = "OnError::is_abort")]
-    pub on_error: OnError,
-}
-
-impl LayerInfo {
-    /// The layer that `extension` registered with `options`. Its failures abort.
-    pub fn new(extension: ExtensionName, kind: MiddlewareKind, options: MiddlewareOptions) -> Self {
-        let MiddlewareOptions { priority, name, before, after } = options;
-        Self { extension, kind, function: name, priority, before, after, on_error: OnError::Abort }
-    }
-
-    /// Returns the constraints as they were written: the option, and the extension.
-    pub(super) fn constraints(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let before = self.before.iter().map(|name| ("before", &**name));
-        before.chain(self.after.iter().map(|name| ("after", &**name)))
-    }
-
-    /// Returns the name of the layer in errors.
-    #[doc(hidden)]
-    pub fn part(&self) -> String {
-        match self.function.as_ref() {
-            "" => format!("{} middleware", self.kind),
-            function => format!("{} middleware `{function}`", self.kind),
-        }
-    }
 }
 
 impl<K: Kind> Chain<K> {

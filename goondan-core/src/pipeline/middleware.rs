@@ -1,53 +1,13 @@
 //! The kinds of middleware, and the trait that a middleware implements.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::{Failure, Frame, Next, StepDraft, StepResult, ToolCallDraft, ToolCallResult, TurnDraft, TurnResult};
+use super::{Frame, MiddlewareKind, Next, StepDraft, StepResult, ToolCallDraft, ToolCallResult, TurnDraft, TurnResult};
 use crate::BoxFuture;
 use crate::crossing::{CoreRun, Crossing};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pipeline::host::{RunHost, StepHost, ToolCallHost, TurnHost};
 use crate::pipeline::{StepContext, ToolCallContext, TurnContext};
-
-/// One of the three kinds of middleware, as a value.
-// API-05
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum MiddlewareKind {
-    /// Around the whole handling of one input event.
-    // PIPE-06
-    Turn,
-    /// Around one model call and the tool calls that it asks for.
-    // PIPE-07
-    Step,
-    /// Around one tool call.
-    // PIPE-08
-    ToolCall,
-}
-
-impl MiddlewareKind {
-    /// All kinds, from the outermost to the innermost.
-    pub const ALL: [Self; 3] = [Self::Turn, Self::Step, Self::ToolCall];
-
-    /// Returns the kind as it is written in `#[middleware(…)]`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Turn => "turn",
-            Self::Step => "step",
-            Self::ToolCall => "toolCall",
-        }
-    }
-}
-
-impl fmt::Display for MiddlewareKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// A kind of middleware, as a type: [`Turn`], [`Step`] or [`ToolCall`]. The trait is sealed: there are no other kinds.
 // API-05
@@ -80,7 +40,7 @@ pub trait Kind: sealed::Sealed + Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn erase(middleware: Arc<dyn Middleware<Self>>) -> AnyMiddleware;
     #[doc(hidden)]
-    fn recover(failure: Failure<Self>, draft: Self::Draft, ctx: &Self::Context<'_>) -> Self::Output;
+    fn recover(error: Error, draft: Self::Draft, ctx: &Self::Context<'_>) -> Self::Output;
 }
 
 mod sealed {
@@ -158,8 +118,8 @@ macro_rules! kind {
                 AnyMiddleware::$kind(middleware)
             }
 
-            fn recover(failure: Failure<Self>, draft: $draft, ctx: &$context<'_>) -> $output {
-                $output::recovered(failure.into_error(), draft, ctx)
+            fn recover(error: Error, draft: $draft, ctx: &$context<'_>) -> $output {
+                draft.recovered(error, ctx)
             }
         }
     };
@@ -205,58 +165,4 @@ pub trait Middleware<K: Kind>: Send + Sync + 'static {
     /// Runs the layer: its code before `next.run(ctx)`, the rest of the chain, and its code afterwards.
     // PIPE-04
     fn handle<'a>(&'a self, ctx: &'a mut K::Context<'_>, next: Next<'a, K>) -> BoxFuture<'a, Result<K::Output>>;
-}
-
-/// The options of a middleware: its priority, its name, and constraints on its position in the chain.
-///
-/// ```
-/// use goondan::middleware::MiddlewareOptions;
-///
-/// let options = MiddlewareOptions::priority(-10).named("audit").before("retry?");
-/// assert_eq!(options.priority, -10);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-#[non_exhaustive]
-pub struct MiddlewareOptions {
-    /// The lower, the further out. Defaults to 0.
-    // API-09, ORDER-06
-    #[serde(skip)]
-    pub priority: i32,
-    /// The name of the middleware in errors and in `goondan order`. `#[middleware]` sets the name of the function.
-    pub name: Cow<'static, str>,
-    /// The extensions whose layers of this kind must be inside of this one, whatever the priorities. An agent without
-    /// such an extension is an error, unless the name ends in `?`.
-    // ORDER-11
-    pub before: Vec<Cow<'static, str>>,
-    /// The extensions whose layers of this kind must be outside of this one, in the same way.
-    pub after: Vec<Cow<'static, str>>,
-}
-
-impl MiddlewareOptions {
-    /// Returns the defaults with `priority`.
-    pub fn priority(priority: i32) -> Self {
-        Self { priority, ..Self::default() }
-    }
-
-    /// Sets the name.
-    #[must_use]
-    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
-        self.name = name.into();
-        self
-    }
-
-    /// Requires the layer to be further out than `extension`: see [`MiddlewareOptions::before`](field@MiddlewareOptions::before).
-    #[must_use]
-    pub fn before(mut self, extension: impl Into<Cow<'static, str>>) -> Self {
-        self.before.push(extension.into());
-        self
-    }
-
-    /// Requires the layer to be further in than `extension`: see [`MiddlewareOptions::after`](field@MiddlewareOptions::after).
-    #[must_use]
-    pub fn after(mut self, extension: impl Into<Cow<'static, str>>) -> Self {
-        self.after.push(extension.into());
-        self
-    }
 }

@@ -6,8 +6,9 @@
 
 mod chain;
 mod context;
-mod failure;
+mod draft;
 mod frame;
+mod layer;
 mod middleware;
 mod next;
 mod on_error;
@@ -15,13 +16,15 @@ mod order;
 mod result;
 mod skip;
 
-pub use chain::{Chain, Layer, LayerInfo};
+pub use chain::{Chain, Layer};
+pub use context::directive;
 pub(crate) use context::host;
 pub use context::{StepContext, ToolCallContext, TurnContext};
-pub use failure::{Failure, StepDraft, ToolCallDraft, TurnDraft};
+pub use draft::{StepDraft, ToolCallDraft, TurnDraft};
 pub(crate) use frame::Frame;
-pub use middleware::{AnyMiddleware, Kind, Middleware, MiddlewareKind, MiddlewareOptions, Step, ToolCall, Turn};
-pub use next::Next;
+pub use layer::{LayerInfo, MiddlewareKind, MiddlewareOptions};
+pub use middleware::{AnyMiddleware, Kind, Middleware, Step, ToolCall, Turn};
+pub use next::{Failure, Next};
 pub use on_error::OnError;
 pub use order::in_order;
 pub use result::{

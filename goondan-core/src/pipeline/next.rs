@@ -1,11 +1,12 @@
-//! `next`: the rest of the chain, which a layer runs once.
+//! `next`: the rest of the chain, which a layer runs once, and its failure.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::frame::Depth;
-use super::{Failure, Kind, Middleware};
-use crate::error::Result;
+use super::{Kind, Middleware};
+use crate::error::{Error, Result};
 use crate::name::ExtensionName;
 use crate::panic::Guarded;
 
@@ -128,5 +129,60 @@ impl<K: Kind> Drop for InnerRun<'_, '_, K> {
 impl<K: Kind> fmt::Debug for Next<'_, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Next<{}>({} layers)", K::KIND, self.rest.len())
+    }
+}
+
+/// The failure of an inner layer or of the core, returned by [`Next::catch`].
+///
+/// `?` passes it on unchanged. [`Failure::recover`] turns it into a result, which is the only way for a middleware to
+/// return a result after `next` failed.
+pub struct Failure<K> {
+    error: Error,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: Kind> Failure<K> {
+    fn new(error: Error) -> Self {
+        Self { error, kind: PhantomData }
+    }
+
+    /// Returns the error.
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// Returns the error by value, for example to return it with more context.
+    pub fn into_error(self) -> Error {
+        self.error
+    }
+
+    /// Returns a result that replaces the failure, with the content of `draft`.
+    ///
+    /// ```
+    /// use goondan::Result;
+    /// use goondan::middleware::{Next, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult};
+    ///
+    /// async fn lenient(ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+    ///     match next.catch(ctx).await {
+    ///         Ok(result) => Ok(result),
+    ///         Err(failure) => Ok(failure.recover(ctx, ToolCallDraft::output("nothing found"))),
+    ///     }
+    /// }
+    /// ```
+    // LEGACY-POINTS-05
+    pub fn recover(self, ctx: &K::Context<'_>, draft: K::Draft) -> K::Output {
+        K::recover(self.error, draft, ctx)
+    }
+}
+
+impl<K> From<Failure<K>> for Error {
+    fn from(failure: Failure<K>) -> Self {
+        failure.error
+    }
+}
+
+impl<K: Kind> fmt::Debug for Failure<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 // FAIL-01
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum OnError {
     /// The turn or the step fails; a tool call ends with an error, which the model reads.
     #[default]

@@ -24,7 +24,8 @@ use crate::name::ExtensionName;
 ///     layers.iter().map(|(info, ())| info.extension.to_string()).collect()
 /// };
 ///
-/// let layers = vec![layer(0, MiddlewareOptions::priority(10)), layer(1, MiddlewareOptions::priority(5)), layer(2, MiddlewareOptions::priority(10))];
+/// let priorities = [10, 5, 10].into_iter().map(MiddlewareOptions::priority);
+/// let layers = priorities.enumerate().map(|(index, options)| layer(index, options)).collect();
 /// assert_eq!(names(in_order(layers, &all)?), "bac");
 ///
 /// let layers = vec![layer(0, MiddlewareOptions::default()), layer(1, MiddlewareOptions::default().before("a"))];

@@ -1,12 +1,13 @@
 //! What a tool answers: text, JSON or files, and whether the tool failed.
 
+use std::borrow::Cow;
+
 use serde::de::Error as _;
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::conversation::PartExt;
-use crate::conversation::{FilePart, Part, TextPart, ToolOutput};
+use crate::conversation::{FilePart, Part, PartExt, Rewrite, TextPart, ToolOutput};
 use crate::depth::{self, MAX_DEPTH, Unwritable};
 use crate::error::{Error, ErrorCode, Result};
 
@@ -105,16 +106,26 @@ impl ToolReply {
         self.is_error
     }
 
-    /// Returns the output as one text. A file is a line with its name and type.
-    pub(crate) fn summary(&self) -> String {
-        let ToolOutput::Content(parts) = &self.output else { return self.output.to_text().into_owned() };
-        let lines = parts.iter().map(|part| match part {
-            Part::File(file) => file.label(),
-            Part::Text(part) => part.text.clone(),
-            // A reply has no other parts.
-            _ => String::new(),
-        });
-        lines.collect::<Vec<_>>().join("\n")
+    /// Rewrites each text of the reply that a model or a person reads: see [`Content::map_text`] and
+    /// [`ToolOutput::texts`].
+    ///
+    /// [`Content::map_text`]: crate::Content::map_text
+    #[must_use]
+    pub fn map_text(self, map: impl FnMut(&str) -> Cow<'_, str>) -> Self {
+        self.rewritten(map).0
+    }
+
+    /// Returns the reply with its texts rewritten, and whether one has changed.
+    pub(crate) fn rewritten(mut self, mut map: impl FnMut(&str) -> Cow<'_, str>) -> (Self, bool) {
+        let mut rewrite = Rewrite::new(&mut map);
+        rewrite.output(&mut self.output);
+        let has_changed = rewrite.has_changed();
+        let output = match self.output {
+            // A number that became a text.
+            ToolOutput::Json(Value::String(text)) => ToolOutput::Text(text),
+            output => output,
+        };
+        (Self { output, ..self }, has_changed)
     }
 
     /// Returns the value if the reply is nothing but text or JSON, which is how most tools answer.

@@ -116,7 +116,7 @@ impl Drop for ActiveExtension {
 pub(crate) async fn deactivate(extensions: &[Arc<ActiveExtension>], services: &Services) {
     for active in extensions {
         let extension = active.name();
-        match Event::new(ExtensionCleanup::NAME, (ExtensionCleanup { extension: extension.clone() },)) {
+        match Event::new(ExtensionCleanup::NAME, (ExtensionCleanup::new(extension.clone()),)) {
             Ok(event) => services.bus.emit(event),
             Err(error) => tracing::error!(%extension, "{}", error.report()),
         }

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::late::LateTools;
 use super::services::Services;
+use super::shared_state::alone;
 use crate::bus::Owner;
 use crate::registry::SharedTools;
 use crate::spec::{AgentSpec, Opening};
@@ -137,6 +138,16 @@ impl ExtensionHost for ExtensionHandle {
         self.state.update(&self.extension, change)?;
         self.services.state_changed();
         Ok(())
+    }
+
+    fn shared_state(&self) -> Result<Option<Value>> {
+        let shared = self.services.store.shared_state(&self.extension);
+        shared.map_err(|error| error.at(&self.extension, "shared_state"))
+    }
+
+    fn update_shared_state(&self, change: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()> {
+        let updated = alone(|| self.services.store.update_shared_state(&self.extension, change));
+        updated.map_err(|error| error.at(&self.extension, "shared_state"))
     }
 
     fn subscribe(&self, pattern: EventPattern, limit: Deliveries, handler: Arc<dyn EventHandler>) -> u64 {

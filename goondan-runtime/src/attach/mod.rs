@@ -8,6 +8,7 @@ mod register;
 mod reload_requests;
 mod replace;
 mod services;
+mod shared_state;
 mod waiting_reload;
 
 pub(super) use active::{deactivate, run_cleanup};

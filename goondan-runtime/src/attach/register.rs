@@ -180,6 +180,8 @@ impl Registered {
             MiddlewareKind::Turn => self.turn.layers().cloned().collect(),
             MiddlewareKind::Step => self.step.layers().cloned().collect(),
             MiddlewareKind::ToolCall => self.tool_call.layers().cloned().collect(),
+            // The runtime has no chain of another kind.
+            _ => Vec::new(),
         }
     }
 }

@@ -125,11 +125,7 @@ impl Request {
         bus: Bus,
     ) -> (Arc<Self>, BoxFuture<'static, AgentReloadAnswer>) {
         let (sender, answer) = oneshot::channel();
-        let unanswered = AgentReloadAnswer {
-            id: id.clone(),
-            effect: ReloadEffect::None,
-            reason: Some("the program ends".to_owned()),
-        };
+        let unanswered = AgentReloadAnswer::new(&*id, ReloadEffect::None, Some("the program ends".to_owned()));
         let request = Self { conversation, id, bus, answer: Mutex::new(Some(sender)) };
         (Arc::new(request), Box::pin(async move { answer.await.unwrap_or(unanswered) }))
     }
@@ -137,7 +133,7 @@ impl Request {
     /// Answers the request, and publishes the answer. Does nothing if it is answered already.
     pub(super) fn answer(&self, effect: ReloadEffect, reason: Option<&str>) {
         let Some(sender) = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        let answer = AgentReloadAnswer { id: self.id.clone(), effect, reason: reason.map(str::to_owned) };
+        let answer = AgentReloadAnswer::new(&*self.id, effect, reason.map(str::to_owned));
         match Event::new(AgentReloadAnswer::NAME, (&answer,)) {
             Ok(event) => self.bus.emit(event),
             Err(error) => tracing::error!("the answer to a request for a reload was not emitted: {error}"),

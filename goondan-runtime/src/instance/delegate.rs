@@ -127,17 +127,7 @@ fn tell(services: &Services, delegation: AgentDelegate, answer: Result<String>) 
         let instance = &services.id;
         tracing::info!(%instance, delegation = id, %target_agent, "a delegation is done, and no extension asked to know");
     }
-    let (result, error) = match answer {
-        Ok(text) => (Some(text), None),
-        Err(error) => (None, Some(error)),
-    };
-    let payload = AgentDelegationResult {
-        id,
-        source_agent: target_agent,
-        result: result.map(Into::into),
-        error_code: error.as_ref().map(|error| error.code().clone()),
-        error_message: error.map(|error| error.message().into_owned()),
-    };
+    let payload = AgentDelegationResult::new(id, target_agent, answer.as_ref().map(|text| text.as_str().into()));
     match Event::new(AgentDelegationResult::NAME, (payload,)) {
         Ok(event) => services.bus.emit(event),
         Err(error) => tracing::error!("the result of a delegation was not emitted: {error}"),

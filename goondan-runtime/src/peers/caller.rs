@@ -56,7 +56,7 @@ impl Caller<'_> {
         event.parent_span_id = Some(self.span);
         event.metadata = request.metadata.clone();
         event.auth = self.turn.input.auth.clone();
-        event.reply_to = reply.map(|correlation_id| ReplyTo { target: self.turn.agent.clone(), correlation_id });
+        event.reply_to = reply.map(|correlation_id| ReplyTo::new(self.turn.agent.clone(), correlation_id));
         event.callers = callers;
         event.wakings = self.turn.input.wakings;
         let instance = request.instance_key.clone().unwrap_or_else(|| self.turn.instance.clone());

@@ -4,24 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use goondan_core::{
-    AgentEvent, Error, Event, EventArgs, EventPattern, Extension, Message, Result, ToolCallResult, TurnResult,
-};
+use goondan_core::{AgentEvent, Error, Event, EventArgs, EventPattern, Message, Result, ToolCallResult, TurnResult};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::log::{LogCapture, LogLine};
 use super::model::Recording;
 use super::probe::ProbeHandle;
 use super::request::{RecordedRequest, transcript};
-use super::setup::ChatBuilder;
 use crate::agent::Agent;
 use crate::instance::Instance;
 
 /// How long a test waits for event handlers; the same as at the end of a turn.
 const HANDLERS_LIMIT: Duration = Duration::from_secs(5);
 
-/// A conversation with the extensions under test, returned by [`ChatBuilder::start`]. The [module](super) has an
+/// A conversation with the extensions under test, returned by [`ChatBuilder::start`](super::ChatBuilder::start). The [module](super) has an
 /// example.
 ///
 /// Its records are kept until it is dropped, also across [`Chat::restart`].
@@ -36,16 +32,6 @@ pub struct Chat {
 impl Chat {
     /// The key of the conversation.
     pub(super) const KEY: &str = "test";
-
-    /// Returns a builder for a chat with the extension `E`.
-    pub fn with<E: Extension>(config: Value) -> ChatBuilder {
-        Self::builder().with::<E>(config)
-    }
-
-    /// Returns a builder for a chat without extensions.
-    pub fn builder() -> ChatBuilder {
-        ChatBuilder::new()
-    }
 
     /// Runs one turn with `input`. All events of the turn are handled when this returns.
     ///

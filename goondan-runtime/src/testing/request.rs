@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use goondan_core::{Content, MessageData, ModelOptions, Part, ToolItem};
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use crate::ports::model::ModelRequest;
 
@@ -81,21 +81,13 @@ pub(super) fn transcript<'a>(messages: impl IntoIterator<Item = &'a MessageData>
 }
 
 fn text(content: &Content) -> String {
-    match content {
-        Content::Text(text) => text.clone(),
-        Content::Parts(parts) => parts.iter().map(part).collect::<Vec<_>>().join(" "),
-    }
+    content.parts().iter().map(part).collect::<Vec<_>>().join(" ")
 }
 
 fn part(part: &Part) -> String {
     match part {
-        Part::Text(part) => part.text.clone(),
-        Part::ToolCall(call) => format!("[{} {}]", call.tool_name, call.input),
-        Part::ToolResult(result) => result.output.to_text().into_owned(),
-        Part::Reasoning(part) => format!("[reasoning {}]", part.text()),
-        Part::File(part) => format!("[file {}]", part.name.as_ref().unwrap_or(&part.media_type)),
-        Part::Provider(part) => format!("[block of {}]", part.provider().api()),
-        Part::Other(other) => Value::Object(other.clone()).to_string(),
-        _ => format!("{part:?}"),
+        Part::ToolCall(_) => format!("[{part}]"),
+        Part::Reasoning(_) => format!("[reasoning {part}]"),
+        _ => part.to_string(),
     }
 }

@@ -25,8 +25,21 @@ pub struct ChatBuilder {
     probe: ProbeHandle,
 }
 
+// Here, because the chat knows nothing of its builder.
+impl Chat {
+    /// Returns a builder for a chat with the extension `E`.
+    pub fn with<E: Extension>(config: Value) -> ChatBuilder {
+        Self::builder().with::<E>(config)
+    }
+
+    /// Returns a builder for a chat without extensions.
+    pub fn builder() -> ChatBuilder {
+        ChatBuilder::new()
+    }
+}
+
 impl ChatBuilder {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         let probe = ProbeHandle::new();
         // Before all other extensions, so that it records what they emit in `#[init]`.
         let agent = Agent::builder("assistant").store(MemoryStore::new().with_directories());

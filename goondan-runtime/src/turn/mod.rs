@@ -1,22 +1,29 @@
 //! A turn: the driver of the turn machine, and the host behind turn contexts.
 //!
-//! `machine` decides which step comes next and does no IO; [`TurnRun`] is its only driver. `step` calls the model, and
-//! runs the tool calls through `tool_call`. A turn changes the conversation through `journaled`, and reports events
-//! through `report`.
+//! `machine` decides which step comes next and does no IO; [`TurnRun`] is its only driver. `step` calls the model
+//! (`model_call`), and runs the tool calls through `tool_call`. What middlewares direct is in `held`, `projected` and
+//! `prepared`. A turn changes the conversation through `journaled`, and reports events through `report`.
 
 mod answer;
 mod answered;
+mod directed;
 mod estimate;
+mod handler;
+mod held;
 mod journaled;
 mod limit;
 mod machine;
+mod model_call;
 mod partial;
 mod prepared;
 mod progress;
 mod projected;
 mod report;
 mod requests;
+mod settings;
+mod shared;
 mod step;
+mod step_calls;
 mod stream;
 mod tool_call;
 mod watchdog;
@@ -31,56 +38,43 @@ pub(super) use workdir::Workdir;
 
 use std::sync::Arc;
 
-use goondan_core::host::depth::Unchecked;
 use goondan_core::host::{ConversationExt, StepResultExt, TurnResultExt};
 use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
 use goondan_core::{
-    AgentEvent, AgentsHost, Content, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message,
-    MessageEvent, Result, Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary,
-    TurnInfo, TurnResult,
+    AgentsHost, Error, ErrorCode, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent, Result, Role,
+    RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary, TurnInfo, TurnResult,
 };
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use super::attach::Generation;
 use crate::attach::StepGenerations;
-use crate::peers::Inbox;
-use crate::ports::model::{ModelDelta, whole};
+use crate::ports::model::whole;
 use crate::ports::store::Durability;
 use answer::NO_USABLE_ANSWER;
-use answered::{answer_of_step, answer_of_turn};
+use answered::{TurnAnswer, answer_of_step};
+use directed::made_by_no_model;
 use limit::within;
 use machine::{StepEnd, TurnAction, TurnMachine};
 use report::error_message;
+use shared::Shared;
 use step::StepRun;
 
 /// One turn while it runs.
 pub(crate) struct TurnRun<'a> {
-    /// What the turn began with. Its limits stay to its end, and its layers are running.
-    generation: &'a Generation,
+    /// What the turn and its steps run with. The limits of the first stay to the end, and its layers are running.
     generations: StepGenerations<'a>,
-    /// Answers of other agents, which the next step appends.
-    inbox: &'a Arc<Inbox>,
     workdir: &'a Workdir,
     journaled: &'a mut JournaledConversation,
     info: &'a Arc<TurnInfo>,
     reporter: &'a Reporter<'a>,
     requests: Requests<'a>,
     /// Shared by the middlewares of the turn and of its steps (D-15).
-    metadata: Unchecked,
-    /// The first error of [`MessageHost::emit`] or [`RunHost::refuse`]; it fails the turn before the next model or tool
-    /// call (D-24).
-    fault: Option<Error>,
+    shared: Shared,
     machine: TurnMachine,
     tool_calls: Vec<ToolCallSummary>,
     /// The token usage of all steps, if the model reports it.
     usage: Option<TokenUsage>,
-    /// Where the conversation ended when the turn began.
-    start: usize,
-    /// The message of the conversation that the result of the turn has as its answer, and its position.
-    answer: Option<(usize, Arc<Message>)>,
-    /// How many message events there were when `answer` was found.
-    answered_after: usize,
+    answer: TurnAnswer,
 }
 
 impl<'a> TurnRun<'a> {
@@ -90,25 +84,20 @@ impl<'a> TurnRun<'a> {
         journaled: &'a mut JournaledConversation,
         requests: Requests<'a>,
     ) -> Self {
-        let start = journaled.conversation.end();
-        let generation = generations.first;
+        let answer = TurnAnswer::new(&journaled.conversation);
+        let spec = &generations.first.spec;
         Self {
-            generation,
+            shared: Shared::new(spec.hints.clone().into()),
+            machine: TurnMachine::new(spec.policy),
             generations,
-            inbox: requests.caller.inbox,
             workdir,
             journaled,
             info: requests.caller.turn,
             reporter: requests.reporter,
             requests,
-            metadata: generation.spec.hints.clone().into(),
-            fault: None,
-            machine: TurnMachine::new(generation.spec.policy),
             tool_calls: Vec::new(),
             usage: None,
-            start,
-            answer: None,
-            answered_after: 0,
+            answer,
         }
     }
 
@@ -116,7 +105,7 @@ impl<'a> TurnRun<'a> {
     pub(crate) async fn run(&mut self) -> Result<TurnResult> {
         let watch = self.reporter.stopwatch();
         self.reporter.report("turn.started", self.reporter.span, |scope| RuntimeEvent::TurnStarted { scope });
-        let limit = self.generation.spec.policy.turn_timeout;
+        let limit = self.generations.first.spec.policy.turn_timeout;
         let outcome = match within(limit, self.run_chain()).await {
             Some(outcome) => outcome,
             None => Err(Error::new(ErrorCode::TURN_TIMEOUT, format!("the turn took longer than {limit:?}"))
@@ -150,20 +139,18 @@ impl<'a> TurnRun<'a> {
 
     async fn run_chain(&mut self) -> Result<TurnResult> {
         // D-13: before the chain runs, so that middlewares that count messages include this one.
-        match &self.info.input {
-            AgentEvent { content, .. } if !content.is_empty() => self.append(Message::user(content.clone())),
-            AgentEvent { input: Some(text), .. } => self.append(Message::user(text.clone())),
-            _ => {}
+        if let Some(content) = self.info.input.to_content() {
+            self.append(Message::user(content));
         }
-        let chain = &self.generation.registered.turn;
+        let chain = &self.generations.first.registered.turn;
         if chain.layers().next().is_some() {
             // Layers may wait long before the first step, such as for a summary. The input survives the process by
             // then.
             self.journaled.flush(Durability::Flushed).await?;
         }
         let mut result = chain.run(self).await?;
-        self.check_fault()?;
-        self.check_metadata()?;
+        self.shared.check_refused()?;
+        self.shared.check_metadata()?;
         result.set_usage(self.requests.total(self.usage));
         Ok(result)
     }
@@ -177,16 +164,16 @@ impl<'a> TurnRun<'a> {
                     tokio::task::coop::consume_budget().await;
                     if attempt > 0 {
                         tracing::info!(turn = %self.info.turn, step = index, attempt, ?delay, "running a step again");
-                        self.metadata.insert("attempt".to_owned(), attempt.into());
+                        self.shared.metadata.insert("attempt".to_owned(), attempt.into());
                         tokio::time::sleep(delay).await;
                     } else {
-                        self.metadata.remove("attempt");
+                        self.shared.metadata.remove("attempt");
                     }
                     let outcome = self.step(index).await;
                     action = self.machine.step_ended(outcome.map(|result| step_end(&result)));
                 }
                 TurnAction::Finish(reason) => {
-                    self.find_answer();
+                    self.answer.find(&self.journaled.conversation);
                     return Ok(self.result(reason, self.answer_or_notice(reason)));
                 }
                 TurnAction::GiveUp => {
@@ -200,9 +187,9 @@ impl<'a> TurnRun<'a> {
 
     async fn step(&mut self, index: u32) -> Result<StepResult> {
         let replaced = self.generations.next().await;
-        let generation = replaced.as_deref().unwrap_or(self.generation);
+        let generation = replaced.as_deref().unwrap_or(self.generations.first);
         // F-AGENTS: answers that have arrived are appended before the step starts.
-        for answer in self.inbox.take() {
+        for answer in self.requests.caller.inbox.take() {
             self.append(answer);
         }
         let watch = self.reporter.stopwatch();
@@ -213,12 +200,12 @@ impl<'a> TurnRun<'a> {
         if let Some(error) = outcome.as_ref().ok().and_then(|result| result.check_metadata().err()) {
             outcome = Err(error);
         }
+        let held_from = step.held_from();
         let ModelCall { usage: token_usage, model, finish_reason, prepared_by } = step.model_call;
-        let held_from = step.held.then_some(step.answer_from).flatten();
         if let (Ok(result), Some(start)) = (&outcome, held_from)
             // If a layer recovered or could not replace the answer, the layer that holds it may not have approved it.
             && result.status() == StepStatus::Completed
-            && self.fault.is_none()
+            && !self.shared.has_refused()
         {
             self.send_held(index, start);
         }
@@ -255,28 +242,15 @@ impl<'a> TurnRun<'a> {
         }
         let Some(message) = answer_of_step(&self.journaled.conversation, start) else { return };
         let send = |delta| self.reporter.update(|| TurnUpdate::of_delta(step, delta));
-        match message.content() {
-            Content::Text(text) if text.is_empty() => {}
-            Content::Text(text) => send(ModelDelta::Text { part: 0, text }),
-            Content::Parts(parts) => whole(parts).for_each(send),
-        }
-    }
-
-    /// Finds the message of the conversation that answers.
-    fn find_answer(&mut self) {
-        let conversation = &self.journaled.conversation;
-        self.answered_after = conversation.events().len();
-        let place = self.answer.as_ref().map(|(place, _)| *place);
-        let answer = answer_of_turn(conversation, self.start, place);
-        self.answer = answer.map(|(place, message)| (place, Arc::clone(message)));
+        whole(message.content().parts()).for_each(send);
     }
 
     /// Returns the message that answers, or a notice if the limit of steps was reached without one.
     fn answer_or_notice(&self, reason: FinishReason) -> Option<Arc<Message>> {
-        match (&self.answer, reason) {
-            (Some((_, message)), _) => Some(Arc::clone(message)),
+        match (self.answer.message(), reason) {
+            (Some(message), _) => Some(Arc::clone(message)),
             (None, FinishReason::MaxSteps) => {
-                let limit = self.generation.spec.policy.max_steps_per_turn;
+                let limit = self.generations.first.spec.policy.max_steps_per_turn;
                 let notice = format!("The turn ended without an answer: it reached the limit of {limit} steps.");
                 Some(Arc::new(Message::new(Role::Assistant, notice, Source::System)))
             }
@@ -291,38 +265,15 @@ impl<'a> TurnRun<'a> {
 
     fn apply(&mut self, event: MessageEvent) {
         if let Err(error) = self.journaled.emit(event) {
-            self.fault.get_or_insert(error);
+            self.shared.refuse(error);
         }
     }
 
     /// Makes recorded events durable before a model or tool call acts on them (D-24).
     async fn settle(&mut self, durability: Durability) -> Result<()> {
-        self.check_fault()?;
+        self.shared.check_refused()?;
         self.journaled.flush(durability).await
     }
-
-    /// Checks what middlewares have put into the metadata.
-    fn check_metadata(&self) -> Result<()> {
-        self.metadata.check("a value in the metadata")
-    }
-
-    fn check_fault(&mut self) -> Result<()> {
-        self.fault.take().map_or(Ok(()), Err)
-    }
-}
-
-/// The error for content that [`Conversation::may_hold`](goondan_core::Conversation) refuses.
-fn made_by_no_model() -> Error {
-    let message =
-        "a message holds reasoning, or data of a model's provider, that no model has put into the conversation";
-    Error::new(ErrorCode::MESSAGE_PART, message)
-        .suggest("copy such a part unchanged from a message of the conversation, or leave it out")
-}
-
-/// Logs that an extension called a method of its context after `next` has reached the core, where it has no effect.
-#[cold]
-fn warn_too_late(method: &str, by: &ExtensionName) {
-    tracing::warn!(extension = %by, "`{method}` changed nothing: it was called after `next`");
 }
 
 fn step_end(result: &StepResult) -> StepEnd {
@@ -339,15 +290,15 @@ impl RunHost for TurnRun<'_> {
     }
 
     fn metadata(&self) -> &Map<String, Value> {
-        &self.metadata
+        &self.shared.metadata
     }
 
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
-        &mut self.metadata
+        &mut self.shared.metadata
     }
 
     fn refuse(&mut self, error: Error) {
-        self.fault.get_or_insert(error);
+        self.shared.refuse(error);
     }
 
     fn report_skipped(&self, layer: &LayerInfo, after_next: bool, error: &Error) {
@@ -379,10 +330,6 @@ impl TurnHost for TurnRun<'_> {
     }
 
     fn follow(&mut self, result: &mut TurnResult) {
-        let unchanged = self.journaled.conversation.events().len() == self.answered_after;
-        if !unchanged && result.has_response(self.answer.as_ref().map(|(_, message)| message)) {
-            self.find_answer();
-            result.set_response(self.answer.as_ref().map(|(_, message)| Arc::clone(message)));
-        }
+        self.answer.follow(&self.journaled.conversation, result);
     }
 }

@@ -1,25 +1,58 @@
 //! Answers that middlewares have prepared, which are taken instead of asking a model or running a handler.
 // PREP-01, D-26
 
-use goondan_core::host::{ConversationExt, ModelCall, RunHost};
-use goondan_core::{
-    Content, Error, ErrorCode, ExtensionName, MiddlewareKind, Part, Result, RuntimeEvent, StepRef, TextPart,
-};
+use goondan_core::host::ConversationExt;
+use goondan_core::host::directive::AnswerWith;
+use goondan_core::{Conversation, Error, ErrorCode, ExtensionName, MiddlewareKind, Part, Result, ToolReply};
 
-use super::step::{StepRun, give_unique_ids};
-use super::stream::TurnUpdate;
-use super::{made_by_no_model, warn_too_late};
-use crate::ports::model::whole;
+use super::directed::{Directed, at_layer, made_by_no_model};
 
 /// An answer, and the extension that has prepared it.
-pub(super) struct Prepared<T> {
-    pub(super) answer: T,
-    pub(super) by: ExtensionName,
+struct Prepared<T> {
+    answer: T,
+    by: ExtensionName,
 }
 
-/// Names the layer of an error.
-pub(super) fn at_layer(error: Error, by: &ExtensionName, kind: MiddlewareKind) -> Error {
-    error.at(by, format!("{kind} middleware"))
+/// The answer of a step, if one was prepared.
+#[derive(Default)]
+pub(super) struct PreparedAnswer(Option<Box<Prepared<Vec<Part>>>>);
+
+impl Directed<AnswerWith> for PreparedAnswer {
+    #[cold]
+    fn take(&mut self, AnswerWith(content): AnswerWith, by: &ExtensionName, conversation: &Conversation) -> Result<()> {
+        if !conversation.may_hold(&content) {
+            return Err(made_by_no_model());
+        }
+        let answer = content.into_parts();
+        self.0 = Some(Box::new(Prepared { answer, by: by.clone() }));
+        Ok(())
+    }
+}
+
+impl PreparedAnswer {
+    /// Returns whether an answer was prepared and is not used yet.
+    pub(super) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Returns the content of the answer, and the extension that has prepared it.
+    ///
+    /// # Errors
+    /// When a model could not have given it.
+    #[cold]
+    pub(super) fn use_up(&mut self) -> Result<Option<(Vec<Part>, ExtensionName)>> {
+        let Some(Prepared { answer, by }) = self.0.take().map(|prepared| *prepared) else { return Ok(None) };
+        for part in &answer {
+            match part {
+                Part::ToolResult(_) => return Err(unusable("it has the result of a tool call", &by)),
+                Part::File(file) => {
+                    file.check_size().map_err(|error| at_layer(error, &by, MiddlewareKind::Step))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(Some((answer, by)))
+    }
 }
 
 /// Returns the error for a prepared answer that cannot be used.
@@ -30,47 +63,30 @@ pub(super) fn unusable(problem: &str, by: &ExtensionName) -> Error {
     at_layer(error, by, MiddlewareKind::Step)
 }
 
-impl StepRun<'_, '_> {
-    /// Keeps the answer that the extension `by` has prepared, if it may be in the conversation.
+/// The reply of a tool call, if one was prepared.
+#[derive(Default)]
+pub(super) struct PreparedReply {
+    reply: Option<Box<Prepared<ToolReply>>>,
+    /// The extension whose reply was used.
+    used: Option<ExtensionName>,
+}
+
+impl PreparedReply {
+    /// Replaces the reply by one of the extension `by`.
     #[cold]
-    pub(super) fn prepare(&mut self, content: Content, by: &ExtensionName) {
-        if self.answer_from.is_some() {
-            return warn_too_late("answer_with", by);
-        }
-        if !self.turn.journaled.conversation.may_hold(&content) {
-            return self.turn.refuse(at_layer(made_by_no_model(), by, MiddlewareKind::Step));
-        }
-        let answer = match content {
-            Content::Text(text) => vec![Part::Text(TextPart::new(text))],
-            Content::Parts(parts) => parts,
-        };
-        self.prepared = Some(Box::new(Prepared { answer, by: by.clone() }));
+    pub(super) fn set(&mut self, reply: ToolReply, by: &ExtensionName) {
+        self.reply = Some(Box::new(Prepared { answer: reply, by: by.clone() }));
     }
 
-    /// Returns the content of the prepared answer.
-    #[cold]
-    pub(super) fn take_prepared(&mut self, prepared: Prepared<Vec<Part>>) -> Result<Vec<Part>> {
-        let Prepared { answer: mut content, by } = prepared;
-        for part in &content {
-            match part {
-                Part::ToolResult(_) => return Err(unusable("it has the result of a tool call", &by)),
-                Part::File(file) => {
-                    file.check_size().map_err(|error| at_layer(error, &by, MiddlewareKind::Step))?;
-                }
-                _ => {}
-            }
-        }
-        give_unique_ids(&mut content, &self.turn.journaled.conversation);
-        let (reporter, index) = (&self.turn.reporter, self.index);
-        reporter.report("step.started", self.span, |scope| RuntimeEvent::StepStarted {
-            scope,
-            step: StepRef::new(&self.turn.info.turn, index),
-            llm_input_messages: None,
-        });
-        if reporter.streams() && !self.held {
-            whole(&content).for_each(|delta| reporter.update(|| TurnUpdate::of_delta(index, delta)));
-        }
-        self.model_call = ModelCall { prepared_by: Some(by), ..ModelCall::default() };
-        Ok(content)
+    /// Returns the reply, if one was prepared.
+    pub(super) fn use_up(&mut self) -> Option<ToolReply> {
+        let Prepared { answer, by } = *self.reply.take()?;
+        self.used = Some(by);
+        Some(answer)
+    }
+
+    /// Returns the extension whose reply was used.
+    pub(super) fn take_user(&mut self) -> Option<ExtensionName> {
+        self.used.take()
     }
 }

@@ -32,13 +32,8 @@ impl ProgressLimit {
         if !(on_bus || reporter.streams()) || !done.is_finite() || !self.admits() {
             return;
         }
-        let progress = ToolProgress {
-            tool_call_id: call.clone(),
-            tool_name: tool.clone(),
-            done,
-            total: total.filter(|total| total.is_finite()),
-            text: mask(text).into_owned(),
-        };
+        let mut progress = ToolProgress::new(call.clone(), tool.clone(), done, mask(text));
+        progress.total = total.filter(|total| total.is_finite());
         if on_bus {
             reporter.emit(ToolProgress::NAME, &progress);
         }

@@ -1,49 +1,50 @@
 //! The edits that middlewares make to what the model is sent in one step. They end with the step.
 // PROJ-01, D-27
 
-use goondan_core::host::{ConversationExt, Projection, RunHost};
-use goondan_core::{Applied, ErrorCode, ExtensionName, MessageEvent, MiddlewareKind, Result};
+use goondan_core::host::directive::Project;
+use goondan_core::host::{ConversationExt, Projection};
+use goondan_core::{Applied, Conversation, ErrorCode, ExtensionName, MessageEvent, MiddlewareKind, Result};
 
-use super::prepared::at_layer;
-use super::step::StepRun;
-use super::{made_by_no_model, warn_too_late};
+use super::directed::{Directed, at_layer, made_by_no_model};
+
+/// The edits of one step, in the order in which they were made.
+#[derive(Default)]
+pub(super) struct Projected(Vec<Edit>);
 
 /// An edit, and the extension that made it.
-pub(super) struct Edit {
+struct Edit {
     event: MessageEvent,
     by: ExtensionName,
 }
 
-impl StepRun<'_, '_> {
-    /// Keeps an edit of the extension `by`, if its content may be sent.
+impl Directed<Project> for Projected {
     #[cold]
-    pub(super) fn edit(&mut self, event: MessageEvent, by: &ExtensionName) {
-        if self.answer_from.is_some() {
-            return warn_too_late("project", by);
+    fn take(&mut self, Project(event): Project, by: &ExtensionName, conversation: &Conversation) -> Result<()> {
+        if !conversation.may_emit(&event) {
+            return Err(made_by_no_model());
         }
-        if !self.turn.journaled.conversation.may_emit(&event) {
-            return self.turn.refuse(at_layer(made_by_no_model(), by, MiddlewareKind::Step));
-        }
-        self.edits.push(Edit { event, by: by.clone() });
+        self.0.push(Edit { event, by: by.clone() });
+        Ok(())
     }
+}
 
-    /// Returns what the edits make of the conversation, if there are any.
+impl Projected {
+    /// Returns what the edits make of the conversation, if there are any. `warns` if a target is not there.
     ///
     /// # Errors
     /// `E_MESSAGE_DUPLICATE_ID` when an edit adds a message with the id of another one.
     #[inline]
-    pub(super) fn projection(&self) -> Result<Option<Box<Projection>>> {
-        if self.edits.is_empty() { Ok(None) } else { self.projected().map(Some) }
+    pub(super) fn of(&self, conversation: &Conversation, warns: bool) -> Result<Option<Box<Projection>>> {
+        if self.0.is_empty() { Ok(None) } else { self.apply(conversation, warns).map(Some) }
     }
 
     #[cold]
-    fn projected(&self) -> Result<Box<Projection>> {
+    fn apply(&self, conversation: &Conversation, warns: bool) -> Result<Box<Projection>> {
         let mut projection = Box::<Projection>::default();
-        for Edit { event, by } in &self.edits {
-            let applied = projection.apply(&self.turn.journaled.conversation, event);
+        for Edit { event, by } in &self.0 {
+            let applied = projection.apply(conversation, event);
             let applied = applied.map_err(|error| at_layer(error, by, MiddlewareKind::Step))?;
-            // `token_estimate` builds it too: the warning is for the request alone.
-            if applied == Applied::TargetNotFound && self.answer_from.is_some() {
+            if applied == Applied::TargetNotFound && warns {
                 tracing::warn!(
                     code = %ErrorCode::MESSAGE_TARGET_NOT_FOUND,
                     extension = %by,

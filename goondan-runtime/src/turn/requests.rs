@@ -92,7 +92,7 @@ impl<'a> Requests<'a> {
         let text = self.call_model(name, request, &mut response).await;
         let ModelResponse { content, usage, model, .. } = response;
         content.into_iter().for_each(Part::discard);
-        let span = Span { id: SpanId::random(), parent: Some(self.caller.span) };
+        let span = Span::of_turn(Some(self.caller.span));
         self.reporter.report("model.asked", span, |scope| RuntimeEvent::ModelAsked {
             scope,
             extension_name: extension.or(self.tool).cloned(),

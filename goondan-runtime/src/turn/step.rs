@@ -1,32 +1,31 @@
 //! A step: one model call and the tool calls that it asks for. Implements the host behind step contexts.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use goondan_core::host::{
-    AnswerHost, ConversationHost, CoreRun, IdSet, Mark, MessageHost, ModelCall, RunHost, StepHost, StreamHost,
+    Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt, RunHost,
+    StepHost, StepResultExt, answer_content, directive,
 };
-use goondan_core::host::{ConversationExt, ModelOptionsExt, PartExt, StepResultExt, ToolCatalogExt, answer_content};
 use goondan_core::{
-    AgentsHost, Content, Conversation, Effect, Error, ErrorCode, ExtensionName, LayerInfo, LlmInputMessage, Message,
-    MessageEvent, ModelInfo, ModelName, ModelOptions, Part, Result, Role, RuntimeEvent, Source, Span, StepRef,
-    StepResult, ToolCallId, ToolCallResult, ToolCallSummary, ToolCatalog, ToolRequest, TurnInfo,
+    AgentsHost, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MiddlewareKind, ModelInfo, ModelName,
+    ModelOptions, Part, Result, Role, Source, Span, StepRef, StepResult, ToolCallResult, ToolCallSummary, ToolCatalog,
+    ToolRequest, TurnInfo,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::TurnRun;
 use super::answer::{Answer, classify, correction};
+use super::directed::{Directed, at_layer, warn_too_late};
 use super::journaled::{CallJournal, JournaledConversation, tool_message};
-use super::limit::within;
-use super::prepared::{Prepared, unusable};
-use super::projected::Edit;
+use super::prepared::unusable;
 use super::requests::Requests;
-use super::stream::TurnUpdate;
-use super::tool_call::{CallOutcome, Dispatch};
+use super::settings::CallSettings;
+use super::step_calls::StepCalls;
+use super::tool_call::CallOutcome;
 use crate::attach::Generation;
 use crate::join::join;
-use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
+use crate::ports::model::{Model, calls_in};
 use crate::ports::store::Durability;
 
 /// The metadata key of a message whose content an extension has prepared.
@@ -36,54 +35,81 @@ const PREPARED_BY: &str = "preparedBy";
 pub(super) struct StepRun<'a, 't> {
     pub(super) turn: &'a mut TurnRun<'t>,
     /// What the step runs with. A reload changes it between two steps.
-    generation: &'a Generation,
+    pub(super) generation: &'a Generation,
     pub(super) index: u32,
     pub(super) span: Span,
-    catalog: ToolCatalog,
-    /// The model that a middleware chose.
-    model: Option<ModelName>,
-    /// The options that middlewares have set; boxed, because few steps have any.
-    options: Option<Box<ModelOptions>>,
+    pub(super) settings: CallSettings,
     requests: Requests<'a>,
     /// What the model reported of its call.
     pub(super) model_call: ModelCall,
-    /// Whether a middleware holds the pieces of the answer.
-    pub(super) held: bool,
     /// Where the conversation ended when the model was asked, and so where its answer is.
     pub(super) answer_from: Option<usize>,
-    /// The answer that a middleware has prepared.
-    pub(super) prepared: Option<Box<Prepared<Vec<Part>>>>,
-    /// The edits of what the model is sent.
-    pub(super) edits: Vec<Edit>,
+    pub(super) directed: DirectedStep,
+}
+
+/// Declares the parts of a step that take directives, each with the directive that it takes.
+macro_rules! directed {
+    ($($name:ident: $part:ty, by $directive:ident;)*) => {
+        /// What middlewares have directed.
+        #[derive(Default)]
+        pub(super) struct DirectedStep {
+            $(pub(super) $name: $part,)*
+        }
+
+        $(
+            impl Apply<directive::$directive> for StepRun<'_, '_> {
+                fn apply(&mut self, directive: directive::$directive, by: &ExtensionName) {
+                    let reached = self.answer_from.is_some();
+                    self.turn.direct(&mut self.directed.$name, directive, by, reached);
+                }
+            }
+        )*
+    };
+}
+
+directed! {
+    held: super::held::HeldStream, by HoldStream;
+    projected: super::projected::Projected, by Project;
+    prepared: super::prepared::PreparedAnswer, by AnswerWith;
+}
+
+impl TurnRun<'_> {
+    /// Passes a directive of a step layer to the `part` that takes it, unless the core was `reached`.
+    fn direct<D: Directive>(&mut self, part: &mut impl Directed<D>, directive: D, by: &ExtensionName, reached: bool) {
+        if !reached {
+            if let Err(error) = part.take(directive, by, &self.journaled.conversation) {
+                self.refuse(at_layer(error, by, MiddlewareKind::Step));
+            }
+        } else if !part.is_done() {
+            warn_too_late::<D>(by);
+        }
+    }
 }
 
 impl<'a, 't> StepRun<'a, 't> {
     pub(super) fn new(turn: &'a mut TurnRun<'t>, generation: &'a Generation, index: u32, span: Span) -> Self {
-        // F-TOOL: every step starts with all tools.
-        let catalog = generation.registered.tools().catalog();
         let requests = turn.requests.in_step(&generation.spec, span.id);
-        let model_call = ModelCall::default();
         Self {
             turn,
             generation,
             index,
             span,
-            catalog,
-            model: None,
-            options: None,
+            settings: CallSettings::new(generation),
             requests,
-            model_call,
-            held: false,
+            model_call: ModelCall::default(),
             answer_from: None,
-            prepared: None,
-            edits: Vec::new(),
+            directed: DirectedStep::default(),
         }
     }
 
+    /// Returns where the answer is that a middleware holds back from the stream, if it does.
+    pub(super) fn held_from(&self) -> Option<usize> {
+        self.answer_from.filter(|_| self.directed.held.is_held())
+    }
+
     async fn call_model_and_tools(&mut self) -> Result<StepResult> {
-        self.turn.check_metadata()?;
-        self.check_catalog()?;
-        self.check_options()?;
+        self.turn.shared.check_metadata()?;
+        self.settings.check(self.generation)?;
         let after_tool_results =
             self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
         let content = self.call_model().await?;
@@ -97,7 +123,8 @@ impl<'a, 't> StepRun<'a, 't> {
                 if let Some(by) = &self.model_call.prepared_by {
                     return Err(unusable(problem, by));
                 }
-                tracing::warn!(turn = %self.turn.info.turn, step = self.index, problem, "malformed answer of the model");
+                let turn = &self.turn.info.turn;
+                tracing::warn!(%turn, step = self.index, problem, "malformed answer of the model");
                 self.turn.append(Message::new(Role::User, correction(problem), Source::System));
                 return Ok(StepResult::repair(problem, &self.model_call));
             }
@@ -121,98 +148,6 @@ impl<'a, 't> StepRun<'a, 't> {
         Ok(result)
     }
 
-    /// Checks the tools that middlewares have changed.
-    fn check_catalog(&mut self) -> Result<()> {
-        if self.generation.registered.tools().offers(&self.catalog) {
-            return Ok(());
-        }
-        std::mem::take(&mut self.catalog).checked().map(|catalog| self.catalog = catalog)
-    }
-
-    /// Checks the options that middlewares have set.
-    fn check_options(&mut self) -> Result<()> {
-        if let Some(options) = self.options.take() {
-            self.options = Some(Box::new(options.checked()?));
-        }
-        Ok(())
-    }
-
-    /// Calls the model, unless an answer was prepared, and returns the content of the answer. What else is known of it
-    /// is in `model_call`.
-    async fn call_model(&mut self) -> Result<Vec<Part>> {
-        self.turn.settle(Durability::Flushed).await?;
-        self.turn.journaled.partial.start(self.index);
-        let agent = &self.generation.spec;
-        self.turn.journaled.report_orphans(&self.turn.info.turn);
-        let conversation = &self.turn.journaled.conversation;
-        self.answer_from = Some(conversation.end());
-        if let Some(prepared) = self.prepared.take() {
-            return self.take_prepared(*prepared);
-        }
-        let projection = self.projection()?;
-        let request = ModelRequest::new(agent.system.as_deref(), conversation, &self.catalog)
-            .with_options(self.options.as_deref())
-            .with_instance(&self.turn.info.agent, &self.turn.info.instance)
-            .with_projection(projection.as_deref());
-        self.turn.reporter.report("step.started", self.span, |scope| RuntimeEvent::StepStarted {
-            scope,
-            step: StepRef::new(&self.turn.info.turn, self.index),
-            llm_input_messages: agent
-                .policy
-                .report_model_input
-                .then(|| request.messages().map(|message| LlmInputMessage::from(&*message)).collect()),
-        });
-        let model = self.model()?;
-        let limit = agent.policy.model_timeout;
-        let (reporter, partial, index) = (self.turn.reporter, &self.turn.journaled.partial, self.index);
-        let (span, held) = (self.span, self.held);
-        let sent = AtomicBool::new(false);
-        let send = |delta: ModelDelta<'_>| {
-            // A held answer is not kept as partial either: no layer has approved it yet.
-            if !held {
-                sent.store(true, Ordering::Relaxed);
-                partial.add(delta);
-                reporter.update(|| TurnUpdate::of_delta(index, delta));
-            }
-            if let ModelDelta::Restart { reason, wait: Some(wait) } = delta {
-                reporter.report_retry(index, span, reason, wait);
-            }
-        };
-        let answer = model.generate(request, DeltaSink::to(&send));
-        let mut response = match within(limit, answer).await {
-            Some(response) => response?,
-            None => {
-                let message = format!("the model did not answer within {limit:?}");
-                return Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true));
-            }
-        };
-        give_unique_ids(&mut response.content, &self.turn.journaled.conversation);
-        if reporter.streams() && !held && !sent.load(Ordering::Relaxed) {
-            // The model does not stream: each part is sent whole.
-            whole(&response.content).for_each(|delta| reporter.update(|| TurnUpdate::of_delta(index, delta)));
-        }
-        self.turn.journaled.partial.clear();
-        if let Some(usage) = response.usage {
-            // The next request has no edits of this one.
-            if projection.is_none() {
-                self.turn.journaled.estimate.measured(usage, &self.turn.journaled.conversation);
-            }
-            *self.turn.usage.get_or_insert_default() += usage;
-        }
-        let ModelResponse { content, usage, finish_reason, model, .. } = response;
-        self.model_call = ModelCall { usage, finish_reason, model, prepared_by: None };
-        Ok(content)
-    }
-
-    /// Returns the model of this step: the agent's, unless a middleware chose another one (API-11).
-    fn model(&self) -> Result<&'a dyn Model> {
-        let agent = &self.generation.spec;
-        match &self.model {
-            None => Ok(&*agent.model),
-            Some(name) => agent.named_model(name.as_str()),
-        }
-    }
-
     /// Runs the calls: concurrently if all of them only read (D-06), else one after another. Their results are appended
     /// in the order of the requests (D-12).
     async fn call_tools(&mut self, requests: &[ToolRequest], message: &Message) -> Result<Vec<ToolCallResult>> {
@@ -223,40 +158,40 @@ impl<'a, 't> StepRun<'a, 't> {
         let mut results = Vec::with_capacity(requests.len());
         if requests.len() > 1 && requests.iter().all(only_reads) {
             self.turn.settle(Durability::Flushed).await?;
-            let (dispatch, journal) = self.dispatch(message, asked);
+            let (calls, journal) = self.calls(message, asked);
             let journal = Mutex::new(journal);
-            let calls = requests.iter().map(|request| dispatch.run(request, &journal)).collect();
-            for (request, outcome) in requests.iter().zip(join(calls).await) {
+            let running = requests.iter().map(|request| calls.run(request, &journal)).collect();
+            for (request, outcome) in requests.iter().zip(join(running).await) {
                 results.push(self.record_result(request, outcome));
             }
         } else {
             for request in requests {
                 self.turn.settle(Durability::Flushed).await?;
-                let (dispatch, journal) = self.dispatch(message, asked);
+                let (calls, journal) = self.calls(message, asked);
                 // Boxed, so that the future of the step stays small for steps without calls.
-                let outcome = Box::pin(dispatch.run(request, &Mutex::new(journal))).await;
+                let outcome = Box::pin(calls.run(request, &Mutex::new(journal))).await;
                 results.push(self.record_result(request, outcome));
             }
         }
         Ok(results)
     }
 
-    /// Returns what runs tool calls, and the journal in which their starts are recorded.
-    fn dispatch<'s>(&'s mut self, message: &'s Message, asked: Mark) -> (Dispatch<'s>, CallJournal<'s>) {
+    /// Returns what the tool calls share, and the journal in which their starts are recorded.
+    fn calls<'s>(&'s mut self, message: &'s Message, asked: Mark) -> (StepCalls<'s>, CallJournal<'s>) {
         let (conversation, journal) = self.turn.journaled.for_calls();
-        let dispatch = Dispatch {
+        let calls = StepCalls {
             turn: self.turn.info,
             workdir: self.turn.workdir,
             generation: self.generation,
             reporter: self.turn.reporter,
             requests: self.requests,
-            catalog: &self.catalog,
+            catalog: &self.settings.catalog,
             message,
             conversation: conversation.as_of(asked),
             step_index: self.index,
             step_span: self.span,
         };
-        (dispatch, journal)
+        (calls, journal)
     }
 
     /// Appends the message with the result of a call, and returns the result.
@@ -274,24 +209,6 @@ impl<'a, 't> StepRun<'a, 't> {
         let summary = ToolCallSummary::new(request.id.clone(), request.name.clone(), result.status());
         self.turn.tool_calls.push(summary);
         result
-    }
-}
-
-/// Replaces ids of calls that are empty, or that another call of the answer or of the conversation has: results refer
-/// to their calls by id.
-// D-12
-pub(super) fn give_unique_ids(content: &mut [Part], conversation: &Conversation) {
-    // Most answers have one call, for which a set would cost more than the rest.
-    let mut ids = (calls_in(content).nth(1).is_some()).then(IdSet::default);
-    let calls = content.iter_mut().filter_map(|part| match part {
-        Part::ToolCall(call) => Some(&mut call.tool_call_id),
-        _ => None,
-    });
-    for id in calls {
-        let blank = id.as_str().chars().all(char::is_whitespace);
-        if blank || conversation.has_tool_call(id) || ids.as_mut().is_some_and(|ids| !ids.insert(id.clone())) {
-            *id = ToolCallId::random();
-        }
     }
 }
 
@@ -331,68 +248,49 @@ impl MessageHost for StepRun<'_, '_> {
     }
 }
 
-impl StreamHost for StepRun<'_, '_> {
-    fn hold_stream(&mut self) {
-        if self.answer_from.is_none() {
-            self.held = true;
-        } else if !self.held {
-            let turn = &self.turn.info.turn;
-            tracing::warn!(%turn, step = self.index, "the stream was not held: `hold_stream` was called after `next`");
-        }
-    }
-}
-
-impl AnswerHost for StepRun<'_, '_> {
-    fn project(&mut self, event: MessageEvent, by: &ExtensionName) {
-        self.edit(event, by);
-    }
-
-    fn answer_with(&mut self, content: Content, by: &ExtensionName) {
-        self.prepare(content, by);
-    }
-}
-
 impl StepHost for StepRun<'_, '_> {
     fn step_index(&self) -> u32 {
         self.index
     }
 
     fn tool_catalog(&self) -> &ToolCatalog {
-        &self.catalog
+        &self.settings.catalog
     }
 
     fn tool_catalog_mut(&mut self) -> &mut ToolCatalog {
-        &mut self.catalog
+        &mut self.settings.catalog
     }
 
     fn model_name(&self) -> &Option<ModelName> {
-        &self.model
+        &self.settings.model
     }
 
     fn model_name_mut(&mut self) -> &mut Option<ModelName> {
-        &mut self.model
+        &mut self.settings.model
     }
 
     fn model_options(&self) -> &ModelOptions {
         static NONE: LazyLock<ModelOptions> = LazyLock::new(ModelOptions::default);
-        self.options.as_deref().unwrap_or(&NONE)
+        self.settings.options.as_deref().unwrap_or(&NONE)
     }
 
     fn model_options_mut(&mut self) -> &mut ModelOptions {
-        self.options.get_or_insert_default()
+        self.settings.options.get_or_insert_default()
     }
 
     fn model_info(&self) -> ModelInfo {
-        self.model().map(Model::info).unwrap_or_default()
+        self.settings.model(self.generation).map(Model::info).unwrap_or_default()
     }
 
     fn token_estimate(&self) -> u64 {
         let system = self.generation.spec.system.as_deref();
         let JournaledConversation { estimate, conversation, .. } = &*self.turn.journaled;
         match self.projection() {
-            Ok(Some(projection)) => estimate.projected_tokens(system, conversation, &self.catalog, &projection),
+            Ok(Some(projection)) => {
+                estimate.projected_tokens(system, conversation, &self.settings.catalog, &projection)
+            }
             // An edit that cannot be applied fails the step before the model is called.
-            _ => estimate.tokens(system, conversation, &self.catalog),
+            _ => estimate.tokens(system, conversation, &self.settings.catalog),
         }
     }
 

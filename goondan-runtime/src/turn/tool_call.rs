@@ -4,49 +4,24 @@
 //! Every call is run here, and therefore passes the tool-call middlewares (DISPATCH-01).
 
 use std::path::Path;
-use std::pin::pin;
 
-use goondan_core::host::ToolCallResultExt;
 use goondan_core::host::depth::Unchecked;
-use goondan_core::host::panic::catch_panics;
-use goondan_core::host::{AsOf, CallHost, ConversationHost, CoreRun, RunHost, ToolCallHost, ToolHost};
+use goondan_core::host::directive::ReplyWith;
+use goondan_core::host::{Apply, CallHost, CoreRun, RunHost, ToolCallHost, ToolCallResultExt};
 use goondan_core::{
-    AgentsHost, Effect, Error, ErrorCode, ExtensionName, LayerInfo, Logger, Message, Result, RuntimeEvent, Span,
-    StepRef, ToolCallId, ToolCallRef, ToolCallResult, ToolCatalog, ToolContext, ToolError, ToolItem, ToolName,
-    ToolReply, ToolRequest, TurnInfo,
+    Effect, Error, ErrorCode, ExtensionName, LayerInfo, Result, RuntimeEvent, Span, ToolCallId, ToolCallResult,
+    ToolError, ToolItem, ToolReply, ToolRequest, TurnInfo,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
+use super::directed::warn_too_late;
+use super::handler::HandlerHost;
 use super::journaled::CallJournal;
-use super::limit::within;
-use super::prepared::Prepared;
-use super::progress::ProgressLimit;
-use super::report::Reporter;
-use super::requests::Requests;
-use super::warn_too_late;
-use super::watchdog::watched;
-use super::workdir::Workdir;
-use crate::attach::Generation;
-use crate::registry::Tool;
+use super::prepared::PreparedReply;
+use super::shared::Shared;
+use super::step_calls::StepCalls;
 use crate::schema::summary;
-
-/// Runs the tool calls of one step.
-#[derive(Clone, Copy)]
-pub(super) struct Dispatch<'a> {
-    pub(super) turn: &'a TurnInfo,
-    pub(super) workdir: &'a Workdir,
-    pub(super) generation: &'a Generation,
-    pub(super) reporter: &'a Reporter<'a>,
-    pub(super) requests: Requests<'a>,
-    pub(super) catalog: &'a ToolCatalog,
-    /// The message that asked for the calls.
-    pub(super) message: &'a Message,
-    /// The conversation as it was when that message was appended.
-    pub(super) conversation: AsOf<'a>,
-    pub(super) step_index: u32,
-    pub(super) step_span: Span,
-}
 
 /// The outcome of a call.
 pub(super) struct CallOutcome {
@@ -55,7 +30,7 @@ pub(super) struct CallOutcome {
     pub(super) rewritten: Option<Map<String, Value>>,
 }
 
-impl Dispatch<'_> {
+impl StepCalls<'_> {
     /// Runs one call through the tool-call chain. A failure becomes an error result, which the model reads (F-TOOL).
     /// The start of the call is recorded in `journal`.
     pub(super) async fn run(&self, request: &ToolRequest, journal: &Mutex<CallJournal<'_>>) -> CallOutcome {
@@ -66,7 +41,7 @@ impl Dispatch<'_> {
         loop {
             let mut call = ToolCallRun::new(*self, request, span, journal);
             if attempt > 0 {
-                call.metadata.insert("attempt".to_owned(), attempt.into());
+                call.shared.metadata.insert("attempt".to_owned(), attempt.into());
             }
             let mut outcome = self.generation.registered.tool_call.run(&mut call).await;
             if let (Ok(_), Err(error)) = (&outcome, call.check_changes()) {
@@ -89,7 +64,8 @@ impl Dispatch<'_> {
             match error.retry_delay() {
                 Some(delay) if attempt < policy.max_retries && !call.once_started => {
                     attempt += 1;
-                    tracing::info!(turn = %self.turn.turn, call = %request.id, attempt, ?delay, "running a tool call again");
+                    let turn = &self.turn.turn;
+                    tracing::info!(%turn, call = %request.id, attempt, ?delay, "running a tool call again");
                     tokio::time::sleep(delay).await;
                 }
                 _ => {
@@ -105,39 +81,25 @@ impl Dispatch<'_> {
             }
         }
     }
-
-    fn reference(&self, request: &ToolRequest) -> ToolCallRef {
-        ToolCallRef {
-            step_id: StepRef::new(&self.turn.turn, self.step_index).step_id,
-            tool_call_id: request.id.clone(),
-            tool_name: request.name.clone(),
-        }
-    }
 }
 
 /// One tool call while it runs.
 struct ToolCallRun<'a, 'l> {
-    step: Dispatch<'a>,
+    step: StepCalls<'a>,
     journal: &'a Mutex<CallJournal<'l>>,
     request: &'a ToolRequest,
     span: Span,
     args: Unchecked,
-    /// The call's own map (D-15).
-    metadata: Unchecked,
-    /// The first error of [`RunHost::refuse`].
-    fault: Option<Error>,
+    shared: Shared,
     /// Whether a handler that must not run twice has started (EFFECT-01).
     once_started: bool,
-    /// The reply that a middleware has prepared.
-    prepared: Option<Box<Prepared<ToolReply>>>,
-    /// The extension whose reply was taken.
-    prepared_by: Option<ExtensionName>,
-    /// Whether the layers have reached the core, after which nothing is prepared any more.
+    prepared: PreparedReply,
+    /// Whether the layers have reached the core, after which a directive comes too late.
     reached: bool,
 }
 
 impl<'a, 'l> ToolCallRun<'a, 'l> {
-    fn new(step: Dispatch<'a>, request: &'a ToolRequest, span: Span, journal: &'a Mutex<CallJournal<'l>>) -> Self {
+    fn new(step: StepCalls<'a>, request: &'a ToolRequest, span: Span, journal: &'a Mutex<CallJournal<'l>>) -> Self {
         let args = request.args.as_object().cloned().unwrap_or_default().into();
         Self {
             step,
@@ -145,11 +107,9 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             request,
             span,
             args,
-            metadata: Unchecked::default(),
-            fault: None,
+            shared: Shared::new(Unchecked::default()),
             once_started: false,
-            prepared: None,
-            prepared_by: None,
+            prepared: PreparedReply::default(),
             reached: false,
         }
     }
@@ -176,11 +136,9 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             return Err(Error::new(ErrorCode::TOOL_INVALID_ARGS, message)
                 .suggest("call the tool again with arguments that fit its parameters"));
         }
-        if let Some(prepared) = self.prepared.take() {
+        if let Some(reply) = self.prepared.use_up() {
             // PREP-01: the call does not start.
-            let Prepared { answer, by } = *prepared;
-            self.prepared_by = Some(by);
-            return Ok(answer);
+            return Ok(reply);
         }
         self.record_start(tool.effect).await?;
         self.step.reporter.report("tool.called", self.span, |scope| RuntimeEvent::ToolCalled {
@@ -188,31 +146,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             call: self.step.reference(self.request),
         });
         self.step.reporter.deliver().await;
-        let host = HandlerHost {
-            step: self.step,
-            id: &self.request.id,
-            name,
-            tool,
-            requests: self.step.requests.within(self.span.id).of_tool(&tool.extension),
-            progress: ProgressLimit::default(),
-        };
-        let ctx = ToolContext::new(&host);
-        let limit = tool.timeout.unwrap_or(self.step.generation.spec.policy.tool_timeout);
-        // Pinned here, because each future around it would store it twice.
-        let handler = pin!(catch_panics(&tool.extension, async { tool.handler.call(&ctx, input).await }));
-        match within(limit, watched(name, handler)).await {
-            Some(answer) => {
-                let answer = answer.unwrap_or_else(|text| Err(Error::panicked(&text)));
-                let answer = answer.and_then(ToolReply::checked);
-                answer.map_err(|error| error.at(&tool.extension, format!("tool `{name}`")))
-            }
-            None => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
-                match tool.effect {
-                    Effect::Read | Effect::Idempotent => "ask for less at once, or use another tool",
-                    _ => "whether it did its work is unknown: check before calling it again",
-                },
-            )),
-        }
+        HandlerHost::new(self.step, self.span, &self.request.id, (name, tool)).run(input).await
     }
 
     /// Makes the call durable, and its start if it must not run twice, before the handler has an effect.
@@ -246,9 +180,9 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
 
     /// Checks what middlewares have changed.
     fn check_changes(&mut self) -> Result<()> {
-        self.fault.take().map_or(Ok(()), Err)?;
+        self.shared.check_refused()?;
         self.args.check("an argument")?;
-        self.metadata.check("a value in the metadata")
+        self.shared.check_metadata()
     }
 }
 
@@ -258,15 +192,15 @@ impl RunHost for ToolCallRun<'_, '_> {
     }
 
     fn metadata(&self) -> &Map<String, Value> {
-        &self.metadata
+        &self.shared.metadata
     }
 
     fn metadata_mut(&mut self) -> &mut Map<String, Value> {
-        &mut self.metadata
+        &mut self.shared.metadata
     }
 
     fn refuse(&mut self, error: Error) {
-        self.fault.get_or_insert(error);
+        self.shared.refuse(error);
     }
 
     fn report_skipped(&self, layer: &LayerInfo, after_next: bool, error: &Error) {
@@ -282,12 +216,14 @@ impl CallHost for ToolCallRun<'_, '_> {
     fn workdir(&self) -> Result<&Path> {
         self.step.workdir.path()
     }
+}
 
-    fn reply_with(&mut self, reply: ToolReply, by: &ExtensionName) {
+impl Apply<ReplyWith> for ToolCallRun<'_, '_> {
+    fn apply(&mut self, ReplyWith(reply): ReplyWith, by: &ExtensionName) {
         if self.reached {
-            return warn_too_late("answer_with", by);
+            return warn_too_late::<ReplyWith>(by);
         }
-        self.prepared = Some(Box::new(Prepared { answer: reply, by: by.clone() }));
+        self.prepared.set(reply, by);
     }
 }
 
@@ -318,58 +254,10 @@ impl ToolCallHost for ToolCallRun<'_, '_> {
             self.reached = true;
             let outcome = self.call_handler().await;
             let mut result = self.result(outcome);
-            if let Some(by) = self.prepared_by.take() {
+            if let Some(by) = self.prepared.take_user() {
                 result.set_prepared_by(by);
             }
             Ok(result)
         })
-    }
-}
-
-/// Behind the [`ToolContext`] of one call.
-struct HandlerHost<'a> {
-    step: Dispatch<'a>,
-    id: &'a ToolCallId,
-    name: &'a ToolName,
-    tool: &'a Tool,
-    requests: Requests<'a>,
-    progress: ProgressLimit,
-}
-
-impl ToolHost for HandlerHost<'_> {
-    fn scope(&self) -> &TurnInfo {
-        self.step.turn
-    }
-
-    fn call_id(&self) -> &ToolCallId {
-        self.id
-    }
-
-    fn tool_name(&self) -> &ToolName {
-        self.name
-    }
-
-    fn message(&self) -> &Message {
-        self.step.message
-    }
-
-    fn conversation(&self) -> &dyn ConversationHost {
-        &self.step.conversation
-    }
-
-    fn workdir(&self) -> Result<&Path> {
-        self.step.workdir.path()
-    }
-
-    fn logger(&self) -> Logger<'_> {
-        Logger::new(&*self.tool.log)
-    }
-
-    fn agents(&self) -> &dyn AgentsHost {
-        &self.requests
-    }
-
-    fn progress(&self, done: f64, total: Option<f64>, text: &str) {
-        self.progress.tell(self.step.reporter, self.id, self.name, done, total, text);
     }
 }

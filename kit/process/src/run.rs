@@ -18,6 +18,7 @@ const REST: Duration = Duration::from_millis(500);
 
 /// What a command wrote, and how it ended.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Ended {
     /// The exit status.
     pub status: ExitStatus,

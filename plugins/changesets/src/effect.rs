@@ -22,7 +22,7 @@ pub(crate) struct Effect {
 impl Effect {
     /// Requests that the program loads the bundle again, and waits until the reload is prepared or refused.
     pub(crate) async fn of_reload(api: &ExtensionApi, id: &str) -> Self {
-        match timeout(LIMIT, api.events().reload(AgentReload { id: id.to_owned() })).await {
+        match timeout(LIMIT, api.events().reload(AgentReload::new(id))).await {
             Ok(AgentReloadAnswer { effect, reason, .. }) => Self { effect, reason },
             Err(_) => {
                 let reason = format!("the program has not loaded the bundle within {} s", LIMIT.as_secs());

@@ -147,7 +147,7 @@ impl ChangesetsExtension {
         let mut answer = changesets.commit(changesets.choose(input.changeset_id.as_deref())?, input.message).await?;
         if answer.status == Status::Ok {
             if let Some(diff) = answer.diff.take() {
-                self.api.events().emit(FilesChanged::NAME, (FilesChanged { diff },));
+                self.api.events().emit(FilesChanged::NAME, (FilesChanged::new(diff),));
                 // A program that watches shows it before what the turn does next.
                 tokio::task::yield_now().await;
             }
@@ -185,6 +185,6 @@ impl ChangesetsExtension {
     /// Tells other extensions where a changeset can be written.
     fn tell(&self, changeset: &Changeset) {
         let (path, changeset_id) = (changeset.work_tree().to_owned(), Some(changeset.id.clone()));
-        self.api.events().emit(WorktreeMounted::NAME, (WorktreeMounted { path, changeset_id },));
+        self.api.events().emit(WorktreeMounted::NAME, (WorktreeMounted::new(path, changeset_id),));
     }
 }

@@ -168,7 +168,7 @@ impl FileSystem {
 impl FileSystem {
     fn show(&self, diff: Option<String>) {
         if let Some(diff) = diff {
-            self.api.events().emit(FilesChanged::NAME, (FilesChanged { diff },));
+            self.api.events().emit(FilesChanged::NAME, (FilesChanged::new(diff),));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use goondan::ErrorCode;
 use goondan::agent::{AgentRequest, AgentResponse, AgentsApi};
-use goondan::conversation::{Content, MessageRef, Part};
+use goondan::conversation::{MessageRef, Part};
 use goondan::event::TokenUsage;
 use goondan::prelude::*;
 use goondan_text::{Excerpt, Place};
@@ -150,24 +150,15 @@ fn write(lines: &mut String, message: MessageRef<'_>, limit: usize) {
     };
     // The summarizing model has no tools.
     let short = |text: &str| Excerpt { text, place: &Place::Unreachable }.beginning(limit);
-    match &*message.content() {
-        Content::Text(text) => line(role, text),
-        Content::Parts(parts) => {
-            for part in parts {
-                match part {
-                    Part::Text(part) => line(role, &part.text),
-                    Part::ToolCall(call) => {
-                        line(&format!("{role} calls {}", call.tool_name), &short(&call.input.to_string()));
-                    }
-                    Part::ToolResult(result) => {
-                        line(&format!("result of {}", result.tool_name), &short(&result.output.to_text()));
-                    }
-                    Part::File(file) => {
-                        line(role, &format!("[file {}]", file.name.as_ref().unwrap_or(&file.media_type)))
-                    }
-                    _ => {}
-                }
+    for part in message.content().parts() {
+        match part {
+            Part::ToolCall(call) => {
+                line(&format!("{role} calls {}", call.tool_name), &short(&call.input.to_string()));
             }
+            Part::ToolResult(result) => line(&format!("result of {}", result.tool_name), &short(&part.to_string())),
+            // What a model thought is for itself, and no other model reads the blocks of its provider.
+            Part::Reasoning(_) | Part::Provider(_) => {}
+            _ => line(role, &part.to_string()),
         }
     }
 }

@@ -34,6 +34,32 @@ struct Registered {
     token_endpoint_auth_method: Option<String>,
 }
 
+impl Registered {
+    /// Returns what is kept, if the app can identify itself in one of the ways that the server accepts.
+    fn registration(self, app: &App, issuer: &str, port: u16) -> Result<Registration, Failure> {
+        let method = self.token_endpoint_auth_method.as_deref();
+        if !matches!(method, None | Some("none" | "client_secret_basic" | "client_secret_post")) {
+            return Err(unregistered(format!("`{issuer}` wants the app `{}` to sign requests", app.name)));
+        }
+        Ok(Registration {
+            issuer: issuer.to_owned(),
+            port,
+            client_id: self.client_id,
+            client_secret: self.client_secret.filter(|_| method != Some("none")),
+            secret_in_body: method == Some("client_secret_post"),
+            // 0: never
+            expires_at: self.client_secret_expires_at.filter(|expires_at| *expires_at != 0),
+        })
+    }
+}
+
+/// Returns the failure of an authorization server with which the app cannot register itself.
+fn unregistered(why: String) -> Failure {
+    let suggestion = "register the app with its authorization server, and write its `clientId`";
+    let message = format!("the authorization server {why}");
+    Failure { suggestion, ..Failure::new(code::CONFIGURATION_ERROR, message.trim_end()) }
+}
+
 impl Tokens {
     /// Returns the page of the authorization server that a resource announces, and the listener for the browser.
     pub(crate) async fn announced_page(
@@ -77,11 +103,9 @@ impl Tokens {
                 Err(error) => return Err(Failure::listening(app, known.port, &error)),
             }
         }
-        let suggestion = "register the app with its authorization server, and write its `clientId`";
         let issuer = &announced.issuer.name;
         let Some(url) = &announced.registration_url else {
-            let message = format!("the authorization server `{issuer}` of `{}` registers no apps by itself", app.name);
-            return Err(Failure { suggestion, ..Failure::new(code::CONFIGURATION_ERROR, message) });
+            return Err(unregistered(format!("`{issuer}` of `{}` registers no apps by itself", app.name)));
         };
         let callback = self.listen(app, port).await?;
         let wanted = json!({
@@ -99,24 +123,9 @@ impl Tokens {
                 Refusal::Unclear { status } if status.is_client_error() => status.to_string(),
                 _ => return refusal.failure(app),
             };
-            let message = format!("the authorization server `{issuer}` of `{}` does not register it: {why}", app.name);
-            Failure { suggestion, ..Failure::new(code::CONFIGURATION_ERROR, message.trim_end()) }
+            unregistered(format!("`{issuer}` of `{}` does not register it: {why}", app.name))
         })?;
-        let method = registered.token_endpoint_auth_method.as_deref();
-        let client_secret = registered.client_secret.filter(|_| method != Some("none"));
-        if !matches!(method, None | Some("none" | "client_secret_basic" | "client_secret_post")) {
-            let message = format!("the authorization server `{issuer}` wants the app `{}` to sign requests", app.name);
-            return Err(Failure { suggestion, ..Failure::new(code::CONFIGURATION_ERROR, message) });
-        }
-        let registration = Registration {
-            issuer: issuer.clone(),
-            port: callback.port(),
-            client_id: registered.client_id,
-            client_secret,
-            secret_in_body: method == Some("client_secret_post"),
-            // 0: never
-            expires_at: registered.client_secret_expires_at.filter(|expires_at| *expires_at != 0),
-        };
+        let registration = registered.registration(app, issuer, callback.port())?;
         let _lock = self.store.lock(app, owner).await?;
         self.store.register(app, owner, Some(&registration))?;
         Ok((callback, registration))

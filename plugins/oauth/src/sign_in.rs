@@ -101,22 +101,7 @@ impl Tokens {
     ) -> Result<SignIn, Failure> {
         let (state, verifier, session) = (random_text()?, Secret::new(random_text()?), random_text()?);
         let redirect = callback.url().to_owned();
-        let challenge = sha256(verifier.expose());
-        let mut url = page.url.clone();
-        url.query_pairs_mut().extend_pairs([
-            ("response_type", "code"),
-            ("client_id", &page.client.id),
-            ("redirect_uri", &redirect),
-            ("state", &state),
-            ("code_challenge", &challenge),
-            ("code_challenge_method", "S256"),
-        ]);
-        if !page.scopes.is_empty() {
-            url.query_pairs_mut().append_pair("scope", &page.scopes.join(" "));
-        }
-        if let Some(resource) = &page.client.resource {
-            url.query_pairs_mut().append_pair("resource", resource);
-        }
+        let url = page_url(&page, &redirect, &state, &sha256(verifier.expose()));
         let message = format!("open {url} in a browser on this machine, within {} minutes", LIMIT.as_secs() / 60);
         let expires_at = now() + LIMIT.as_secs();
         let authorization = Authorization { session, url: url.into(), expires_at, message };
@@ -224,4 +209,24 @@ impl Tokens {
     fn log(&self, app: &App, problem: &str) {
         self.api.logger().warn(format!("the sign-in to `{}` ended without access: {problem}", app.name));
     }
+}
+
+/// Returns the URL of a page, with what the answer will be compared with.
+fn page_url(page: &Page, redirect: &str, state: &str, challenge: &str) -> Url {
+    let mut url = page.url.clone();
+    url.query_pairs_mut().extend_pairs([
+        ("response_type", "code"),
+        ("client_id", &*page.client.id),
+        ("redirect_uri", redirect),
+        ("state", state),
+        ("code_challenge", challenge),
+        ("code_challenge_method", "S256"),
+    ]);
+    if !page.scopes.is_empty() {
+        url.query_pairs_mut().append_pair("scope", &page.scopes.join(" "));
+    }
+    if let Some(resource) = &page.client.resource {
+        url.query_pairs_mut().append_pair("resource", resource);
+    }
+    url
 }

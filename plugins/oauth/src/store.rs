@@ -1,14 +1,13 @@
-//! Where tokens are kept: those of users in the state of the conversation, global ones in a file for each app. Both
-//! hold the same ciphertext.
+//! Where tokens are kept: those of users in the state of the conversation, global ones in what the conversations of a
+//! workspace share. Both hold the same ciphertext.
 // LEGACY-OAUTH-04
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use goondan::extension::SharedState;
 use goondan::json;
 use goondan::prelude::*;
 use serde::de::DeserializeOwned;
@@ -44,6 +43,9 @@ struct Sealed {
 
 /// The tokens and registrations of users, by app and user.
 type State = BTreeMap<String, BTreeMap<String, Sealed>>;
+
+/// The global tokens and registrations, by app.
+type Shared = BTreeMap<String, Sealed>;
 
 /// Keeps tokens, and the registrations with which they were issued.
 pub(crate) struct Store {
@@ -93,14 +95,7 @@ impl Store {
                 let state = self.api.state().get::<State>()?.unwrap_or_default();
                 state.get(&kind.name(app)).and_then(|users| users.get(user)).cloned()
             }
-            Owner::Global => match fs::read(self.file(app, kind.extension())?) {
-                Ok(bytes) => match json::from_slice(&bytes) {
-                    Ok(sealed) => Some(sealed),
-                    Err(_) => return Ok(Stored::Unreadable),
-                },
-                Err(error) if error.kind() == ErrorKind::NotFound => None,
-                Err(error) => return Err(error.into()),
-            },
+            Owner::Global => self.shared()?.read()?.remove(&kind.name(app)),
         };
         let purpose = kind.purpose(app, owner)?;
         // What was kept for other settings is as good as nothing.
@@ -126,42 +121,28 @@ impl Store {
                     None => drop(users.remove(user)),
                 }
             }),
-            Owner::Global => self.write_file(kind, app, sealed.as_ref()),
+            Owner::Global => self.shared()?.update(|shared: &mut Shared| match sealed {
+                Some(sealed) => drop(shared.insert(kind.name(app), sealed)),
+                None => drop(shared.remove(&kind.name(app))),
+            }),
         }
     }
 
-    /// Replaces a file of an app, so that a crash leaves the old one or the new one.
-    fn write_file(&self, kind: Kind, app: &App, sealed: Option<&Sealed>) -> Result<()> {
-        let (file, new) = (self.file(app, kind.extension())?, self.file(app, "new")?);
-        for path in [Some(&new), Some(&file).filter(|_| sealed.is_none())].into_iter().flatten() {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-                _ => {}
-            }
-        }
-        if let Some(sealed) = sealed {
-            let mut written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-            written.write_all(&json::to_vec(sealed)?)?;
-            written.sync_all()?;
-            fs::rename(&new, &file)?;
-        }
-        File::open(self.ctx.state_dir()?)?.sync_all()?;
-        Ok(())
+    /// Only apps with global tokens need it: a store in memory has none.
+    fn shared(&self) -> Result<SharedState<Shared>> {
+        self.ctx.shared_state()
     }
 
-    /// Waits until no other process changes what is kept, and none does until the file is dropped. A conversation, and
-    /// so the tokens of its users, is open in one process only.
+    /// Waits until no other process changes what is kept for the app, and none does until the file is dropped. It is
+    /// held while the authorization server is asked, so a change of the shared state, which blocks its thread, is not
+    /// enough. A conversation, and so the tokens of its users, is open in one process only.
     pub(crate) async fn lock(&self, app: &App, owner: &Owner) -> Result<Option<File>> {
         if *owner != Owner::Global {
             return Ok(None);
         }
-        let path = self.file(app, "lock")?;
+        let path = self.ctx.state_dir()?.join(format!("{}.lock", app.name));
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
         Ok(Some(spawn_blocking(move || file.lock().map(|()| file)).await??))
-    }
-
-    fn file(&self, app: &App, extension: &str) -> Result<PathBuf> {
-        Ok(self.ctx.state_dir()?.join(format!("{}.{extension}", app.name)))
     }
 
     fn mask(&self, app: &App, owner: &Owner, granted: Option<&Granted>) {
@@ -175,15 +156,7 @@ impl Store {
 }
 
 impl Kind {
-    /// Returns the ending of the file's name.
-    fn extension(self) -> &'static str {
-        match self {
-            Self::Token => "json",
-            Self::Registration => "client",
-        }
-    }
-
-    /// Returns the key in the state of the conversation. The name of an app has no dot.
+    /// Returns the key in the state. The name of an app has no dot.
     fn name(self, app: &App) -> String {
         match self {
             Self::Token => app.name.clone(),

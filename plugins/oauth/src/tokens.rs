@@ -142,7 +142,7 @@ impl Tokens {
     // LEGACY-OAUTH-05
     fn tell(&self, app: &App, owner: &Owner, granted: &Granted) {
         let (app, subject, scopes) = (app.name.clone(), owner.to_string(), granted.token.scopes.clone());
-        self.api.events().emit(AuthGranted::NAME, (AuthGranted { app, subject, scopes },));
+        self.api.events().emit(AuthGranted::NAME, (AuthGranted::new(app, subject, scopes),));
     }
 
     fn attempt(&self, app: &App, owner: &Owner) -> Arc<Attempt> {

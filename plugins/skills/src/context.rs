@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use goondan::conversation::{Content, MessageRef, Part, ToolOutput};
+use goondan::conversation::{MessageRef, Part, ToolOutput};
 use goondan::prelude::*;
 
 use crate::discovery::{Found, Skill};
@@ -78,7 +78,7 @@ impl Context {
     /// Returns the message of a tool without the instructions of open skills: they are in a message of their own, and
     /// the model reads them once.
     fn shorten(&self, message: MessageRef<'_>) -> Option<Message> {
-        let Content::Parts(mut parts) = message.content().into_owned() else { return None };
+        let mut parts = message.content().into_owned().into_parts();
         let mut is_shorter = false;
         for part in &mut parts {
             if let Part::ToolResult(result) = part

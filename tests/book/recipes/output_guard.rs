@@ -3,7 +3,6 @@
 /// Withholds answers that hold a key.
 #[goondan::extension(name = "output-guard", guard)]
 pub mod withhold_keys {
-    use goondan::json;
     use goondan::prelude::*;
 
     #[middleware(step, priority = -100)]
@@ -11,13 +10,11 @@ pub mod withhold_keys {
         ctx.hold_stream();
         let result = next.run(ctx).await?;
         let answer = ctx.conversation().iter().rev().find(|message| message.role() == Role::Assistant);
-        if let Some(answer) = answer.map(|message| message.to_message()) {
-            // All parts: the text, what the model thought, and the arguments of its calls.
-            let said = json!(answer.content()).to_string();
-            if said.contains("sk-") {
-                let id = answer.id().clone();
-                ctx.emit(MessageEvent::replace(id, answer.with_content("I cannot tell you that.")));
-            }
+        // The texts of all parts: also what the model thought, and the arguments of its calls.
+        let withheld = answer.filter(|answer| answer.texts().any(|text| text.contains("sk-")));
+        if let Some(answer) = withheld.map(|answer| answer.to_message()) {
+            let id = answer.id().clone();
+            ctx.emit(MessageEvent::replace(id, answer.with_content("I cannot tell you that.")));
         }
         Ok(result)
     }

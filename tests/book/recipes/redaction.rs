@@ -3,20 +3,21 @@
 /// Hides words that look like mail addresses from the model.
 #[goondan::extension(name = "redact", guard)]
 pub mod redact {
-    use goondan::json::Value;
+    use std::borrow::Cow;
+
     use goondan::prelude::*;
 
-    fn redacted(text: &str) -> String {
+    fn redacted(text: &str) -> Cow<'_, str> {
         let words = text.split(' ').map(|word| if word.contains('@') { "[address]" } else { word });
-        words.collect::<Vec<_>>().join(" ")
+        words.collect::<Vec<_>>().join(" ").into()
     }
 
     #[middleware(turn, priority = -100)]
     async fn input(ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        let newest = ctx.conversation().iter().next_back().map(|message| message.to_message());
-        if let Some(message) = newest {
-            let (id, text) = (message.id().clone(), redacted(&message.text()));
-            ctx.emit(MessageEvent::replace(id, message.with_content(text)));
+        // All parts: the texts, and the names of files.
+        let redacted = ctx.conversation().iter().next_back().and_then(|message| message.map_text(redacted));
+        if let Some(message) = redacted {
+            ctx.emit(MessageEvent::replace(message.id().clone(), message));
         }
         next.run(ctx).await
     }
@@ -24,16 +25,16 @@ pub mod redact {
     #[middleware(toolCall, priority = -100)]
     async fn output(ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
         let mut result = next.run(ctx).await?;
-        if let Some(Value::String(text)) = result.output() {
-            let text = redacted(text);
-            result.set_output(text);
-        }
+        // An error too.
+        result.map_text(redacted);
         Ok(result)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use goondan::conversation::{FilePart, Part, TextPart};
+    use goondan::event::AgentEvent;
     use goondan::json;
     use goondan::model::ScriptItem;
     use goondan::testing::Chat;
@@ -50,17 +51,30 @@ mod tests {
         async fn find() -> Result<&'static str> {
             Ok("write to ada@example.org or call")
         }
+
+        /// Has no answer.
+        #[tool(effect = read)]
+        async fn lose() -> Result<()> {
+            Err(Error::msg("ada@example.org is unknown"))
+        }
     }
 
     #[tokio::test]
     async fn the_model_reads_no_addresses() -> goondan::Result<()> {
-        let script = [ScriptItem::call("people__find", json!({})), ScriptItem::say("done")];
+        let script = [
+            ScriptItem::call("people__find", json!({})),
+            ScriptItem::call("people__lose", json!({})),
+            ScriptItem::say("done"),
+        ];
         let chat = Chat::with::<redact::Extension>(json!({})).with::<people::Extension>(json!({}));
         let chat = chat.script(script).start().await?;
-        chat.say("I am bob@example.org and look for Ada").await?;
+        let letter = FilePart::new("text/plain", "https://example.org/letter").named("to ada@example.org.txt");
+        let input = Part::Text(TextPart::new("I am bob@example.org and look for Ada"));
+        chat.say(AgentEvent::content([input, Part::File(letter)])).await?;
         let transcript = chat.last_request().transcript();
-        assert_eq!(transcript[0], "user: I am [address] and look for Ada");
+        assert_eq!(transcript[0], "user: I am [address] and look for Ada [text/plain to [address]]");
         assert_eq!(transcript[2], "tool: write to [address] or call");
+        assert!(transcript[4].starts_with("tool: error E_EXT_RUNTIME: [address] is unknown"), "{transcript:?}");
         Ok(())
     }
 }

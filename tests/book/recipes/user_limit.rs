@@ -1,12 +1,9 @@
 //! A limit per user.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::{Read, Seek, Write};
-use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use goondan::json;
+use goondan::extension::SharedState;
 use goondan::prelude::*;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -15,46 +12,37 @@ pub struct Config {
     max_turns: u32,
 }
 
-/// Limits the turns of each user in an hour, over all conversations.
-pub struct UserLimit {
-    max: u32,
-    file: PathBuf,
-}
-
 /// Each user's hour: when it began, in seconds, and how many turns it had.
 type Hours = BTreeMap<String, (u64, u32)>;
 
-/// Counts a turn of `user`, and returns how many there were in this hour.
-fn count(file: &Path, user: &str) -> Result<u32> {
-    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(file)?;
-    // Until `file` is dropped, other conversations wait here, also those of other processes.
-    file.lock()?;
-    let mut text = Vec::new();
-    file.read_to_end(&mut text)?;
-    let mut hours: Hours = json::from_slice(&text).unwrap_or_default();
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+/// Limits the turns of each user in an hour, over all conversations.
+pub struct UserLimit {
+    max: u32,
+    hours: SharedState<Hours>,
+}
+
+/// Counts a turn of `user` that begins `now`, and returns how many there were in this hour.
+fn count(hours: &mut Hours, user: &str, now: u64) -> u32 {
     hours.retain(|_, (begin, _)| now < *begin + 60 * 60);
     let (_, turns) = hours.entry(user.to_owned()).or_insert((now, 0));
     *turns += 1;
-    let turns = *turns;
-    file.rewind()?;
-    file.set_len(0)?;
-    file.write_all(&json::to_vec(&hours)?)?;
-    Ok(turns)
+    *turns
 }
 
 #[goondan::extension(name = "user-limit")]
 impl UserLimit {
     #[init]
     fn new(config: Config, ctx: InitContext) -> Result<Self> {
-        Ok(Self { max: config.max_turns, file: ctx.state_dir()?.join("hours.json") })
+        Ok(Self { max: config.max_turns, hours: ctx.shared_state()? })
     }
 
     #[middleware(turn, priority = -100)]
     async fn limit(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         let principal = ctx.input().auth.as_ref().and_then(|auth| auth.principal.as_ref());
         let user = principal.map(|user| user.id.as_str()).ok_or_else(|| Error::msg("nobody is signed in"))?;
-        if count(&self.file, user)? > self.max {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+        // Other conversations wait here, also those of other processes.
+        if self.hours.update(|hours| count(hours, user, now))? > self.max {
             let problem = format!("`{user}` has had {} turns in this hour", self.max);
             return Err(Error::new("USER_LIMIT", problem));
         }

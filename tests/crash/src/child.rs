@@ -123,9 +123,9 @@ impl Churn {
             let index = index % ctx.conversation().len();
             let message = ctx.conversation().iter().nth(index).map(|message| message.to_message());
             if let Some(message) = message
-                && let Content::Text(text) = message.content()
+                && let [Part::Text(part)] = message.content().parts()
             {
-                let text = format!("{text}+");
+                let text = format!("{}+", part.text);
                 ctx.emit(MessageEvent::replace(message.id().clone(), message.with_content(text)));
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use goondan::conversation::{Content, Message, Part};
+use goondan::conversation::{Message, Part};
 use goondan::{Error, Result};
 
 use crate::child::Progress;
@@ -112,20 +112,18 @@ fn closing_results(lines: &[String], turn: u64) -> Vec<Vec<String>> {
 
 /// Returns a message as one line.
 pub(crate) fn line(message: &Message) -> String {
-    let text = match message.content() {
-        Content::Text(text) => text.clone(),
-        Content::Parts(parts) => parts.iter().map(part).collect::<Vec<_>>().join(" "),
-    };
-    format!("{}: {text}", message.role().as_str())
+    let parts: Vec<_> = message.content().parts().iter().map(part).collect();
+    format!("{}: {}", message.role().as_str(), parts.join(" "))
 }
 
 fn part(part: &Part) -> String {
     match part {
+        Part::Text(part) => part.text.clone(),
         Part::ToolCall(call) => format!("[{}]", call.tool_call_id),
         Part::ToolResult(result) => {
-            let text = Content::Parts(vec![part.clone()]).text().into_owned();
+            let text = result.output.to_text();
             let id = &result.tool_call_id;
-            let outcome = match text.as_str() {
+            let outcome = match &*text {
                 text if text == format!("did {id}") => "done",
                 text if text.starts_with("error E_TOOL_INTERRUPTED") => "interrupted",
                 text if text.starts_with("error E_TOOL_OUTCOME_UNKNOWN") => "unknown",

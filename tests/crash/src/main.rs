@@ -15,6 +15,7 @@ mod owner;
 mod plan;
 mod projecting;
 mod race;
+mod sharing;
 mod stuck;
 
 use std::path::Path;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
             .and_then(|(seed, turn)| block_on(compacting::play(Path::new(dir), seed, turn..turn + 1, false))),
         ["owner", alive] => block_on(owner::run(Path::new(alive))),
         ["projecting", dir, input] => block_on(projecting::run(Path::new(dir), input)),
+        ["sharing", dir, writer] => sharing::run(Path::new(dir), writer),
         ["stuck", dir, input] => block_on(stuck::run(Path::new(dir), input)),
         [kills] => number(kills).and_then(|kills| block_on(kill::run(kills, fastrand::u64(..)))),
         [kills, seed] => number(kills)

@@ -34,7 +34,7 @@ impl Acting {
     #[tool]
     async fn emit(&self, ctx: &ToolContext<'_>) -> Result<()> {
         self.api.events().emit(AgentDelegate::NAME, (delegation(ctx),));
-        self.api.events().emit(AgentReload::NAME, (AgentReload { id: "requested".to_owned() },));
+        self.api.events().emit(AgentReload::NAME, (AgentReload::new("requested"),));
         Ok(())
     }
 
@@ -48,13 +48,13 @@ impl Acting {
     /// Requests a reload, and returns the answer.
     #[tool]
     async fn reload(&self) -> Result<AgentReloadAnswer> {
-        Ok(self.api.events().reload(AgentReload { id: "requested".to_owned() }).await)
+        Ok(self.api.events().reload(AgentReload::new("requested")).await)
     }
 
     /// Requests a reload, and does not wait for the answer.
     #[tool]
     async fn forget(&self) -> Result<()> {
-        drop(self.api.events().reload(AgentReload { id: "requested".to_owned() }));
+        drop(self.api.events().reload(AgentReload::new("requested")));
         Ok(())
     }
 

@@ -25,9 +25,7 @@ impl Emitting {
     #[middleware(turn)]
     async fn emit(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         self.api.events().emit("news", ("first", 2, json!({ "third": true })));
-        self.api
-            .events()
-            .emit("workspace.repoAvailable", (RepoAvailable { path: "/r".into(), remote: None, branch: None },));
+        self.api.events().emit("workspace.repoAvailable", (RepoAvailable::new("/r"),));
         self.api.events().emit("workspace.other", ());
         for illegal in ["", "workspace.*", "workspace.a b"] {
             self.api.events().emit(illegal, ());

@@ -1,4 +1,4 @@
-//! Builds crates of this workspace as libraries, for the tests that load them.
+//! Builds crates of this workspace as libraries, for the tests that load them, and tells tests how long they may run.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -50,31 +50,53 @@ impl Build {
         Self { default_features: false, ..self }
     }
 
-    /// Builds the library and returns its path. `directory` is the `CARGO_TARGET_TMPDIR` of the test, which is the
-    /// same for the whole workspace. Libraries have their own target directory in it, because builds with other
-    /// features are in the one in use, and cargo would replace them.
+    /// Builds the library and returns its path. `directory` is the `CARGO_TARGET_TMPDIR` of the test. The library is
+    /// made in the target directory in use, where crates that have the same features are built already. The crates in
+    /// `plugins/` and those of tests are made into libraries by nothing else, so that none replaces another.
     ///
     /// # Panics
     /// When the build fails.
     pub fn run(&self, directory: &str) -> PathBuf {
         let Self { package, library, profile, toolchain, default_features } = self;
-        // In a shared directory, each toolchain would rebuild what another one has built.
-        let target = Path::new(directory).join(toolchain.as_deref().unwrap_or("libraries"));
-        let mut cargo = match toolchain {
-            None => Command::new(env!("CARGO")),
+        let (mut cargo, target) = match toolchain {
+            None => (Command::new(env!("CARGO")), Path::new(directory).parent().unwrap().to_owned()),
+            // In a shared directory, each toolchain would rebuild what another one has built.
             Some(toolchain) => {
                 let mut rustup = Command::new("rustup");
                 rustup.args(["run", toolchain, "cargo"]);
-                rustup
+                (rustup, Path::new(directory).join(toolchain))
             }
         };
-        cargo.args(["build", "--quiet", "--package", package, "--profile", profile]).arg("--target-dir").arg(&target);
+        without_the_package_of_the_test(&mut cargo);
+        cargo.args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--package", package]);
+        cargo.args(["--profile", profile]).arg("--target-dir").arg(&target);
         if !default_features {
             cargo.arg("--no-default-features");
         }
         finish(cargo.current_dir(env!("CARGO_MANIFEST_DIR")));
         let directory = if profile == "dev" { "debug" } else { profile };
         target.join(directory).join(format!("lib{library}.so"))
+    }
+}
+
+/// Returns whether tests may take long: `.ci/long` sets `GOONDAN_LONG`.
+pub fn is_long_run() -> bool {
+    std::env::var_os("GOONDAN_LONG").is_some()
+}
+
+/// Returns how many random inputs a test tries: `all`, or in the gate a quarter of them, which are others each time.
+pub fn inputs(all: u32) -> u32 {
+    if is_long_run() { all } else { all.div_ceil(4) }
+}
+
+/// Removes the variables that cargo sets for a test. Build scripts read them, and would run again for each package that
+/// builds a library.
+pub fn without_the_package_of_the_test(cargo: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(&name);
+        }
     }
 }
 

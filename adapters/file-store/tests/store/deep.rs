@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use goondan_core::{AgentName, Content, Error, ErrorCode, ExtensionName, InstanceKey, Message, Part, ToolOutput};
+use goondan_core::{AgentName, Error, ErrorCode, ExtensionName, InstanceKey, Message, Part, ToolOutput};
 use goondan_covers::covers;
 use goondan_file_store::FileStore;
 use goondan_file_store::Fsync;
@@ -56,12 +56,8 @@ fn messages(levels: usize) -> [String; 2] {
 
 /// Asserts that the values in a call and its result are those of [`messages`].
 fn assert_values(levels: usize, call: &Message, result: &Message) {
-    let parts = |message: &Message| match message.content() {
-        Content::Parts(parts) => parts.clone(),
-        Content::Text(text) => panic!("{text}"),
-    };
-    let [Part::ToolCall(asked), Part::Other(image)] = &parts(call)[..] else { panic!("{call:?}") };
-    let [Part::ToolResult(answered)] = &parts(result)[..] else { panic!("{result:?}") };
+    let [Part::ToolCall(asked), Part::Other(image)] = call.content().parts() else { panic!("{call:?}") };
+    let [Part::ToolResult(answered)] = result.content().parts() else { panic!("{result:?}") };
     let ToolOutput::Json(output) = &answered.output else { panic!("{answered:?}") };
     for value in [&asked.input, &image["deep"], &call.metadata()["deep"], output] {
         assert!(is_nested(value, levels), "{levels}");

@@ -18,3 +18,4 @@ mod outcome;
 #[cfg(unix)]
 mod private;
 mod repair;
+mod shared;

@@ -33,6 +33,7 @@ pub struct CassetteConfig {
 /// What makes a request equal to a recorded one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Matching {
     /// The same address and the same body.
     #[default]
@@ -44,6 +45,7 @@ pub enum Matching {
 /// How fast answers are played.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Pace {
     /// At once.
     #[default]

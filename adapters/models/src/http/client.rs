@@ -22,6 +22,7 @@ pub trait Transport: Send + Sync {
 
 /// A request. All are `POST`.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Outgoing {
     /// The address.
     pub url: String,
@@ -31,6 +32,13 @@ pub struct Outgoing {
     pub body: Bytes,
 }
 
+impl Outgoing {
+    /// A request to `url`.
+    pub fn new(url: impl Into<String>, headers: HeaderMap, body: impl Into<Bytes>) -> Self {
+        Self { url: url.into(), headers, body: body.into() }
+    }
+}
+
 impl fmt::Debug for Outgoing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Outgoing({}, {} bytes)", self.url, self.body.len())
@@ -38,6 +46,7 @@ impl fmt::Debug for Outgoing {
 }
 
 /// A response, whose body is still arriving.
+#[non_exhaustive]
 pub struct Incoming {
     /// The status.
     pub status: StatusCode,
@@ -50,7 +59,12 @@ pub struct Incoming {
 impl Incoming {
     /// Returns a response whose body has arrived already.
     pub fn new(status: StatusCode, headers: HeaderMap, body: impl Into<Bytes>) -> Self {
-        Self { status, headers, body: Box::pin(Arrived(Some(body.into()))) }
+        Self::streamed(status, headers, Box::pin(Arrived(Some(body.into()))))
+    }
+
+    /// Returns a response whose body arrives while it is read.
+    pub fn streamed(status: StatusCode, headers: HeaderMap, body: Body) -> Self {
+        Self { status, headers, body }
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// The limits of time of one attempt. The policy of the agent limits the time of all attempts together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Until the connection is established, TLS included.
     pub connect: Duration,
@@ -83,6 +84,7 @@ impl Clock {
 
 /// Why a response could not be read to its end.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Broken {
     /// Nothing arrived for too long.
     Silent {

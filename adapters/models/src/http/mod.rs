@@ -8,10 +8,13 @@ mod retry;
 mod sse;
 
 pub use client::{Body, HttpClient, Incoming, Outgoing, Transport};
+#[doc(hidden)]
 pub use events::Events;
 pub(crate) use failure::request_id;
 pub use failure::{Failure, FailureKind};
+#[doc(hidden)]
 pub use limits::{Broken, Clock, Limits};
+#[doc(hidden)]
 pub use retry::{Retries, Waits};
 pub use sse::Event;
 pub(crate) use sse::Parser;

@@ -8,6 +8,7 @@ use super::failure::Failure;
 
 /// How often a request is sent, and how long that may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Retries {
     /// How many attempts one request has, the first one included.
     pub max: u32,

@@ -29,6 +29,7 @@ pub(crate) struct Parser {
 
 /// A server-sent event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Event<'a> {
     /// Its name, which is empty if it has none.
     pub name: &'a str,

@@ -37,6 +37,7 @@ pub use gemini::Gemini;
 #[cfg(feature = "openai")]
 pub use responses::Responses;
 pub use settings::Settings;
+#[doc(hidden)]
 pub use text::Text;
 
 /// An interface of a provider: how a request becomes bytes, and how events become an answer. It does no input and

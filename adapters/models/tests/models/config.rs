@@ -45,7 +45,7 @@ fn a_config_has_every_member_of_the_documentation() {
 
 #[test]
 fn problems_have_their_place() {
-    let nowhere = Provider { name: "nowhere", base_url: None, needs_key: false };
+    let nowhere = Provider::new("nowhere", None, false);
     for (config, provider, setting, hint, message) in [
         (json!({ "model": " " }), providers::ANTHROPIC, "/model", false, "is empty"),
         (json!({ "model": "m" }), nowhere, "", false, "`nowhere` has no address"),

@@ -74,7 +74,7 @@ struct Written(std::sync::Mutex<Option<mpsc::UnboundedReceiver<Bytes>>>);
 impl Transport for Written {
     fn send(&self, _: Outgoing) -> goondan_core::BoxFuture<'_, Result<Incoming, Failure>> {
         let body = Receiving(self.0.lock().unwrap().take().unwrap());
-        let response = Incoming { status: StatusCode::OK, headers: HeaderMap::new(), body: Box::pin(body) };
+        let response = Incoming::streamed(StatusCode::OK, HeaderMap::new(), Box::pin(body));
         Box::pin(std::future::ready(Ok(response)))
     }
 }

@@ -59,6 +59,7 @@ impl Members {
     async fn new(api: ExtensionApi, ctx: InitContext, config: Config) -> Result<Self> {
         tokio::time::sleep(Duration::from_millis(1)).await;
         std::fs::write(ctx.state_dir()?.join("opened"), ctx.instance().as_str())?;
+        ctx.shared_state::<Vec<String>>()?.update(|instances| instances.push(ctx.instance().to_string()))?;
         let place = (ctx.workspace(), ctx.bundle_root().is_some(), ctx.inspect(), ctx.extensions()?.len());
         note(&api, format!("{} {} {} {place:?}", ctx.extension(), ctx.agent(), ctx.instance()))?;
         let item = ToolItem::new("members__by_hand")?.describe("By hand.").effect(Effect::Read);

@@ -89,7 +89,7 @@ fn page(inspected: &Inspected, schemas: &LibrarySchemas<'_>) -> Result<String> {
         let own = schemas.all().and_then(|all| all.iter().find(|schemas| schemas.name == record.name));
         if let Some(ExtensionSchemas { config, tools, .. }) = own {
             _ = row(&mut page, "config", config);
-            for ToolSchema { name, parameters } in tools {
+            for ToolSchema { name, parameters, .. } in tools {
                 _ = row(&mut page, "arguments", format_args!("{name}  {parameters}"));
             }
         }

@@ -5,7 +5,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::conversation::{Content, Part, Role, Source, TextPart, ToolCallPart, ToolOutput, ToolResultPart};
+use crate::conversation::{
+    Content, ConversationExt, Part, Role, Source, TextPart, ToolCallPart, ToolOutput, ToolResultPart,
+};
 
 /// An event whose target is a message, by number.
 #[derive(Clone, Debug)]
@@ -45,7 +47,7 @@ fn message(number: usize, halves: &[Half]) -> Message {
         }
         Half::Text => Part::Text(TextPart::new("text")),
     };
-    let content = Content::Parts(halves.iter().map(part).collect());
+    let content = Content::from(halves.iter().map(part).collect::<Vec<_>>());
     Message::new(Role::Assistant, content, Source::System).with_id(format!("m{number}"))
 }
 

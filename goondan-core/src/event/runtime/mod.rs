@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use payload::{ContentSource, LlmInputMessage, StepRef, ToolCallRef};
+pub use payload::{LlmInputMessage, StepRef, ToolCallRef};
 pub use scope::EventScope;
 pub use usage::{Cost, TokenUsage};
 

@@ -1,6 +1,7 @@
 //! The fields of runtime events that have their own types.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::conversation::{Content, MessageData, Part, Role};
 use crate::name::{ToolCallId, TurnId};
@@ -8,6 +9,7 @@ use crate::name::{ToolCallId, TurnId};
 /// The step of a runtime event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct StepRef {
     /// The id of the step: `<turn id>-step-<index>`.
     pub step_id: String,
@@ -33,6 +35,7 @@ impl StepRef {
 /// The tool call of a runtime event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolCallRef {
     /// The [id](StepRef::step_id) of the step.
     pub step_id: String,
@@ -42,44 +45,57 @@ pub struct ToolCallRef {
     pub tool_name: String,
 }
 
-/// A message as it is sent to a model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+impl ToolCallRef {
+    /// Returns the reference to a call of the step `step_id`.
+    pub fn new(step_id: impl Into<String>, tool_call_id: ToolCallId, tool_name: impl Into<String>) -> Self {
+        Self { step_id: step_id.into(), tool_call_id, tool_name: tool_name.into() }
+    }
+}
+
+/// A message as it is sent to a model, with secrets masked.
+///
+/// In JSON, `content` is the text. `contentSource` is `verbatim` if that is all, and `summary` if the member `parts`
+/// has the parts.
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LlmInputMessage {
     /// The author.
     pub role: Role,
-    /// The text of the content.
-    pub content: String,
-    /// Whether that text is the whole content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content_source: Option<ContentSource>,
-    /// All parts of the content, if it has parts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parts: Option<Vec<Part>>,
-}
-
-/// How the text of an [`LlmInputMessage`] relates to the content of the message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum ContentSource {
-    /// The text is the content.
-    Verbatim,
-    /// The text is that of all parts, joined; the field `parts` has the content.
-    Summary,
+    /// The content.
+    pub content: Content,
 }
 
 /// Masks secrets, because observers read the result, not the model.
 impl From<&MessageData> for LlmInputMessage {
     fn from(message: &MessageData) -> Self {
-        let masked = message.content.masked();
-        let content = masked.text().into_owned();
-        let (source, parts) = match masked.into_owned() {
-            Content::Text(_) => (ContentSource::Verbatim, None),
-            Content::Parts(parts) => (ContentSource::Summary, Some(parts)),
-        };
-        Self { role: message.role, content, content_source: Some(source), parts }
+        Self { role: message.role, content: message.content.masked().into_owned() }
+    }
+}
+
+impl Serialize for LlmInputMessage {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let parts = self.content.as_plain().is_none().then(|| self.content.parts());
+        let mut message = serializer.serialize_struct("LlmInputMessage", 3 + usize::from(parts.is_some()))?;
+        message.serialize_field("role", &self.role)?;
+        message.serialize_field("content", &self.content.text())?;
+        message.serialize_field("contentSource", if parts.is_some() { "summary" } else { "verbatim" })?;
+        if let Some(parts) = parts {
+            message.serialize_field("parts", parts)?;
+        }
+        message.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for LlmInputMessage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Members {
+            role: Role,
+            content: String,
+            parts: Option<Vec<Part>>,
+        }
+        let Members { role, content, parts } = Members::deserialize(deserializer)?;
+        Ok(Self { role, content: parts.map_or_else(|| content.into(), Content::from) })
     }
 }
 

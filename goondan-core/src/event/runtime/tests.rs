@@ -232,11 +232,13 @@ fn span_ids_are_16_hexadecimal_digits() {
 
 #[test]
 fn the_input_of_a_model_shows_its_text_and_its_parts() {
-    let parts = vec![Part::Text(TextPart::new("look")), Part::Other(Map::new())];
+    let later = Map::from_iter([("type".to_owned(), json!("later"))]);
+    let parts = vec![Part::Text(TextPart::new("look")), Part::Other(later)];
     let said = MessageData::new(Role::User, parts.clone());
     let input = LlmInputMessage::from(&said);
-    assert_eq!((input.content.as_str(), input.content_source), ("look", Some(ContentSource::Summary)));
-    assert_eq!(input.parts, Some(parts));
+    assert_eq!((&*input.content.text(), input.content.parts()), ("look", &*parts));
+    assert_eq!((&json!(input)["content"], &json!(input)["contentSource"]), (&json!("look"), &json!("summary")));
+    assert_eq!(serde_json::from_value::<LlmInputMessage>(json!(input)).unwrap(), input);
 }
 
 #[test]

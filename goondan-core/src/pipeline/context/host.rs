@@ -5,15 +5,15 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::directive::{self, Apply};
+use crate::conversation::MessageEvent;
 use crate::conversation::host::ConversationHost;
-use crate::conversation::{Content, MessageEvent};
 use crate::crossing::CoreRun;
 use crate::error::{Error, Result};
 use crate::event::TurnInfo;
-use crate::name::ExtensionName;
 use crate::peers::AgentsHost;
-use crate::pipeline::{LayerInfo, TurnResult};
-use crate::tool::{ToolItem, ToolReply};
+use crate::pipeline::{LayerInfo, StepResult, ToolCallResult, TurnResult};
+use crate::tool::ToolItem;
 
 /// Behind every context.
 pub trait RunHost: Send + Sync {
@@ -54,23 +54,7 @@ pub trait TurnHost: MessageHost {
     fn follow(&mut self, _result: &mut TurnResult) {}
 }
 
-/// Behind a [`StepContext`](super::StepContext), besides its fields.
-pub trait StreamHost: MessageHost {
-    /// Holds the pieces of the step's answer until the outermost layer has returned.
-    fn hold_stream(&mut self);
-}
-
-/// Behind a [`StepContext`](super::StepContext): what the model is sent in this step, and what it is not asked for.
-pub trait AnswerHost: StreamHost {
-    /// Applies an edit of the extension `by` to what the model is sent in this step.
-    // PROJ-01
-    fn project(&mut self, event: MessageEvent, by: &ExtensionName);
-    /// Takes the answer that the extension `by` has prepared, instead of asking the model.
-    // PREP-01
-    fn answer_with(&mut self, content: Content, by: &ExtensionName);
-}
-
-/// Behind a [`ToolCallContext`](super::ToolCallContext), besides its fields.
+/// Behind a [`ToolCallContext`](super::ToolCallContext), besides its members.
 pub trait CallHost: RunHost {
     /// Returns the tool that is called, if the step offers it.
     fn tool(&self) -> Option<&ToolItem>;
@@ -79,9 +63,44 @@ pub trait CallHost: RunHost {
     /// # Errors
     /// When it cannot be created.
     fn workdir(&self) -> Result<&Path>;
-    /// Takes the reply that the extension `by` has prepared, instead of running the handler.
-    // PREP-01
-    fn reply_with(&mut self, reply: ToolReply, by: &ExtensionName);
 }
 
-pub use super::fields::{StepHost, ToolCallHost};
+/// Declares the host trait of each kind that has members.
+macro_rules! declare {
+    ($(
+        $kind:ident($context:ident) host $host:ident: $base:ident, core $output:ident, copies $copies:ident: $copy:ident
+        {
+            $($mode:ident $name:ident: $type:ty = $json:literal { $(#[doc = $doc:literal])* }
+                $($name_mut:ident { $(#[doc = $doc_mut:literal])* })?;)*
+        } directives { $($method:ident $arg:tt as $directive:ident = $directive_name:literal $about:tt;)* }
+    )*) => {
+        $(
+            #[doc = concat!("Behind a [`", stringify!($context), "`](crate::", stringify!($context), ").")]
+            pub trait $host: $base $(+ Apply<directive::$directive>)* {
+                $(
+                    declare! { @field $mode $name [$($doc)*] $type }
+                    $(
+                        $(#[doc = $doc_mut])*
+                        fn $name_mut(&mut self) -> &mut $type;
+                    )?
+                )*
+                /// Runs the core of the chain.
+                fn run_core(&mut self) -> CoreRun<'_, $output>;
+            }
+        )*
+    };
+    (@field value $name:ident [$($doc:literal)*] $type:ty) => {
+        $(#[doc = $doc])*
+        fn $name(&self) -> $type;
+    };
+    (@field text $name:ident [$($doc:literal)*] $type:ty) => {
+        $(#[doc = $doc])*
+        fn $name(&self) -> &str;
+    };
+    (@field $mode:ident $name:ident [$($doc:literal)*] $type:ty) => {
+        $(#[doc = $doc])*
+        fn $name(&self) -> &$type;
+    };
+}
+
+crate::context_members!(declare);

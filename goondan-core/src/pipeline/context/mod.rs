@@ -1,11 +1,12 @@
 //! The contexts: what a middleware of each kind can read and change.
 //!
-//! A context borrows its host during one run of a chain. Its members are the same in both linkages.
+//! A context borrows its host during one run of a chain. Its members are the same in both linkages; those that belong
+//! to one kind are declared in `members`.
 
-mod fields;
+mod accessors;
+pub mod directive;
 pub(crate) mod host;
-mod prepared;
-mod projection;
+mod members;
 mod step;
 mod tool_call;
 mod turn;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::fields::StepHost;
+use super::host::StepHost;
 use super::{message_members, shared_members};
 use crate::conversation::{ConversationView, MessageEvent, Source};
 use crate::event::{AgentEvent, TurnInfo};
@@ -64,23 +64,5 @@ impl StepContext<'_> {
     /// Returns the input event that started the turn.
     pub fn input(&self) -> &AgentEvent {
         &self.host.scope().input
-    }
-
-    /// Holds the stream of this step, so that this middleware sees the model's answer before the readers of the stream
-    /// do. Call it before `next`.
-    ///
-    /// The stream receives no piece of the answer while the model generates it. When the outermost step layer has
-    /// returned, the stream receives the answer part by part, each in one piece, as the conversation then holds it: the
-    /// replacement of a replaced message, and nothing of a removed one. If the step failed, also if a layer recovered
-    /// from that, nothing is sent. Runtime events are not held, so those of the step's tool calls come before the
-    /// answer.
-    ///
-    /// If a turn is cancelled or fails while the model generates a held answer, no partial answer is kept. A complete
-    /// answer is in the conversation until a middleware replaces or removes it.
-    ///
-    /// A step that is run again is another step, whose layers hold its stream again. A second call changes nothing.
-    /// After `next` the pieces have been sent: the call logs a warning and changes nothing.
-    pub fn hold_stream(&mut self) {
-        self.host.hold_stream();
     }
 }

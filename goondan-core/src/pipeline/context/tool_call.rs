@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::fields::ToolCallHost;
+use super::host::ToolCallHost;
 use super::shared_members;
 use crate::error::Result;
 use crate::name::{AgentName, ExtensionName, InstanceKey, TraceId, TurnId};

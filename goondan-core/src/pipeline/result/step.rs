@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::event::TokenUsage;
 use crate::name::{ExtensionName, ToolCallId};
 use crate::outcome::ModelFinish;
-use crate::pipeline::{StepContext, StepDraft};
 
 /// The result of a step: the tool calls that the model asked for, and their results.
 ///
@@ -107,13 +106,13 @@ impl From<&ToolCallPart> for ToolRequest {
 
 impl StepResult {
     #[inline]
-    pub(in crate::pipeline) fn recovered(error: Error, draft: StepDraft, _: &StepContext<'_>) -> Self {
+    pub(in crate::pipeline) fn recovered(error: &Error, run_another: bool) -> Self {
         let mut metadata = Unchecked::default();
         metadata.insert("error".to_owned(), error.to_string().into());
         Self {
             data: MaybeRemote::local(StepData {
                 status: StepStatus::Failed.into(),
-                has_tool_calls: draft.run_another.into(),
+                has_tool_calls: run_another.into(),
                 tool_calls: Vec::new().into(),
                 tool_results: ToolCallResults(Vec::new()).into(),
                 metadata: metadata.into(),

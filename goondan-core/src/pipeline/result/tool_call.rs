@@ -1,18 +1,18 @@
 //! The result of a tool call.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::conversation::ToolOutput;
+use crate::conversation::{Rewrite, Texts, ToolOutput};
 use crate::crossing::{Crossing, MaybeRemote, result_fields};
 use crate::depth::from_json;
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{ExtensionName, ToolCallId};
 use crate::outcome::ToolCallStatus;
-use crate::pipeline::{ToolCallContext, ToolCallDraft};
 use crate::secret::mask_text;
 use crate::tool::{ToolReply, WireReply};
 
@@ -93,7 +93,7 @@ fn fields(outcome: Result<ToolReply, ToolError>) -> (Outcome, Option<Box<WireRep
         Err(error) => (Outcome::Error(error), None),
         Ok(Ok(value)) => (Outcome::Output(value), None),
         Ok(Err(reply)) => {
-            let summary = reply.summary();
+            let summary = reply.output().to_string();
             let outcome = if reply.is_error() {
                 Outcome::Error(Error::new(ErrorCode::TOOL_FAILED, summary).into())
             } else {
@@ -149,9 +149,8 @@ impl ToolCallResult {
         Self { data: self.data.copied() }
     }
 
-    pub(in crate::pipeline) fn recovered(_: Error, draft: ToolCallDraft, ctx: &ToolCallContext<'_>) -> Self {
-        let outcome = draft.outcome.map_err(ToolError::masked);
-        Self { data: MaybeRemote::local(ToolCallData::new(ctx.call_id().clone(), ctx.tool_name().to_owned(), outcome)) }
+    pub(in crate::pipeline) fn recovered(id: ToolCallId, tool: String, outcome: Result<ToolReply, ToolError>) -> Self {
+        Self { data: MaybeRemote::local(ToolCallData::new(id, tool, outcome.map_err(ToolError::masked))) }
     }
 
     /// Returns the id of the call.
@@ -219,6 +218,62 @@ impl ToolCallResult {
         match self.to_outcome() {
             Ok(reply) => reply.into_output(),
             Err(error) => ToolOutput::Text(error.to_string()),
+        }
+    }
+
+    /// Returns each text that a model or a person reads of the output, or of the error.
+    pub fn texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let mut texts = Texts::default();
+        match (self.data.field(|data| &data.reply), self.outcome()) {
+            (Some(reply), _) => texts.output(reply.0.output()),
+            (None, Outcome::Output(value) | Outcome::Other(value)) => texts.json(value),
+            (None, Outcome::Error(ToolError { message, code, suggestion, help_url })) => {
+                texts.add(message);
+                [code, suggestion, help_url].into_iter().flatten().for_each(|text| texts.add(text));
+            }
+        }
+        texts.into_iter()
+    }
+
+    /// Rewrites each text that a model or a person reads of the output, or of the error, with the rules of
+    /// [`Content::map_text`](crate::Content::map_text). Nothing is set if no text changes.
+    ///
+    /// ```
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Hide;
+    /// # #[goondan::extension(name = "hide")]
+    /// # impl Hide {
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// #[middleware(toolCall)]
+    /// async fn hide(&self, ctx: &mut ToolCallContext<'_>, next: Next<'_, ToolCall>) -> Result<ToolCallResult> {
+    ///     let mut result = next.run(ctx).await?;
+    ///     result.map_text(|text| text.replace("4711", "[code]").into());
+    ///     Ok(result)
+    /// }
+    /// # }
+    /// ```
+    pub fn map_text(&mut self, mut map: impl FnMut(&str) -> Cow<'_, str>) {
+        match self.to_outcome().map_err(Clone::clone) {
+            Ok(reply) => {
+                let (reply, has_changed) = reply.rewritten(map);
+                if has_changed {
+                    self.set_output(reply);
+                }
+            }
+            Err(mut error) => {
+                let mut rewrite = Rewrite::new(&mut map);
+                let ToolError { message, code, suggestion, help_url } = &mut error;
+                rewrite.text(message);
+                [code, suggestion, help_url].into_iter().flatten().for_each(|text| _ = rewrite.text(text));
+                if rewrite.has_changed() {
+                    self.set_error(error);
+                }
+            }
         }
     }
 

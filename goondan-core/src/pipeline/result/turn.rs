@@ -11,7 +11,6 @@ use crate::error::{Error, WireError};
 use crate::event::TokenUsage;
 use crate::name::TurnId;
 use crate::outcome::ToolCallSummary;
-use crate::pipeline::{TurnContext, TurnDraft};
 
 /// The result of a turn: the answer, and why the turn ended.
 ///
@@ -70,12 +69,12 @@ pub enum FinishReason {
 
 impl TurnResult {
     #[inline]
-    pub(in crate::pipeline) fn recovered(error: Error, draft: TurnDraft, ctx: &TurnContext<'_>) -> Self {
+    pub(in crate::pipeline) fn recovered(error: Error, text: String, turn: TurnId) -> Self {
         let source = Source::System;
-        let response = Message::new(Role::Assistant, draft.text, source);
+        let response = Message::new(Role::Assistant, text, source);
         Self {
             data: MaybeRemote::local(TurnData {
-                turn: ctx.turn_id().clone().into(),
+                turn: turn.into(),
                 finish_reason: FinishReason::Error.into(),
                 response: Some(Arc::new(response)).into(),
                 error: Some(Arc::new(WireError(error))).into(),

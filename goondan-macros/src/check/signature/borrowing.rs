@@ -5,14 +5,11 @@
 
 use syn::Type;
 
+use super::contexts::{CONTEXT, HANDLE, INIT_CONTEXT, known};
 use super::object::as_field;
 use super::{Candidate, types};
 use crate::check::words::source_text;
 use crate::errors::Errors;
-
-pub(super) const HANDLE: &str = "ExtensionApi";
-pub(super) const INIT_CONTEXT: &str = "InitContext";
-const CONTEXT: &str = "ToolContext";
 
 /// `#[init]` may store its parameters in the extension. No turn runs yet, so there is no context to borrow.
 pub(super) fn owns_everything(candidate: &Candidate<'_>, errors: &mut Errors) {
@@ -56,17 +53,4 @@ fn cannot_take(candidate: &Candidate<'_>, ty: &Type, name: &str, errors: &mut Er
         false => "remove this parameter",
     };
     candidate.error(errors, ty, &format!("cannot take `{name}`; {remedy}"));
-}
-
-/// If the type has the name of a context, of the event or of the handle: that name, and whether it is behind a shared
-/// reference.
-pub(super) fn known(ty: &Type) -> Option<(String, bool)> {
-    const ALL: [&str; 7] = ["TurnContext", "StepContext", "ToolCallContext", "Event", CONTEXT, HANDLE, INIT_CONTEXT];
-    let (target, borrowed) = match ty {
-        Type::Reference(reference) => (&*reference.elem, reference.mutability.is_none()),
-        ty => (ty, false),
-    };
-    let Type::Path(path) = target else { return None };
-    let name = path.path.segments.last()?.ident.to_string();
-    ALL.contains(&&*name).then_some((name, borrowed))
 }

@@ -2,7 +2,7 @@
 
 use syn::{ReturnType, Safety, Type};
 
-use super::borrowing::{HANDLE, INIT_CONTEXT};
+use super::contexts::{HANDLE, INIT_CONTEXT};
 use super::object::as_field;
 use super::{Candidate, types};
 use crate::check::words::source_text;

@@ -6,6 +6,7 @@
 
 mod borrowing;
 mod common;
+mod contexts;
 mod object;
 mod receiver;
 mod tool;

@@ -7,7 +7,7 @@ use proc_macro2::Ident;
 use syn::{FnArg, GenericArgument, Pat, PatType, PathArguments, Type, TypePath};
 
 use super::Candidate;
-use super::borrowing::known;
+use super::contexts::known;
 use crate::check::words::source_text;
 use crate::errors::Errors;
 

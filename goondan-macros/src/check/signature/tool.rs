@@ -2,7 +2,7 @@
 
 use syn::Type;
 
-use super::borrowing::known;
+use super::contexts::known;
 use super::object::as_field;
 use super::{Candidate, types};
 use crate::check::words::source_text;

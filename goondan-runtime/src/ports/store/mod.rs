@@ -31,17 +31,45 @@ pub trait Store: Send + Sync + 'static {
     /// share. The default is a store without directories.
     ///
     /// # Errors
-    /// When it cannot be made, and in a store without directories.
+    /// When it cannot be made, and `E_STORE_UNSUPPORTED` in a store without directories.
     fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
-        Err(no_directory(extension))
+        Err(without_directories(&format!("the extension `{extension}` has no directory")))
+    }
+
+    /// Returns the value that the conversations of `extension` share, `None` if it was never set. It waits for no
+    /// change. The default is a store without directories.
+    ///
+    /// # Errors
+    /// When it cannot be read, and `E_STORE_UNSUPPORTED` in a store without directories.
+    // D-42
+    fn shared_state(&self, extension: &ExtensionName) -> Result<Option<Value>> {
+        Err(no_shared_state(extension))
+    }
+
+    /// Replaces that value by what `change` returns for it, while all other changes of it wait, also those of other
+    /// processes. After a crash it is the old one or the new one. The caller makes no other change inside of `change`.
+    ///
+    /// # Errors
+    /// The error of `change`, when the value cannot be read or written, and `E_STORE_UNSUPPORTED` in a store without
+    /// directories.
+    // D-42
+    fn update_shared_state(
+        &self,
+        extension: &ExtensionName,
+        _change: &mut dyn FnMut(Option<Value>) -> Result<Value>,
+    ) -> Result<()> {
+        Err(no_shared_state(extension))
     }
 }
 
-pub(crate) fn no_directory(extension: &ExtensionName) -> Error {
-    let message =
-        format!("the extension `{extension}` has no directory: conversations are not kept below a state root");
-    Error::new(ErrorCode::STORE_IO, message)
+/// Returns the error for a store that has no directories; `what` is missing therefore.
+pub(crate) fn without_directories(what: &str) -> Error {
+    Error::new(ErrorCode::STORE_UNSUPPORTED, format!("{what}: conversations are not kept below a state root"))
         .suggest("give the agent a `FileStore`, or in tests `MemoryStore::with_directories`")
+}
+
+fn no_shared_state(extension: &ExtensionName) -> Error {
+    without_directories(&format!("the extension `{extension}` has no shared state"))
 }
 
 /// An instance as the store returns it when it is opened.
@@ -221,5 +249,17 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
         (**self).extension_dir(extension)
+    }
+
+    fn shared_state(&self, extension: &ExtensionName) -> Result<Option<Value>> {
+        (**self).shared_state(extension)
+    }
+
+    fn update_shared_state(
+        &self,
+        extension: &ExtensionName,
+        change: &mut dyn FnMut(Option<Value>) -> Result<Value>,
+    ) -> Result<()> {
+        (**self).update_shared_state(extension, change)
     }
 }

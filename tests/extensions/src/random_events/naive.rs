@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use goondan::conversation::{Content, ConversationView, Message, MessageData, MessageEvent, Messages, Part, Role};
+use goondan::conversation::{ConversationView, Message, MessageData, MessageEvent, Messages, Part, Role};
 use goondan::name::ToolCallId;
 use serde::{Deserialize, Serialize};
 
@@ -132,13 +132,9 @@ impl Naive {
             Part::ToolResult(result) => calls.contains(&result.tool_call_id),
             _ => true,
         };
-        let visible = self.now.iter().filter_map(|entry| match &entry.data.content {
-            Content::Text(_) => Some(entry.data.clone()),
-            Content::Parts(parts) => {
-                let parts: Vec<_> = parts.iter().filter(paired).cloned().collect();
-                let content = Content::Parts(parts);
-                (!content.parts().is_empty()).then_some(MessageData::new(entry.data.role, content))
-            }
+        let visible = self.now.iter().filter_map(|entry| {
+            let parts: Vec<_> = entry.data.content.parts().iter().filter(paired).cloned().collect();
+            (!parts.is_empty()).then(|| MessageData::new(entry.data.role, parts))
         });
         let request = visible.collect();
         self.requests.push(request);

@@ -7,3 +7,4 @@ mod cost;
 mod crashes;
 mod image;
 mod recorder;
+mod shared;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use goondan_core::{Content, MessageData, Part, Result, Role, ToolChoice, ToolItem};
+use goondan_core::{MessageData, Part, Result, Role, ToolChoice, ToolItem};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -145,14 +145,9 @@ impl Serialize for Messages<'_> {
 
 /// Adds the blocks of a message.
 fn add<'a>(request: &'a Encoding<'_>, message: &'a MessageData, with_reasoning: bool, blocks: &mut Vec<Block<'a>>) {
-    match &message.content {
-        Content::Text(text) if is_blank(text) => {}
-        Content::Text(text) => blocks.push(Block::text(&**text)),
-        Content::Parts(parts) => {
-            let sent = parts.iter().filter(|part| with_reasoning || !matches!(part, Part::Reasoning(_)));
-            blocks.extend(sent.filter_map(|part| block(request, message.role, part)));
-        }
-    }
+    let parts = message.content.parts().iter();
+    let sent = parts.filter(|part| with_reasoning || !matches!(part, Part::Reasoning(_)));
+    blocks.extend(sent.filter_map(|part| block(request, message.role, part)));
 }
 
 /// Marks a text as instructions: not all models know that role in the middle of a conversation.

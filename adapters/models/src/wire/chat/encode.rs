@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use goondan_core::{Content, MessageData, Part, Result, Role, ToolCallPart, ToolOutput, ToolResultPart};
+use goondan_core::{MessageData, Part, Result, Role, ToolCallPart, ToolOutput, ToolResultPart};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -64,12 +64,7 @@ impl<'a> Conversation<'a, '_> {
             Role::Assistant => ASSISTANT,
             _ => USER,
         });
-        match &message.content {
-            Content::Text(text) => add_text(&mut said, text),
-            Content::Parts(parts) => {
-                parts.iter().for_each(|part| self.add_part(&mut said, part, in_turn));
-            }
-        }
+        message.content.parts().iter().for_each(|part| self.add_part(&mut said, part, in_turn));
         said.needs_reasoning = self.dialect.replay == Replay::Required && self.request.with_reasoning();
         if !said.is_empty() {
             self.add_files();

@@ -81,11 +81,7 @@ impl<'a> Writer<'a> {
 
     /// Adds the parts of a message.
     fn add(&mut self, message: &'a MessageData, pieces: &mut Vec<Piece<'a>>) {
-        match &message.content {
-            goondan_core::Content::Text(text) if text.is_empty() => {}
-            goondan_core::Content::Text(text) => pieces.push(Piece::text(&**text)),
-            goondan_core::Content::Parts(parts) => parts.iter().for_each(|part| self.add_part(part, pieces)),
-        }
+        message.content.parts().iter().for_each(|part| self.add_part(part, pieces));
     }
 
     fn add_part(&mut self, part: &'a Part, pieces: &mut Vec<Piece<'a>>) {
@@ -100,6 +96,8 @@ impl<'a> Writer<'a> {
             pieces.extend(texts.filter(Piece::says_something));
         };
         match part {
+            Part::Text(text) if rest.is_none() && text.text.is_empty() => {}
+            Part::Text(text) if rest.is_none() => pieces.push(Piece::text(&*text.text)),
             Part::Text(text) => add_texts(&text.text),
             Part::Reasoning(thought) if kept => add_texts(thought.text()),
             Part::File(file) => pieces.push(piece(Piece::file(file))),

@@ -151,21 +151,7 @@ fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>
     match kind {
         "response.output_text.delta" => text("output_text", &read(data)?, answer),
         "response.refusal.delta" => text("refusal", &read(data)?, answer),
-        "response.content_part.added" => {
-            let piece: Piece<'_> = read(data)?;
-            match piece.part.as_ref().map(|part| &*part.kind) {
-                Some("reasoning_text") => reasoning("content", piece.content_index, &piece, answer),
-                Some(kind @ ("output_text" | "refusal")) => text(kind, &piece, answer),
-                Some(kind) => {
-                    let key = (piece.index(answer), piece.content_index);
-                    if !answer.has(key) {
-                        // It comes with the item. This is its place.
-                        answer.open_block(key, begun("content", kind, &piece));
-                    }
-                }
-                None => {}
-            }
-        }
+        "response.content_part.added" => entry(&read(data)?, answer),
         "response.reasoning_summary_part.added" | "response.reasoning_summary_text.delta" => {
             let piece: Piece<'_> = read(data)?;
             reasoning("summary", piece.summary_index, &piece, answer);
@@ -195,16 +181,7 @@ fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>
             }
         }
         "response.completed" => end(read::<Event<'_>>(data)?.response, answer),
-        "response.incomplete" => {
-            let response = read::<Event<'_>>(data)?.response;
-            let finish = match response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref()) {
-                Some("max_output_tokens") => ModelFinish::Length,
-                Some("content_filter") => ModelFinish::ContentFilter,
-                _ => ModelFinish::Other,
-            };
-            end(response, answer);
-            answer.finish(finish);
-        }
+        "response.incomplete" => incomplete(read::<Event<'_>>(data)?.response, answer),
         "response.failed" => {
             let report = read::<Event<'_>>(data)?.response.error;
             return Err(Failure::from_event(&report.unwrap_or_default()));
@@ -225,6 +202,22 @@ fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>
 
 fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, Failure> {
     serde_json::from_str(data).map_err(Failure::unreadable)
+}
+
+/// Opens an entry of an item.
+fn entry(piece: &Piece<'_>, answer: &mut Answer<'_>) {
+    match piece.part.as_ref().map(|part| &*part.kind) {
+        Some("reasoning_text") => reasoning("content", piece.content_index, piece, answer),
+        Some(kind @ ("output_text" | "refusal")) => text(kind, piece, answer),
+        Some(kind) => {
+            let key = (piece.index(answer), piece.content_index);
+            if !answer.has(key) {
+                // It comes with the item. This is its place.
+                answer.open_block(key, begun("content", kind, piece));
+            }
+        }
+        None => {}
+    }
 }
 
 /// Adds a piece to an entry of a message, which is opened with its first piece.
@@ -358,6 +351,17 @@ fn part<'a>(
     if let Some(known) = answer.rest(key) {
         *known = rest;
     }
+}
+
+/// Reads a response that ended early.
+fn incomplete(response: Response<'_>, answer: &mut Answer<'_>) {
+    let finish = match response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref()) {
+        Some("max_output_tokens") => ModelFinish::Length,
+        Some("content_filter") => ModelFinish::ContentFilter,
+        _ => ModelFinish::Other,
+    };
+    end(response, answer);
+    answer.finish(finish);
 }
 
 /// Reads the end of a response, which has the items once more.

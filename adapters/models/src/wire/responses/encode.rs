@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use goondan_core::{Content, FilePart, MessageData, Part, Result, Role, ToolItem};
+use goondan_core::{FilePart, MessageData, Part, Result, Role, ToolItem};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -35,25 +35,21 @@ pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
 /// Returns the items of a message.
 fn items<'a>(request: &'a Encoding<'_>, message: &'a MessageData) -> Vec<Item<'a>> {
     let mut items = Vec::new();
-    match (message.role, &message.content) {
-        (Role::Assistant, Content::Text(text)) => push_text(&mut items, &**text),
-        (Role::Assistant, Content::Parts(parts)) => {
-            parts.iter().for_each(|part| push_answer(&mut items, request, part));
-            settle(&mut items);
-        }
-        (role, Content::Text(text)) => push_input(&mut items, role, Input::text(&**text)),
-        (role, Content::Parts(parts)) => {
-            for part in parts {
-                match part {
-                    Part::Text(part) => push_input(&mut items, role, Input::text(&*part.text)),
-                    Part::File(file) => push_input(&mut items, role, Input::file(file)),
-                    Part::ToolResult(result) => {
-                        let id = legal_id(result.tool_call_id.as_str());
-                        items.push(Item::new(Kind::Output { id, output: &result.output }, None));
-                    }
-                    _ => {}
-                }
+    let parts = message.content.parts();
+    if message.role == Role::Assistant {
+        parts.iter().for_each(|part| push_answer(&mut items, request, part));
+        settle(&mut items);
+        return items;
+    }
+    for part in parts {
+        match part {
+            Part::Text(part) => push_input(&mut items, message.role, Input::text(&*part.text)),
+            Part::File(file) => push_input(&mut items, message.role, Input::file(file)),
+            Part::ToolResult(result) => {
+                let id = legal_id(result.tool_call_id.as_str());
+                items.push(Item::new(Kind::Output { id, output: &result.output }, None));
             }
+            _ => {}
         }
     }
     items

@@ -93,7 +93,7 @@ impl Transport for Sent {
                 headers.insert(HeaderName::from_static(name), HeaderValue::from_str(&value).unwrap());
             }
             let status = StatusCode::from_u16(played.status).unwrap();
-            Ok(Incoming { status, headers, body: Box::pin(Playing { steps: played.steps.into(), wait: None }) })
+            Ok(Incoming::streamed(status, headers, Box::pin(Playing { steps: played.steps.into(), wait: None })))
         })
     }
 }

@@ -85,7 +85,7 @@ impl<'a> TurnView<'a> {
             TurnUpdate::Emitted(event) => {
                 self.end_reasoning()?;
                 self.end_line()?;
-                if let Ok(FilesChanged { diff }) = event.payload() {
+                if let Ok(FilesChanged { diff, .. }) = event.payload() {
                     self.progress.diff(&diff);
                 }
                 Ok(())

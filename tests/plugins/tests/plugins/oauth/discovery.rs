@@ -203,8 +203,8 @@ async fn a_registration_is_kept_and_used_again_while_its_port_is_free() {
     let chat = open_at(root.path(), "a", config(&server)).await;
     let first = page(&ask_in(&chat, None, wanted()).await[0]);
     chat.close().await.unwrap();
-    for file in ["announced.client", "announced.lock"] {
-        let text = std::fs::read_to_string(root.path().join("extensions/oauth").join(file)).unwrap();
+    for file in ["oauth.json", "oauth/announced.lock"] {
+        let text = std::fs::read_to_string(root.path().join("extensions").join(file)).unwrap();
         assert!(!text.contains(secret) && !text.contains("registered"), "{text}");
     }
 

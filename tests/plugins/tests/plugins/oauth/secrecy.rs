@@ -69,7 +69,7 @@ async fn no_secret_is_in_a_file_the_log_the_stream_or_the_conversation() {
     assert!(secrets.len() >= 10, "{secrets:?}");
     let secrets: Vec<&str> = secrets.iter().map(String::as_str).chain([CLIENT.1, KEY]).collect();
     let files = files(root.path());
-    assert!(files.iter().any(|(path, _)| path.ends_with("/extensions/oauth/page.json")), "{files:?}");
+    assert!(files.iter().any(|(path, _)| path.ends_with("/extensions/oauth.json")), "{files:?}");
     for secret in secrets {
         for (path, bytes) in &files {
             assert!(!has(bytes, secret), "{path} has {secret}");
@@ -78,7 +78,7 @@ async fn no_secret_is_in_a_file_the_log_the_stream_or_the_conversation() {
             assert!(!text.contains(secret), "{text} has {secret}");
         }
     }
-    for (path, _) in files.iter().filter(|(path, _)| path.contains("/extensions/oauth/")) {
+    for (path, _) in files.iter().filter(|(path, _)| path.contains("/extensions/oauth")) {
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600, "{path}");
     }
 }
@@ -96,7 +96,7 @@ async fn no_tool_and_no_answer_tells_a_token_or_a_path() {
     let told: Vec<_> = events.map(|event| format!("{event:?}")).chain([status, authorize, answer]).collect();
     let logged = chat.logs().into_iter().map(|line| format!("{line:?}"));
     for text in told.into_iter().chain(logged) {
-        assert!(!text.contains("page.json") && !text.contains("extensions/oauth"), "{text}");
+        assert!(!text.contains("extensions/oauth"), "{text}");
         for secret in server.secrets() {
             assert!(!text.contains(&secret), "{text}");
         }
@@ -130,7 +130,7 @@ async fn another_key_reads_nothing_and_loses_nothing() {
     let chat = open_at(root.path(), "d", config_at(&server.url)).await;
     assert_eq!(ask_in(&chat, None, wanted.clone()).await, token);
     // A file that was changed.
-    let (path, bytes) = files(root.path()).into_iter().find(|(path, _)| path.ends_with("/page.json")).unwrap();
+    let (path, bytes) = files(root.path()).into_iter().find(|(path, _)| path.ends_with("/oauth.json")).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let place = text.find("ciphertext\":\"").unwrap() + 20;
     let changed = if &text[place..=place] == "A" { "B" } else { "A" };

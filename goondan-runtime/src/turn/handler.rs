@@ -1,0 +1,101 @@
+//! Running the handler of a tool, and the host behind its context.
+
+use std::path::Path;
+use std::pin::pin;
+
+use goondan_core::host::panic::catch_panics;
+use goondan_core::host::{ConversationHost, ToolHost};
+use goondan_core::{
+    AgentsHost, Effect, Error, ErrorCode, Logger, Message, Result, Span, ToolCallId, ToolContext, ToolName, ToolReply,
+    TurnInfo,
+};
+use serde_json::Value;
+
+use super::limit::within;
+use super::progress::ProgressLimit;
+use super::requests::Requests;
+use super::step_calls::StepCalls;
+use super::watchdog::watched;
+use crate::registry::Tool;
+
+/// Behind the [`ToolContext`] of one call.
+pub(super) struct HandlerHost<'a> {
+    step: StepCalls<'a>,
+    id: &'a ToolCallId,
+    name: &'a ToolName,
+    tool: &'a Tool,
+    requests: Requests<'a>,
+    progress: ProgressLimit,
+}
+
+impl<'a> HandlerHost<'a> {
+    pub(super) fn new(
+        step: StepCalls<'a>,
+        span: Span,
+        id: &'a ToolCallId,
+        (name, tool): (&'a ToolName, &'a Tool),
+    ) -> Self {
+        let requests = step.requests.within(span.id).of_tool(&tool.extension);
+        Self { step, id, name, tool, requests, progress: ProgressLimit::default() }
+    }
+
+    /// Runs the handler within the time limit of the tool. The model reads an error.
+    pub(super) async fn run(&self, input: Value) -> Result<ToolReply> {
+        let Self { name, tool, .. } = *self;
+        let ctx = ToolContext::new(self);
+        let limit = tool.timeout.unwrap_or(self.step.generation.spec.policy.tool_timeout);
+        // Pinned here, because each future around it would store it twice.
+        let handler = pin!(catch_panics(&tool.extension, async { tool.handler.call(&ctx, input).await }));
+        match within(limit, watched(name, handler)).await {
+            Some(answer) => {
+                let answer = answer.unwrap_or_else(|text| Err(Error::panicked(&text)));
+                let answer = answer.and_then(ToolReply::checked);
+                answer.map_err(|error| error.at(&tool.extension, format!("tool `{name}`")))
+            }
+            None => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
+                match tool.effect {
+                    Effect::Read | Effect::Idempotent => "ask for less at once, or use another tool",
+                    _ => "whether it did its work is unknown: check before calling it again",
+                },
+            )),
+        }
+    }
+}
+
+impl ToolHost for HandlerHost<'_> {
+    fn scope(&self) -> &TurnInfo {
+        self.step.turn
+    }
+
+    fn call_id(&self) -> &ToolCallId {
+        self.id
+    }
+
+    fn tool_name(&self) -> &ToolName {
+        self.name
+    }
+
+    fn message(&self) -> &Message {
+        self.step.message
+    }
+
+    fn conversation(&self) -> &dyn ConversationHost {
+        &self.step.conversation
+    }
+
+    fn workdir(&self) -> Result<&Path> {
+        self.step.workdir.path()
+    }
+
+    fn logger(&self) -> Logger<'_> {
+        Logger::new(&*self.tool.log)
+    }
+
+    fn agents(&self) -> &dyn AgentsHost {
+        &self.requests
+    }
+
+    fn progress(&self, done: f64, total: Option<f64>, text: &str) {
+        self.progress.tell(self.step.reporter, self.id, self.name, done, total, text);
+    }
+}

@@ -1,0 +1,141 @@
+//! The model call of a step, or the prepared answer that is used instead.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use goondan_core::host::{ConversationExt, IdSet, ModelCall, Projection};
+use goondan_core::{
+    Conversation, Error, ErrorCode, ExtensionName, LlmInputMessage, Part, Result, RuntimeEvent, StepRef, ToolCallId,
+};
+
+use super::limit::within;
+use super::step::StepRun;
+use super::stream::TurnUpdate;
+use crate::ports::model::{DeltaSink, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
+use crate::ports::store::Durability;
+
+impl StepRun<'_, '_> {
+    /// Calls the model, unless an answer was prepared, and returns the content of the answer. What else is known of it
+    /// is in `model_call`.
+    pub(super) async fn call_model(&mut self) -> Result<Vec<Part>> {
+        self.turn.settle(Durability::Flushed).await?;
+        self.turn.journaled.partial.start(self.index);
+        self.turn.journaled.report_orphans(&self.turn.info.turn);
+        self.answer_from = Some(self.turn.journaled.conversation.end());
+        if self.directed.prepared.is_some()
+            && let Some((content, by)) = self.directed.prepared.use_up()?
+        {
+            return Ok(self.use_prepared(content, by));
+        }
+        let projection = self.projection()?;
+        let request = self.request(projection.as_deref());
+        self.report_start(Some(&request));
+        let model = self.settings.model(self.generation)?;
+        let limit = self.generation.spec.policy.model_timeout;
+        let (reporter, partial, index) = (self.turn.reporter, &self.turn.journaled.partial, self.index);
+        let (span, held) = (self.span, self.directed.held.is_held());
+        let sent = AtomicBool::new(false);
+        let send = |delta: ModelDelta<'_>| {
+            // A held answer is not kept as partial either: no layer has approved it yet.
+            if !held {
+                sent.store(true, Ordering::Relaxed);
+                partial.add(delta);
+                reporter.update(|| TurnUpdate::of_delta(index, delta));
+            }
+            if let ModelDelta::Restart { reason, wait: Some(wait) } = delta {
+                reporter.report_retry(index, span, reason, wait);
+            }
+        };
+        let answer = model.generate(request, DeltaSink::to(&send));
+        let mut response = match within(limit, answer).await {
+            Some(response) => response?,
+            None => {
+                let message = format!("the model did not answer within {limit:?}");
+                return Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true));
+            }
+        };
+        give_unique_ids(&mut response.content, &self.turn.journaled.conversation);
+        if !sent.load(Ordering::Relaxed) {
+            // The model does not stream.
+            self.send_whole(&response.content);
+        }
+        self.turn.journaled.partial.clear();
+        Ok(self.take_response(response, projection.is_some()))
+    }
+
+    /// Returns what the edits of middlewares make of the conversation, if there are any.
+    #[inline]
+    pub(super) fn projection(&self) -> Result<Option<Box<Projection>>> {
+        // `token_estimate` builds it too: the warning is for the request alone.
+        self.directed.projected.of(&self.turn.journaled.conversation, self.answer_from.is_some())
+    }
+
+    fn request<'r>(&'r self, projection: Option<&'r Projection>) -> ModelRequest<'r> {
+        let system = self.generation.spec.system.as_deref();
+        ModelRequest::new(system, &self.turn.journaled.conversation, &self.settings.catalog)
+            .with_options(self.settings.options.as_deref())
+            .with_instance(&self.turn.info.agent, &self.turn.info.instance)
+            .with_projection(projection)
+    }
+
+    /// Reports that the step has started, with what the model is asked.
+    fn report_start(&self, request: Option<&ModelRequest<'_>>) {
+        let reports_input = self.generation.spec.policy.report_model_input;
+        self.turn.reporter.report("step.started", self.span, |scope| RuntimeEvent::StepStarted {
+            scope,
+            step: StepRef::new(&self.turn.info.turn, self.index),
+            llm_input_messages: request
+                .filter(|_| reports_input)
+                .map(|request| request.messages().map(|message| LlmInputMessage::from(&*message)).collect()),
+        });
+    }
+
+    /// Sends an answer, of which nothing was sent, to the stream: each part whole.
+    fn send_whole(&self, content: &[Part]) {
+        let reporter = self.turn.reporter;
+        if reporter.streams() && !self.directed.held.is_held() {
+            whole(content).for_each(|delta| reporter.update(|| TurnUpdate::of_delta(self.index, delta)));
+        }
+    }
+
+    /// Returns the content of a response, and notes the rest.
+    fn take_response(&mut self, response: ModelResponse, projected: bool) -> Vec<Part> {
+        let ModelResponse { content, usage, finish_reason, model, .. } = response;
+        if let Some(usage) = usage {
+            // The next request has no edits of this one.
+            if !projected {
+                self.turn.journaled.estimate.measured(usage, &self.turn.journaled.conversation);
+            }
+            *self.turn.usage.get_or_insert_default() += usage;
+        }
+        self.model_call = ModelCall { usage, finish_reason, model, prepared_by: None };
+        content
+    }
+
+    /// Uses the answer that the extension `by` has prepared.
+    #[cold]
+    fn use_prepared(&mut self, mut content: Vec<Part>, by: ExtensionName) -> Vec<Part> {
+        give_unique_ids(&mut content, &self.turn.journaled.conversation);
+        self.report_start(None);
+        self.send_whole(&content);
+        self.model_call = ModelCall { prepared_by: Some(by), ..ModelCall::default() };
+        content
+    }
+}
+
+/// Replaces ids of calls that are empty, or that another call of the answer or of the conversation has: results refer
+/// to their calls by id.
+// D-12
+fn give_unique_ids(content: &mut [Part], conversation: &Conversation) {
+    // Most answers have one call, for which a set would cost more than the rest.
+    let mut ids = (calls_in(content).nth(1).is_some()).then(IdSet::default);
+    let calls = content.iter_mut().filter_map(|part| match part {
+        Part::ToolCall(call) => Some(&mut call.tool_call_id),
+        _ => None,
+    });
+    for id in calls {
+        let blank = id.as_str().chars().all(char::is_whitespace);
+        if blank || conversation.has_tool_call(id) || ids.as_mut().is_some_and(|ids| !ids.insert(id.clone())) {
+            *id = ToolCallId::random();
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What the tool calls of one step share.
+
+use goondan_core::host::AsOf;
+use goondan_core::{Message, Span, StepRef, ToolCallRef, ToolCatalog, ToolRequest, TurnInfo};
+
+use super::report::Reporter;
+use super::requests::Requests;
+use super::workdir::Workdir;
+use crate::attach::Generation;
+
+/// It lasts for one call, or for several that run concurrently.
+#[derive(Clone, Copy)]
+pub(super) struct StepCalls<'a> {
+    pub(super) turn: &'a TurnInfo,
+    pub(super) workdir: &'a Workdir,
+    pub(super) generation: &'a Generation,
+    pub(super) reporter: &'a Reporter<'a>,
+    pub(super) requests: Requests<'a>,
+    pub(super) catalog: &'a ToolCatalog,
+    /// The message that asked for the calls.
+    pub(super) message: &'a Message,
+    /// The conversation as it was when that message was appended.
+    pub(super) conversation: AsOf<'a>,
+    pub(super) step_index: u32,
+    pub(super) step_span: Span,
+}
+
+impl StepCalls<'_> {
+    /// Names a call in runtime events.
+    pub(super) fn reference(&self, request: &ToolRequest) -> ToolCallRef {
+        let step_id = StepRef::new(&self.turn.turn, self.step_index).step_id;
+        ToolCallRef::new(step_id, request.id.clone(), request.name.clone())
+    }
+}
