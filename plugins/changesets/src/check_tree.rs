@@ -1,5 +1,5 @@
-//! The directory in which changesets of a repository are checked. Its files are those of the tree that is committed, and
-//! ignored ones of the checks: nothing that only an agent's work tree has decides whether a check succeeds.
+//! The directory in which changesets of a repository are checked. Its files are those of the tree that is committed,
+//! and ignored ones of the checks: nothing that only an agent's work tree has decides whether a check succeeds.
 // TREE-01
 
 use std::fs::{self, File};

@@ -67,7 +67,13 @@ impl Files {
     pub(crate) async fn stage(&self, base: &str, settings: Settings) -> Result<Staged> {
         let tree = self.objects.tree(base).await?;
         let tracked = Listing::new(tree.clone(), self.objects.list(&tree).await?);
-        let (mut listing, differences, changes, now) = self.work(move |work| work.stage(tracked, &settings)).await?;
+        let mut known = self.known().unwrap_or_else(|| tracked.clone());
+        // Nothing refers to a tree that was staged long ago, and git deletes it some day.
+        if known.tree != tree && !self.objects.has(&known.tree).await? {
+            known = tracked.clone();
+        }
+        let stage = move |work: &Work| work.stage(known, &tracked, &settings);
+        let (mut listing, differences, changes, now) = self.work(stage).await?;
         if !differences.forbidden.is_empty() {
             let shown = differences.forbidden.iter().map(|path| String::from_utf8_lossy(path).into_owned());
             return Ok(Staged::Forbidden(shown.collect()));
@@ -163,11 +169,15 @@ impl Work {
         Ok(())
     }
 
-    fn stage(&self, tracked: Listing, settings: &Settings) -> Result<(Listing, Differences, Changes, Moment)> {
-        let mut listing = self.files.known().unwrap_or_else(|| tracked.clone());
+    fn stage(
+        &self,
+        mut listing: Listing,
+        tracked: &Listing,
+        settings: &Settings,
+    ) -> Result<(Listing, Differences, Changes, Moment)> {
         let place = self.place()?;
         let rules = Rules::new(&settings.ignored);
-        let differences = walk::differences(&place.root, &listing, &tracked, &rules, settings.modes)?;
+        let differences = walk::differences(&place.root, &listing, tracked, &rules, settings.modes)?;
         let mut changes = Vec::new();
         if differences.forbidden.is_empty() {
             let found: Vec<_> = differences.changed.iter().chain(&differences.new).collect();

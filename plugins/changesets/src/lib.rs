@@ -1,14 +1,14 @@
 //! Lets an agent change a repository in a work tree of its own, and commit the whole change or none of it.
 //!
 //! This file has the extension `changesets`, and `live_config` the one whose changesets a person commits, through
-//! `review`. `config` has the config of both, `author` the author of their commits, `changeset` the changesets, `commit`
-//! what is asked of one and its end, `check_tree` and `check` the command that judges it, and `effect` the reload that
-//! follows.
+//! `review`. `config` has the config of both, `author` the author of their commits, `changeset` the changesets,
+//! `commit` what is asked of one and its end, `check_tree` and `check` the command that judges it, and `effect` the
+//! reload that follows.
 //!
 //! git does the work, by way of `command`: `git` is the repository of the person, `filters` what it may run there, and
-//! `objects` and `blobs` are its trees, commits and contents, which git sees without its config. `files` makes a tree of
-//! a directory and back, with `walk`, which looks at one, `ignored`, `listing`, which knows what was there, and `place`,
-//! which writes.
+//! `objects` and `blobs` are its trees, commits and contents, which git sees without its config. `files` makes a tree
+//! of a directory and back, with `walk`, which looks at one, `ignored`, `listing`, which knows what was there, and
+//! `place`, which writes.
 // LEGACY-CHANGESET
 
 mod author;

@@ -47,7 +47,7 @@ impl Stamp {
         }
     }
 
-    /// Whether each later change gives the file another stamp: not within the tick of the clock in which it was changed.
+    /// Whether each later change gives the file another stamp: not in the tick of the clock in which it was changed.
     fn is_certain(&self, now: Moment) -> bool {
         self.changed < now && self.modified < now
     }

@@ -152,6 +152,11 @@ impl Objects {
         self.line(&["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).await
     }
 
+    /// Returns whether there is such an object.
+    pub(crate) async fn has(&self, id: &str) -> Result<bool> {
+        Ok(self.run(&["cat-file", "-e", id]).await?.status.success())
+    }
+
     /// Returns the first parent of a commit.
     pub(crate) async fn parent(&self, commit: &str) -> Result<String> {
         self.line(&["rev-parse", "--verify", &format!("{commit}^")]).await

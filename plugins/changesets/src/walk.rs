@@ -61,7 +61,7 @@ struct Level {
     is_ignored: bool,
 }
 
-/// Returns how `root` differs from a listing. The files of `tracked` are never ignored. Neither links nor submodules are
+/// Returns how `root` differs from a listing. The files of `tracked` are never ignored. Links and submodules are not
 /// entered.
 pub(crate) fn differences(
     root: &Dir,

@@ -131,3 +131,16 @@ async fn links_submodules_and_programs_of_the_repository_stay_what_they_are() {
     assert_eq!(repository.git(&["ls-tree", "HEAD", "link", "program", "sub"]), before);
     assert_eq!(repository.git(&["status", "--porcelain"]), "");
 }
+
+#[both_linkages]
+async fn files_that_git_has_forgotten_are_stored_again() {
+    let repository = Repository::new();
+    let mut chat = repository.chat(json!({})).await;
+    let open = Open::new(&mut chat).await;
+    open.write("notes.txt", "new\n");
+    let review = &Review::all(open.path("").parent().unwrap()).unwrap()[0];
+    assert!(review.diff().await.unwrap().contains("\n+new\n"));
+    repository.git(&["gc", "--quiet", "--prune=now"]);
+    assert_eq!(open.commit(&mut chat).await["status"], "ok");
+    assert_eq!(repository.read("notes.txt"), "new\n");
+}
