@@ -1,13 +1,17 @@
 //! An agent that asks a model of this program: `cargo run --example own_model`.
 
-use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::{Agent, BoxFuture, Result};
 
 /// Says what it was told backwards, and streams it word by word.
 struct Backwards;
 
 impl Model for Backwards {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             let told = request.messages().last().map(|message| message.content.text().into_owned()).unwrap_or_default();
             let words: Vec<_> = told.split_whitespace().rev().map(|word| format!("{word} ")).collect();

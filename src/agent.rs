@@ -1,7 +1,6 @@
 //! Running agents, and asking other agents and models.
 //!
-//! [`Agent::builder`] describes an agent: its model, its extensions, its store. An
-//! [`Instance`] is one conversation of it.
+//! `Agent::builder` describes an agent: its model, its extensions, its store. An `Instance` is one conversation of it.
 //!
 //! ```
 //! # #[cfg(feature = "runtime")] {
@@ -25,12 +24,12 @@
 //! # Ok::<(), goondan::Error>(())
 //! ```
 //!
-//! Extensions and tools ask other agents through [`AgentsApi`]; a [`Router`] brings the question there.
+//! Extensions and tools ask other agents through [`AgentsApi`]; a `Router` brings the question there.
 
-pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, Ticket};
+pub use goondan_core::{AgentRequest, AgentResponse, AgentsApi, RequestTarget, RequestTicket};
 #[cfg(feature = "runtime")]
 pub use goondan_runtime::{
-    Agent, AgentBuilder, AgentCall, BackgroundTurn, BackgroundTurns, Change, EventStream, ExtensionChange, Instance,
-    InstanceEvents, LocalRouter, Policy, ReloadRequest, ReloadRequests, Reloaded, Router, TurnNotice, TurnStream,
-    TurnUpdate,
+    Agent, AgentBuilder, AgentCall, BackgroundTurn, BackgroundTurns, BackgroundUpdate, Change, EventStream,
+    ExtensionChange, Instance, InstanceEvents, LocalRouter, Policy, ReloadRequest, ReloadRequests, Reloaded, Router,
+    TurnStream, TurnUpdate,
 };

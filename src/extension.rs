@@ -39,6 +39,6 @@ pub use goondan_core::{
 };
 #[doc(hidden)]
 pub use goondan_core::{
-    AnyRegistration, Deliveries, ExtensionHost, LinkedExtension, LogHost, RegisterFn, SchemaFn, Surroundings, absent,
+    AnyRegistration, Deliveries, ExtensionHost, ExtensionInfo, LinkedExtension, LogHost, RegisterFn, SchemaFn, absent,
     params,
 };

@@ -54,16 +54,21 @@
 //! | emit and receive events | [`event`] |
 //! | keep state, write to the log, register at run time | [`mod@extension`] |
 //! | read and write JSON | [`mod@json`] |
-//! | run agents in a program | [`Agent`], [`Instance`], [`agent`], [`model`], [`store`], [`Bundle`] |
+#![cfg_attr(
+    feature = "runtime",
+    doc = "| run agents in a program | [`Agent`], [`Instance`], [`agent`], [`model`], [`store`] |"
+)]
+//! | read agents from a bundle | `bundle`, with the feature of that name |
 //! | keep a bundle running, in a server | `host`, with the feature of that name |
 //! | connect real models | `models`, with the feature of that name |
-//! | load libraries | [`plugin`] |
+//! | load libraries | `plugin`, with the feature `plugins` |
 //! | test an extension | `testing`, with the feature of that name |
 //!
 //! # Features
 //! An extension depends on `goondan` without default features. A program uses `runtime`, which is on by default, and
 //! as needed `bundle` (agents described in YAML), `host` (bundles that run, in servers), `models` (models over HTTP),
 //! `plugins` (extensions in libraries) and `testing` (the harness for tests of extensions).
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 // The examples of the README compile and run.
 #[cfg(all(doctest, feature = "runtime"))]
@@ -129,9 +134,10 @@ pub mod __private {
 
     pub use goondan_core::{
         API_VERSION, AnyRegistration, BoxFuture, CleanupHandler, Effect, Event, EventHandler, Extension, ExtensionApi,
-        ExtensionDescriptor, LinkedExtension, Middleware, MiddlewareDescriptor, MiddlewareKind, Next, Options, Result,
-        Step, StepContext, StepResult, ToolCall, ToolCallContext, ToolCallResult, ToolContext, ToolDescriptor,
-        ToolHandler, ToolReply, Turn, TurnContext, TurnResult, inventory, length_prefixed, params, record_len,
+        ExtensionDescriptor, LinkedExtension, Middleware, MiddlewareDescriptor, MiddlewareKind, MiddlewareOptions,
+        Next, Result, Step, StepContext, StepResult, ToolCall, ToolCallContext, ToolCallResult, ToolContext,
+        ToolDescriptor, ToolHandler, ToolReply, Turn, TurnContext, TurnResult, inventory, length_prefixed, params,
+        record_len,
     };
     pub use serde_json::Value;
 }

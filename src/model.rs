@@ -16,7 +16,7 @@ pub use goondan_core::{
     ResponseFormat, ToolChoice,
 };
 pub use goondan_runtime::{
-    BundlePath, CassetteMode, Deltas, Finding, FindingPlace, Findings, Model, ModelDelta, ModelProvider, ModelRequest,
-    ModelResponse, ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem, ScriptedModel, find_provider,
-    linked_providers,
+    BundlePath, CassetteMode, DeltaSink, Finding, FindingPlace, Findings, Model, ModelDelta, ModelProvider,
+    ModelRequest, ModelResponse, ProviderContext, ProviderDescriptor, RecordedModel, ScriptItem, ScriptedModel,
+    find_provider, linked_providers,
 };

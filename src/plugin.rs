@@ -6,7 +6,7 @@
 //! use goondan::plugin::Library;
 //!
 //! let library = Library::inspect("plugins/libweather.so")?.load()?;
-//! let agent = Agent::builder("assistant").described("weather", library.extension(None)?, json!({}));
+//! let agent = Agent::builder("assistant").described_extension("weather", library.extension(None)?, json!({}));
 //! # Ok::<(), goondan::Error>(())
 //! ```
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use goondan::agent::AgentBuilder;
-use goondan::middleware::{OnError, Options, ToolRequest};
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan::middleware::{MiddlewareOptions, OnError, ToolRequest};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::name::ToolCallId;
 use goondan::prelude::*;
 use goondan::tool::{Effect, ToolHandler, ToolItem};
@@ -104,22 +104,22 @@ impl Bench {
     #[init]
     fn new(api: ExtensionApi, layers: Layers) -> Result<Self> {
         for _ in 0..layers.turn {
-            api.pipeline().register(Turn, NoopMiddleware, Options::default())?;
+            api.pipeline().register(Turn, NoopMiddleware, MiddlewareOptions::default())?;
         }
         for _ in 0..layers.step {
-            api.pipeline().register(Step, NoopMiddleware, Options::default())?;
+            api.pipeline().register(Step, NoopMiddleware, MiddlewareOptions::default())?;
         }
         for _ in 0..layers.tool_call {
-            api.pipeline().register(ToolCall, NoopMiddleware, Options::default())?;
+            api.pipeline().register(ToolCall, NoopMiddleware, MiddlewareOptions::default())?;
         }
         for _ in 0..layers.projecting {
-            api.pipeline().register(Step, Projecting, Options::default())?;
+            api.pipeline().register(Step, Projecting, MiddlewareOptions::default())?;
         }
         for _ in 0..layers.preparing {
-            api.pipeline().register(Step, Preparing, Options::default())?;
+            api.pipeline().register(Step, Preparing, MiddlewareOptions::default())?;
         }
         for _ in 0..layers.replying {
-            api.pipeline().register(ToolCall, Preparing, Options::default())?;
+            api.pipeline().register(ToolCall, Preparing, MiddlewareOptions::default())?;
         }
         if layers.observed {
             api.events().on("*", |_| std::future::ready(Ok(())))?.detach();
@@ -182,7 +182,7 @@ impl ToolCallingModel {
 }
 
 impl Model for ToolCallingModel {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async { Ok(self.next()) })
     }
 }

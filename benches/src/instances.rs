@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use goondan::agent::AgentBuilder;
 use goondan::conversation::{Message, Source};
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::prelude::*;
 use goondan::store::Store as _;
 use goondan::store::{FileStore, InstanceId};
@@ -98,7 +98,7 @@ impl AnsweringModel {
 }
 
 impl Model for AnsweringModel {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(self.answer())
     }
 }
@@ -117,7 +117,7 @@ pub async fn turn_by_hand(messages: &mut Vec<Arc<Message>>, model: &AnsweringMod
 /// Describes an agent with the five extensions, whose model answers after `latency`.
 pub fn builder(latency: Duration) -> AgentBuilder {
     EXTENSIONS.iter().fold(Agent::builder("many").model(AnsweringModel(latency)), |agent, name| {
-        agent.linked(*name, "keeping", json!({ "name": name }))
+        agent.linked_extension(*name, "keeping", json!({ "name": name }))
     })
 }
 

@@ -10,10 +10,10 @@ use goondan_core::host::{
 use goondan_core::host::{AnyMiddleware, Chain};
 use goondan_core::linkage::{CoreRun, Crossing};
 use goondan_core::{
-    AgentEvent, AgentName, AgentsHost, AnyRegistration, BoxFuture, Content, Conversation, Deliveries, Error, Event,
-    EventHandler, EventPattern, ExtensionApi, ExtensionDescriptor, ExtensionHost, ExtensionName, InstanceKey,
-    LayerInfo, LogHost, LogLevel, Message, MessageEvent, MiddlewareKind, ModelInfo, ModelName, ModelOptions, Result,
-    Step, StepResult, Surroundings, ToolCatalog,
+    AgentDelegate, AgentEvent, AgentName, AgentReload, AgentReloadAnswer, AgentsHost, AnyRegistration, BoxFuture,
+    Content, Conversation, Deliveries, Error, Event, EventHandler, EventPattern, ExtensionApi, ExtensionDescriptor,
+    ExtensionHost, ExtensionInfo, ExtensionName, InstanceKey, LayerInfo, LogHost, LogLevel, Message, MessageEvent,
+    MiddlewareKind, ModelInfo, ModelName, ModelOptions, ReloadEffect, Result, Step, StepResult, ToolCatalog,
 };
 use serde_json::{Map, Value, json};
 
@@ -155,7 +155,11 @@ impl ExtensionHost for Collector {
     }
     fn unsubscribe(&self, _: u64) {}
     fn emit(&self, _: Event) {}
-    fn surroundings(&self) -> Result<Surroundings> {
+    fn delegate(&self, _: AgentDelegate) {}
+    fn reload(&self, request: AgentReload) -> BoxFuture<'static, AgentReloadAnswer> {
+        Box::pin(async { AgentReloadAnswer { id: request.id, effect: ReloadEffect::None, reason: None } })
+    }
+    fn info(&self) -> Result<ExtensionInfo> {
         Err(Error::msg("a chain has none"))
     }
     fn state_dir(&self) -> Result<PathBuf> {

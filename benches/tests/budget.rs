@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use allocation_counter::measure;
-use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::plugin::{Inspected, Library, Loaded};
 use goondan::{Agent, BoxFuture, Instance, Result};
 use goondan_benches::agents::{self, Layers};
@@ -112,7 +112,7 @@ struct Piecewise {
 }
 
 impl Model for Piecewise {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             (0..self.pieces).for_each(|_| deltas.send(self.piece));
             Ok(ModelResponse::text("piece".repeat(self.pieces)))

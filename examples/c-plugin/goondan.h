@@ -100,7 +100,7 @@ typedef struct {
     /* The result of the first is the argument of the second. */
     void *(*secret_remember)(goondan_text text);
     void (*secret_forget)(void *secret);
-    int32_t (*extension_surroundings)(const void *handle, goondan_buffer *output);
+    int32_t (*extension_info)(const void *handle, goondan_buffer *output);
     void (*extension_log)(const void *handle, uint32_t level, goondan_text text, goondan_text fields);
     int32_t (*extension_register)(const void *handle, const goondan_registration *registration, goondan_buffer *error);
     int32_t (*extension_state)(const void *handle, goondan_buffer *output);
@@ -114,6 +114,8 @@ typedef struct {
     uint64_t (*extension_subscribe)(const void *handle, goondan_text pattern, uint32_t once, goondan_object handler);
     void (*extension_unsubscribe)(const void *handle, uint64_t subscription);
     void (*extension_emit)(const void *handle, goondan_text name, goondan_text args);
+    void (*extension_delegate)(const void *handle, goondan_text delegation);
+    goondan_future (*extension_reload)(const void *handle, goondan_text request);
     void (*extension_release)(const void *handle);
     int32_t (*run_read)(const void *call, goondan_text field, goondan_buffer *output);
     /* `metadata`, `toolCatalog`, `model`, `modelOptions`, `args`; before `run_next` also `holdStream` of a step, `true`;

@@ -14,7 +14,7 @@
 //!     println!("{} {}", extension.name, extension.version);
 //! }
 //! let extension = inspected.load()?.extension(Some("message-window"))?;
-//! let builder = Agent::builder("assistant").described("message-window", extension, serde_json::json!({}));
+//! let builder = Agent::builder("assistant").described_extension("message-window", extension, serde_json::json!({}));
 //! # Ok(())
 //! # }
 //! ```
@@ -24,7 +24,13 @@
 //! - `panic`, `bytes`, `waker`, `pool`, `future`, `json_map`: what both sides build on the contract
 //! - `guest`: the side of the library
 //! - `host`: the side of the program
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![allow(unsafe_code, reason = "calls across the ABI; all other crates of the workspace are free of unsafe code")]
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod bytes;
 mod future;

@@ -104,7 +104,7 @@ pub const REPLY: usize = usize::MAX - 1;
 /// Status of a function: success. The output, if there is one, was written.
 pub const OK: i32 = 0;
 /// Status of a function: it failed. The output is an error as JSON: `code` and, if present, `message`, `suggestion`,
-/// `extension`, `hook`, `retryAfter` (`secs`, `nanos`), `retryable`, `causes` (texts, outermost first), `turn`.
+/// `extension`, `part`, `retryAfter` (`secs`, `nanos`), `retryable`, `causes` (texts, outermost first), `turn`.
 pub const FAILED: i32 = 1;
 /// Status of a function: it panicked. The output is the message of the panic, as text.
 pub const PANICKED: i32 = 2;
@@ -262,7 +262,7 @@ pub struct HostTable {
 
     /// Writes what the extension may ask about its conversation as JSON: `extension`, `agent`, `instance`, `workspace`
     /// (or null), `bundleRoot` (or null), `inspect`, `conversation`, `extensions` (`name`, `declared`, `version`).
-    pub extension_surroundings: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
+    pub extension_info: unsafe extern "C" fn(handle: *const c_void, output: *mut Buffer) -> i32,
     /// Writes a log line of an extension. `level`: 1 error, 2 warning, 3 info, 4 debug. `fields` is a JSON object.
     pub extension_log: unsafe extern "C" fn(handle: *const c_void, level: u32, text: Text, fields: Text),
     /// Registers a part of the extension. The host takes ownership of the object, whatever the status.
@@ -297,6 +297,12 @@ pub struct HostTable {
     pub extension_unsubscribe: unsafe extern "C" fn(handle: *const c_void, subscription: u64),
     /// Emits an event to all subscriptions whose pattern matches. `args` is a JSON list.
     pub extension_emit: unsafe extern "C" fn(handle: *const c_void, name: Text, args: Text),
+    /// Starts a turn of an agent, and emits the event `agent.delegate`. `delegation` is its payload as JSON: `id`,
+    /// `targetAgent`, `instanceKey`, `input`, `metadata`. The event `agent.delegationResult` has the result.
+    pub extension_delegate: unsafe extern "C" fn(handle: *const c_void, delegation: Text),
+    /// Requests a reload of the agent, and emits the event `agent.reload`. `request` is its payload as JSON: `id`. The
+    /// output is the payload of the event `agent.reloadAnswer`: `id`, `effect`, and `reason` if there is one.
+    pub extension_reload: unsafe extern "C" fn(handle: *const c_void, request: Text) -> Future,
     /// Releases the handle, which must not be used afterwards.
     pub extension_release: unsafe extern "C" fn(handle: *const c_void),
 

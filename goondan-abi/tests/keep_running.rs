@@ -17,7 +17,7 @@ use support::{BOTH, Linkage, agent};
 async fn connected(linkage: Linkage, keep: bool) -> TcpStream {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let config = json!({ "address": listener.local_addr().unwrap(), "keep": keep });
-    let agent = agent([]).described("pooled", linkage.extension("pooled"), config).build().unwrap();
+    let agent = agent([]).described_extension("pooled", linkage.extension("pooled"), config).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     let (stream, _) = listener.accept().await.unwrap();
     instance.close().await.unwrap();

@@ -47,7 +47,7 @@ fn memory() -> usize {
 async fn described(library: &Loaded, mode: &str) -> Agent {
     let modes = library.extension(Some("modes")).unwrap();
     let script = [ScriptItem::say("hi").repeat()];
-    agent(script).described("modes", modes, json!({ "mode": mode })).build().unwrap()
+    agent(script).described_extension("modes", modes, json!({ "mode": mode })).build().unwrap()
 }
 
 /// Polls a turn once and drops it.

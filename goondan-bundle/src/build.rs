@@ -213,8 +213,8 @@ impl Bundle {
             let FetchedConfig { config, secrets } = used.fetch_config().map_err(Diagnostics::into_error)?;
             builder = builder.keep_secrets(secrets);
             builder = match &used.target.entry {
-                Entry::Linked(entry) => builder.linked(name, entry.as_str(), config),
-                Entry::Library(library) => builder.described(name, load(library, libraries)?, config),
+                Entry::Linked(entry) => builder.linked_extension(name, entry.as_str(), config),
+                Entry::Library(library) => builder.described_extension(name, load(library, libraries)?, config),
             };
             builder = builder.on_error(name, used.on_error);
         }

@@ -17,6 +17,12 @@
 //! - `bundle`: all of it together
 //! - `build`: from a bundle to agents
 //! - `plugins`: the libraries that `goondan-abi` loads
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod diagnostic;
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity};

@@ -1,7 +1,7 @@
 //! Inspects and loads the libraries of bundles with `goondan-abi`.
 
 use goondan_abi::{ExtensionRecord, ExtensionSchemas, Inspected, Library, MiddlewareRecord};
-use goondan_core::{Error, ErrorCode, ExtensionDescriptor, ExtensionName, LayerInfo, Options, Result};
+use goondan_core::{Error, ErrorCode, ExtensionDescriptor, ExtensionName, LayerInfo, MiddlewareOptions, Result};
 
 use crate::libraries::{Declared, DeclaredTool, Libraries, LibraryEntry};
 
@@ -108,7 +108,7 @@ impl Declared {
 }
 
 fn layer(extension: &ExtensionName, declared: &MiddlewareRecord) -> LayerInfo {
-    let options = Options::priority(declared.priority).named(declared.function.clone());
+    let options = MiddlewareOptions::priority(declared.priority).named(declared.function.clone());
     let options = declared.before.iter().fold(options, |options, name| options.before(name.clone()));
     let options = declared.after.iter().fold(options, |options, name| options.after(name.clone()));
     LayerInfo::new(extension.clone(), declared.kind, options)

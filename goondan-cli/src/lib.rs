@@ -24,9 +24,14 @@
 //!   - `shell`: completions and manual pages.
 //! - `output`: how answers, diagnostics, messages and costs are printed, and the one way to the terminal.
 //! - `outcome`: how a command ended, and the exit code for it.
-
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // MASK-01: `output` is the one way to a terminal; see also clippy.toml.
 #![deny(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods)]
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod args;
 mod commands;

@@ -18,6 +18,12 @@
 //! | `authoring` | the traits and functions that macro expansions call |
 //! | `host` | what the runtime uses of all these beyond the facade |
 //! | `linkage` | what `goondan-abi` uses |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod error;
 mod name;
@@ -74,22 +80,22 @@ pub use model_call::{
     ToolChoice,
 };
 
-pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, RequestTarget, Ticket};
+pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, RequestTarget, RequestTicket};
 
 pub use tool::{Effect, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolReply, ToolSource};
 
 pub use outcome::{FailedTurn, ModelFinish, ToolCallStatus, ToolCallSummary};
 
 pub use pipeline::{
-    Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, Next, OnError, Options, Step, StepContext,
-    StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult, ToolError,
-    ToolRequest, Turn, TurnContext, TurnDraft, TurnResult,
+    Failure, FinishReason, Kind, LayerInfo, Middleware, MiddlewareKind, MiddlewareOptions, Next, OnError, Step,
+    StepContext, StepDraft, StepResult, StepStatus, ToolCall, ToolCallContext, ToolCallDraft, ToolCallResult,
+    ToolError, ToolRequest, Turn, TurnContext, TurnDraft, TurnResult,
 };
 
 pub use extension::{
     API_VERSION, AnyRegistration, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
-    ExtensionHost, InitContext, LinkedExtension, MiddlewareDescriptor, PipelineApi, PresentExtension, RegisterFn,
-    SchemaFn, SharedState, StateApi, Subscription, Surroundings, ToolDescriptor, ToolsApi, length_prefixed, linked,
+    ExtensionHost, ExtensionInfo, InitContext, LinkedExtension, MiddlewareDescriptor, PipelineApi, PresentExtension,
+    RegisterFn, SchemaFn, SharedState, StateApi, Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked,
     record_len,
 };
 

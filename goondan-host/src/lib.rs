@@ -44,6 +44,11 @@
 //! - `files`: files that change
 //! - `reloader`: reloads
 
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod error;
 mod files;
 mod host;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 
-use goondan_runtime::{BackgroundTurns, TurnNotice};
+use goondan_runtime::{BackgroundTurns, BackgroundUpdate};
 use tokio::sync::watch;
 
 use crate::host::{Current, Host};
@@ -31,7 +31,7 @@ impl Host {
 
 impl HostTurns {
     /// Waits for the next turn.
-    pub async fn next(&mut self) -> TurnNotice {
+    pub async fn next(&mut self) -> BackgroundUpdate {
         loop {
             let turns = &mut self.turns;
             let next = async {
@@ -52,7 +52,7 @@ impl HostTurns {
 
     /// Waits for the next turn that runs or is queued already, or that such a turn starts. Returns `None` when there is
     /// none.
-    pub async fn next_pending(&mut self) -> Option<TurnNotice> {
+    pub async fn next_pending(&mut self) -> Option<BackgroundUpdate> {
         self.follow();
         loop {
             let notice = self.turns.as_mut()?.next_pending().await?;
@@ -73,8 +73,8 @@ impl HostTurns {
     }
 }
 
-fn is_delivered(notice: &TurnNotice) -> bool {
-    !matches!(notice, TurnNotice::Ended(turn) if turn.input.reply_to.is_some())
+fn is_delivered(notice: &BackgroundUpdate) -> bool {
+    !matches!(notice, BackgroundUpdate::Ended(turn) if turn.input.reply_to.is_some())
 }
 
 impl fmt::Debug for HostTurns {

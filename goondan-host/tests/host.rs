@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use goondan::Error;
-use goondan::agent::TurnNotice;
+use goondan::agent::BackgroundUpdate;
 use goondan::event::AgentDelegate;
 use goondan::host::{Drained, Host, HostReload, OpenError, Source};
 use goondan::name::AgentName;
@@ -117,8 +117,8 @@ async fn files_that_change_are_read_again_and_open_conversations_continue() {
 
     // Turns of the agent that was added are delivered too.
     let event = AgentDelegate::new(AgentName::new("two").unwrap(), "in the background");
-    instance.events().emit(AgentDelegate::NAME, (event,)).await.unwrap();
-    let TurnNotice::Ended(turn) = timeout(LONG, turns.next()).await.unwrap() else { panic!("a turn was missed") };
+    instance.events().delegate(event).await.unwrap();
+    let BackgroundUpdate::Ended(turn) = timeout(LONG, turns.next()).await.unwrap() else { panic!("a turn was missed") };
     assert_eq!((turn.agent.as_str(), &*turn.outcome.as_ref().unwrap().text()), ("two", "new"));
 
     // What is broken changes nothing.

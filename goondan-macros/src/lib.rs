@@ -9,6 +9,11 @@
 //! - `expand`: code generation; `paths` names the crates in it
 //! - `misplaced`: reports attributes that are used outside an extension
 
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 use proc_macro::TokenStream;
 
 mod attr;

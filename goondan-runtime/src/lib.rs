@@ -21,6 +21,12 @@
 //! | `instance` | one conversation: its handle, its queue, opening and closing |
 //! | `agent` | agents: the builder, reloads, the router within a program |
 //! | `testing` | the harness for tests of extensions |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[doc(hidden)]
 pub mod nearest;
@@ -50,7 +56,7 @@ mod agent;
 pub mod testing;
 
 pub use ports::{
-    AgentCall, BundlePath, CassetteMode, Deltas, Finding, FindingPlace, Findings, InstanceId, Model, ModelDelta,
+    AgentCall, BundlePath, CassetteMode, DeltaSink, Finding, FindingPlace, Findings, InstanceId, Model, ModelDelta,
     ModelProvider, ModelRequest, ModelResponse, ProviderContext, ProviderDescriptor, Router, Store, find_provider,
     linked_providers, store,
 };
@@ -66,9 +72,8 @@ pub use policy::Policy;
 
 pub use turn::{TurnStream, TurnUpdate};
 
-pub use instance::{
-    BackgroundTurn, BackgroundTurns, Instance, InstanceEvents, ReloadRequest, ReloadRequests, TurnNotice,
-};
+pub use attach::{ReloadRequest, ReloadRequests};
+pub use instance::{BackgroundTurn, BackgroundTurns, BackgroundUpdate, Instance, InstanceEvents};
 
 pub use agent::{Agent, AgentBuilder, Change, ExtensionChange, LocalRouter, Reloaded};
 

@@ -14,10 +14,10 @@ use tokio::sync::Notify;
 use crate::linkage::Extended;
 use crate::support::{Log, SilentModel};
 
-/// Builds two agents behind one router: `a` asks from `hook`, `b` answers.
-async fn pair(log: &Log, hook: &str, script: Vec<ScriptItem>) -> (Agent, Agent, LocalRouter) {
+/// Builds two agents behind one router: `a` asks from this function, `b` answers.
+async fn pair(log: &Log, from: &str, script: Vec<ScriptItem>) -> (Agent, Agent, LocalRouter) {
     let router = LocalRouter::new();
-    let asking = json!({ "log": log, "target": "b", "hook": hook });
+    let asking = json!({ "log": log, "target": "b", "from": from });
     let a = Agent::builder("a").model(ScriptedModel::new(script)).with::<Asking>(asking);
     let answer = ScriptedModel::new([ScriptItem::say("answer").repeat()]);
     let b = Agent::builder("b").model(answer).with::<Receiving>(json!({ "log": log }));
@@ -38,9 +38,9 @@ fn event() -> AgentEvent {
 #[both_linkages]
 #[covers("AGENTS-01", "AGENTS-03", "AGENTS-06", "AGENTS-07")]
 async fn a_request_runs_a_turn_of_the_other_agent_and_brings_its_answer() {
-    for hook in ["turn", "step"] {
+    for from in ["turn", "step"] {
         let log = Log::new();
-        let (a, _b, _router) = pair(&log, hook, vec![ScriptItem::say("done")]).await;
+        let (a, _b, _router) = pair(&log, from, vec![ScriptItem::say("done")]).await;
         a.instance("user:1").await.unwrap().run(event()).await.unwrap();
         let expected = "b user:1 \"question\" from agent a, callers [\"a\"], for Some(\"ada\"), metadata \
                         Some(String(\"asking\")), reply true";
@@ -83,7 +83,7 @@ async fn a_circle_is_refused_with_its_chain() {
         let mut agents = Vec::new();
         for (name, target) in [("a", "b"), ("b", hop), ("c", "a")] {
             let model = ScriptedModel::new([ScriptItem::say("done").repeat()]);
-            let config = json!({ "log": log, "target": target, "hook": "turn" });
+            let config = json!({ "log": log, "target": target, "from": "turn" });
             let agent = Agent::builder(name).model(model).with::<Asking>(config).router(router.clone());
             let agent = agent.build().unwrap();
             router.add(&agent);
@@ -100,7 +100,7 @@ async fn a_circle_is_refused_with_its_chain() {
 async fn an_unknown_agent_is_named() {
     let log = Log::new();
     let router = LocalRouter::new();
-    let config = json!({ "log": log, "target": "nobody", "hook": "turn" });
+    let config = json!({ "log": log, "target": "nobody", "from": "turn" });
     let model = ScriptedModel::new([ScriptItem::say("done")]);
     let a = Agent::builder("a").model(model).with::<Asking>(config).router(router.clone()).build().unwrap();
     router.add(&a);

@@ -7,7 +7,7 @@ use conformance_extensions::depth::{Deep, nested};
 use goondan::agent::Policy;
 use goondan::conversation::{Message, ToolOutput};
 use goondan::event::{AgentEvent, Auth};
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::name::ToolCallId;
 use goondan::store::{FileStore, Fsync};
 use goondan::{Agent, BoxFuture, ErrorCode, Instance, Map, Result, Value, json};
@@ -146,7 +146,7 @@ async fn events_with_too_deep_arguments_are_not_delivered() {
 struct DeepModel(usize);
 
 impl Model for DeepModel {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let last = request.messages().last().map(|message| message.content.text().into_owned()).unwrap_or_default();
         let again = last.contains("could not be used");
         Box::pin(async move {

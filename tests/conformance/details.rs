@@ -1,7 +1,7 @@
 //! The details of errors: extensions read those of models, and programs those of extensions.
 
 use conformance_extensions::details::Detailing;
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::prelude::*;
 use goondan::{Agent, BoxFuture, Error, ErrorCode, Secret, Value, json};
 use goondan_covers::both_linkages;
@@ -15,7 +15,7 @@ struct Limited;
 const KEY: &str = "key-in-a-detail-4711";
 
 impl Model for Limited {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let error = Error::new(ErrorCode::MODEL_RATE_LIMIT, "slow down")
             .with_detail("status", 429)
             .with_detail("requestId", format!("for {KEY}"))

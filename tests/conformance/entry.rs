@@ -59,7 +59,7 @@ async fn a_config_that_does_not_fit_is_refused_with_every_place() {
 #[both_linkages]
 #[covers("ERR-02")]
 async fn an_extension_that_is_not_linked_is_refused_with_the_line_to_add() {
-    let error = agent([]).linked("weather", "my-weather", json!({})).build().unwrap_err();
+    let error = agent([]).linked_extension("weather", "my-weather", json!({})).build().unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_LOAD);
     assert!(error.suggestion().unwrap().contains("use my_weather as _;"), "{error:?}");
     assert!(error.suggestion().unwrap().contains("configured"), "the linked ones are listed: {error:?}");

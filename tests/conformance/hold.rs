@@ -6,7 +6,7 @@ use std::sync::Arc;
 use conformance_extensions::hold::Guarding;
 use goondan::agent::{AgentBuilder, TurnUpdate};
 use goondan::middleware::TurnResult;
-use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem};
 use goondan::{Agent, BoxFuture, Error, Instance, Result, Value, json};
 use goondan_covers::both_linkages;
 use tokio::sync::Notify;
@@ -176,7 +176,7 @@ enum HalfWay {
 struct Interrupted(HalfWay, Arc<Notify>);
 
 impl Model for Interrupted {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         deltas.send(ModelDelta::Text { part: 0, text: "half the secret" });
         self.1.notify_one();
         Box::pin(async move {

@@ -142,7 +142,7 @@ async fn a_running_event_handler_keeps_it_open() {
 #[both_linkages(start_paused = true)]
 async fn an_undelivered_answer_keeps_it_open() {
     let (log, router) = (Log::new(), LocalRouter::new());
-    let asking = json!({ "log": log, "target": "b", "hook": "later" });
+    let asking = json!({ "log": log, "target": "b", "from": "later" });
     let a = counting(&log, "a").with::<Asking>(asking).router(router.clone()).idle_after(IDLE);
     let a = a.build().unwrap();
     let answering = ScriptedModel::new([ScriptItem::say("answer").repeat()]);

@@ -29,7 +29,7 @@ struct Setup {
 impl Setup {
     async fn new(describe: impl FnOnce(AgentBuilder) -> AgentBuilder) -> Self {
         let (log, router) = (Log::new(), LocalRouter::new());
-        let asking = json!({ "log": log, "target": "b", "hook": "turn" });
+        let asking = json!({ "log": log, "target": "b", "from": "turn" });
         let a = agent([ScriptItem::say("done").repeat()]).with::<Asking>(asking).router(router.clone());
         let answering = ScriptedModel::new([ScriptItem::say("answer").repeat()]);
         let b = Agent::builder("b").model(answering).with::<Holder>(json!({ "log": log, "tag": "b" }));

@@ -53,8 +53,8 @@ pub(crate) trait Extended: Sized {
 impl Extended for AgentBuilder {
     fn with_named(self, name: impl Into<String>, extension: &str, config: Value) -> Self {
         match LINKAGE.get() {
-            Linkage::Linked => self.linked(name, extension, config),
-            Linkage::Loaded => self.described(name, library().extension(Some(extension)).unwrap(), config),
+            Linkage::Linked => self.linked_extension(name, extension, config),
+            Linkage::Loaded => self.described_extension(name, library().extension(Some(extension)).unwrap(), config),
         }
     }
 }

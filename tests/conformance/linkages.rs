@@ -19,7 +19,8 @@ const LINKED_ONLY: [(&str, &str); 2] = [
 ];
 
 /// The code with which a case would add an extension independently of its linkage.
-const FIXED_LINKAGE: [&str; 5] = [".extension::<", ".linked(", ".described(", "Chat::with::<", "#[goondan::extension"];
+const FIXED_LINKAGE: [&str; 5] =
+    [".extension::<", ".linked_extension(", ".described_extension(", "Chat::with::<", "#[goondan::extension"];
 
 #[test]
 fn every_case_with_an_extension_runs_in_both_linkages_or_has_a_reason() {

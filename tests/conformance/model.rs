@@ -6,7 +6,7 @@ use conformance_extensions::model::{Choosing, ModelSteering, Sleeping, Stuck};
 use goondan::agent::TurnUpdate;
 use goondan::event::TokenUsage;
 use goondan::middleware::{FinishReason, ToolRequest};
-use goondan::model::{Deltas, Model, ModelDelta, ModelInfo, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelInfo, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::prelude::*;
 use goondan::{Agent, BoxFuture, ErrorCode, Value, json};
 use goondan_covers::{both_linkages, covers};
@@ -48,7 +48,7 @@ async fn an_empty_answer_after_tool_results_ends_the_turn() {
 struct Optioned(Arc<Mutex<Option<Value>>>);
 
 impl Model for Optioned {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         *self.0.lock().unwrap() = request.options().map(|options| serde_json::to_value(options).unwrap());
         Box::pin(async { Ok(ModelResponse::text("from the other")) })
     }
@@ -79,7 +79,11 @@ async fn a_step_middleware_chooses_model_and_options() {
 struct Known(Optioned);
 
 impl Model for Known {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             self.0.generate(request, deltas).await?;
             let call = ToolRequest::new("1".into(), "no__tool", json!({}));
@@ -117,7 +121,7 @@ async fn layers_of_a_step_share_the_choice_of_the_model_its_options_and_what_is_
 struct Piecewise;
 
 impl Model for Piecewise {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             ["in ", "three ", "pieces"].into_iter().for_each(|text| deltas.send(ModelDelta::Text { part: 0, text }));
             Ok(ModelResponse::text("in three pieces"))
@@ -148,7 +152,7 @@ async fn a_streamed_turn_yields_text_and_events_as_they_come() {
 async fn what_hangs_has_a_deadline() {
     struct Hanging;
     impl Model for Hanging {
-        fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+        fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
             Box::pin(std::future::pending())
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use conformance_extensions::model_requests::{AskingWrongly, ModelAsking};
 use goondan::agent::{LocalRouter, TurnUpdate};
 use goondan::event::{RuntimeEvent, TokenUsage};
-use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::prelude::*;
 use goondan::{Agent, BoxFuture, Value, json};
 use goondan_covers::{both_linkages, covers};
@@ -22,7 +22,11 @@ use crate::support::{Log, agent, one_turn};
 struct Titles(Arc<Mutex<Vec<Value>>>);
 
 impl Model for Titles {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         deltas.send(ModelDelta::Text { part: 0, text: "a title" });
         self.0.lock().unwrap().push(json!({
             "system": request.system(),
@@ -133,7 +137,7 @@ impl Drop for Cancelled {
 }
 
 impl Model for Endless {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let cancelled = Cancelled(self.clone());
         Box::pin(async move {
             let _cancelled = cancelled;

@@ -19,7 +19,7 @@ async fn without_next_nothing_inside_runs() {
     let error = one_turn(agent).await.unwrap_err();
     assert_eq!(error.code(), "E_CLOSED");
     assert_eq!(error.extension().unwrap(), "stopping");
-    assert_eq!(error.hook(), Some("turn middleware `stop`"));
+    assert_eq!(error.part(), Some("turn middleware `stop`"));
     assert_eq!(log.take(), [""; 0]);
 }
 
@@ -30,7 +30,7 @@ async fn a_result_of_an_earlier_run_is_refused() {
     let error = one_turn(agent).await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_NEXT);
     assert_eq!(error.extension().unwrap(), "stashing");
-    assert_eq!(error.hook(), Some("step middleware `stash`"));
+    assert_eq!(error.part(), Some("step middleware `stash`"));
 }
 
 #[both_linkages]
@@ -41,7 +41,7 @@ async fn a_result_of_an_earlier_turn_is_refused() {
     let error = instance.run("two").await.unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_NEXT);
     assert_eq!(error.extension().unwrap(), "hoarding");
-    assert_eq!(error.hook(), Some("turn middleware `keep`"));
+    assert_eq!(error.part(), Some("turn middleware `keep`"));
 }
 
 #[both_linkages]
@@ -102,7 +102,7 @@ async fn steps_and_calls_recover_too() {
 
 #[both_linkages]
 async fn a_panic_becomes_an_error_that_names_the_layer_even_behind_other_layers() {
-    for (place, hook) in [("turn", "turn middleware `turn`"), ("step", "step middleware `step`")] {
+    for (place, part) in [("turn", "turn middleware `turn`"), ("step", "step middleware `step`")] {
         let log = Log::new();
         let agent = agent([ScriptItem::say("hi").repeat()])
             .with::<Reached>(log.config())
@@ -111,7 +111,7 @@ async fn a_panic_becomes_an_error_that_names_the_layer_even_behind_other_layers(
         let instance = agent.instance("test").await.unwrap();
         let error = instance.run("hello").await.unwrap_err();
         assert_eq!(error.code(), &ErrorCode::EXT_PANIC);
-        assert_eq!((error.extension().unwrap().as_str(), error.hook()), ("panicking", Some(hook)));
+        assert_eq!((error.extension().unwrap().as_str(), error.part()), ("panicking", Some(part)));
         assert!(error.message().contains("boom"), "{error}");
         // D-16: the failed turn was folded, and the conversation goes on.
         assert_eq!(instance.run("again").await.unwrap_err().code(), &ErrorCode::EXT_PANIC);

@@ -6,7 +6,7 @@ use conformance_extensions::parts::Handling;
 use goondan::agent::TurnUpdate;
 use goondan::conversation::{FilePart, Part, TextPart};
 use goondan::event::AgentEvent;
-use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::store::FileStore;
 use goondan::{Agent, BoxFuture, Error, ErrorCode, Result, Value, json};
 use goondan_covers::both_linkages;
@@ -102,7 +102,7 @@ enum Interrupted {
 }
 
 impl Model for Interrupted {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         deltas.send(ModelDelta::Reasoning { part: 0, text: "hm" });
         deltas.send(ModelDelta::Text { part: 1, text: "half an " });
         deltas.send(ModelDelta::Text { part: 1, text: "answer" });

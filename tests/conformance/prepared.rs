@@ -6,7 +6,7 @@ use conformance_extensions::prepared::Preparing;
 use goondan::agent::{AgentBuilder, TurnUpdate};
 use goondan::conversation::Message;
 use goondan::event::RuntimeEvent;
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::name::{AgentName, InstanceKey};
 use goondan::store::{FileStore, InstanceId};
 use goondan::{Agent, BoxFuture, Result, Value, json};
@@ -287,7 +287,7 @@ async fn after_next_nothing_can_be_prepared() {
 struct Silent(Arc<Notify>);
 
 impl Model for Silent {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let first = request.messages().count() == 1;
         Box::pin(async move {
             if !first {

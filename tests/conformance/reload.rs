@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use goondan::agent::{AgentBuilder, Change, Reloaded};
 use goondan::middleware::MiddlewareKind;
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem};
 use goondan::prelude::*;
 use goondan::{Agent, BoxFuture, ErrorCode, json};
 use goondan_covers::{both_linkages, covers};
@@ -154,7 +154,7 @@ async fn an_extension_that_fails_leaves_everything_as_it_was_and_the_error_says_
 struct HeldModel(Arc<Semaphore>);
 
 impl Model for HeldModel {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async {
             self.0.acquire().await.map_err(|error| Error::msg(error.to_string()))?.forget();
             Ok(ModelResponse::text("fine"))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use goondan::agent::{AgentBuilder, Instance, TurnUpdate};
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::prelude::*;
 use goondan::{Agent, BoxFuture, ErrorCode, Value, json};
 use goondan_covers::both_linkages;
@@ -36,7 +36,11 @@ impl Held {
 struct Shared(Arc<Held>);
 
 impl Model for Shared {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             self.0.asked.add_permits(1);
             self.0.permits.acquire().await.map_err(|error| Error::msg(error.to_string()))?.forget();

@@ -6,7 +6,7 @@ use conformance_extensions::events::Watching;
 use conformance_extensions::hold::Guarding;
 use goondan::agent::TurnUpdate;
 use goondan::event::RuntimeEvent;
-use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::{Agent, BoxFuture, Result, json};
 use goondan_covers::{both_linkages, covers};
 
@@ -19,7 +19,7 @@ const WAIT: Duration = Duration::from_secs(2);
 struct Asking;
 
 impl Model for Asking {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, deltas: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         deltas.send(ModelDelta::Text { part: 0, text: "half" });
         deltas.send(ModelDelta::Restart { reason: "status 529: Overloaded", wait: Some(WAIT) });
         deltas.send(ModelDelta::Text { part: 0, text: "more" });

@@ -34,9 +34,9 @@ fn failing(agent: AgentBuilder, [kind, when, how]: [&str; 3], log: &Log, on_erro
 fn skipped(chat: &Chat) -> Vec<(String, bool, String)> {
     let events = chat.events("extension.skipped").into_iter().map(|event| event.payload::<RuntimeEvent>().unwrap());
     let told = events.map(|event| match event {
-        RuntimeEvent::ExtensionSkipped { extension_name: extension, hook, after_next, error_code, .. } => {
+        RuntimeEvent::ExtensionSkipped { extension_name: extension, part, after_next, error_code, .. } => {
             assert_eq!(extension, "brittle");
-            (hook, after_next, error_code.to_string())
+            (part, after_next, error_code.to_string())
         }
         other => panic!("{other:?}"),
     });

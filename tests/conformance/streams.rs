@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use goondan::agent::{AgentBuilder, TurnStream, TurnUpdate};
 use goondan::conversation::Message;
 use goondan::middleware::TurnResult;
-use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, ScriptItem};
 use goondan::store::FileStore;
 use goondan::{Agent, BoxFuture, Result};
 use tokio::sync::{Notify, Semaphore};
@@ -51,7 +51,11 @@ impl Drop for Answering<'_> {
 }
 
 impl Model for Piecewise {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         let Self(notes) = self;
         *notes.request.lock().unwrap() =
             request.messages().map(|message| message.content.text().into_owned()).collect();

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use goondan::agent::AgentBuilder;
 use goondan::middleware::TurnResult;
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::{Agent, BoxFuture, Result, Value};
 use serde::{Serialize, Serializer};
 use tempfile::NamedTempFile;
@@ -58,7 +58,7 @@ pub(crate) async fn one_turn(agent: AgentBuilder) -> Result<TurnResult> {
 pub(crate) struct SilentModel(pub(crate) Arc<Notify>);
 
 impl Model for SilentModel {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         self.0.notify_one();
         Box::pin(std::future::pending())
     }

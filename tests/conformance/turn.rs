@@ -6,7 +6,7 @@ use std::sync::Arc;
 use conformance_extensions::turn::{Retrying, Steering, Tracing};
 use goondan::conversation::{Part, TextPart};
 use goondan::middleware::{FinishReason, ToolCallStatus, ToolRequest};
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem};
 use goondan::prelude::*;
 use goondan::{BoxFuture, ErrorCode, json};
 use goondan_covers::{both_linkages, covers};
@@ -121,7 +121,7 @@ struct GatedModel {
 }
 
 impl Model for GatedModel {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             let input = request.messages().last().map(|message| message.content.text().into_owned());
             self.asked.notify_one();

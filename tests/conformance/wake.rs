@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use conformance_extensions::agents::Asking;
 use conformance_extensions::wake::Waking;
-use goondan::agent::{AgentBuilder, BackgroundTurn, BackgroundTurns, LocalRouter, TurnNotice};
+use goondan::agent::{AgentBuilder, BackgroundTurn, BackgroundTurns, BackgroundUpdate, LocalRouter};
 use goondan::event::{AgentDelegate, AgentDelegationResult};
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::{Agent, Instance, json};
@@ -77,7 +77,7 @@ async fn the_program_delegates_too() {
     let mut results = instance.events().subscribe(AgentDelegationResult::NAME).unwrap();
     let mut delegate = AgentDelegate::new("assistant".parse().unwrap(), "woken");
     delegate.id = "mine".to_owned();
-    instance.events().emit(AgentDelegate::NAME, (delegate,)).await.unwrap();
+    instance.events().delegate(delegate).await.unwrap();
     let result: AgentDelegationResult = results.next().await.unwrap().payload().unwrap();
     assert_eq!((result.id.as_str(), result.result, result.error_code), ("mine", Some(json!("awake")), None));
     assert_eq!(lines(&log, 2).await, ["turn woken", "mine of assistant: \"awake\""]);
@@ -126,7 +126,7 @@ async fn so_many_delegations_wait_and_more_are_refused() {
 /// Waits for the next turn that is told.
 async fn told(turns: &mut BackgroundTurns) -> Arc<BackgroundTurn> {
     match turns.next().await {
-        Some(TurnNotice::Ended(turn)) => turn,
+        Some(BackgroundUpdate::Ended(turn)) => turn,
         other => panic!("{other:?}"),
     }
 }
@@ -160,7 +160,7 @@ async fn turns_that_an_extension_starts_are_told_and_those_of_the_program_are_no
         // A chain of wakings ends, and its turns are waited for.
         let mut more = 0;
         while let Some(notice) = turns.next_pending().await {
-            assert!(matches!(notice, TurnNotice::Ended(turn) if text(&turn) == "woken"));
+            assert!(matches!(notice, BackgroundUpdate::Ended(turn) if text(&turn) == "woken"));
             more += 1;
         }
         assert_eq!(more, if from == "completed" { 31 } else { 0 }, "{from}");
@@ -194,7 +194,7 @@ async fn a_subscriber_follows_the_agents_that_delegate_to_one_another() {
     turns.follow(&librarian);
     assistant.instance("test").await.unwrap().run("hello").await.unwrap();
     let mut told = Vec::new();
-    while let Some(TurnNotice::Ended(turn)) = turns.next_pending().await {
+    while let Some(BackgroundUpdate::Ended(turn)) = turns.next_pending().await {
         told.push((turn.agent.to_string(), turn.outcome.as_ref().unwrap().text().into_owned()));
     }
     assert_eq!(told, [("librarian".to_owned(), "a book".to_owned()), ("assistant".to_owned(), "done".to_owned())]);
@@ -210,7 +210,7 @@ async fn turns_that_are_sent_are_told_and_a_slow_subscriber_learns_how_many_it_m
     (0..300).for_each(|number| instance.send(format!("number {number}")));
     // It waits in the queue behind them.
     instance.messages().await.unwrap();
-    assert!(matches!(turns.next().await, Some(TurnNotice::Missed(44))));
+    assert!(matches!(turns.next().await, Some(BackgroundUpdate::Missed(44))));
     for number in 0..256 {
         let turn = told(&mut turns).await;
         assert_eq!(text(&turn), format!("number {number}"));
@@ -224,7 +224,7 @@ async fn turns_that_are_sent_are_told_and_a_slow_subscriber_learns_how_many_it_m
 #[both_linkages]
 async fn turns_that_another_agent_requests_are_told() {
     let (router, log) = (LocalRouter::new(), Log::new());
-    let asking = json!({ "log": log, "target": "librarian", "hook": "turn" });
+    let asking = json!({ "log": log, "target": "librarian", "from": "turn" });
     let assistant = agent([ScriptItem::say("done")]).with::<Asking>(asking).router(router.clone()).build().unwrap();
     let librarian = Agent::builder("librarian").model(ScriptedModel::new([ScriptItem::say("a book")])).build().unwrap();
     router.add(&librarian);
@@ -244,7 +244,7 @@ async fn what_is_delegated_between_turns_begins_a_chain_of_its_own() {
     // As a timer does it, and more often than delegations may lead to one another.
     for _ in 0..40 {
         let delegate = AgentDelegate::new(agent.name().clone(), "woken");
-        instance.events().emit(AgentDelegate::NAME, (delegate,)).await.unwrap();
+        instance.events().delegate(delegate).await.unwrap();
         let turn = told(&mut turns).await;
         assert_eq!((turn.input.wakings, turn.outcome.is_ok()), (1, true));
     }

@@ -138,7 +138,7 @@ impl ByHand {
                 Box::pin(async move { next.run(ctx).await })
             }
         }
-        api.pipeline().register(Step, Layer, goondan::middleware::Options::priority(3).named("layer"))?;
+        api.pipeline().register(Step, Layer, goondan::middleware::MiddlewareOptions::priority(3).named("layer"))?;
         Ok(Self)
     }
 }

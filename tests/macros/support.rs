@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use goondan::conversation::{Message, ToolOutput};
-use goondan::event::{AgentEvent, Event, EventHandler, EventPattern};
+use goondan::event::{AgentDelegate, AgentEvent, AgentReload, AgentReloadAnswer, Event, EventHandler, EventPattern};
 use goondan::extension::{
-    AnyRegistration, CleanupHandler, Deliveries, Extension, ExtensionApi, ExtensionHost, LogHost, LogLevel, Logger,
-    Surroundings,
+    AnyRegistration, CleanupHandler, Deliveries, Extension, ExtensionApi, ExtensionHost, ExtensionInfo, LogHost,
+    LogLevel, Logger,
 };
-use goondan::middleware::{MiddlewareKind, Options};
+use goondan::middleware::{MiddlewareKind, MiddlewareOptions};
 use goondan::name::{AgentName, ExtensionName, InstanceKey, ToolCallId, ToolName};
 use goondan::tool::{ToolContext, ToolHandler, ToolItem};
-use goondan::{Map, Result, Value};
+use goondan::{BoxFuture, Map, Result, Value};
 use goondan_core::AgentsHost;
 use goondan_core::host::AnyMiddleware;
 use goondan_core::host::{ConversationHost, ToolHost, TurnInfo};
@@ -65,8 +65,16 @@ impl ExtensionHost for Recorder {
         self.emitted.lock().unwrap().push(event);
     }
 
-    fn surroundings(&self) -> Result<Surroundings> {
-        Ok(Surroundings {
+    fn delegate(&self, _: AgentDelegate) {
+        panic!("no extension delegates")
+    }
+
+    fn reload(&self, _: AgentReload) -> BoxFuture<'static, AgentReloadAnswer> {
+        panic!("no extension requests a reload")
+    }
+
+    fn info(&self) -> Result<ExtensionInfo> {
+        Ok(ExtensionInfo {
             extension: self.name.clone(),
             agent: "assistant".parse()?,
             instance: "one".parse()?,
@@ -114,7 +122,7 @@ impl Recorder {
     }
 
     /// The registered middlewares.
-    pub(crate) fn middlewares(&self) -> Vec<(AnyMiddleware, Options)> {
+    pub(crate) fn middlewares(&self) -> Vec<(AnyMiddleware, MiddlewareOptions)> {
         self.filtered(|registration| match registration {
             AnyRegistration::Middleware(middleware, options) => Some((middleware.clone(), options.clone())),
             _ => None,

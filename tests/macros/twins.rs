@@ -19,7 +19,7 @@ fn renamed_dependency() {
 
 #[tokio::test]
 async fn two_crates_with_the_same_name_are_a_load_error_that_names_both() {
-    let agent = Agent::builder("a").model(ScriptedModel::new([])).linked("twin", "twin", json!({}));
+    let agent = Agent::builder("a").model(ScriptedModel::new([])).linked_extension("twin", "twin", json!({}));
     let error = agent.build().unwrap_err();
     assert_eq!(error.code(), &ErrorCode::EXT_LOAD);
     assert_eq!(error.message(), "two crates, `goondan` and `renamed`, link an extension called `twin`");

@@ -28,6 +28,11 @@
 //! on instances that are not open. `shared` is apart from instances. Files are written with the operations of `atomic` on a `disk`, and every file is
 //! opened by `path`, which follows no link.
 
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod admin;
 mod atomic;
 mod base;

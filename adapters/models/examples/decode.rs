@@ -26,7 +26,7 @@ use goondan_core::{
 use goondan_models::http::{Failure, Incoming, Outgoing, Transport};
 use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
 use goondan_models::{ModelConfig, Provider};
-use goondan_runtime::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan_runtime::{DeltaSink, Model, ModelRequest, ModelResponse};
 use http::{HeaderMap, StatusCode};
 use serde_json::{Value, json};
 
@@ -131,7 +131,7 @@ async fn answer_of<W: Wire>(wire: W, stream: &Bytes, pieces: impl IntoIterator<I
 
 async fn ask(model: &dyn Model, messages: impl IntoIterator<Item = Message>) -> Result<ModelResponse> {
     let (conversation, _) = Conversation::from_base(messages.into_iter().map(Arc::new));
-    model.generate(ModelRequest::new(None, &conversation, &ToolCatalog::default()), Deltas::none()).await
+    model.generate(ModelRequest::new(None, &conversation, &ToolCatalog::default()), DeltaSink::none()).await
 }
 
 /// Plays a stream in pieces, and keeps the bodies of the requests.

@@ -4,7 +4,7 @@ use goondan_core::{
     FilePart, ModelFinish, Part, ProviderData, ProviderPart, ReasoningPart, TextPart, TokenUsage, ToolCallId,
     ToolCallPart,
 };
-use goondan_runtime::{Deltas, ModelDelta, ModelRequest, ModelResponse};
+use goondan_runtime::{DeltaSink, ModelDelta, ModelRequest, ModelResponse};
 use serde_json::{Map, Value};
 
 use crate::http::Failure;
@@ -44,7 +44,7 @@ use crate::http::Failure;
 /// [`end`](Self::end) with the last event.
 #[derive(Debug)]
 pub struct Answer<'a> {
-    deltas: Deltas<'a>,
+    deltas: DeltaSink<'a>,
     /// `None` in tools that have no conversation.
     request: Option<ModelRequest<'a>>,
     parts: Vec<Growing>,
@@ -106,12 +106,12 @@ enum Kind {
 
 impl<'a> Answer<'a> {
     /// Returns an empty answer to `request`, whose pieces are sent to `deltas`.
-    pub fn new(request: ModelRequest<'a>, deltas: Deltas<'a>) -> Self {
+    pub fn new(request: ModelRequest<'a>, deltas: DeltaSink<'a>) -> Self {
         Self { request: Some(request), ..Self::detached(deltas) }
     }
 
     /// Returns an empty answer to a request that is not known, for tests of wires.
-    pub fn detached(deltas: Deltas<'a>) -> Self {
+    pub fn detached(deltas: DeltaSink<'a>) -> Self {
         Self {
             deltas,
             request: None,

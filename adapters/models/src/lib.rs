@@ -26,6 +26,12 @@
 //! ```
 //!
 //! A wire does no input and output. It is tested with bytes alone, and `http` with a wire of its own.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub mod http;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use goondan_core::{BoxFuture, Error, ErrorCode, ModelInfo, ModelOptions, Result, Secret};
-use goondan_runtime::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+use goondan_runtime::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::sleep;
@@ -63,7 +63,7 @@ impl<W> HttpModel<W> {
 const LONGEST_REPORT: usize = 64 << 10;
 
 impl<W: Wire> HttpModel<W> {
-    async fn ask(&self, request: ModelRequest<'_>, deltas: Deltas<'_>) -> Result<ModelResponse> {
+    async fn ask(&self, request: ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<ModelResponse> {
         let model = &*self.info.model;
         let mut encoding = Encoding::new(W::API, model, request, &self.options);
         self.wire.check(model, encoding.options())?;
@@ -172,7 +172,11 @@ impl<W: Wire> HttpModel<W> {
 }
 
 impl<W: Wire> Model for HttpModel<W> {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(self.ask(request, deltas))
     }
 

@@ -8,7 +8,7 @@ use allocation_counter::measure;
 use goondan_core::{Conversation, Message, Part, ToolCatalog};
 use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
 use goondan_models::{Provider, providers};
-use goondan_runtime::{Deltas, Model, ModelRequest};
+use goondan_runtime::{DeltaSink, Model, ModelRequest};
 
 use pieces::{ANTHROPIC, CHAT, GEMINI, PIECE, RESPONSES, Stream};
 
@@ -20,7 +20,7 @@ fn allocations<W: Wire>(provider: &Provider, wire: W, stream: &Stream<'_>, piece
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let ask = || {
         let request = ModelRequest::new(None, &conversation, &tools);
-        let answer = runtime.block_on(model.generate(request, Deltas::none())).unwrap();
+        let answer = runtime.block_on(model.generate(request, DeltaSink::none())).unwrap();
         let [Part::Text(text)] = &*answer.content else { panic!("{answer:?}") };
         assert!(text.text.len() >= pieces * PIECE.len());
     };

@@ -1,6 +1,6 @@
 //! The `goondan` command with a provider of models of its own.
 
-use goondan::model::{Deltas, Model, ModelProvider, ModelRequest, ModelResponse, ProviderContext};
+use goondan::model::{DeltaSink, Model, ModelProvider, ModelRequest, ModelResponse, ProviderContext};
 use goondan::{BoxFuture, Result, prelude::*};
 
 /// Repeats what it is told.
@@ -23,7 +23,7 @@ impl ModelProvider for Echo {
 goondan::model_provider!(Echo);
 
 impl Model for Echo {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let told = request.messages().last().map(|message| message.content.text().into_owned()).unwrap_or_default();
         Box::pin(std::future::ready(Ok(ModelResponse::text(format!("{}{told}", self.prefix)))))
     }

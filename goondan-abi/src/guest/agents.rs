@@ -3,7 +3,9 @@
 use std::ffi::c_void;
 
 use goondan_core::linkage::{WireAgentRequest, WireAgentResponse};
-use goondan_core::{AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, ExtensionName, Result, Ticket};
+use goondan_core::{
+    AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, ExtensionName, RequestTicket, Result,
+};
 
 use super::call::CallRef;
 use super::{host, missing};
@@ -38,12 +40,12 @@ impl AgentsHost for CallRef {
         })
     }
 
-    fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
+    fn request_later(&self, request: AgentRequest) -> Result<RequestTicket> {
         let request = serde_json::to_vec(&WireAgentRequest::from(request))?;
         let request = Text::new(&request);
         // SAFETY: By the contract of `CallRef::new`, the call is valid; the text is borrowed for this function.
         let ticket = ask(|output| unsafe { (host().run_request_later)(self.raw(), request, output) })?;
-        Ok(Ticket { correlation_id: ticket.ok_or_else(|| missing("ticket"))?.text() })
+        Ok(RequestTicket { correlation_id: ticket.ok_or_else(|| missing("ticket"))?.text() })
     }
 
     fn send(&self, request: AgentRequest) -> BoxFuture<'_, Result<bool>> {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use goondan_core::host::AnyMiddleware;
 use goondan_core::linkage::{Layer, WireToolItem};
 use goondan_core::{
-    AnyRegistration, Deliveries, Error, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName, LayerInfo,
-    LogHost, LogLevel, MiddlewareKind, Options, Result, Surroundings,
+    AgentDelegate, AgentReload, AgentReloadAnswer, AnyRegistration, BoxFuture, Deliveries, Error, Event, EventHandler,
+    EventPattern, ExtensionHost, ExtensionInfo, ExtensionName, LayerInfo, LogHost, LogLevel, MiddlewareKind,
+    MiddlewareOptions, ReloadEffect, Result,
 };
 use serde_json::{Map, Value};
 
@@ -19,6 +20,7 @@ use super::object::{Cleanup, Subscriber, Tool, object};
 use super::runtime::RuntimeRef;
 use super::{host, missing};
 use crate::bytes::{answer, ask};
+use crate::future::{Imported, NoScope};
 use crate::table::{Buffer, CLEANUP, Object, Registration, STEP, SUBSCRIPTION, TOOL, TOOL_CALL, TURN, Text};
 
 /// A change of a value of the extension.
@@ -67,7 +69,7 @@ pub(super) struct GuestExtension {
 }
 
 impl GuestExtension {
-    fn layer_info(&self, kind: MiddlewareKind, options: &Options) -> LayerInfo {
+    fn layer_info(&self, kind: MiddlewareKind, options: &MiddlewareOptions) -> LayerInfo {
         LayerInfo::new(self.name.clone(), kind, options.clone())
     }
 
@@ -193,10 +195,35 @@ impl ExtensionHost for GuestExtension {
         unsafe { (host().extension_emit)(self.handle.0, name, Text::new(&args)) };
     }
 
-    fn surroundings(&self) -> Result<Surroundings> {
+    fn delegate(&self, delegation: AgentDelegate) {
+        let delegation = match serde_json::to_vec(&delegation) {
+            Ok(delegation) => delegation,
+            Err(error) => return tracing::error!("the delegation was not sent: {error}"),
+        };
+        // SAFETY: `self` owns the handle; the text is borrowed for the call.
+        unsafe { (host().extension_delegate)(self.handle.0, Text::new(&delegation)) };
+    }
+
+    fn reload(&self, request: AgentReload) -> BoxFuture<'static, AgentReloadAnswer> {
+        let answer = serde_json::to_vec(&request).map(|request| {
+            // SAFETY: `self` owns the handle; the text is borrowed for the call.
+            let answer = unsafe { (host().extension_reload)(self.handle.0, Text::new(&request)) };
+            // SAFETY: The host just returned the future, which has no other owner.
+            unsafe { Imported::new(answer, NoScope) }
+        });
+        Box::pin(async move {
+            let answer = async { answer?.await?.parse() }.await;
+            answer.unwrap_or_else(|error: Error| {
+                let (effect, reason) = (ReloadEffect::None, Some(error.message().into_owned()));
+                AgentReloadAnswer { id: request.id, effect, reason }
+            })
+        })
+    }
+
+    fn info(&self) -> Result<ExtensionInfo> {
         // SAFETY: `self` owns the handle.
-        let surroundings = ask(|output| unsafe { (host().extension_surroundings)(self.handle.0, output) })?;
-        surroundings.ok_or_else(|| missing("context of `#[init]`"))?.parse()
+        let info = ask(|output| unsafe { (host().extension_info)(self.handle.0, output) })?;
+        info.ok_or_else(|| missing("context of `#[init]`"))?.parse()
     }
 
     fn state_dir(&self) -> Result<PathBuf> {

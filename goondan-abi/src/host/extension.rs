@@ -7,15 +7,17 @@ use goondan_core::host::AnyMiddleware;
 use goondan_core::linkage::WireToolItem;
 use goondan_core::linkage::depth::{check, from_json};
 use goondan_core::{
-    AnyRegistration, Deliveries, Effect, Error, Event, ExtensionApi, ExtensionHost, Logger, Options, Result, ToolItem,
+    AgentDelegate, AgentReload, AnyRegistration, Deliveries, Effect, Error, Event, ExtensionApi, ExtensionHost, Logger,
+    MiddlewareOptions, Result, ToolItem,
 };
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
 use super::object::{LibraryObject, LibraryTool};
 use crate::bytes::{answer, ask};
-use crate::panic::catch_or_log;
-use crate::table::{self, Buffer, Object, Registration, Text};
+use crate::future::{NoScope, export};
+use crate::panic::{catch, catch_or_log};
+use crate::table::{self, Buffer, Future, Object, Registration, Text};
 
 /// A change of a value of an extension, in a library.
 type ChangeFn = unsafe extern "C" fn(*mut c_void, Text, *mut Buffer) -> i32;
@@ -42,7 +44,7 @@ impl HostExtension {
         // Wrapped first, so that the object is dropped even if the registration fails.
         let object = self.library_object(Object { data, table });
         let options = || {
-            let mut options: Options = serde_json::from_str(text)?;
+            let mut options: MiddlewareOptions = serde_json::from_str(text)?;
             options.priority = priority;
             Ok::<_, Error>(options)
         };
@@ -218,12 +220,36 @@ pub(super) unsafe extern "C" fn emit(handle: *const c_void, name: Text, args: Te
     });
 }
 
-pub(super) unsafe extern "C" fn surroundings(handle: *const c_void, output: *mut Buffer) -> i32 {
+pub(super) unsafe extern "C" fn delegate(handle: *const c_void, delegation: Text) {
     // SAFETY: The contract requires a handle of this host that was not released.
     let extension = unsafe { from_handle(handle) };
-    let surroundings = || Buffer::json(&extension.api.host().surroundings()?).map(Some);
+    // SAFETY: The contract makes the text valid for this call.
+    let delegation = unsafe { delegation.bytes() };
+    catch_or_log("delegating", || match from_json::<AgentDelegate>(delegation) {
+        Ok(delegation) => extension.api.events().delegate(delegation),
+        Err(error) => tracing::error!("a delegation of a library was lost: {error}"),
+    });
+}
+
+pub(super) unsafe extern "C" fn reload(handle: *const c_void, request: Text) -> Future {
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
+    // SAFETY: The contract makes the text valid for this call.
+    let request = unsafe { request.bytes() };
+    // Sent here, so that it does not depend on whether the future is polled.
+    let answer = catch(|| Ok(extension.api.events().reload(from_json::<AgentReload>(request)?)));
+    let answer = answer.unwrap_or_else(|text| Err(Error::panicked(&text)));
+    let answer = async { Buffer::json(&answer?.await) };
+    // SAFETY: The future borrows nothing.
+    unsafe { export(NoScope, answer) }
+}
+
+pub(super) unsafe extern "C" fn info(handle: *const c_void, output: *mut Buffer) -> i32 {
+    // SAFETY: The contract requires a handle of this host that was not released.
+    let extension = unsafe { from_handle(handle) };
+    let info = || Buffer::json(&extension.api.host().info()?).map(Some);
     // SAFETY: The contract requires a writable `output`.
-    unsafe { answer(output, surroundings) }
+    unsafe { answer(output, info) }
 }
 
 pub(super) unsafe extern "C" fn state_dir(handle: *const c_void, output: *mut Buffer) -> i32 {

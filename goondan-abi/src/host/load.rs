@@ -169,7 +169,7 @@ fn open(inspected: &Inspected, copy: &Path) -> Result<&'static Declaration> {
 
 impl Loaded {
     /// Returns the extensions of the library's own crate, for
-    /// [`AgentBuilder::described`](goondan_runtime::AgentBuilder::described).
+    /// [`AgentBuilder::described_extension`](goondan_runtime::AgentBuilder::described_extension).
     pub fn extensions(&self) -> &[&'static ExtensionDescriptor] {
         self.extensions
     }

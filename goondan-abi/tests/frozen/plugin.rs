@@ -185,9 +185,9 @@ mod more {
         let mut directory = fixed("");
         assert_eq!((host().extension_state_dir)(handle, &mut directory), OK);
         assert!(taken(directory).ends_with(b"/old"));
-        let mut surroundings = fixed("");
-        assert_eq!((host().extension_surroundings)(handle, &mut surroundings), OK);
-        ASKED.get_or_init(|| taken(surroundings));
+        let mut info = fixed("");
+        assert_eq!((host().extension_info)(handle, &mut info), OK);
+        ASKED.get_or_init(|| taken(info));
         let secret = (host().secret_remember)(text("a long secret"));
         (host().secret_forget)(secret);
     }

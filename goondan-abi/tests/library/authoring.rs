@@ -25,8 +25,8 @@ pub(crate) async fn story(everything: &'static ExtensionDescriptor) -> Story {
     let call = |word: &str, tool: &str| ScriptItem::call(tool, json!({ "word": word }));
     let script = [call("one", "everything__declared"), call("two", "everything__dynamic"), ScriptItem::say("done")];
     let agent = agent(script)
-        .described("outer", everything, json!({ "tag": "A" }))
-        .described("inner", everything, json!({ "tag": "B" }))
+        .described_extension("outer", everything, json!({ "tag": "A" }))
+        .described_extension("inner", everything, json!({ "tag": "B" }))
         .store(FileStore::open(directory.path()).unwrap());
     let instance = agent.build().unwrap().instance("user:1").await.unwrap();
     let result = instance.run("hello").await.unwrap();

@@ -52,9 +52,10 @@ fn the_header_has_the_layout_of_the_tables() {
         Registration = "registration" { size kind priority text object }
         HostTable = "host_table" {
             size abi_major abi_minor log_place log_enabled log_line secret_remember secret_forget
-            extension_surroundings extension_log extension_register extension_state extension_update_state
+            extension_info extension_log extension_register extension_state extension_update_state
             extension_state_dir extension_shared_state extension_update_shared_state
-            extension_subscribe extension_unsubscribe extension_emit extension_release
+            extension_subscribe extension_unsubscribe extension_emit extension_delegate
+            extension_reload extension_release
             run_read run_write run_tool_catalog_revision run_message_count run_message_from run_message_before
             run_message_read run_message_metadata run_emit run_message_remove run_next run_request run_request_later
             run_send run_agents run_log run_progress result_read result_write result_release
@@ -97,7 +98,7 @@ async fn a_tool_and_a_middleware_in_c_run_in_a_turn() {
     let loaded = inspected.load().unwrap();
     let ask = || ScriptItem::call("c__length", json!({ "say": "it" }));
     let agent = agent([ask(), ask(), ScriptItem::call("c__missing", json!({})), ScriptItem::say("done")]);
-    let agent = agent.described("c-plugin", loaded.extension(None).unwrap(), json!({})).build().unwrap();
+    let agent = agent.described_extension("c-plugin", loaded.extension(None).unwrap(), json!({})).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "done");
     let messages = instance.messages().await.unwrap();
@@ -114,7 +115,7 @@ async fn an_extension_in_c_learns_where_it_runs() {
     let lines = crate::runtime::listen();
     let root = tempfile::tempdir().unwrap();
     let loaded = Library::inspect(built("placed", &[])).unwrap().load().unwrap();
-    let agent = agent([]).described("placed-in-c", loaded.extension(None).unwrap(), json!({}));
+    let agent = agent([]).described_extension("placed-in-c", loaded.extension(None).unwrap(), json!({}));
     let agent = agent.store(FileStore::in_workspace(root.path(), "main").unwrap()).bundle_root(root.path());
     agent.build().unwrap().instance("one").await.unwrap();
     let text = lines.text();
@@ -130,7 +131,8 @@ async fn an_extension_in_c_learns_where_it_runs() {
 async fn a_tool_in_c_says_how_far_it_is() {
     let loaded = Library::inspect(built("progress", &[])).unwrap().load().unwrap();
     let script = [ScriptItem::call("c__length", json!({ "say": "it" })), ScriptItem::say("done")];
-    let agent = agent(script).described("c-plugin", loaded.extension(None).unwrap(), json!({})).build().unwrap();
+    let agent =
+        agent(script).described_extension("c-plugin", loaded.extension(None).unwrap(), json!({})).build().unwrap();
     let mut turn = agent.instance("one").await.unwrap().run_stream("hello");
     let mut told = Vec::new();
     while let Some(update) = turn.next().await {
@@ -164,7 +166,8 @@ async fn dot(library: &Path) -> ToolOutput {
 /// Returns what the model is sent after its first call.
 async fn output_of(library: &Path, script: impl IntoIterator<Item = ScriptItem>) -> ToolOutput {
     let loaded = Library::inspect(library).unwrap().load().unwrap();
-    let agent = agent(script).described("c-plugin", loaded.extension(None).unwrap(), json!({})).build().unwrap();
+    let agent =
+        agent(script).described_extension("c-plugin", loaded.extension(None).unwrap(), json!({})).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     instance.run("hello").await.unwrap();
     let messages = instance.messages().await.unwrap();
@@ -242,7 +245,8 @@ async fn step(library: &Path) -> (Result<String>, Vec<String>, usize) {
     let directory = tempfile::tempdir().unwrap();
     let requests = directory.path().join("requests.jsonl");
     let model = ScriptedModel::new([ScriptItem::say("asked")]).record(&requests);
-    let agent = Agent::builder("one").model(model).described("c-plugin", loaded.extension(None).unwrap(), json!({}));
+    let agent =
+        Agent::builder("one").model(model).described_extension("c-plugin", loaded.extension(None).unwrap(), json!({}));
     let instance = agent.build().unwrap().instance("one").await.unwrap();
     let outcome = instance.run("hello").await.map(|turn| turn.text().into_owned());
     let sent: Value = serde_json::from_str(&fs::read_to_string(&requests).unwrap_or_default()).unwrap_or_default();

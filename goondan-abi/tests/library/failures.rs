@@ -19,7 +19,7 @@ async fn an_error_keeps_all_that_it_says() {
     let [linked, library] = [fails(Linkage::Linked, "fail").await, fails(Linkage::Library, "fail").await];
     assert_eq!(library.code(), "E_FIXTURE");
     assert_eq!(library.suggestion(), Some("try tea"));
-    assert_eq!(library.hook(), Some("step middleware `step`"));
+    assert_eq!(library.part(), Some("step middleware `step`"));
     assert!(library.is_retryable());
     assert_eq!(library.report().to_string(), linked.report().to_string());
 }

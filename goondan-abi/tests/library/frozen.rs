@@ -62,9 +62,10 @@ fn the_entries_of_version_1_0_keep_their_offsets() {
         Registration { size kind priority text object }
         HostTable {
             size abi_major abi_minor log_place log_enabled log_line secret_remember secret_forget
-            extension_surroundings extension_log extension_register extension_state extension_update_state
+            extension_info extension_log extension_register extension_state extension_update_state
             extension_state_dir extension_shared_state extension_update_shared_state
-            extension_subscribe extension_unsubscribe extension_emit extension_release
+            extension_subscribe extension_unsubscribe extension_emit extension_delegate
+            extension_reload extension_release
             run_read run_write run_tool_catalog_revision run_message_count run_message_from run_message_before
             run_message_read run_message_metadata run_emit run_message_remove run_next run_request run_request_later
             run_send run_agents run_log run_progress result_read result_write result_release
@@ -87,7 +88,8 @@ pub(crate) fn build(cfg: &'static str) -> PathBuf {
 async fn works(library: Loaded) {
     let script = [ScriptItem::call("frozen__echo", json!({ "say": "it" })), ScriptItem::say("done")];
     let extension = library.extension(None).unwrap();
-    let instance = agent(script).described("old", extension, json!({})).build().unwrap().instance("one").await;
+    let instance =
+        agent(script).described_extension("old", extension, json!({})).build().unwrap().instance("one").await;
     let instance = instance.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "done");
     assert_eq!(instance.messages().await.unwrap()[2].text(), r#"{"say":"it"}"#);
@@ -106,7 +108,7 @@ async fn a_library_that_was_built_against_version_1_0_uses_more_of_the_host() {
     let library = library.load().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let script = [ScriptItem::call("frozen__echo", json!({ "say": "it" })), ScriptItem::say("done")];
-    let agent = agent(script).described("old", library.extension(None).unwrap(), json!({}));
+    let agent = agent(script).described_extension("old", library.extension(None).unwrap(), json!({}));
     let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
     let instance = agent.instance("one").await.unwrap();
     let mut turn = instance.run_stream("hello");

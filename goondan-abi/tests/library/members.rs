@@ -46,7 +46,7 @@ async fn run(extension: &'static ExtensionDescriptor, config: Value, script: Vec
     let dir = tempfile::tempdir().unwrap();
     let requests = dir.path().join("requests.jsonl");
     let agent = Agent::builder("assistant").model(ScriptedModel::new(script).record(&requests));
-    let agent = agent.described("members", extension, config);
+    let agent = agent.described_extension("members", extension, config);
     let agent = agent.store(FileStore::open(dir.path()).unwrap()).build().unwrap();
     let mut background = agent.subscribe_turns();
     let instance = agent.instance("user:1").await.unwrap();

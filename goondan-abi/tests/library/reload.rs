@@ -55,7 +55,7 @@ fn load(path: &Path) -> &'static ExtensionDescriptor {
 
 async fn failing(extension: &'static ExtensionDescriptor) -> Agent {
     let script = [ScriptItem::say("hi").repeat()];
-    agent(script).described("modes", extension, json!({ "mode": "fail" })).build().unwrap()
+    agent(script).described_extension("modes", extension, json!({ "mode": "fail" })).build().unwrap()
 }
 
 #[tokio::test]

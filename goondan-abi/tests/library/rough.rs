@@ -58,7 +58,7 @@ async fn panicking(linkage: Linkage, place: &str) -> Result<Outcome> {
     let tools = ["panicking__answer", "panicking__answer_slowly"].map(|tool| (tool, json!({})));
     let script = [ScriptItem::calls(tools).when("^hello$")?.repeat(), ScriptItem::say("done").repeat()];
     let config = json!({ "place": place, "tag": format!("{linkage:?}") });
-    let agent = agent(script).described("rough", linkage.extension("panicking"), config);
+    let agent = agent(script).described_extension("rough", linkage.extension("panicking"), config);
     let instance = agent.build()?.instance("one").await?;
     let mut turns = Vec::new();
     for _ in 0..2 {
@@ -123,7 +123,7 @@ impl Door {
 
 async fn blocking(linkage: Linkage, tool: &str, door: &Path) -> Instance {
     let script = [ScriptItem::call(tool, json!({})).when("^block$").unwrap(), ScriptItem::say("done").repeat()];
-    let agent = agent(script).described("blocking", linkage.extension("blocking"), json!({ "door": door }));
+    let agent = agent(script).described_extension("blocking", linkage.extension("blocking"), json!({ "door": door }));
     agent.build().unwrap().instance("one").await.unwrap()
 }
 

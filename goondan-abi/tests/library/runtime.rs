@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use goondan_core::{BoxFuture, Result};
 use goondan_covers::covers;
-use goondan_runtime::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem};
+use goondan_runtime::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -126,7 +126,7 @@ impl Drop for Gone {
 }
 
 impl Model for Silent {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let gone = Gone(Arc::clone(&self.0));
         Box::pin(async move {
             let _gone = gone;
@@ -140,7 +140,7 @@ async fn what_the_library_cancels_is_dropped_in_the_host() {
     let gone = Arc::new(Notify::new());
     let agent = agent([]).model(Silent(Arc::clone(&gone)));
     let modes = Linkage::Library.extension("modes");
-    let agent = agent.described("modes", modes, json!({ "mode": "timeout-next" }));
+    let agent = agent.described_extension("modes", modes, json!({ "mode": "timeout-next" }));
     let instance = agent.build().unwrap().instance("one").await.unwrap();
     let error = instance.run("hello").await.unwrap_err();
     assert_eq!(error.message(), "too slow");
@@ -152,7 +152,7 @@ async fn a_chain_through_several_layers_of_a_library_works() {
     let mut agent = agent([ScriptItem::say("hi")]);
     for number in 0..8 {
         let name = ["noop", "light"][number % 2];
-        agent = agent.described(format!("layer-{number}"), Linkage::Library.extension(name), json!({}));
+        agent = agent.described_extension(format!("layer-{number}"), Linkage::Library.extension(name), json!({}));
     }
     let instance = agent.build().unwrap().instance("one").await.unwrap();
     assert_eq!(instance.run("hello").await.unwrap().text(), "hi");

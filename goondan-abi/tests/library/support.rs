@@ -57,5 +57,5 @@ pub(crate) fn agent(script: impl IntoIterator<Item = ScriptItem>) -> AgentBuilde
 
 /// Returns the same with the extension `modes`, whose behaviour `config` selects.
 pub(crate) fn modes(linkage: Linkage, config: Value, script: impl IntoIterator<Item = ScriptItem>) -> AgentBuilder {
-    agent(script).described("modes", linkage.extension("modes"), config)
+    agent(script).described_extension("modes", linkage.extension("modes"), config)
 }

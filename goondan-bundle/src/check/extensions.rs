@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use goondan_core::{Error, ErrorCode, ExtensionName, LayerInfo, MiddlewareDescriptor, Options, Result};
+use goondan_core::{Error, ErrorCode, ExtensionName, LayerInfo, MiddlewareDescriptor, MiddlewareOptions, Result};
 use goondan_runtime::schema::{Schema, Violation, check_config, check_input, config_value};
 use serde_json::Value;
 
@@ -182,7 +182,7 @@ impl<'a> Extensions<'a> {
 }
 
 fn layer(extension: &ExtensionName, declared: &MiddlewareDescriptor) -> LayerInfo {
-    let options = Options::priority(declared.priority).named(declared.function);
+    let options = MiddlewareOptions::priority(declared.priority).named(declared.function);
     let options = declared.before.iter().fold(options, |options, name| options.before(*name));
     let options = declared.after.iter().fold(options, |options, name| options.after(*name));
     LayerInfo::new(extension.clone(), declared.kind, options)

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 use goondan_bundle::{Bundle, Declared, DeclaredTool, Diagnostic, Entry, Libraries, LibraryEntry};
-use goondan_core::{Error, ErrorCode, ExtensionDescriptor, LayerInfo, MiddlewareKind, Options, Result};
+use goondan_core::{Error, ErrorCode, ExtensionDescriptor, LayerInfo, MiddlewareKind, MiddlewareOptions, Result};
 use goondan_covers::covers;
 use goondan_runtime::MemoryStore;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::fixture::{AGENT, EXTENSION, MODEL, bundle_of, code};
 #[derive(Default)]
 struct FakeLibraries {
     schema: Option<Value>,
-    layer: Option<Options>,
+    layer: Option<MiddlewareOptions>,
     tools: Vec<DeclaredTool>,
     broken: bool,
     guard: bool,
@@ -174,9 +174,11 @@ fn a_value_from_the_environment_is_checked_by_its_type_only() {
 #[covers("ORDER-11")]
 fn layers_that_a_library_declares_are_ordered() {
     let directory = bundle("./plugins/window");
-    let lenient = FakeLibraries { layer: Some(Options::priority(0).before("nobody?")), ..FakeLibraries::default() };
+    let lenient =
+        FakeLibraries { layer: Some(MiddlewareOptions::priority(0).before("nobody?")), ..FakeLibraries::default() };
     assert!(Bundle::reader().libraries(&lenient).check(directory.path()).is_ok());
-    let fake = FakeLibraries { layer: Some(Options::priority(0).before("nobody")), ..FakeLibraries::default() };
+    let fake =
+        FakeLibraries { layer: Some(MiddlewareOptions::priority(0).before("nobody")), ..FakeLibraries::default() };
     let error = only_error(&directory, &fake);
     assert_eq!((code(&error), error.path.as_str()), ("E_EXT_ORDER", "spec.extensions[0].ref"), "{error}");
 }

@@ -1,7 +1,7 @@
 //! The providers of the tests.
 
 use goondan::model::{
-    BundlePath, Deltas, Findings, Model, ModelProvider, ModelRequest, ModelResponse, ProviderContext,
+    BundlePath, DeltaSink, Findings, Model, ModelProvider, ModelRequest, ModelResponse, ProviderContext,
 };
 use goondan::{BoxFuture, Result, Secret};
 use schemars::JsonSchema;
@@ -67,7 +67,7 @@ impl ModelProvider for Echo {
 }
 
 impl Model for EchoModel {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             if self.0 == "slow" {
                 std::future::pending::<()>().await;

@@ -21,7 +21,7 @@ use crate::secret::{self, Masked, mask, mask_cow, mask_text};
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failure: a stable [`ErrorCode`], a message that names the thing that failed and, where they are known, a
-/// suggestion, a help page, the extension and the hook that failed, and the cause.
+/// suggestion, a help page, the extension and the part that failed, and the cause.
 ///
 /// `?` converts any [`std::error::Error`] into this type, with the code `E_EXT_RUNTIME`. For that reason this type does
 /// not implement [`std::error::Error`] itself; [`Error::into_std`] returns a value that does.
@@ -50,7 +50,7 @@ pub(crate) struct Parts {
     pub(crate) message: Option<Cow<'static, str>>,
     pub(crate) suggestion: Option<Cow<'static, str>>,
     pub(crate) extension: Option<ExtensionName>,
-    pub(crate) hook: Option<Cow<'static, str>>,
+    pub(crate) part: Option<Cow<'static, str>>,
     pub(crate) turn: Option<FailedTurn>,
     pub(crate) retry_after: Option<Duration>,
     pub(crate) retryable: bool,
@@ -156,7 +156,7 @@ impl Error {
             message,
             suggestion: None,
             extension: None,
-            hook: None,
+            part: None,
             turn: None,
             retry_after: None,
             retryable: false,
@@ -215,13 +215,13 @@ impl Error {
         self
     }
 
-    /// Sets the extension and the hook that failed, unless an inner layer has set them already.
+    /// Sets the extension and the part that failed, unless an inner layer has set them already.
     #[must_use]
     #[doc(hidden)]
-    pub fn at(mut self, extension: &ExtensionName, hook: impl Into<Cow<'static, str>>) -> Self {
+    pub fn at(mut self, extension: &ExtensionName, part: impl Into<Cow<'static, str>>) -> Self {
         if self.0.extension.is_none() {
             self.0.extension = Some(extension.clone());
-            self.0.hook = Some(hook.into());
+            self.0.part = Some(part.into());
         }
         self
     }
@@ -239,7 +239,7 @@ impl Error {
         &self.0.code
     }
 
-    /// Returns what went wrong, without the extension, the hook and the causes.
+    /// Returns what went wrong, without the extension, the part and the causes.
     pub fn message(&self) -> Cow<'_, str> {
         match (&self.0.message, &self.0.source) {
             (Some(message), _) => Cow::Borrowed(message),
@@ -263,9 +263,9 @@ impl Error {
         self.0.extension.as_ref()
     }
 
-    /// Returns the hook that failed: which function of the extension, such as ``step middleware `trim` ``.
-    pub fn hook(&self) -> Option<&str> {
-        self.0.hook.as_deref()
+    /// Returns the part that failed: which function of the extension, such as ``step middleware `trim` ``.
+    pub fn part(&self) -> Option<&str> {
+        self.0.part.as_deref()
     }
 
     /// Returns the turn that failed with this error, and how far it came.
@@ -310,8 +310,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(extension) = &self.0.extension {
             write!(f, "extension `{extension}`")?;
-            if let Some(hook) = &self.0.hook {
-                write!(f, ", {hook}")?;
+            if let Some(part) = &self.0.part {
+                write!(f, ", {part}")?;
             }
             f.write_str(": ")?;
         }

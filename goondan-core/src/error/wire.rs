@@ -27,7 +27,7 @@ impl WireError {
             message: parts.message.clone(),
             suggestion: parts.suggestion.clone(),
             extension: parts.extension.clone(),
-            hook: parts.hook.clone(),
+            part: parts.part.clone(),
             turn: parts.turn.clone(),
             retry_after: parts.retry_after,
             retryable: parts.retryable,
@@ -55,7 +55,7 @@ struct ErrorRepr<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     extension: Option<ExtensionName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    hook: Option<Cow<'a, str>>,
+    part: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     turn: Option<TurnRepr>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -90,7 +90,7 @@ impl Serialize for WireError {
             message: parts.message.as_deref().map(Cow::Borrowed),
             suggestion: self.0.suggestion().map(Cow::Borrowed),
             extension: self.0.extension().cloned(),
-            hook: self.0.hook().map(Cow::Borrowed),
+            part: self.0.part().map(Cow::Borrowed),
             turn: turn.map(|FailedTurn { id, steps, tool_calls }| TurnRepr { id, steps, tool_calls }),
             retry_after: self.0.retry_delay(),
             retryable: self.0.is_retryable(),
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for WireError {
             message: repr.message.map(owned),
             suggestion: repr.suggestion.map(owned),
             extension: repr.extension,
-            hook: repr.hook.map(owned),
+            part: repr.part.map(owned),
             turn: repr.turn.map(|TurnRepr { id, steps, tool_calls }| FailedTurn { id, steps, tool_calls }),
             retry_after: repr.retry_after,
             retryable: repr.retryable,

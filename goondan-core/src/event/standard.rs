@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::ErrorCode;
+use crate::depth::Unchecked;
+use crate::error::{ErrorCode, Result};
 use crate::name::{AgentName, EventId, ExtensionName, InstanceKey, ToolCallId, ToolName};
 
 /// Declares a payload and the name of its event.
@@ -62,17 +63,13 @@ payload! {
 }
 
 payload! {
-    /// A turn of an agent is asked for: the runtime starts it, and emits an [`AgentDelegationResult`] with the same id
-    /// when it has ended. An extension emits it from anywhere, also from a task of its own. See [`AgentDelegate::new`].
-    ///
-    /// After 32 delegations that led to one another, the next is refused. What a task emits while no turn runs begins a
-    /// new chain, as that of a timer: a task that answers each result by another delegation has to count them itself.
-    // LEGACY-EVENTS-04, WAKE-01
+    /// A task that is delegated to an agent in a turn of its own. [`EventsApi::delegate`](crate::EventsApi::delegate)
+    /// starts the turn and publishes the event; emitting the event by its name starts nothing.
+    // LEGACY-EVENTS-04, WAKE-01, D-41
     AgentDelegate = "agent.delegate" {
         /// Connects the delegation and its result.
         id: String,
         /// The agent, which may be the one that delegates.
-        #[serde(alias = "target")]
         target_agent: AgentName,
         /// The conversation of that agent; `None` is the one with the key of the conversation that delegates.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +89,6 @@ payload! {
         /// The id of the delegation.
         id: String,
         /// The agent that was delegated to.
-        #[serde(alias = "source")]
         source_agent: AgentName,
         /// Its answer; `None` when it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,69 +103,27 @@ payload! {
 }
 
 impl AgentDelegate {
-    /// A delegation of `input` to the conversation of `target_agent` with the key of the one that delegates.
-    ///
-    /// ```
-    /// use goondan::event::AgentDelegate;
-    /// use goondan::prelude::*;
-    ///
-    /// /// Lets the model go on in a turn of its own.
-    /// async fn remind(api: &ExtensionApi, agent: AgentName) {
-    ///     api.events().emit(AgentDelegate::NAME, (AgentDelegate::new(agent, "Is anything left to do?"),));
-    /// }
-    /// # use goondan::name::AgentName;
-    /// ```
+    /// A delegation of `input` to the conversation of `target_agent` with the key of the one that delegates. See
+    /// [`EventsApi::delegate`](crate::EventsApi::delegate).
     pub fn new(target_agent: AgentName, input: impl Into<String>) -> Self {
         let (id, input) = (EventId::random().to_string(), input.into());
         Self { id, target_agent, instance_key: None, input, metadata: Map::new() }
     }
+
+    /// Returns the delegation, unless its metadata is nested too deeply.
+    #[doc(hidden)]
+    pub fn checked(mut self) -> Result<Self> {
+        let metadata = Unchecked::from(std::mem::take(&mut self.metadata)).into_checked();
+        self.metadata = metadata.map_err(|error| error.refuse("a value in the metadata of the delegation"))?;
+        Ok(self)
+    }
 }
 
 payload! {
-    /// The files of the agent have changed, and the program is asked to load them. The runtime answers by an
-    /// [`AgentReloadAnswer`] with the same id, always: a tool can await it, and tell the model from when on the change
-    /// has an effect. See `Agent::reload_requests` for the other side.
-    ///
-    /// ```
-    /// use goondan::event::{AgentReload, AgentReloadAnswer};
-    /// use goondan::prelude::*;
-    /// use tokio::sync::watch;
-    ///
-    /// struct Learner {
-    ///     api: ExtensionApi,
-    ///     answer: watch::Sender<Option<AgentReloadAnswer>>,
-    /// }
-    ///
-    /// #[goondan::extension(name = "learner")]
-    /// impl Learner {
-    ///     #[init]
-    ///     fn new(api: ExtensionApi) -> Self {
-    ///         Self { api, answer: watch::Sender::new(None) }
-    ///     }
-    ///
-    ///     #[on("agent.reloadAnswer")]
-    ///     async fn answered(&self, event: &Event) -> Result<()> {
-    ///         self.answer.send_replace(Some(event.payload()?));
-    ///         Ok(())
-    ///     }
-    ///
-    ///     /// Writes a lesson into the instructions.
-    ///     #[tool(name = "learner__learn", effect = once)]
-    ///     async fn learn(&self, input: Lesson) -> Result<Option<AgentReloadAnswer>> {
-    ///         // Here the lesson is written to a file of the bundle.
-    ///         let mut answer = self.answer.subscribe();
-    ///         self.api.events().emit(AgentReload::NAME, (AgentReload { id: input.lesson.clone() },));
-    ///         let is_mine = |answer: &AgentReloadAnswer| answer.id == input.lesson;
-    ///         Ok(answer.wait_for(|answer| answer.as_ref().is_some_and(is_mine)).await?.clone())
-    ///     }
-    /// }
-    ///
-    /// #[derive(Deserialize, JsonSchema)]
-    /// struct Lesson {
-    ///     lesson: String,
-    /// }
-    /// ```
-    // LEGACY-CHANGESET-04
+    /// A request of an extension that its agent is loaded again, because its files have changed.
+    /// [`EventsApi::reload`](crate::EventsApi::reload) sends it to the program and publishes the event; emitting the
+    /// event by its name requests nothing.
+    // LEGACY-CHANGESET-04, D-41
     AgentReload = "agent.reload" {
         /// Connects the request and its answer.
         id: String,
@@ -177,7 +131,7 @@ payload! {
 }
 
 payload! {
-    /// What becomes of an [`AgentReload`].
+    /// The answer to an [`AgentReload`].
     // LEGACY-CHANGESET-04
     AgentReloadAnswer = "agent.reloadAnswer" {
         /// The id of the request.

@@ -1,18 +1,12 @@
 //! The handle through which an extension registers and acts: five surfaces.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::{EventsApi, StateApi, Surroundings};
-use crate::BoxFuture;
+use super::{AnyRegistration, EventsApi, ExtensionHost, StateApi};
 use crate::error::Result;
-use crate::event::{Deliveries, Event, EventHandler, EventPattern};
-use crate::log::{LogHost, Logger};
-use crate::name::ExtensionName;
-use crate::pipeline::{AnyMiddleware, Kind, Middleware, Options};
+use crate::log::Logger;
+use crate::pipeline::{Kind, Middleware, MiddlewareOptions};
 use crate::tool::{ToolHandler, ToolItem};
 
 /// The handle of an extension in one conversation. `#[init]` and all other functions of an extension can take it.
@@ -48,73 +42,6 @@ use crate::tool::{ToolHandler, ToolItem};
 #[derive(Clone)]
 pub struct ExtensionApi {
     host: Arc<dyn ExtensionHost>,
-}
-
-/// The implementation behind an [`ExtensionApi`]: the runtime, or in a library the C table of its host.
-pub trait ExtensionHost: LogHost {
-    /// Returns the name of the extension.
-    fn extension(&self) -> &ExtensionName;
-    /// Adds a registration. Those of `#[init]` become active together with those of all extensions, or none does; after
-    /// it, only tools are accepted.
-    ///
-    /// # Errors
-    /// When registration is over, and for a schema that cannot be compiled.
-    // D-08
-    fn register(&self, registration: AnyRegistration) -> Result<()>;
-    /// Returns the state of the extension.
-    fn state(&self) -> Option<Value>;
-    /// Changes the state atomically. It is kept as it is when `change` fails.
-    ///
-    /// # Errors
-    /// The error of `change`.
-    fn update_state(&self, change: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()>;
-    /// Returns the value that all conversations of the workspace share.
-    ///
-    /// # Errors
-    /// When the store has none, or cannot read it.
-    // D-42
-    fn shared_state(&self) -> Result<Option<Value>>;
-    /// Changes the shared value while all other changes wait. It is kept as it is when `change` fails.
-    ///
-    /// # Errors
-    /// The error of `change`, and as for [`shared_state`](Self::shared_state).
-    // D-42
-    fn update_shared_state(&self, change: &mut dyn FnMut(Option<Value>) -> Result<Value>) -> Result<()>;
-    /// Starts a subscription, and returns its number.
-    fn subscribe(&self, pattern: EventPattern, limit: Deliveries, handler: Arc<dyn EventHandler>) -> u64;
-    /// Ends a subscription.
-    fn unsubscribe(&self, subscription: u64);
-    /// Sends an event to all subscriptions that match it.
-    fn emit(&self, event: Event);
-    /// Returns what an [`InitContext`](super::InitContext) holds.
-    ///
-    /// # Errors
-    /// In a library, when its host does not return it.
-    fn surroundings(&self) -> Result<Surroundings>;
-    /// Makes, unless it exists, and returns the directory for files of the extension.
-    ///
-    /// # Errors
-    /// See [`InitContext::state_dir`](super::InitContext::state_dir).
-    fn state_dir(&self) -> Result<PathBuf>;
-}
-
-/// Something that an extension registers. Clones share the handler.
-#[derive(Clone)]
-pub enum AnyRegistration {
-    /// A middleware.
-    Middleware(AnyMiddleware, Options),
-    /// A tool.
-    Tool(Arc<ToolItem>, Arc<dyn ToolHandler>),
-    /// A subscription for the life of the extension.
-    Subscription(EventPattern, Arc<dyn EventHandler>),
-    /// A handler that runs before the extension is dropped.
-    Cleanup(Arc<dyn CleanupHandler>),
-}
-
-/// Runs before an extension is dropped. `#[cleanup]` generates implementations.
-pub trait CleanupHandler: Send + Sync + 'static {
-    /// Releases what the extension holds. The call has a deadline.
-    fn clean_up(&self) -> BoxFuture<'_, Result<()>>;
 }
 
 impl ExtensionApi {
@@ -169,7 +96,7 @@ impl fmt::Debug for ExtensionApi {
 /// ```
 /// use goondan::prelude::*;
 /// use goondan::BoxFuture;
-/// use goondan::middleware::{Middleware, Options};
+/// use goondan::middleware::{Middleware, MiddlewareOptions};
 ///
 /// struct Log;
 ///
@@ -189,7 +116,7 @@ impl fmt::Debug for ExtensionApi {
 /// # impl Audit {
 /// #[init]
 /// fn new(api: ExtensionApi) -> Result<Self> {
-///     api.pipeline().register(Turn, Log, Options::priority(-10).named("log"))?;
+///     api.pipeline().register(Turn, Log, MiddlewareOptions::priority(-10).named("log"))?;
 ///     Ok(Self)
 /// }
 /// # }
@@ -206,7 +133,12 @@ impl PipelineApi<'_> {
     /// # Errors
     /// `E_EXT_INIT` when registration is over: after `#[init]`.
     // ORDER-09
-    pub fn register<K: Kind>(&self, _kind: K, middleware: impl Middleware<K>, options: Options) -> Result<()> {
+    pub fn register<K: Kind>(
+        &self,
+        _kind: K,
+        middleware: impl Middleware<K>,
+        options: MiddlewareOptions,
+    ) -> Result<()> {
         self.host.register(AnyRegistration::Middleware(K::erase(Arc::new(middleware)), options))
     }
 }

@@ -1,17 +1,19 @@
-//! Events: subscriptions and emissions on the event bus of an instance.
+//! Events: subscriptions and emissions on the event bus of an instance, delegations and requests for reloads.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
 
 use super::ExtensionHost;
+use crate::BoxFuture;
 use crate::error::{Error, Result};
-use crate::event::{Deliveries, Event, EventArgs, EventHandler};
+use crate::event::{AgentDelegate, AgentReload, AgentReloadAnswer, Deliveries, Event, EventArgs, EventHandler};
 use crate::log::Logger;
 
 /// The event bus of one conversation. Returned by [`ExtensionApi::events`](crate::ExtensionApi::events).
 ///
 /// Extensions exchange events on it, and the runtime reports there what happens: turns, steps, tool calls. `#[on]`
-/// subscribes a function for the life of the extension; this handle emits, and subscribes at run time.
+/// subscribes a function for the life of the extension; this handle emits, and subscribes at run time. Two members act
+/// besides: [`delegate`](EventsApi::delegate) starts a turn, and [`reload`](EventsApi::reload) requests a reload.
 ///
 /// ```
 /// use goondan::prelude::*;
@@ -83,6 +85,69 @@ impl<'a> EventsApi<'a> {
             Ok(event) => self.host.emit(event),
             Err(error) => self.report(name, &error),
         }
+    }
+
+    /// Starts a turn of an agent, also from a task of the extension, and publishes the event `agent.delegate`. When the
+    /// turn has ended, or could not be started, the event `agent.delegationResult` has its result and the id of the
+    /// delegation. Metadata that is nested too deeply starts nothing: an error is logged.
+    ///
+    /// After 32 delegations that led to one another, the next is refused. A task that delegates while no turn runs
+    /// starts a new chain, as a timer does: one that answers each result by another delegation has to count them.
+    ///
+    /// ```
+    /// use goondan::event::AgentDelegate;
+    /// use goondan::name::AgentName;
+    /// use goondan::prelude::*;
+    ///
+    /// /// Lets the model continue in a turn of its own.
+    /// async fn remind(api: &ExtensionApi, agent: AgentName) {
+    ///     api.events().delegate(AgentDelegate::new(agent, "Is anything left to do?"));
+    /// }
+    /// ```
+    // D-41, LEGACY-EVENTS-04, WAKE-01
+    pub fn delegate(&self, delegation: AgentDelegate) {
+        match delegation.checked() {
+            Ok(delegation) => self.host.delegate(delegation),
+            Err(error) => self.report(AgentDelegate::NAME, &error),
+        }
+    }
+
+    /// Requests a reload of the agent, because its files have changed, and publishes the event `agent.reload`. The
+    /// request is sent before this returns; the future is the answer, which the event `agent.reloadAnswer` has too. So
+    /// a tool can tell the model when the change takes effect. It cannot await the reload itself, which may wait for
+    /// the end of its own step.
+    ///
+    /// Every request is answered: a program that does not reload its agents refuses it, with
+    /// [`ReloadEffect::None`](crate::ReloadEffect::None) and the reason. `Agent::reload_requests` is its side.
+    ///
+    /// ```
+    /// use goondan::event::{AgentReload, AgentReloadAnswer};
+    /// use goondan::prelude::*;
+    ///
+    /// # struct Learner;
+    /// # #[goondan::extension(name = "learner")]
+    /// # impl Learner {
+    /// #     #[init]
+    /// #     fn new() -> Self {
+    /// #         Self
+    /// #     }
+    /// #
+    /// /// Writes a lesson into the instructions.
+    /// #[tool(name = "learner__learn", effect = once)]
+    /// async fn learn(&self, input: Lesson, api: &ExtensionApi) -> Result<AgentReloadAnswer> {
+    ///     // Here the lesson is written to a file of the bundle.
+    ///     Ok(api.events().reload(AgentReload { id: input.lesson }).await)
+    /// }
+    /// # }
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Lesson {
+    ///     lesson: String,
+    /// }
+    /// ```
+    // D-41, LEGACY-CHANGESET-04
+    pub fn reload(&self, request: AgentReload) -> BoxFuture<'static, AgentReloadAnswer> {
+        self.host.reload(request)
     }
 
     fn report(&self, name: &str, error: &Error) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ExtensionApi, PresentExtension, SharedState, Surroundings};
+use super::{ExtensionApi, ExtensionInfo, PresentExtension, SharedState};
 use crate::error::Result;
 use crate::name::{AgentName, ExtensionName, InstanceKey};
 
@@ -39,45 +39,45 @@ use crate::name::{AgentName, ExtensionName, InstanceKey};
 #[derive(Clone)]
 pub struct InitContext {
     api: ExtensionApi,
-    surroundings: Surroundings,
+    info: ExtensionInfo,
 }
 
 impl InitContext {
     /// Asks the host of `api`.
     pub(crate) fn of(api: &ExtensionApi) -> Result<Self> {
-        Ok(Self { api: api.clone(), surroundings: api.host().surroundings()? })
+        Ok(Self { api: api.clone(), info: api.host().info()? })
     }
 
     /// Returns the name by which the agent refers to the extension: the one in the bundle, or that of the attribute.
     pub fn extension(&self) -> &ExtensionName {
-        &self.surroundings.extension
+        &self.info.extension
     }
 
     /// Returns the name of the agent.
     pub fn agent(&self) -> &AgentName {
-        &self.surroundings.agent
+        &self.info.agent
     }
 
     /// Returns the key of the conversation.
     pub fn instance(&self) -> &InstanceKey {
-        &self.surroundings.instance
+        &self.info.instance
     }
 
     /// Returns the id of the workspace in which the conversation is stored, if the store has workspaces.
     pub fn workspace(&self) -> Option<&str> {
-        self.surroundings.workspace.as_deref()
+        self.info.workspace.as_deref()
     }
 
     /// Returns the directory at which relative paths in configs start. It is absolute. An agent that is not described
     /// by a bundle has one if its program says so.
     pub fn bundle_root(&self) -> Option<&Path> {
-        self.surroundings.bundle_root.as_deref()
+        self.info.bundle_root.as_deref()
     }
 
     /// Returns whether this conversation is opened only to show what the extension registers, as `goondan order` does.
     /// Then it runs no turn, and `#[init]` should register as ever, but start and connect to nothing.
     pub fn inspect(&self) -> bool {
-        self.surroundings.inspect
+        self.info.inspect
     }
 
     /// Returns a number that tells this conversation apart from the others that are open in this process. It is the
@@ -87,7 +87,7 @@ impl InitContext {
     /// Names do not do: two agents in one process that store in different places may have the same name and the same
     /// keys.
     pub fn conversation(&self) -> u64 {
-        self.surroundings.conversation
+        self.info.conversation
     }
 
     /// Returns the extensions that the agent has now, this one included, in the order of the agent: after a reload
@@ -106,7 +106,7 @@ impl InitContext {
     /// The error of the host, if it cannot tell.
     // LEGACY-CAPS-01
     pub fn extensions(&self) -> Result<Vec<PresentExtension>> {
-        Ok(self.api.host().surroundings()?.extensions)
+        Ok(self.api.host().info()?.extensions)
     }
 
     /// Makes, unless it exists, and returns a directory for files of this extension: `extensions/<name>` in the
@@ -141,6 +141,6 @@ impl InitContext {
 
 impl fmt::Debug for InitContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.surroundings.fmt(f)
+        self.info.fmt(f)
     }
 }

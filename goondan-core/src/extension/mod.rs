@@ -4,22 +4,24 @@ mod api;
 mod descriptor;
 mod events;
 mod finite;
+mod host;
+mod info;
 mod init_context;
 mod record;
 mod shared_state;
 mod state;
 mod stored;
-mod surroundings;
 
-pub use api::{AnyRegistration, CleanupHandler, ExtensionApi, ExtensionHost, PipelineApi, ToolsApi};
+pub use api::{ExtensionApi, PipelineApi, ToolsApi};
 pub use descriptor::skipped_guard;
 pub use descriptor::{
     API_VERSION, Extension, ExtensionDescriptor, LinkedExtension, MiddlewareDescriptor, RegisterFn, SchemaFn,
     ToolDescriptor, linked,
 };
 pub use events::{EventsApi, Subscription};
+pub use host::{AnyRegistration, CleanupHandler, ExtensionHost};
+pub use info::{ExtensionInfo, PresentExtension};
 pub use init_context::InitContext;
 pub use record::{length_prefixed, record_len};
 pub use shared_state::SharedState;
 pub use state::StateApi;
-pub use surroundings::{PresentExtension, Surroundings};

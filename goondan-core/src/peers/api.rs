@@ -36,7 +36,7 @@ pub trait AgentsHost: Send + Sync {
     ///
     /// # Errors
     /// When the request cannot be sent.
-    fn request_later(&self, request: AgentRequest) -> Result<Ticket>;
+    fn request_later(&self, request: AgentRequest) -> Result<RequestTicket>;
     /// Sends a notice to another agent, and returns whether it was accepted.
     fn send(&self, request: AgentRequest) -> BoxFuture<'_, Result<bool>>;
     /// Returns the other agents that can be reached.
@@ -211,7 +211,7 @@ impl AgentResponse {
 /// The receipt of a request whose answer arrives later; returned by [`AgentsApi::request_later`].
 // F-AGENTS
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ticket {
+pub struct RequestTicket {
     /// The id that connects the request and the answer: `requestId` in the metadata of the message with the answer.
     pub correlation_id: String,
 }
@@ -247,7 +247,7 @@ impl<'a> AgentsApi<'a> {
     /// `AGENT_NOT_FOUND`, `CIRCULAR_CALL_DETECTED`, `E_INPUT`, also for a request to a model, or when too many answers
     /// are outstanding.
     // F-AGENTS
-    pub fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
+    pub fn request_later(&self, request: AgentRequest) -> Result<RequestTicket> {
         self.host.request_later(request.checked()?)
     }
 

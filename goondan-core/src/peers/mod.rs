@@ -3,5 +3,5 @@
 mod api;
 mod target;
 
-pub use api::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, Ticket};
+pub use api::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, RequestTicket};
 pub use target::RequestTarget;

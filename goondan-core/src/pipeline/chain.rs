@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::next::NamedMiddleware;
 use super::skip::skipping;
-use super::{Frame, Kind, Middleware, MiddlewareKind, Next, OnError, Options};
+use super::{Frame, Kind, Middleware, MiddlewareKind, MiddlewareOptions, Next, OnError};
 use crate::error::{Error, Result};
 use crate::name::ExtensionName;
 use crate::panic::catch_panics;
@@ -46,8 +46,8 @@ pub struct LayerInfo {
 
 impl LayerInfo {
     /// The layer that `extension` registered with `options`. Its failures abort.
-    pub fn new(extension: ExtensionName, kind: MiddlewareKind, options: Options) -> Self {
-        let Options { priority, name, before, after } = options;
+    pub fn new(extension: ExtensionName, kind: MiddlewareKind, options: MiddlewareOptions) -> Self {
+        let MiddlewareOptions { priority, name, before, after } = options;
         Self { extension, kind, function: name, priority, before, after, on_error: OnError::Abort }
     }
 
@@ -59,7 +59,7 @@ impl LayerInfo {
 
     /// Returns the name of the layer in errors.
     #[doc(hidden)]
-    pub fn hook(&self) -> String {
+    pub fn part(&self) -> String {
         match self.function.as_ref() {
             "" => format!("{} middleware", self.kind),
             function => format!("{} middleware `{function}`", self.kind),
@@ -110,7 +110,7 @@ impl<K: Kind> Chain<K> {
             Err(text) => {
                 let panic = Error::panicked(&text);
                 Err(match K::frame(&mut ctx).panicking() {
-                    Some(layer) => panic.at(&layer.extension, layer.hook()),
+                    Some(layer) => panic.at(&layer.extension, layer.part()),
                     None => panic,
                 })
             }

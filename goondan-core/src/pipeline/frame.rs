@@ -145,7 +145,7 @@ impl<'a> Frame<'a> {
 
 #[cold]
 pub(super) fn at_layer(error: Error, layer: &LayerInfo) -> Error {
-    error.at(&layer.extension, layer.hook())
+    error.at(&layer.extension, layer.part())
 }
 
 #[cold]
@@ -157,7 +157,7 @@ pub(super) fn next_not_run(layer: &LayerInfo) -> Error {
 fn misuse(layer: &LayerInfo, why: &str, suggestion: &'static str) -> Error {
     Error::new(ErrorCode::EXT_NEXT, format!("the middleware {why}"))
         .suggest(suggestion)
-        .at(&layer.extension, layer.hook())
+        .at(&layer.extension, layer.part())
 }
 
 impl fmt::Debug for Frame<'_> {

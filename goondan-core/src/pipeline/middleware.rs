@@ -210,15 +210,15 @@ pub trait Middleware<K: Kind>: Send + Sync + 'static {
 /// The options of a middleware: its priority, its name, and constraints on its position in the chain.
 ///
 /// ```
-/// use goondan::middleware::Options;
+/// use goondan::middleware::MiddlewareOptions;
 ///
-/// let options = Options::priority(-10).named("audit").before("retry?");
+/// let options = MiddlewareOptions::priority(-10).named("audit").before("retry?");
 /// assert_eq!(options.priority, -10);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct Options {
+pub struct MiddlewareOptions {
     /// The lower, the further out. Defaults to 0.
     // API-09, ORDER-06
     #[serde(skip)]
@@ -233,7 +233,7 @@ pub struct Options {
     pub after: Vec<Cow<'static, str>>,
 }
 
-impl Options {
+impl MiddlewareOptions {
     /// Returns the defaults with `priority`.
     pub fn priority(priority: i32) -> Self {
         Self { priority, ..Self::default() }
@@ -246,14 +246,14 @@ impl Options {
         self
     }
 
-    /// Requires the layer to be further out than `extension`: see [`Options::before`](field@Options::before).
+    /// Requires the layer to be further out than `extension`: see [`MiddlewareOptions::before`](field@MiddlewareOptions::before).
     #[must_use]
     pub fn before(mut self, extension: impl Into<Cow<'static, str>>) -> Self {
         self.before.push(extension.into());
         self
     }
 
-    /// Requires the layer to be further in than `extension`: see [`Options::after`](field@Options::after).
+    /// Requires the layer to be further in than `extension`: see [`MiddlewareOptions::after`](field@MiddlewareOptions::after).
     #[must_use]
     pub fn after(mut self, extension: impl Into<Cow<'static, str>>) -> Self {
         self.after.push(extension.into());

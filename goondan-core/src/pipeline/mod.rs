@@ -20,7 +20,7 @@ pub(crate) use context::host;
 pub use context::{StepContext, ToolCallContext, TurnContext};
 pub use failure::{Failure, StepDraft, ToolCallDraft, TurnDraft};
 pub(crate) use frame::Frame;
-pub use middleware::{AnyMiddleware, Kind, Middleware, MiddlewareKind, Options, Step, ToolCall, Turn};
+pub use middleware::{AnyMiddleware, Kind, Middleware, MiddlewareKind, MiddlewareOptions, Step, ToolCall, Turn};
 pub use next::Next;
 pub use on_error::OnError;
 pub use order::in_order;

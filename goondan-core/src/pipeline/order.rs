@@ -14,7 +14,7 @@ use crate::name::ExtensionName;
 /// and for constraints that contradict each other: the message shows the cycle.
 ///
 /// ```
-/// use goondan::middleware::{LayerInfo, MiddlewareKind, Options};
+/// use goondan::middleware::{LayerInfo, MiddlewareKind, MiddlewareOptions};
 /// use goondan::name::ExtensionName;
 /// use goondan_core::host::in_order;
 ///
@@ -24,10 +24,10 @@ use crate::name::ExtensionName;
 ///     layers.iter().map(|(info, ())| info.extension.to_string()).collect()
 /// };
 ///
-/// let layers = vec![layer(0, Options::priority(10)), layer(1, Options::priority(5)), layer(2, Options::priority(10))];
+/// let layers = vec![layer(0, MiddlewareOptions::priority(10)), layer(1, MiddlewareOptions::priority(5)), layer(2, MiddlewareOptions::priority(10))];
 /// assert_eq!(names(in_order(layers, &all)?), "bac");
 ///
-/// let layers = vec![layer(0, Options::default()), layer(1, Options::default().before("a"))];
+/// let layers = vec![layer(0, MiddlewareOptions::default()), layer(1, MiddlewareOptions::default().before("a"))];
 /// assert_eq!(names(in_order(layers, &all)?), "ba");
 /// # Ok::<(), goondan::Error>(())
 /// ```
@@ -80,7 +80,7 @@ fn check_constraints(info: &LayerInfo, extensions: &[ExtensionName]) -> Result<(
             let message = format!("`{option} = \"{name}\"` names no extension of the agent");
             return Err(Error::new(ErrorCode::EXT_ORDER, message)
                 .suggest(format!("add `{extension}` to the agent, or write `\"{extension}?\"` if it may be missing"))
-                .at(&info.extension, info.hook()));
+                .at(&info.extension, info.part()));
         }
     }
     Ok(())

@@ -67,7 +67,7 @@ pub(super) fn middleware(plan: &Plan<'_>, middleware: &Middleware<'_>) -> TokenS
 }
 
 /// ```text
-/// api.pipeline().register(Turn, __layer_trim(Clone::clone(&bound)), Options::priority(-5).named("trim"))?;
+/// api.pipeline().register(Turn, __layer_trim(Clone::clone(&bound)), MiddlewareOptions::priority(-5).named("trim"))?;
 /// ```
 pub(super) fn registration(middleware: &Middleware<'_>) -> TokenStream {
     let Middleware { function, priority, before, after, .. } = middleware;
@@ -78,7 +78,7 @@ pub(super) fn registration(middleware: &Middleware<'_>) -> TokenStream {
         api.pipeline().register(
             __goondan::#kind,
             #wrapper(__goondan::Clone::clone(&bound)),
-            __goondan::Options::priority(#priority).named(#name) #(.before(#before))* #(.after(#after))*,
+            __goondan::MiddlewareOptions::priority(#priority).named(#name) #(.before(#before))* #(.after(#after))*,
         )?;
     }
 }

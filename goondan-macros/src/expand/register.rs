@@ -24,7 +24,7 @@ use crate::model::Function;
 ///             <Window>::new(p0(&mut inputs)?, p1(&mut inputs)?).await,
 ///         )?;
 ///         let bound = __Bound { this: Arc::new(this), api: Clone::clone(&api) };
-///         api.pipeline().register(Turn, __layer_trim(Clone::clone(&bound)), Options::priority(0).named("trim"))?;
+///         api.pipeline().register(Turn, __layer_trim(Clone::clone(&bound)), MiddlewareOptions::priority(0).named("trim"))?;
 ///         Ok(())
 ///     })
 /// }

@@ -101,7 +101,7 @@ const _: () = {
                 .register(
                     __goondan::Turn,
                     __layer_trim(__goondan::Clone::clone(&bound)),
-                    __goondan::Options::priority(-5i32).named("trim"),
+                    __goondan::MiddlewareOptions::priority(-5i32).named("trim"),
                 )?;
             api.tools()
                 .register(

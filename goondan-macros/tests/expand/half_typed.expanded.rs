@@ -92,7 +92,7 @@ const _: () = {
                 .register(
                     __goondan::Step,
                     __layer_trim(__goondan::Clone::clone(&bound)),
-                    __goondan::Options::priority(0i32).named("trim"),
+                    __goondan::MiddlewareOptions::priority(0i32).named("trim"),
                 )?;
             api.tools()
                 .register(

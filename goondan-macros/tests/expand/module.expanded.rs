@@ -95,7 +95,7 @@ pub mod hello {
                     .register(
                         __goondan::ToolCall,
                         __layer_guard(__goondan::Clone::clone(&bound)),
-                        __goondan::Options::priority(0i32).named("guard"),
+                        __goondan::MiddlewareOptions::priority(0i32).named("guard"),
                     )?;
                 __goondan::Ok(())
             })

@@ -148,7 +148,7 @@ impl AgentBuilder {
 
     /// Adds the extension `entry` that is linked into this program, under the name `name`, to which its state belongs.
     // STATE-03
-    pub fn linked(mut self, name: impl Into<String>, entry: impl Into<String>, config: Value) -> Self {
+    pub fn linked_extension(mut self, name: impl Into<String>, entry: impl Into<String>, config: Value) -> Self {
         self.extensions.push(RequestedExtension {
             name: Some(name.into()),
             source: ExtensionSource::Linked(entry.into()),
@@ -159,7 +159,7 @@ impl AgentBuilder {
 
     /// Adds the extension of `descriptor`, such as one of a library, under the name `name`, to which its state belongs.
     // STATE-03
-    pub fn described(
+    pub fn described_extension(
         mut self,
         name: impl Into<String>,
         descriptor: &'static ExtensionDescriptor,

@@ -108,8 +108,9 @@ impl Agent {
     /// began: the limits of the turn, and the layers around it. If an extension with a layer around turns changes or is
     /// removed, the reload takes place after the turn.
     ///
-    /// A step that awaits such a reload of its own agent deadlocks, as does a tool call in it: an extension asks for
-    /// one by [`AgentReload`](goondan_core::AgentReload), and [`Agent::reload_requests`] tells the program.
+    /// A step that awaits such a reload of its own agent deadlocks, as does a tool call in it: an extension requests
+    /// one by [`EventsApi::reload`](goondan_core::EventsApi::reload), and [`Agent::reload_requests`] notifies the
+    /// program.
     ///
     /// ```
     /// use goondan::{Agent, Result};

@@ -1,8 +1,9 @@
-//! What a program receives of all conversations of an agent: turns that they ran by themselves, and reloads that
-//! extensions ask for.
+//! What a program receives of all conversations of an agent: turns that they ran by themselves, and requests of
+//! extensions for reloads.
 
 use super::Agent;
-use crate::instance::{BackgroundTurns, ReloadRequests};
+use crate::attach::ReloadRequests;
+use crate::instance::BackgroundTurns;
 
 impl Agent {
     /// Returns the turns of this agent, in all of its conversations, whose results are not returned to the program:
@@ -11,7 +12,7 @@ impl Agent {
     ///
     /// ```
     /// use goondan::Agent;
-    /// use goondan::agent::TurnNotice;
+    /// use goondan::agent::BackgroundUpdate;
     /// use goondan::event::AgentDelegate;
     /// use goondan::model::{ScriptItem, ScriptedModel};
     ///
@@ -21,8 +22,8 @@ impl Agent {
     /// let mut turns = agent.subscribe_turns();
     /// let instance = agent.instance("user:42").await?;
     /// let reminder = AgentDelegate::new(agent.name().clone(), "Is anything due?");
-    /// instance.events().emit(AgentDelegate::NAME, (reminder,)).await?;
-    /// if let Some(TurnNotice::Ended(turn)) = turns.next().await {
+    /// instance.events().delegate(reminder).await?;
+    /// if let Some(BackgroundUpdate::Ended(turn)) = turns.next().await {
     ///     println!("{}: {:?}", turn.instance, turn.outcome);
     /// #     assert_eq!(turn.outcome.as_ref().unwrap().text(), "Nothing is due.");
     /// }
@@ -32,13 +33,13 @@ impl Agent {
     /// ```
     // WAKE-01
     pub fn subscribe_turns(&self) -> BackgroundTurns {
-        BackgroundTurns::of(&self.inner)
+        BackgroundTurns::of(&self.inner.background)
     }
 
-    /// Returns the reloads that extensions of this agent ask for from now on, in all of its conversations, by the event
-    /// [`AgentReload`](goondan_core::AgentReload). An extension that has changed the files of its agent learns when
-    /// they take effect: from the next step of the turn that runs, or from the next turn. Without this, all are
-    /// refused.
+    /// Returns the reloads that extensions of this agent request after this call, in all of its conversations, by
+    /// [`EventsApi::reload`](goondan_core::EventsApi::reload). An extension that has changed the files of its agent
+    /// learns when they take effect: from the next step of the turn that runs, or from the next turn. Without this, all
+    /// are refused.
     ///
     /// A program serves them beside the turns that it runs:
     ///
@@ -55,20 +56,20 @@ impl Agent {
     /// Requests go to the last caller of this, until it drops what is returned.
     // LEGACY-CHANGESET-04
     pub fn reload_requests(&self) -> ReloadRequests {
-        ReloadRequests::of(&self.inner)
+        ReloadRequests::of(&self.inner.reload_listener)
     }
 }
 
 impl BackgroundTurns {
     /// Adds the turns of another agent. Does nothing for an agent that was added before, or if all others are dropped.
     pub fn follow(&mut self, agent: &Agent) {
-        self.add(&agent.inner);
+        self.add(&agent.inner.background);
     }
 }
 
 impl ReloadRequests {
     /// Adds the requests of another agent, such as one that a reload has built. Does nothing if all others are dropped.
     pub fn follow(&self, agent: &Agent) {
-        self.add(&agent.inner);
+        self.add(&agent.inner.reload_listener);
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::{
-    AnyRegistration, Deliveries, Error, ErrorCode, Event, EventHandler, EventPattern, ExtensionHost, ExtensionName,
-    LogHost, LogLevel, Result, Surroundings,
+    AgentDelegate, AgentReload, AgentReloadAnswer, AnyRegistration, BoxFuture, Deliveries, Error, ErrorCode, Event,
+    EventHandler, EventPattern, ExtensionHost, ExtensionInfo, ExtensionName, LogHost, LogLevel, Result,
 };
 use serde_json::{Map, Value};
 
@@ -162,9 +162,17 @@ impl ExtensionHost for ExtensionHandle {
         self.services.emit(Some(&self.extension), event);
     }
 
-    fn surroundings(&self) -> Result<Surroundings> {
+    fn delegate(&self, delegation: AgentDelegate) {
+        self.services.delegate(Some(&self.extension), delegation);
+    }
+
+    fn reload(&self, request: AgentReload) -> BoxFuture<'static, AgentReloadAnswer> {
+        self.services.request_reload(&self.extension, request)
+    }
+
+    fn info(&self) -> Result<ExtensionInfo> {
         let services = &self.services;
-        Ok(Surroundings {
+        Ok(ExtensionInfo {
             extension: self.extension.clone(),
             agent: services.id.agent.clone(),
             instance: services.id.key.clone(),

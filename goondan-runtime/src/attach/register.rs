@@ -8,7 +8,7 @@ use goondan_core::host::panic::catch_panics;
 use goondan_core::host::{AnyMiddleware, Chain, in_order};
 use goondan_core::{
     AnyRegistration, Error, ErrorCode, ExtensionApi, ExtensionName, Kind, LayerInfo, LogHost, Middleware,
-    MiddlewareKind, Options, Result, Step, ToolCall, ToolHandler, ToolItem, Turn,
+    MiddlewareKind, MiddlewareOptions, Result, Step, ToolCall, ToolHandler, ToolItem, Turn,
 };
 
 use super::active::{ActiveExtension, run_cleanup};
@@ -268,7 +268,7 @@ struct Layers {
 }
 
 impl Layers {
-    fn push(&mut self, active: &ActiveExtension, middleware: AnyMiddleware, options: Options) {
+    fn push(&mut self, active: &ActiveExtension, middleware: AnyMiddleware, options: MiddlewareOptions) {
         let mut info = LayerInfo::new(active.name().clone(), middleware.kind(), options);
         info.on_error = active.on_error();
         match middleware {

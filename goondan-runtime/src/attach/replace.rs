@@ -1,7 +1,6 @@
 //! The replacement of what a conversation runs with: between two turns, or between two steps of one.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::{Error, ErrorCode, ReloadEffect, Result};
@@ -10,10 +9,11 @@ use tokio::task::JoinHandle;
 use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
 
-use super::Generation;
 use super::active::deactivate;
+use super::generation::{Generation, Newest};
 use super::register::Staged;
 use super::services::Services;
+use super::waiting_reload::StepReload;
 use crate::spec::AgentSpec;
 
 /// Registers the extensions of `spec` and activates them, and then cleans up those of `current` that were not kept.
@@ -22,92 +22,17 @@ pub(crate) async fn replace(
     current: &Arc<Generation>,
     spec: Arc<AgentSpec>,
     services: &Arc<Services>,
+    newest: &Newest,
 ) -> Result<Arc<Generation>> {
     let before = &current.registered.extensions;
     let staged = Staged::register_all(&spec, services, before).await?;
     let new = Arc::new(Generation { spec, registered: staged.activate() });
-    services.generation_changed(&new);
+    newest.set(&new);
     let kept = &new.registered.extensions;
     let is_removed = |active: &&Arc<_>| !kept.iter().any(|kept| Arc::ptr_eq(kept, active));
     let removed: Vec<_> = before.iter().filter(is_removed).map(Arc::clone).collect();
     deactivate(&removed, services).await;
     Ok(new)
-}
-
-/// The reload that waits for the next step of the turn that runs, if any.
-#[derive(Default)]
-pub(crate) struct WaitingReload {
-    /// Whether there is one. Every step reads it.
-    exists: AtomicBool,
-    reload: Mutex<Option<StepReload>>,
-    /// The ids of the requests by which extensions asked for one, and which are not answered.
-    requests: Mutex<Vec<String>>,
-}
-
-/// A reload, which may take place between two steps of a turn.
-pub(crate) struct StepReload {
-    spec: Arc<AgentSpec>,
-    outcome: oneshot::Sender<Result<()>>,
-}
-
-impl WaitingReload {
-    /// Lets a reload wait until what is returned is dropped. One waits at a time: the agent reloads once at a time.
-    pub(crate) fn enter(&self, spec: &Arc<AgentSpec>) -> (Waits<'_>, oneshot::Receiver<Result<()>>) {
-        let (sender, outcome) = oneshot::channel();
-        *self.lock() = Some(StepReload { spec: Arc::clone(spec), outcome: sender });
-        self.exists.store(true, Ordering::Release);
-        (Waits(self), outcome)
-    }
-
-    /// Takes the reload if it `fits`.
-    fn take_if(&self, fits: impl FnOnce(&AgentSpec) -> bool) -> Option<StepReload> {
-        let mut reload = self.lock();
-        let taken = reload.take_if(|reload| fits(&reload.spec));
-        if taken.is_some() {
-            self.exists.store(false, Ordering::Release);
-        }
-        taken
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<StepReload>> {
-        self.reload.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Records a request for a reload.
-    pub(crate) fn add_request(&self, id: String) {
-        self.lock_requests().push(id);
-    }
-
-    /// Takes a request. Returns whether it was not taken before.
-    pub(crate) fn take_request(&self, id: &str) -> bool {
-        let mut requests = self.lock_requests();
-        requests.iter().position(|request| request == id).map(|at| requests.swap_remove(at)).is_some()
-    }
-
-    /// Takes all requests.
-    pub(crate) fn take_requests(&self) -> Vec<String> {
-        std::mem::take(&mut self.lock_requests())
-    }
-
-    fn lock_requests(&self) -> MutexGuard<'_, Vec<String>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// While it lives, a turn may take the reload.
-pub(crate) struct Waits<'a>(&'a WaitingReload);
-
-impl Waits<'_> {
-    /// Whether no turn has taken the reload. None can take it from now on.
-    pub(crate) fn end(self) -> bool {
-        self.0.take_if(|_| true).is_some()
-    }
-}
-
-impl Drop for Waits<'_> {
-    fn drop(&mut self) {
-        self.0.take_if(|_| true);
-    }
 }
 
 /// What a turn has replaced between its steps. It belongs to the conversation and not to the turn, which can be dropped
@@ -142,6 +67,7 @@ pub(crate) struct StepGenerations<'a> {
     /// That of the turn, whose layers are running.
     pub(crate) first: &'a Arc<Generation>,
     pub(crate) services: &'a Arc<Services>,
+    pub(crate) newest: &'a Arc<Newest>,
     pub(crate) replaced: &'a mut Replaced,
 }
 
@@ -149,7 +75,7 @@ impl StepGenerations<'_> {
     /// Returns what the next step runs with, if it is not the first: a reload that waits takes place now.
     #[inline]
     pub(crate) async fn next(&mut self) -> Option<Arc<Generation>> {
-        if self.services.waiting_reload.exists.load(Ordering::Acquire) {
+        if self.services.waiting_reload.exists() {
             Box::pin(self.reload()).await;
         }
         self.replaced.newest.clone()
@@ -164,10 +90,10 @@ impl StepGenerations<'_> {
             return;
         };
         let current = Arc::clone(current);
-        let services = Arc::clone(self.services);
+        let (services, newest) = (Arc::clone(self.services), Arc::clone(self.newest));
         // In a task, so that it ends even if the turn is dropped.
         let work = async move {
-            let (new, result) = match replace(&current, spec, &services).await {
+            let (new, result) = match replace(&current, spec, &services, &newest).await {
                 Ok(new) => (Some(new), Ok(())),
                 Err(error) => (None, Err(error)),
             };
@@ -177,19 +103,6 @@ impl StepGenerations<'_> {
         };
         self.replaced.under_way = Some(tokio::spawn(work.in_current_span().with_current_subscriber()));
         self.replaced.settle().await;
-    }
-}
-
-impl Generation {
-    /// Returns from when on a running turn can have `spec`: from its next step on, if the extensions with a layer
-    /// around turns stay as they are.
-    pub(crate) fn effect_of(&self, spec: &AgentSpec) -> ReloadEffect {
-        let mut around = self.registered.turn.layers().map(|layer| &layer.extension);
-        let stays = around.all(|name| {
-            let active = self.registered.extensions.iter().find(|active| active.name() == name);
-            active.is_some_and(|active| spec.extensions.iter().any(|spec| active.matches(spec)))
-        });
-        if stays { ReloadEffect::NextStep } else { ReloadEffect::NextTurn }
     }
 }
 

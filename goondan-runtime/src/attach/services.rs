@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use goondan_core::{
-    AgentDelegate, AgentReload, AgentReloadAnswer, Event, ExtensionDescriptor, ExtensionName, PresentExtension,
-    ReloadEffect,
+    AgentDelegate, AgentReload, AgentReloadAnswer, BoxFuture, Event, ExtensionDescriptor, ExtensionName,
+    PresentExtension,
 };
 
-use super::Generation;
 use super::late::LateTools;
-use super::replace::WaitingReload;
+use super::reload_requests::{ReloadListener, Request};
+use super::waiting_reload::WaitingReload;
 use crate::bus::Bus;
 use crate::peers::Inbox;
 use crate::ports::store::{InstanceId, Store};
@@ -33,34 +33,40 @@ pub(crate) struct Services {
     pub(crate) waiting_reload: WaitingReload,
     /// What the agent has, for extensions that ask.
     extensions: Mutex<Vec<Arc<ExtensionSpec>>>,
-    instance: Weak<dyn InstanceUpcalls>,
+    upcalls: Upcalls,
+}
+
+/// The owners of the conversation, as its extensions reach them.
+pub(crate) struct Upcalls {
+    pub(crate) agent: Weak<dyn AgentUpcalls>,
+    pub(crate) instance: Weak<dyn InstanceUpcalls>,
+    pub(crate) reloads: Arc<ReloadListener>,
+}
+
+/// Requests of extensions to their agent, also outside of turns.
+pub(crate) trait AgentUpcalls: Send + Sync {
+    /// Publishes a delegation of `extension`, or of the program, and starts its turn.
+    fn delegate(
+        self: Arc<Self>,
+        services: &Arc<Services>,
+        extension: Option<&ExtensionName>,
+        delegation: AgentDelegate,
+    );
 }
 
 /// What extensions ask of the instance that they are in, also outside of turns.
 pub(crate) trait InstanceUpcalls: Send + Sync {
-    /// Starts the turn that an event called `agent.delegate` asks for. `extension` is `None` for one of the program.
-    fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: Option<&ExtensionName>, event: &Event);
-    /// Brings the event `agent.reload` to the program.
-    fn request_reload(self: Arc<Self>, services: &Arc<Services>, event: &Event);
-    /// Shows what the conversation runs with from now on to those who do not wait for turns.
-    fn set_generation(&self, new: &Arc<Generation>);
     /// Stores changed state soon, unless the end of a running turn does.
     fn store_later(self: Arc<Self>);
 }
 
 impl Services {
-    pub(crate) fn new(
-        id: InstanceId,
-        bus: Bus,
-        states: States,
-        store: Arc<dyn Store>,
-        instance: Weak<dyn InstanceUpcalls>,
-    ) -> Self {
+    pub(crate) fn new(id: InstanceId, bus: Bus, states: States, store: Arc<dyn Store>, upcalls: Upcalls) -> Self {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let (inbox, late, delegated) = (Arc::default(), Arc::default(), AtomicUsize::new(0));
         let (waiting_reload, extensions) = (WaitingReload::default(), Mutex::default());
-        Self { id, number, bus, states, inbox, late, store, delegated, waiting_reload, extensions, instance }
+        Self { id, number, bus, states, inbox, late, store, delegated, waiting_reload, extensions, upcalls }
     }
 
     /// Whether event handlers run, or other agents' answers or delegations are awaited.
@@ -68,30 +74,37 @@ impl Services {
         self.inbox.is_waiting() || self.delegated.load(Ordering::Acquire) > 0 || !self.bus.is_quiet()
     }
 
-    /// Emits an event of `extension`, or of the program. `agent.delegate` and `agent.reload` are acted upon besides.
-    pub(crate) fn emit(self: &Arc<Self>, extension: Option<&ExtensionName>, event: Event) {
-        if let name @ (AgentDelegate::NAME | AgentReload::NAME) = event.name()
-            && let Some(instance) = self.instance.upgrade()
-        {
-            if name == AgentDelegate::NAME {
-                instance.delegate(self, extension, &event);
-            } else {
-                instance.request_reload(self, &event);
-            }
-        }
+    /// Publishes an event of `extension`, or of the program.
+    pub(crate) fn emit(&self, extension: Option<&ExtensionName>, event: Event) {
         match extension {
             Some(extension) => self.bus.emit_from(extension, event),
             None => self.bus.emit(event),
         }
     }
 
-    /// Answers the extension that asked for a reload by the request `id`.
-    pub(crate) fn answer_reload(&self, id: &str, effect: ReloadEffect, reason: Option<&str>) {
-        let answer = AgentReloadAnswer { id: id.to_owned(), effect, reason: reason.map(str::to_owned) };
-        match Event::new(AgentReloadAnswer::NAME, (answer,)) {
-            Ok(event) => self.bus.emit(event),
-            Err(error) => tracing::error!("the answer to a request for a reload was not emitted: {error}"),
+    /// Publishes a delegation of `extension`, or of the program, and starts its turn.
+    // D-41
+    pub(crate) fn delegate(self: &Arc<Self>, extension: Option<&ExtensionName>, delegation: AgentDelegate) {
+        if let Some(agent) = self.upcalls.agent.upgrade() {
+            agent.delegate(self, extension, delegation);
         }
+    }
+
+    /// Publishes a request of `extension` for a reload, and sends it to the program. Returns the answer.
+    // D-41
+    pub(super) fn request_reload(
+        &self,
+        extension: &ExtensionName,
+        reload: AgentReload,
+    ) -> BoxFuture<'static, AgentReloadAnswer> {
+        match Event::new(AgentReload::NAME, (&reload,)) {
+            Ok(event) => self.emit(Some(extension), event),
+            Err(error) => tracing::error!(%extension, "a request for a reload was not published: {}", error.report()),
+        }
+        let (request, answer) = Request::new(self.id.clone(), reload.id, self.bus.clone());
+        self.waiting_reload.add_request(&request);
+        self.upcalls.reloads.send(request);
+        answer
     }
 
     /// Replaces what the agent has, and returns what it had.
@@ -110,15 +123,9 @@ impl Services {
         extensions.iter().map(present).collect()
     }
 
-    pub(super) fn generation_changed(&self, new: &Arc<Generation>) {
-        if let Some(instance) = self.instance.upgrade() {
-            instance.set_generation(new);
-        }
-    }
-
     // D-18
     pub(super) fn state_changed(&self) {
-        if let Some(instance) = self.instance.upgrade() {
+        if let Some(instance) = self.upcalls.instance.upgrade() {
             instance.store_later();
         }
     }

@@ -13,7 +13,6 @@ use goondan_core::{AgentEvent, AgentName, InstanceKey, Result, TurnResult};
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 use tokio::sync::watch;
 
-use super::shared::AgentInner;
 use crate::ports::store::InstanceId;
 
 /// How many turns wait for a subscriber that does not read them. Those that exceed it are counted only.
@@ -37,7 +36,7 @@ pub struct BackgroundTurn {
 /// What [`BackgroundTurns`] tells.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum TurnNotice {
+pub enum BackgroundUpdate {
     /// A turn has ended.
     Ended(Arc<BackgroundTurn>),
     /// So many turns have ended that are not told, because 256 others were not read in time.
@@ -56,7 +55,7 @@ pub struct BackgroundTurns {
 
 /// The background turns of one agent.
 #[derive(Default)]
-pub(super) struct Background {
+pub(crate) struct Background {
     subscribers: Mutex<Vec<Subscriber>>,
     count: watch::Sender<Count>,
 }
@@ -75,20 +74,19 @@ struct Count {
 }
 
 /// A background turn from the moment at which it is asked for until it is dropped.
-pub(crate) struct Pending(Arc<AgentInner>);
+pub(crate) struct Pending(Arc<Background>);
 
 impl BackgroundTurns {
-    /// Returns the turns of `agent`.
-    pub(crate) fn of(agent: &AgentInner) -> Self {
+    /// Returns the turns of the agent with `background`.
+    pub(crate) fn of(background: &Background) -> Self {
         let (sender, ended) = channel(QUEUE);
         let (missed, counts) = (Arc::default(), Vec::new());
         let mut turns = Self { ended, missed, sender: sender.downgrade(), counts };
-        turns.add(agent);
+        turns.add(background);
         turns
     }
 
-    pub(crate) fn add(&mut self, agent: &AgentInner) {
-        let background = &agent.background;
+    pub(crate) fn add(&mut self, background: &Background) {
         let Some(ended) = self.sender.upgrade() else { return };
         let mut subscribers = background.subscribers();
         if !subscribers.iter().any(|subscriber| subscriber.ended.same_channel(&ended)) {
@@ -98,13 +96,13 @@ impl BackgroundTurns {
     }
 
     /// Waits for the next notice. Returns `None` once the agents are dropped.
-    pub async fn next(&mut self) -> Option<TurnNotice> {
+    pub async fn next(&mut self) -> Option<BackgroundUpdate> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
     /// Waits for the next notice, as long as a turn of this kind runs or is queued, or a delegation waits for its
     /// result. Returns `None` when there is neither: a program that ends drops no answer then.
-    pub async fn next_pending(&mut self) -> Option<TurnNotice> {
+    pub async fn next_pending(&mut self) -> Option<BackgroundUpdate> {
         let mut settled = pin!(settled(self.counts.clone()));
         poll_fn(|cx| match settled.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(self.told()),
@@ -113,21 +111,21 @@ impl BackgroundTurns {
         .await
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<TurnNotice>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<BackgroundUpdate>> {
         match self.missed() {
             Some(missed) => Poll::Ready(Some(missed)),
-            None => self.ended.poll_recv(cx).map(|turn| turn.map(TurnNotice::Ended)),
+            None => self.ended.poll_recv(cx).map(|turn| turn.map(BackgroundUpdate::Ended)),
         }
     }
 
     /// Returns a notice that is there already.
-    fn told(&mut self) -> Option<TurnNotice> {
-        self.missed().or_else(|| self.ended.try_recv().ok().map(TurnNotice::Ended))
+    fn told(&mut self) -> Option<BackgroundUpdate> {
+        self.missed().or_else(|| self.ended.try_recv().ok().map(BackgroundUpdate::Ended))
     }
 
-    fn missed(&self) -> Option<TurnNotice> {
+    fn missed(&self) -> Option<BackgroundUpdate> {
         let missed = self.missed.swap(0, Ordering::Relaxed);
-        (missed > 0).then_some(TurnNotice::Missed(missed))
+        (missed > 0).then_some(BackgroundUpdate::Missed(missed))
     }
 }
 
@@ -181,18 +179,18 @@ impl Background {
 }
 
 impl Pending {
-    pub(crate) fn begin(agent: &Arc<AgentInner>) -> Self {
-        agent.background.count.send_modify(|count| {
+    pub(crate) fn begin(background: &Arc<Background>) -> Self {
+        background.count.send_modify(|count| {
             count.pending += 1;
             count.begun += 1;
         });
-        Self(Arc::clone(agent))
+        Self(Arc::clone(background))
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.0.background.count.send_modify(|count| count.pending -= 1);
+        self.0.count.send_modify(|count| count.pending -= 1);
     }
 }
 

@@ -10,9 +10,10 @@ use tokio::runtime::Handle;
 use tracing::Instrument;
 
 use super::shared::AgentInner;
-use super::slot::{InstanceSlot, View};
+use super::slot::InstanceSlot;
 use crate::attach::{
-    Generation, InstanceUpcalls, Replaced, Services, Staged, StepGenerations, deactivate, replace, run_cleanup,
+    AgentUpcalls, Generation, InstanceUpcalls, Newest, Replaced, Services, Staged, StepGenerations, Upcalls,
+    deactivate, replace, run_cleanup,
 };
 use crate::bus::{Bus, Listeners};
 use crate::ports::store::{TurnOutcome, TurnStart};
@@ -23,12 +24,20 @@ use crate::turn::{JournaledConversation, Reporter, RequestUsage, Requests, TurnR
 /// How long the end of a turn waits for event handlers (D-18).
 pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// What can be read of an open conversation without waiting for turns.
+#[derive(Clone)]
+pub(super) struct View {
+    pub(super) services: Arc<Services>,
+    pub(super) newest: Arc<Newest>,
+}
+
 /// A conversation from its opening to its closing. It is used under the conversation lock of its slot.
 pub(crate) struct OpenConversation {
     /// A strong reference, so that a router finds the agent as long as one of its conversations is open.
     agent: Arc<AgentInner>,
     services: Arc<Services>,
     generation: Arc<Generation>,
+    newest: Arc<Newest>,
     /// What the last turn replaced between its steps.
     replaced: Replaced,
     workdir: Workdir,
@@ -41,7 +50,9 @@ impl OpenConversation {
     pub(super) async fn open(agent: Arc<AgentInner>, slot: &Arc<InstanceSlot>, listeners: &Listeners) -> Result<Self> {
         let stored = agent.store.open(&slot.id).await?;
         let mut journaled = JournaledConversation::new(&slot.id, stored.base, stored.interrupted, stored.journal)?;
-        let upcalls = Arc::downgrade(slot) as Weak<dyn InstanceUpcalls>;
+        let owner = Arc::downgrade(&agent) as Weak<dyn AgentUpcalls>;
+        let instance = Arc::downgrade(slot) as Weak<dyn InstanceUpcalls>;
+        let upcalls = Upcalls { agent: owner, instance, reloads: Arc::clone(&agent.reload_listener) };
         let (bus, states) = (Bus::new(Handle::current()), States::new(stored.state));
         let services = Services::new(slot.id.clone(), bus, states, Arc::clone(&agent.store), upcalls);
         let services = Arc::new(services);
@@ -62,12 +73,13 @@ impl OpenConversation {
             return Err(error);
         }
         let generation = Arc::new(Generation { spec, registered });
+        let newest = Arc::new(Newest::new(&generation));
         let (replaced, workdir) = (Replaced::default(), Workdir::new(stored.workdir));
-        Ok(Self { agent, services, generation, replaced, workdir, journaled })
+        Ok(Self { agent, services, generation, newest, replaced, workdir, journaled })
     }
 
     pub(super) fn view(&self) -> View {
-        View { services: Arc::clone(&self.services), generation: Arc::clone(&self.generation) }
+        View { services: Arc::clone(&self.services), newest: Arc::clone(&self.newest) }
     }
 
     pub(super) fn messages(&self) -> impl Iterator<Item = &Arc<Message>> {
@@ -83,7 +95,7 @@ impl OpenConversation {
         updates: Option<UpdateSender>,
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
-        let Self { services, journaled, replaced, .. } = self;
+        let Self { services, newest, journaled, replaced, .. } = self;
         journaled.close_turn(&services.states).await?;
         let info = Arc::new(TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event));
         journaled.begin(TurnStart::new(&info.turn).event(&info.input))?;
@@ -91,7 +103,7 @@ impl OpenConversation {
         let cause = services.bus.enter_turn(&info);
         let reporter = Reporter::new(&services.bus, &info, updates, journaled.keeps_runtime_events());
         let used = RequestUsage::default();
-        let generations = StepGenerations { first: &self.generation, services, replaced };
+        let generations = StepGenerations { first: &self.generation, services, newest, replaced };
         let reach = &self.agent.reach;
         let requests = Requests::new(&self.generation.spec, &info, &services.inbox, reach, &reporter, &used);
         let mut turn = TurnRun::new(generations, &self.workdir, journaled, requests);
@@ -132,7 +144,8 @@ impl OpenConversation {
         self.adopt_replaced().await;
         // A task that stores state would wait for the conversation lock, which is held here.
         let in_turn = slot.enter_turn();
-        let outcome = replace(&self.generation, spec, &self.services).await.map(|new| self.set_generation(new));
+        let outcome = replace(&self.generation, spec, &self.services, &self.newest).await;
+        let outcome = outcome.map(|new| self.set_generation(new));
         let stored = self.journaled.store_state(&self.services.states).await;
         drop(in_turn);
         if let Err(error) = stored {
@@ -173,9 +186,9 @@ impl OpenConversation {
         deactivate(&self.generation.registered.extensions, services).await;
         services.bus.close();
         let state = self.journaled.store_state(&services.states).await;
-        let Self { journaled, agent, services, generation, .. } = self;
+        let Self { journaled, agent, services, generation, newest, .. } = self;
         drop(journaled);
-        drop_guarded("the program", || drop((generation, services, agent)));
+        drop_guarded("the program", || drop((generation, newest, services, agent)));
         turn.and(state)
     }
 }

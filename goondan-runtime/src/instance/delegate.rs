@@ -1,5 +1,5 @@
-//! Delegation: `agent.delegate` on the bus of a conversation starts a turn, and `agent.delegationResult` comes back.
-// WAKE-01
+//! Delegation: an extension or the program starts a turn, and the event `agent.delegationResult` has its result.
+// WAKE-01, D-41
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use goondan_core::{
 use super::background::Pending;
 use super::conversation::DRAIN_TIMEOUT;
 use super::shared::AgentInner;
-use crate::attach::Services;
+use crate::attach::{AgentUpcalls, Services};
 use crate::ports::router::{AgentCall, not_found};
 
 /// How many delegations of a conversation may be waiting for their results.
@@ -46,44 +46,39 @@ impl Drop for Waiting {
     }
 }
 
-/// Starts the turn that an event called `agent.delegate` asks for, which `extension` has emitted, or the program. Every
-/// failure is reported on the bus and in the log. Does nothing in a conversation that was closed.
-pub(super) fn delegate(
-    agent: Arc<AgentInner>,
-    services: &Arc<Services>,
-    extension: Option<&ExtensionName>,
-    event: &Event,
-) {
-    let Some(runtime) = services.bus.runtime() else { return };
-    let delegate = match event.payload::<AgentDelegate>() {
-        Ok(delegate) => delegate,
-        Err(error) => {
-            let extension = extension.map(ExtensionName::as_str);
-            return tracing::error!(extension, "an event `{}` was not acted upon: {}", event.name(), error.report());
-        }
-    };
-    let cause = services.bus.cause();
-    let wakings = cause.as_ref().map_or(0, |turn| turn.input.wakings) + 1;
-    let outcome = check(wakings).and_then(|()| Waiting::enter(services));
-    match outcome {
-        Ok(waiting) => {
-            let pending = Pending::begin(&agent);
-            runtime.spawn(async move {
-                let answer = run(&agent, &waiting.0, &delegate, wakings, cause).await;
-                tell(&waiting.0, delegate, answer);
-                let bus = waiting.0.bus.clone();
-                drop(waiting);
-                // A handler of the result may delegate again.
-                bus.wait_until_quiet(DRAIN_TIMEOUT).await;
-                drop(pending);
-            });
-        }
-        Err(error) => {
-            let error = match extension {
-                Some(extension) => error.at(extension, "`emit`"),
-                None => error,
-            };
-            tell(services, delegate, Err(error));
+impl AgentUpcalls for AgentInner {
+    /// Every failure is reported on the bus and in the log. Does nothing in a conversation that was closed.
+    fn delegate(
+        self: Arc<Self>,
+        services: &Arc<Services>,
+        extension: Option<&ExtensionName>,
+        delegation: AgentDelegate,
+    ) {
+        let Some(runtime) = services.bus.runtime() else { return };
+        let cause = services.bus.cause();
+        let wakings = cause.as_ref().map_or(0, |turn| turn.input.wakings) + 1;
+        let published = Event::new(AgentDelegate::NAME, (&delegation,)).map(|event| services.emit(extension, event));
+        let outcome = published.and_then(|()| check(wakings)).and_then(|()| Waiting::enter(services));
+        match outcome {
+            Ok(waiting) => {
+                let pending = Pending::begin(&self.background);
+                runtime.spawn(async move {
+                    let answer = run(&self, &waiting.0, &delegation, wakings, cause).await;
+                    tell(&waiting.0, delegation, answer);
+                    let bus = waiting.0.bus.clone();
+                    drop(waiting);
+                    // A handler of the result may delegate again.
+                    bus.wait_until_quiet(DRAIN_TIMEOUT).await;
+                    drop(pending);
+                });
+            }
+            Err(error) => {
+                let error = match extension {
+                    Some(extension) => error.at(extension, "`delegate`"),
+                    None => error,
+                };
+                tell(services, delegation, Err(error));
+            }
         }
     }
 }
@@ -92,7 +87,7 @@ fn check(wakings: u32) -> Result<()> {
     if wakings <= MAX_WAKINGS {
         return Ok(());
     }
-    let message = format!("`{}` was not acted upon: {MAX_WAKINGS} delegations led to one another", AgentDelegate::NAME);
+    let message = format!("the delegation was not acted upon: {MAX_WAKINGS} delegations led to one another");
     Err(Error::new(ErrorCode::EVENT_LOOP, message)
         .suggest("stop when there is nothing left to do; a timer in a task of its own begins a new chain"))
 }
@@ -101,11 +96,11 @@ fn check(wakings: u32) -> Result<()> {
 async fn run(
     agent: &Arc<AgentInner>,
     services: &Services,
-    delegate: &AgentDelegate,
+    delegation: &AgentDelegate,
     wakings: u32,
     cause: Option<Arc<TurnInfo>>,
 ) -> Result<String> {
-    let AgentDelegate { target_agent, instance_key, input, metadata, .. } = delegate;
+    let AgentDelegate { target_agent, instance_key, input, metadata, .. } = delegation;
     let mut event = AgentEvent::from_agent(&agent.name, Some(input.clone()));
     // F-TRACE
     event.trace_id = cause.as_ref().map(|turn| turn.trace.clone());
@@ -123,8 +118,8 @@ async fn run(
 }
 
 /// Emits the result on the bus of the conversation that delegated. What has no listener is logged.
-fn tell(services: &Services, delegate: AgentDelegate, answer: Result<String>) {
-    let AgentDelegate { id, target_agent, .. } = delegate;
+fn tell(services: &Services, delegation: AgentDelegate, answer: Result<String>) {
+    let AgentDelegate { id, target_agent, .. } = delegation;
     if let Err(error) = &answer {
         let (instance, code) = (&services.id, error.code());
         tracing::error!(%instance, delegation = id, %target_agent, %code, "a delegation failed: {}", error.report());

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use goondan_core::{Event, EventArgs, Result};
+use goondan_core::{AgentDelegate, Event, EventArgs, Result};
 
 use super::Instance;
 use crate::bus::EventStream;
@@ -80,7 +80,7 @@ impl Instance {
 impl InstanceEvents<'_> {
     /// Sends an event with the arguments `args`, a tuple, to every subscription that matches `name`: those of
     /// extensions and of the program. It waits neither for a turn that runs nor for the handlers. A conversation that
-    /// is idle is opened. [`AgentDelegate`](goondan_core::AgentDelegate) starts a turn, as it does from an extension.
+    /// is idle is opened.
     ///
     /// # Errors
     /// `E_EVENT_NAME`, `E_EXT_RUNTIME` and `E_VALUE_DEPTH` when the event is not legal, as [`Event::new`]; otherwise as
@@ -88,6 +88,19 @@ impl InstanceEvents<'_> {
     pub async fn emit(&self, name: &str, args: impl EventArgs) -> Result<()> {
         let event = Event::new(name, args)?;
         self.instance.view().await?.services.emit(None, event);
+        Ok(())
+    }
+
+    /// Starts a turn of an agent, as [`EventsApi::delegate`](goondan_core::EventsApi::delegate) does for an extension,
+    /// and publishes the event `agent.delegate`. When the turn has ended, or could not be started, the event
+    /// `agent.delegationResult` has its result and the id of the delegation.
+    ///
+    /// # Errors
+    /// `E_VALUE_DEPTH` when the metadata is nested too deeply; otherwise as [`Instance::messages`].
+    // D-41, LEGACY-EVENTS-04
+    pub async fn delegate(&self, delegation: AgentDelegate) -> Result<()> {
+        let delegation = delegation.checked()?;
+        self.instance.view().await?.services.delegate(None, delegation);
         Ok(())
     }
 

@@ -5,7 +5,6 @@ mod conversation;
 mod delegate;
 mod events;
 mod idle;
-mod reload_requests;
 mod shared;
 mod slot;
 
@@ -24,11 +23,11 @@ use serde_json::Value;
 use crate::bus::Listeners;
 use crate::turn::{TurnStream, UpdateSender};
 use background::Pending;
-pub use background::{BackgroundTurn, BackgroundTurns, TurnNotice};
+pub use background::{BackgroundTurn, BackgroundTurns, BackgroundUpdate};
+use conversation::View;
 pub use events::InstanceEvents;
-pub use reload_requests::{ReloadRequest, ReloadRequests};
 pub(super) use shared::AgentInner;
-use slot::{ConversationLock, OpenLock, View};
+use slot::{ConversationLock, OpenLock};
 pub(super) use slot::{InstanceSlot, task_failed};
 
 /// A handle to one conversation of an agent, returned by [`Agent::instance`](crate::Agent::instance). Clones are the
@@ -99,7 +98,7 @@ impl Instance {
     /// # Errors
     /// As [`Instance::messages`].
     pub async fn layers(&self, kind: MiddlewareKind) -> Result<Vec<LayerInfo>> {
-        Ok(self.view().await?.generation.registered.layers(kind))
+        Ok(self.view().await?.newest.get().registered.layers(kind))
     }
 
     /// Returns all tools of this conversation: the catalog that a step starts with.
@@ -108,7 +107,7 @@ impl Instance {
     /// As [`Instance::messages`].
     // TOOL-02
     pub async fn tools(&self) -> Result<ToolCatalog> {
-        Ok(self.view().await?.generation.registered.tools().catalog())
+        Ok(self.view().await?.newest.get().registered.tools().catalog())
     }
 
     /// Returns the current state of each extension that has one, including extensions that the agent no longer has.
@@ -175,7 +174,7 @@ impl Instance {
     /// [`Agent::subscribe_turns`](crate::Agent::subscribe_turns) returns the results.
     pub fn send(&self, event: impl Into<AgentEvent>) {
         let (instance, event) = (self.clone(), checked(event.into()));
-        let pending = Pending::begin(&self.inner.agent);
+        let pending = Pending::begin(&self.inner.agent.background);
         // The first poll takes the position in the queue.
         let mut lock = Box::pin(instance.inner.slot.lock());
         let locked = match lock.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -261,7 +260,7 @@ impl Instance {
     /// Handles an input event of another agent, or a delegated one, as [`Instance::run`] does. Returns the text of the
     /// answer.
     pub(super) async fn answer(&self, event: AgentEvent) -> Result<String> {
-        let _pending = Pending::begin(&self.inner.agent);
+        let _pending = Pending::begin(&self.inner.agent.background);
         let event = checked(event)?;
         self.run_in_background(self.inner.slot.lock().await, event).await
     }

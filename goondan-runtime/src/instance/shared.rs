@@ -9,8 +9,8 @@ use goondan_core::{AgentName, InstanceKey, Result};
 use super::Instance;
 use super::background::Background;
 use super::idle::Idle;
-use super::reload_requests::ReloadListener;
 use super::slot::InstanceSlot;
+use crate::attach::ReloadListener;
 use crate::peers::Reach;
 use crate::ports::store::{InstanceId, Store};
 use crate::spec::AgentSpec;
@@ -25,8 +25,8 @@ pub(crate) struct AgentInner {
     pub(super) store: Arc<dyn Store>,
     pub(super) idle_after: Option<Duration>,
     pub(super) idle: Idle,
-    pub(super) background: Background,
-    pub(super) reload_listener: ReloadListener,
+    pub(crate) background: Arc<Background>,
+    pub(crate) reload_listener: Arc<ReloadListener>,
     slots: Mutex<HashMap<InstanceKey, Weak<InstanceSlot>>>,
     pub(crate) reach: Reach,
 }
@@ -40,8 +40,8 @@ impl AgentInner {
             store,
             idle_after,
             idle: Idle::default(),
-            background: Background::default(),
-            reload_listener: ReloadListener::default(),
+            background: Arc::default(),
+            reload_listener: Arc::default(),
             slots: Mutex::default(),
             reach: Reach::default(),
         }

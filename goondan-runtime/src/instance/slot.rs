@@ -12,7 +12,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use goondan_core::host::panic::message;
-use goondan_core::{Error, ErrorCode, Event, ExtensionName, Result};
+use goondan_core::{Error, ErrorCode, Result};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
@@ -21,12 +21,10 @@ use tokio::time::Instant;
 use tracing::Instrument;
 use tracing::instrument::WithSubscriber;
 
-use super::conversation::OpenConversation;
-use super::delegate::delegate;
-use super::reload_requests::request_reload;
+use super::conversation::{OpenConversation, View};
 use super::shared::AgentInner;
 use super::{HandleInner, Instance};
-use crate::attach::{Generation, InstanceUpcalls, Services, reload_failed};
+use crate::attach::{InstanceUpcalls, reload_failed};
 use crate::ports::store::InstanceId;
 use crate::spec::AgentSpec;
 
@@ -84,13 +82,6 @@ enum Saving {
     Scheduled,
     /// The turn or reload that runs does it when it ends.
     AtTurnEnd,
-}
-
-/// What can be read of an open conversation without waiting for turns.
-#[derive(Clone)]
-pub(super) struct View {
-    pub(super) services: Arc<Services>,
-    pub(super) generation: Arc<Generation>,
 }
 
 /// What a reload comes to first.
@@ -152,7 +143,7 @@ impl InstanceSlot {
 
     /// Whether the conversation is open and runs with another spec than `spec`.
     pub(crate) fn runs_other_than(&self, spec: &Arc<AgentSpec>) -> bool {
-        self.view().is_some_and(|view| !Arc::ptr_eq(&view.generation.spec, spec))
+        self.view().is_some_and(|view| !Arc::ptr_eq(&view.newest.get().spec, spec))
     }
 
     /// Returns the handle that callers share, if there is one.
@@ -230,12 +221,10 @@ impl InstanceSlot {
     /// As [`InstanceSlot::reload`], or between two steps of the turn that runs, if the extensions whose layers are
     /// around it stay.
     pub(crate) async fn reload_at_step(self: &Arc<Self>, spec: &Arc<AgentSpec>) -> Result<bool> {
-        let Some(View { services, generation }) = self.view() else { return self.reload(spec).await };
+        let Some(View { services, newest }) = self.view() else { return self.reload(spec).await };
         let (waits, mut outcome) = services.waiting_reload.enter(spec);
-        for request in services.waiting_reload.take_requests() {
-            services.answer_reload(&request, generation.effect_of(spec), None);
-        }
-        drop(generation);
+        services.waiting_reload.answer_requests(newest.get().effect_of(spec));
+        drop(newest);
         let mut lock = pin!(self.lock());
         let ended = poll_fn(|context| match Pin::new(&mut outcome).poll(context) {
             Poll::Ready(outcome) => Poll::Ready(Either::Outcome(outcome)),
@@ -371,26 +360,6 @@ impl SlotStatus {
 }
 
 impl InstanceUpcalls for InstanceSlot {
-    // WAKE-01
-    fn delegate(self: Arc<Self>, services: &Arc<Services>, extension: Option<&ExtensionName>, event: &Event) {
-        if let Some(agent) = self.agent.upgrade() {
-            delegate(agent, services, extension, event);
-        }
-    }
-
-    fn request_reload(self: Arc<Self>, services: &Arc<Services>, event: &Event) {
-        request_reload(self.agent.upgrade().as_deref(), services, event);
-    }
-
-    fn set_generation(&self, new: &Arc<Generation>) {
-        let old = match &mut self.status().phase {
-            Phase::Open { view, .. } => Some(std::mem::replace(&mut view.generation, Arc::clone(new))),
-            Phase::Closed => None,
-        };
-        // Not under the lock, because extensions may be dropped with it.
-        drop(old);
-    }
-
     // D-18
     fn store_later(self: Arc<Self>) {
         let runtime = match &mut self.status().phase {

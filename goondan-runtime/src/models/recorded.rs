@@ -11,7 +11,7 @@ use goondan_core::host::{MessageDataExt, ToolItemExt};
 use goondan_core::{BoxFuture, Error, ErrorCode, MessageData, ModelInfo, Result, ToolItem};
 use serde::Serialize;
 
-use crate::ports::model::{Deltas, Model, ModelRequest, ModelResponse};
+use crate::ports::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 
 /// A model that appends every request to a file, one JSON object per line, before it asks another model.
 #[derive(Debug)]
@@ -28,7 +28,11 @@ impl<M: Model> RecordedModel<M> {
 }
 
 impl<M: Model> Model for RecordedModel<M> {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         match self.log.write(&request) {
             Ok(()) => self.model.generate(request, deltas),
             Err(error) => Box::pin(std::future::ready(Err(error))),

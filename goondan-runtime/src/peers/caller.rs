@@ -5,7 +5,7 @@ use std::sync::Arc;
 use goondan_core::host::AgentEventExt;
 use goondan_core::{
     AgentEvent, AgentName, AgentRequest, AgentResponse, Error, ErrorCode, EventId, Message, ReplyTo, RequestTarget,
-    Result, SpanId, Ticket, Timestamp, TurnInfo,
+    RequestTicket, Result, SpanId, Timestamp, TurnInfo,
 };
 use serde_json::{Value, json};
 
@@ -83,7 +83,7 @@ impl Caller<'_> {
         await_answer(router, call, &request).await
     }
 
-    pub(crate) fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
+    pub(crate) fn request_later(&self, request: AgentRequest) -> Result<RequestTicket> {
         let correlation_id = correlation_id();
         let (router, call) = self.agent_call(&request, Some(correlation_id.clone()))?;
         let reservation = self.inbox.reserve()?;
@@ -93,7 +93,7 @@ impl Caller<'_> {
             let answer = await_answer(router, call, &pending.request).await;
             reservation.fill(pending.message(&turn, answer));
         });
-        Ok(Ticket { correlation_id })
+        Ok(RequestTicket { correlation_id })
     }
 
     pub(crate) async fn send(&self, request: AgentRequest) -> Result<bool> {

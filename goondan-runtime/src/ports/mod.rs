@@ -5,7 +5,7 @@ pub(crate) mod provider;
 pub(crate) mod router;
 pub mod store;
 
-pub use model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+pub use model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 pub use provider::{
     BundlePath, CassetteMode, Finding, FindingPlace, Findings, ModelProvider, ProviderContext, ProviderDescriptor,
     find_provider, linked_providers,

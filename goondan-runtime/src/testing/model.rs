@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::lock;
 use super::request::RecordedRequest;
 use crate::models::{ScriptItem, ScriptedModel};
-use crate::ports::model::{Deltas, Model, ModelRequest, ModelResponse};
+use crate::ports::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 
 /// A model whose requests are recorded.
 pub(super) struct Recording {
@@ -71,7 +71,11 @@ impl RecordedModel {
 }
 
 impl Model for RecordedModel {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         match self.0.record(&request) {
             Some(script) => Box::pin(async move { script.generate(request, deltas).await }),
             None => self.0.model.generate(request, deltas),

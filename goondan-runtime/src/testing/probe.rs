@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 use goondan_core::host::ToolCallResultExt;
 use goondan_core::{
     API_VERSION, BoxFuture, Error, Event, EventPattern, Extension, ExtensionApi, ExtensionCleanup, ExtensionDescriptor,
-    Middleware, Next, Options, Result, Step, StepContext, StepResult, ToolCallId, ToolCallResult,
+    Middleware, MiddlewareOptions, Next, Result, Step, StepContext, StepResult, ToolCallId, ToolCallResult,
 };
 use serde_json::{Value, json};
 
@@ -39,7 +39,11 @@ fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
     let records = lock(&PROBES).records.get(&number).and_then(Weak::upgrade);
     let records = records.ok_or_else(|| Error::msg("the chat that this extension records for was dropped"))?;
     // The outermost layer, so that it sees the results that the model is sent.
-    api.pipeline().register(Step, RecordResults(Arc::clone(&records)), Options::priority(i32::MIN).named("probe"))?;
+    api.pipeline().register(
+        Step,
+        RecordResults(Arc::clone(&records)),
+        MiddlewareOptions::priority(i32::MIN).named("probe"),
+    )?;
     let record = move |event: Event| {
         records.record_event(event);
         std::future::ready(Ok(()))

@@ -63,13 +63,13 @@ impl ChatBuilder {
     ///
     /// ```
     /// use goondan::testing::Chat;
-    /// use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+    /// use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
     /// use goondan::{BoxFuture, Error, Result};
     ///
     /// struct Busy;
     ///
     /// impl Model for Busy {
-    ///     fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    ///     fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
     ///         Box::pin(async { Err(Error::new("E_BUSY", "come back later").retryable(true)) })
     ///     }
     /// }

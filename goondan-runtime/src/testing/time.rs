@@ -8,14 +8,14 @@
 //! use std::time::Duration;
 //!
 //! use goondan::testing::{Chat, time};
-//! use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+//! use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 //! use goondan::{BoxFuture, ErrorCode, Result};
 //!
 //! /// Answers after a day.
 //! struct Slow;
 //!
 //! impl Model for Slow {
-//!     fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+//!     fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
 //!         Box::pin(async {
 //!             tokio::time::sleep(Duration::from_secs(24 * 60 * 60)).await;
 //!             Ok(ModelResponse::text("good morning"))

@@ -82,7 +82,7 @@ impl<'a> Reporter<'a> {
         self.report("extension.skipped", span, |scope| RuntimeEvent::ExtensionSkipped {
             scope,
             extension_name: layer.extension.clone(),
-            hook: layer.hook(),
+            part: layer.part(),
             after_next,
             error_code: error.code().clone(),
             error_message: error.message().into_owned(),

@@ -7,15 +7,15 @@ use goondan_core::host::PartExt;
 use goondan_core::host::text_of;
 use goondan_core::{
     AgentName, AgentRequest, AgentResponse, AgentsHost, BoxFuture, Conversation, Error, ErrorCode, ExtensionName,
-    Message, ModelName, Part, RequestTarget, Result, RuntimeEvent, Span, SpanId, Ticket, TokenUsage, ToolCatalog,
-    TurnInfo,
+    Message, ModelName, Part, RequestTarget, RequestTicket, Result, RuntimeEvent, Span, SpanId, TokenUsage,
+    ToolCatalog, TurnInfo,
 };
 
 use super::answer::{Answer, classify};
 use super::limit::within;
 use super::report::Reporter;
 use crate::peers::{Caller, Inbox, Reach};
-use crate::ports::model::{Deltas, ModelRequest, ModelResponse};
+use crate::ports::model::{DeltaSink, ModelRequest, ModelResponse};
 use crate::spec::AgentSpec;
 
 /// Makes the requests of one turn, step or tool call. Copies belong to the same turn.
@@ -123,7 +123,7 @@ impl<'a> Requests<'a> {
         let question =
             ModelRequest::new(request.system.as_deref(), &conversation, &tools).with_options(Some(&request.options));
         let limit = request.limit();
-        *response = match within(limit, model.generate(question, Deltas::none())).await {
+        *response = match within(limit, model.generate(question, DeltaSink::none())).await {
             Some(response) => response?,
             None => {
                 let message = format!("the model did not answer the request of an extension within {limit:?}");
@@ -163,7 +163,7 @@ impl AgentsHost for Requests<'_> {
         })
     }
 
-    fn request_later(&self, request: AgentRequest) -> Result<Ticket> {
+    fn request_later(&self, request: AgentRequest) -> Result<RequestTicket> {
         self.caller.request_later(request)
     }
 

@@ -26,7 +26,7 @@ use super::stream::TurnUpdate;
 use super::tool_call::{CallOutcome, Dispatch};
 use crate::attach::Generation;
 use crate::join::join;
-use crate::ports::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
+use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
 use crate::ports::store::Durability;
 
 /// The metadata key of a message whose content an extension has prepared.
@@ -178,7 +178,7 @@ impl<'a, 't> StepRun<'a, 't> {
                 reporter.report_retry(index, span, reason, wait);
             }
         };
-        let answer = model.generate(request, Deltas::to(&send));
+        let answer = model.generate(request, DeltaSink::to(&send));
         let mut response = match within(limit, answer).await {
             Some(response) => response?,
             None => {

@@ -30,7 +30,7 @@ fn build(config: Value, input: Value, written: Value) -> Result<Agent> {
     };
     Agent::builder("main")
         .model(ScriptedModel::new([]))
-        .described("odd", Box::leak(Box::new(descriptor)), written)
+        .described_extension("odd", Box::leak(Box::new(descriptor)), written)
         .build()
 }
 

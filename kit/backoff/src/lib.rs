@@ -1,4 +1,4 @@
-//! Waits that double with each failure.
+//! Waits that double with each failure, for the ready-made extensions of goondan and for those of users.
 //!
 //! ```
 //! use std::time::Duration;
@@ -19,6 +19,11 @@
 //!     ask().await
 //! }
 //! ```
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The HTTP client of models and extensions.
+//! HTTP client for the ready-made extensions of goondan, its models, and extensions of users.
 //!
 //! [`builder`] returns a builder of `reqwest`, for the rest of the settings, such as timeouts.
 //!
@@ -31,6 +31,12 @@
 //! ```
 //!
 //! The feature `tls` is on by default; without it, there is only http.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 use std::error::Error;
 use std::fmt;

@@ -1,4 +1,5 @@
-//! Access tokens, from the extension `oauth` of the conversation.
+//! Access tokens for the ready-made extensions of goondan and for those of users, from the extension `oauth` of the
+//! conversation.
 //!
 //! ```
 //! use goondan::prelude::*;
@@ -14,6 +15,11 @@
 //!
 //! Tools, middlewares and event handlers ask in the same way, linked or in a library: the request and the answer are
 //! events of the conversation. The extension `oauth` decides on whose behalf the token is, and which scopes an app has.
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 // LEGACY-OAUTH-01, LEGACY-OAUTH-02
 
 mod answer;

@@ -1,4 +1,5 @@
-//! Child processes that end with the value that owns them, with everything that they have started.
+//! Child processes for the ready-made extensions of goondan and for those of users. They end with the value that owns
+//! them, with everything that they have started.
 //!
 //! A child that is only killed leaves its own children behind, and a parent that is killed cannot end its children at
 //! all. So every [`Process`] is in a process group of its own, which is signalled as a whole, and which a small shell,
@@ -59,6 +60,11 @@
 //! ```
 //!
 //! A process that moves itself into another group, as daemons do, is out of reach.
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod keeper;
 mod output;

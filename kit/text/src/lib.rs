@@ -1,4 +1,5 @@
-//! Long texts for language models: excerpts that say where the rest is, and files for the whole of them.
+//! Long texts for language models: excerpts that say where the rest is, and files for the whole of them. For the
+//! ready-made extensions of goondan and for those of users.
 //!
 //! ```
 //! use goondan::prelude::*;
@@ -31,6 +32,11 @@
 //! - `excerpt`: cuts a text
 //! - `note`: the note that the model reads where a text was cut
 //! - `file`: new files for whole texts
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod excerpt;
 mod file;

@@ -1,4 +1,5 @@
-//! The work trees that other extensions of a conversation make, such as `changesets`, for extensions that work in them.
+//! The work trees that extensions of a conversation make, such as `changesets`, for the ready-made extensions of goondan
+//! that work in them and for those of users.
 //!
 //! An extension tells about each by the event `workspace.worktreeMounted`. The state of the extension that uses this
 //! crate lists them.
@@ -29,6 +30,11 @@
 //!     }
 //! }
 //! ```
+
+// The example of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 use std::path::PathBuf;
 

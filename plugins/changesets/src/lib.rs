@@ -30,7 +30,7 @@ use serde::Serialize;
 
 use changeset::{Changeset, Changesets};
 use commit::reference;
-use effect::Reloads;
+use effect::Effect;
 
 /// The extension `changesets`.
 #[derive(Debug)]
@@ -39,7 +39,6 @@ pub struct ChangesetsExtension {
     recommended_files: Vec<String>,
     /// `None` when nothing should be run.
     changesets: Option<Changesets>,
-    reloads: Reloads,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -103,7 +102,7 @@ impl ChangesetsExtension {
     async fn new(api: ExtensionApi, config: Config, ctx: InitContext) -> Result<Self> {
         let recommended_files = config.recommended_files.clone();
         let changesets = Changesets::of(&ctx, config).await?;
-        let this = Self { api, recommended_files, changesets, reloads: Reloads::default() };
+        let this = Self { api, recommended_files, changesets };
         let own = this.changesets.as_ref().map(Changesets::own).transpose()?;
         own.iter().flatten().for_each(|changeset| this.tell(changeset));
         Ok(this)
@@ -138,17 +137,11 @@ impl ChangesetsExtension {
                 tokio::task::yield_now().await;
             }
             if changesets.is_own {
-                answer.effect = Some(self.reloads.ask(&self.api, &answer.changeset_id).await);
+                answer.effect = Some(Effect::of_reload(&self.api, &answer.changeset_id).await);
             }
             self.api.events().emit("changeset.committed", (answer.clone(),));
         }
         Ok(answer)
-    }
-
-    #[on("agent.reloadAnswer")]
-    async fn answered(&self, event: &Event) -> Result<()> {
-        self.reloads.answered(event.payload()?);
-        Ok(())
     }
 
     /// Closes a changeset and deletes all its changes.

@@ -99,7 +99,7 @@ async fn a_failing_step_is_logged_at_error_and_its_error_goes_on_unchanged() {
     let (without, ..) = turn(&script, None).await;
     let (with, without) = (with.unwrap_err(), without.unwrap_err());
     assert_eq!(with.report().to_string(), without.report().to_string());
-    assert_eq!((with.code(), with.extension(), with.hook()), (without.code(), None, None));
+    assert_eq!((with.code(), with.extension(), with.part()), (without.code(), None, None));
     assert_eq!(texts(&lines)[2..], [(LogLevel::Error, "step failed"), (LogLevel::Error, "turn failed")]);
     let step = &lines[2].fields;
     assert_eq!((&step["step"], &step["code"], &step["error"]), (&json!(0), &json!("E_MODEL"), &json!("overloaded")));
@@ -182,5 +182,5 @@ async fn a_conversation_is_the_same_with_and_without_the_log() {
 #[tokio::test]
 async fn a_wrong_config_is_refused() {
     let error = Chat::with::<Logging>(json!({ "level": "loud" })).start().await.unwrap_err();
-    assert_eq!((error.code(), error.hook()), (&ErrorCode::EXT_CONFIG, Some("config")));
+    assert_eq!((error.code(), error.part()), (&ErrorCode::EXT_CONFIG, Some("config")));
 }

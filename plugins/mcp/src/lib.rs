@@ -15,6 +15,7 @@
 //! - `server`: a server that can be started at its `place`, and one that runs (`live`): its `process`, or requests over
 //!   `http` with a token (`bearer`), and the `session` of the protocol, by the crate `rmcp`.
 //! - `failure`: the errors of the extension.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // PATTERN-MCP-02
 
 mod call;

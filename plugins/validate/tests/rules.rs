@@ -113,11 +113,11 @@ async fn wrong_rules_are_refused_before_anything_runs() {
         (json!({ "path": "/command" }), "tool"),
     ] {
         let error = Chat::with::<Validate>(json!({ "rules": [wrong] })).start().await.unwrap_err();
-        assert_eq!((error.code(), error.hook()), (&ErrorCode::EXT_CONFIG, Some("config")));
+        assert_eq!((error.code(), error.part()), (&ErrorCode::EXT_CONFIG, Some("config")));
         assert!(error.to_string().contains(place), "{place}: {error}");
     }
     let config = json!({ "rules": [{ "tool": "*", "maxLength": 3 }, { "tool": "*", "path": "/command" }] });
     let error = Chat::with::<Validate>(config).start().await.unwrap_err();
-    assert_eq!((error.code(), error.hook()), (&ErrorCode::EXT_CONFIG, Some("#[init]")));
+    assert_eq!((error.code(), error.part()), (&ErrorCode::EXT_CONFIG, Some("#[init]")));
     assert_eq!(error.message(), "/rules/1 asks for nothing");
 }

@@ -1,6 +1,6 @@
 //! Another model after a failure, in a program.
 
-use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::{BoxFuture, Result};
 
 /// Asks the second model when the first one fails and might not fail again.
@@ -10,7 +10,11 @@ pub struct Fallback<A, B> {
 }
 
 impl<A: Model, B: Model> Model for Fallback<A, B> {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             match self.first.generate(request, deltas).await {
                 Err(error) if error.is_retryable() => {

@@ -31,7 +31,7 @@ pub mod follow_up {
     #[tool]
     async fn plan(task: Task, ctx: &ToolContext<'_>, api: &ExtensionApi) -> Result<()> {
         let delegate = AgentDelegate::new(ctx.agent_name().clone(), task.text);
-        api.events().emit(AgentDelegate::NAME, (delegate,));
+        api.events().delegate(delegate);
         Ok(())
     }
 }
@@ -40,7 +40,7 @@ pub mod follow_up {
 mod tests {
     use std::time::Duration;
 
-    use goondan::agent::TurnNotice;
+    use goondan::agent::BackgroundUpdate;
     use goondan::json;
     use goondan::model::ScriptItem;
     use goondan::testing::{Chat, time};
@@ -69,7 +69,7 @@ mod tests {
 
         assert_eq!(chat.say("bake").await?.text(), "later");
 
-        let Some(TurnNotice::Ended(turn)) = turns.next().await else { panic!("a turn was planned") };
+        let Some(BackgroundUpdate::Ended(turn)) = turns.next().await else { panic!("a turn was planned") };
         assert_eq!(turn.outcome.as_ref().unwrap().text(), "it is hot");
         assert_eq!(chat.transcript().await[4..], ["user: check the oven", "assistant: it is hot"]);
         Ok(())

@@ -196,7 +196,7 @@ impl Reminding {
 }
 
 fn remind(api: &ExtensionApi, agent: AgentName, text: String) {
-    api.events().emit(AgentDelegate::NAME, (AgentDelegate::new(agent, text),));
+    api.events().delegate(AgentDelegate::new(agent, text));
 }
 
 fn main() -> std::process::ExitCode {

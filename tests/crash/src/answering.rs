@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use goondan::agent::TurnUpdate;
-use goondan::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use goondan::store::FileStore;
 use goondan::{Agent, BoxFuture, Error, Result};
 
@@ -32,7 +32,11 @@ pub(crate) async fn run(dir: &Path, input: &str) -> Result<()> {
 struct Stalling;
 
 impl Model for Stalling {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             let texts: Vec<_> = request.messages().map(|message| message.content.text().into_owned()).collect();
             writeln!(std::io::stdout(), "{}", texts.join(", "))?;

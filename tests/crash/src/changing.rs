@@ -16,7 +16,7 @@ pub(crate) async fn run(dir: &Path, tool: &str, args: &str) -> Result<()> {
         .model(ScriptedModel::new([ScriptItem::call(tool, args), ScriptItem::say("done")]))
         .store(FileStore::open(dir.join("store"))?)
         .bundle_root(dir.join("repository"))
-        .linked("changesets", "changesets", json!({}))
+        .linked_extension("changesets", "changesets", json!({}))
         .build()?;
     let instance = agent.instance("killed").await?;
     instance.run("go").await?;

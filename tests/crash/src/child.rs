@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use goondan::conversation::{Content, Part};
 use goondan::middleware::ToolRequest;
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::name::ToolCallId;
 use goondan::prelude::*;
 use goondan::store::FileStore;
@@ -41,7 +41,7 @@ pub(crate) async fn agent(dir: &Path) -> Result<Agent> {
 struct Planned;
 
 impl Model for Planned {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(std::future::ready(respond(&request)))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fastrand::Rng;
 use goondan::middleware::ToolRequest;
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::name::ToolCallId;
 use goondan::store::FileStore;
 use goondan::{Agent, BoxFuture, Error, ErrorCode, Result, Value, json};
@@ -31,7 +31,7 @@ pub(crate) async fn run(dir: &Path, input: &str) -> Result<()> {
 struct Printing(&'static str);
 
 impl Model for Printing {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             let texts: Vec<_> = request.messages().map(|message| message.content.text().replace('\n', " ")).collect();
             print(&format!("{}: {}", self.0, texts.join(", ")))?;
@@ -87,7 +87,7 @@ struct Random {
 }
 
 impl Model for Random {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             let line = |role: &str, text: &str| format!("{role} {}", text.replace('\n', " "));
             let lines: Vec<_> =

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::prelude::*;
 use goondan::store::FileStore;
 use goondan::{Agent, BoxFuture, json};
@@ -21,7 +21,7 @@ pub(crate) async fn run(dir: &Path, input: &str) -> Result<()> {
 struct Stalling;
 
 impl Model for Stalling {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async move {
             let texts: Vec<_> = request.messages().map(|message| message.content.text().into_owned()).collect();
             // One write, so that the parent reads the whole line or nothing.

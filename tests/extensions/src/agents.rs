@@ -16,7 +16,7 @@ pub struct Asking {
 struct AskingConfig {
     log: Log,
     target: String,
-    hook: String,
+    from: String,
 }
 
 impl Asking {
@@ -39,7 +39,7 @@ impl Asking {
 
     #[middleware(turn)]
     async fn turn(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        match self.config.hook.as_str() {
+        match self.config.from.as_str() {
             "turn" => self.ask(ctx.agents()).await,
             "send" => {
                 for target in [self.config.target.as_str(), "nobody"] {
@@ -58,7 +58,7 @@ impl Asking {
 
     #[middleware(step)]
     async fn step(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
-        if self.config.hook == "step" && ctx.step_index() == 0 {
+        if self.config.from == "step" && ctx.step_index() == 0 {
             self.ask(ctx.agents()).await;
         }
         next.run(ctx).await

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use goondan::middleware::Options;
+use goondan::middleware::MiddlewareOptions;
 use goondan::prelude::*;
 use tokio::sync::Barrier;
 
@@ -31,7 +31,7 @@ struct EndingConfig {
 impl Ending {
     #[init]
     fn new(api: ExtensionApi, config: EndingConfig) -> Result<Self> {
-        let mut options = Options::default();
+        let mut options = MiddlewareOptions::default();
         options.after.extend(config.after.clone().map(Cow::Owned));
         api.pipeline().register(Turn, NoopMiddleware, options)?;
         Ok(Self { config })

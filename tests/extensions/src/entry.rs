@@ -88,7 +88,7 @@ impl Late {
 
     #[middleware(turn)]
     async fn register(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        self.api.pipeline().register(Turn, NoopMiddleware, goondan::middleware::Options::default())?;
+        self.api.pipeline().register(Turn, NoopMiddleware, goondan::middleware::MiddlewareOptions::default())?;
         next.run(ctx).await
     }
 }

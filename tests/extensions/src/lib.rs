@@ -4,6 +4,7 @@
 //! in ways that cross the ABI: config, files, events and state.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "some of them exist to panic, and all assert by panicking")]
 
+pub mod acting;
 pub mod agents;
 pub mod answers;
 pub mod call_context;

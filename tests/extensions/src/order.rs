@@ -1,6 +1,6 @@
 //! Extensions whose layers log in which order they run.
 
-use goondan::middleware::{Middleware, Options};
+use goondan::middleware::{Middleware, MiddlewareOptions};
 use goondan::prelude::*;
 use goondan::tool::ToolItem;
 use goondan::{BoxFuture, Value};
@@ -52,7 +52,7 @@ impl Layers {
     fn new(api: ExtensionApi, config: Config) -> Result<Self> {
         for (kind, name, priority) in config.layers {
             let layer = Layer { name, log: config.log.clone() };
-            let options = priority.map_or_else(Options::default, Options::priority);
+            let options = priority.map_or_else(MiddlewareOptions::default, MiddlewareOptions::priority);
             match kind.as_str() {
                 "turn" => api.pipeline().register(Turn, layer, options)?,
                 "step" => api.pipeline().register(Step, layer, options)?,

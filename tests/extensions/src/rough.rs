@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use goondan::event::{EventHandler, Subscription};
-use goondan::middleware::{Middleware, Options};
+use goondan::middleware::{Middleware, MiddlewareOptions};
 use goondan::prelude::*;
 use goondan::tool::{ToolHandler, ToolItem};
 use goondan::{BoxFuture, Value};
@@ -238,9 +238,9 @@ impl Rough {
         let raw = |place, bomb| Raw { config: config.clone(), place, once: AtomicBool::new(false), _bomb: bomb };
         let no_bomb = || Bomb(Way::Error);
         let layer_bomb = bomb(&config, &[Place::Layer, Place::RegisteredBeforeFailure]);
-        api.pipeline().register(Turn, raw(Place::RawTurn, layer_bomb), Options::default().named("raw"))?;
-        api.pipeline().register(Step, raw(Place::RawStep, no_bomb()), Options::default().named("raw"))?;
-        api.pipeline().register(ToolCall, raw(Place::RawCall, no_bomb()), Options::default().named("raw"))?;
+        api.pipeline().register(Turn, raw(Place::RawTurn, layer_bomb), MiddlewareOptions::default().named("raw"))?;
+        api.pipeline().register(Step, raw(Place::RawStep, no_bomb()), MiddlewareOptions::default().named("raw"))?;
+        api.pipeline().register(ToolCall, raw(Place::RawCall, no_bomb()), MiddlewareOptions::default().named("raw"))?;
         api.tools().register(ToolItem::new("rough__raw")?, raw(Place::RawTool, bomb(&config, &[Place::ToolObject])))?;
         api.events().on("turn.started", raw(Place::LateEvent, bomb(&config, &[Place::Handler])))?.detach();
         let cancelled = api.events().on("never", raw(Place::Cancelled, bomb(&config, &[Place::Cancelled])))?;

@@ -1,6 +1,6 @@
 //! Extensions that use every member of their handle.
 
-use goondan::middleware::{Middleware, Options};
+use goondan::middleware::{Middleware, MiddlewareOptions};
 use goondan::prelude::*;
 use goondan::tool::ToolItem;
 use goondan::{BoxFuture, json};
@@ -25,7 +25,7 @@ impl Middleware<Turn> for NoopMiddleware {
 impl Surfaces {
     #[init]
     fn new(api: ExtensionApi) -> Result<Self> {
-        api.pipeline().register(Turn, NoopMiddleware, Options::default())?;
+        api.pipeline().register(Turn, NoopMiddleware, MiddlewareOptions::default())?;
         api.tools().register(ToolItem::new("surfaces__tool")?, Answer(json!(1)))?;
         assert_eq!(api.state().get::<u32>()?, None);
         api.events().on("turn.completed", |_: Event| async { Ok(()) })?.detach();

@@ -33,7 +33,7 @@ fn delegate(api: &ExtensionApi, config: &Config) {
     for number in 0..config.times {
         let mut delegate = AgentDelegate::new(config.target.parse().unwrap(), "woken");
         delegate.id = format!("wake-{number}");
-        api.events().emit(AgentDelegate::NAME, (delegate,));
+        api.events().delegate(delegate);
     }
 }
 

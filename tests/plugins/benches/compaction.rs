@@ -50,8 +50,8 @@ fn main() {
     let time = |input, add: &dyn Fn(AgentBuilder) -> AgentBuilder| runtime.block_on(turns(input, add));
     for _ in 0..3 {
         let rewrite = time("replace", &|agent| agent);
-        let linked = time("go", &|agent| agent.linked(NAME, NAME, json!({})));
-        let loaded = time("go", &|agent| agent.described(NAME, library.extension(None).unwrap(), json!({})));
+        let linked = time("go", &|agent| agent.linked_extension(NAME, NAME, json!({})));
+        let loaded = time("go", &|agent| agent.described_extension(NAME, library.extension(None).unwrap(), json!({})));
         let ratio = |time: Duration| time.as_secs_f64() / rewrite.as_secs_f64();
         println!(
             "rewrite {rewrite:?}, linked {linked:?} ({:.2}), loaded {loaded:?} ({:.2})",

@@ -109,9 +109,10 @@ fn print(title: &str, runtime: &tokio::runtime::Runtime, library: &Loaded, round
             hand: by_hand(),
             rmcp: runtime.block_on(bare()),
             direct: runtime.block_on(direct()),
-            linked: runtime.block_on(conversations("odd__echo", |agent, config| agent.linked("odd", "mcp", config))),
+            linked: runtime
+                .block_on(conversations("odd__echo", |agent, config| agent.linked_extension("odd", "mcp", config))),
             loaded: runtime.block_on(conversations("odd__echo", |agent, config| {
-                agent.described("odd", library.extension(None).unwrap(), config)
+                agent.described_extension("odd", library.extension(None).unwrap(), config)
             })),
         });
     }

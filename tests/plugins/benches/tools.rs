@@ -52,8 +52,9 @@ fn main() {
     let other = || [ScriptItem::call("group1__tool_1", json!({ "one": "" })), say()];
     for _ in 0..3 {
         let bare = runtime.block_on(turns(|agent| agent, [], other()));
-        let linked = |agent: AgentBuilder| agent.linked("tool-search", "tool-search", json!({}));
-        let loaded = |agent: AgentBuilder| agent.described("tool-search", library.extension(None).unwrap(), json!({}));
+        let linked = |agent: AgentBuilder| agent.linked_extension("tool-search", "tool-search", json!({}));
+        let loaded =
+            |agent: AgentBuilder| agent.described_extension("tool-search", library.extension(None).unwrap(), json!({}));
         let cost = |name, all: Duration, reduced: Duration, searching: Duration| {
             let two_steps = |time: Duration| (time.as_secs_f64() - bare.as_secs_f64()) / 2.0 * 1e6;
             println!(

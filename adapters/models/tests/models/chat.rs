@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use goondan_core::{ErrorCode, ModelFinish, ToolItem, ToolName};
 use goondan_models::wire::{Chat, Dialect};
 use goondan_models::{HttpModel, ModelConfig, providers};
-use goondan_runtime::Deltas;
+use goondan_runtime::DeltaSink;
 use serde_json::{Value, json};
 
 use crate::support::{Asked, Played, Reply, Sent, Server, ask, config, requests_are_as_written_down, sent_body, told};
@@ -231,7 +231,7 @@ async fn ids_that_are_missing_or_repeated_are_replaced_and_the_provider_gets_its
             { "type": "tool-result", "toolCallId": id, "toolName": "t", "output": output },
         ] })
     }));
-    Asked::messages(messages.into()).of(&model, Deltas::none()).await.unwrap();
+    Asked::messages(messages.into()).of(&model, DeltaSink::none()).await.unwrap();
     let next = &sent.bodies()[1]["messages"];
     let calls: Vec<_> = (0..4).map(|index| next[3]["tool_calls"][index]["id"].as_str().unwrap()).collect();
     // Two calls of one answer must differ, so the second `new` keeps its new id.
@@ -425,7 +425,7 @@ async fn reasoning_that_the_provider_refuses_is_left_out() {
         "provider": { "api": "openai-chat", "model": "m", "rest": { "type": "reasoning_content" } },
     });
     messages[1]["content"].as_array_mut().unwrap().insert(0, reasoning);
-    assert_eq!(Asked::messages(messages).of(&model, Deltas::none()).await.unwrap().to_text(), "Hello.");
+    assert_eq!(Asked::messages(messages).of(&model, DeltaSink::none()).await.unwrap().to_text(), "Hello.");
     let sent = sent.bodies();
     assert_eq!(sent[0]["messages"][1]["reasoning_content"], "Hm.");
     assert_eq!(sent[1]["messages"][1].get("reasoning_content"), None);

@@ -7,7 +7,7 @@ use goondan_core::{Error, ErrorCode};
 use goondan_covers::covers;
 use goondan_models::wire::Anthropic;
 use goondan_models::{HttpModel, ModelConfig, providers};
-use goondan_runtime::{Deltas, ModelDelta};
+use goondan_runtime::{DeltaSink, ModelDelta};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::time::Instant;
@@ -343,7 +343,7 @@ async fn dropping_a_call_closes_the_connection() {
     let begun = tokio::sync::Notify::new();
     let asked = Asked::default();
     let tell = |_: ModelDelta<'_>| begun.notify_one();
-    let answer = asked.of(&model, Deltas::to(&tell));
+    let answer = asked.of(&model, DeltaSink::to(&tell));
     tokio::select! {
         answer = answer => panic!("an answer without an end: {answer:?}"),
         () = begun.notified() => {}

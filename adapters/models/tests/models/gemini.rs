@@ -7,7 +7,7 @@ use goondan_core::{ErrorCode, ModelFinish, ToolItem};
 use goondan_covers::covers;
 use goondan_models::wire::Gemini;
 use goondan_models::{HttpModel, ModelConfig, providers};
-use goondan_runtime::{Deltas, ModelResponse};
+use goondan_runtime::{DeltaSink, ModelResponse};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -77,7 +77,7 @@ async fn a_conversation_goes_over_http_to_the_address_of_the_model() {
         { "role": "assistant", "content": first.content },
         result(id.as_str()),
     ]);
-    assert_eq!(Asked::messages(conversation).of(&model, Deltas::none()).await.unwrap().to_text(), "Hello.");
+    assert_eq!(Asked::messages(conversation).of(&model, DeltaSink::none()).await.unwrap().to_text(), "Hello.");
     config.model = "tunedModels/mine".to_owned();
     ask(&config.model(&providers::GEMINI, Gemini).unwrap()).await.unwrap();
     let requests = server.requests();
@@ -351,7 +351,7 @@ async fn a_request_whose_signatures_are_refused_is_repeated_without_them() {
     let missing = Played::events(&stream([json!({ "finishReason": "MISSING_THOUGHT_SIGNATURE" })]));
     for response in [refused, missing] {
         let (model, sent) = played([response, Played::events(ANSWER)]);
-        let answer = Asked::messages(conversation.clone()).of(&model, Deltas::none()).await.unwrap();
+        let answer = Asked::messages(conversation.clone()).of(&model, DeltaSink::none()).await.unwrap();
         assert_eq!(answer.to_text(), "Hello.");
         let [first, second] = <[Value; 2]>::try_from(sent.bodies()).unwrap();
         assert_eq!(first["contents"][1]["parts"][2]["thoughtSignature"], "bad");
@@ -415,7 +415,7 @@ async fn signatures_cut_no_text() {
             json!({ "role": "assistant", "content": answer.content }),
         ];
         messages.extend(answer.calls().map(|_| support::result("c", support::text("done"))));
-        Asked::messages(messages.into()).of(&model, Deltas::none()).await.unwrap();
+        Asked::messages(messages.into()).of(&model, DeltaSink::none()).await.unwrap();
         assert_eq!(sent.bodies()[1]["contents"][1]["parts"], Value::from(parts));
     }
 }

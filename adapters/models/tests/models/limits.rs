@@ -11,7 +11,7 @@ use goondan_covers::covers;
 use goondan_models::http::{Failure, Incoming, Outgoing, Transport};
 use goondan_models::wire::Anthropic;
 use goondan_models::{HttpModel, providers};
-use goondan_runtime::{Deltas, Model, ModelRequest};
+use goondan_runtime::{DeltaSink, Model, ModelRequest};
 use http::{HeaderMap, StatusCode};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, advance};
@@ -95,7 +95,7 @@ async fn a_watcher_that_does_not_look_does_not_make_the_provider_late() {
     let (write, read) = mpsc::unbounded_channel();
     let model = played(Played::events("")).with_transport(Written(Some(read).into()));
     let (conversation, tools) = (Conversation::from_base([Message::user("hi").into()]).0, ToolCatalog::default());
-    let mut answer = pin!(model.generate(ModelRequest::new(None, &conversation, &tools), Deltas::none()));
+    let mut answer = pin!(model.generate(ModelRequest::new(None, &conversation, &tools), DeltaSink::none()));
     let cx = &mut Context::from_waker(Waker::noop());
     assert!(answer.as_mut().poll(cx).is_pending());
     write.send(START.into()).unwrap();

@@ -4,7 +4,7 @@ use goondan_core::ToolOutput;
 use goondan_covers::covers;
 use goondan_models::wire::{Anthropic, Chat, Dialect, Responses, Wire};
 use goondan_models::{HttpModel, Provider, providers};
-use goondan_runtime::Deltas;
+use goondan_runtime::DeltaSink;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ impl<W: Wire> Case<W> {
         for recording in Recording::all(self.folder) {
             let sent = Sent::to([recording.played(Framing::Whole)]);
             let model = self.model(&sent);
-            let answer = Asked::default().of(&model, Deltas::none()).await.unwrap();
+            let answer = Asked::default().of(&model, DeltaSink::none()).await.unwrap();
             let mut messages = vec![
                 json!({ "role": "user", "content": "hello" }),
                 json!({ "role": "assistant", "content": answer.content }),
@@ -81,7 +81,7 @@ impl<W: Wire> Case<W> {
             if answer.calls().next().is_none() {
                 messages.push(json!({ "role": "user", "content": "and then?" }));
             }
-            Asked::messages(messages.into()).of(&model, Deltas::none()).await.unwrap();
+            Asked::messages(messages.into()).of(&model, DeltaSink::none()).await.unwrap();
             assert_eq!((self.carried)(&sent.bodies()[1]), recording.expected["next"], "{}", recording.name);
         }
     }
@@ -93,7 +93,7 @@ impl<W: Wire> Case<W> {
         let pieces = ends.windows(2).map(|ends| Step::Bytes(stream[ends[0]..ends[1]].to_vec().into()));
         let sent = Sent::to([Played::new(200, pieces)]);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-        runtime.block_on(Asked::default().of(&self.model(&sent), Deltas::none())).map(|answer| json!(answer))
+        runtime.block_on(Asked::default().of(&self.model(&sent), DeltaSink::none())).map(|answer| json!(answer))
     }
 
     /// Checks a stream that is split at `cuts`, and one that also lacks everything after `kept`.
@@ -233,7 +233,7 @@ proptest! {
             { "role": "user", "content": "and then?" },
         ]);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        runtime.block_on(Asked::messages(messages).of(&CHAT.model(&sent), Deltas::none())).unwrap();
+        runtime.block_on(Asked::messages(messages).of(&CHAT.model(&sent), DeltaSink::none())).unwrap();
     }
 }
 

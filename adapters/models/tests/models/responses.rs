@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use goondan_core::{Error, ErrorCode, ToolItem};
 use goondan_models::wire::Responses;
 use goondan_models::{HttpModel, providers};
-use goondan_runtime::Deltas;
+use goondan_runtime::DeltaSink;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -205,7 +205,7 @@ async fn a_refused_request_is_asked_again_once_without_reasoning() {
     ] {
         let refused = json!({ "error": { "message": message, "type": "invalid_request_error", "code": null } });
         let sent = Sent::to([Played::json(status, &refused), Played::events(ANSWER)]);
-        asked.of(&model("m", &sent), Deltas::none()).await.unwrap();
+        asked.of(&model("m", &sent), DeltaSink::none()).await.unwrap();
         let [first, second] = &sent.bodies()[..] else { panic!("{message}") };
         assert_eq!(first["input"].as_array().unwrap().len(), 5, "{message}");
         let expected = json!({ "type": "message", "role": "assistant", "status": "completed",

@@ -2,7 +2,7 @@
 
 use goondan_models::providers;
 use goondan_models::wire::Anthropic;
-use goondan_runtime::Deltas;
+use goondan_runtime::DeltaSink;
 use serde_json::{Value, json};
 
 use crate::support::{self, Asked, Reply, Server, config, data, result, text, weather};
@@ -35,7 +35,7 @@ async fn sent_with(asked: Asked, options: Value) -> Value {
     // A refused request would be repeated.
     config.retries.max = 4;
     let model = config.model(&providers::ANTHROPIC, Anthropic).unwrap();
-    asked.options(options).of(&model, Deltas::none()).await.unwrap();
+    asked.options(options).of(&model, DeltaSink::none()).await.unwrap();
     let mut requests = server.requests();
     assert_eq!(requests.len(), 1);
     requests.remove(0).body

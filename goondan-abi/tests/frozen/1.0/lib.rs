@@ -192,7 +192,7 @@ impl Members {
     async fn wake(&self, ctx: &ToolContext<'_>) -> Result<()> {
         let mut delegate = AgentDelegate::new(ctx.agent_name().clone(), "canned");
         delegate.id = "later".to_owned();
-        self.api.events().emit(AgentDelegate::NAME, (delegate,));
+        self.api.events().delegate(delegate);
         Ok(())
     }
 

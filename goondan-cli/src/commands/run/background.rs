@@ -1,7 +1,7 @@
 //! How a background turn is announced.
 // WAKE-01
 
-use goondan::agent::{BackgroundTurn, TurnNotice};
+use goondan::agent::{BackgroundTurn, BackgroundUpdate};
 use goondan::store::InstanceId;
 
 use crate::output::first_line;
@@ -11,10 +11,10 @@ const MAX_INPUT: usize = 200;
 
 /// Returns the line above the answer: who asked whom for what, as seen from the conversation `own`. The error of a
 /// failed turn is in the log.
-pub(crate) fn heading(notice: &TurnNotice, own: &InstanceId) -> String {
+pub(crate) fn heading(notice: &BackgroundUpdate, own: &InstanceId) -> String {
     let turn = match notice {
-        TurnNotice::Ended(turn) => turn,
-        TurnNotice::Missed(turns) => return format!("{turns} turns in the background were too fast to be shown"),
+        BackgroundUpdate::Ended(turn) => turn,
+        BackgroundUpdate::Missed(turns) => return format!("{turns} turns in the background were too fast to be shown"),
         _ => return String::new(),
     };
     let BackgroundTurn { agent, instance, input, outcome, .. } = &**turn;

@@ -4,7 +4,7 @@
 use std::io::{self, BufRead};
 use std::thread;
 
-use goondan::agent::{ReloadRequest, TurnNotice};
+use goondan::agent::{BackgroundUpdate, ReloadRequest};
 use goondan::event::AgentEvent;
 use goondan::host::Reloader;
 use goondan::host::race::{Either, race};
@@ -169,11 +169,11 @@ impl<'a> Batch<'a> {
     }
 
     /// Prints a background turn. What is not data for programs goes to standard error.
-    fn print_background(&mut self, notice: &TurnNotice) -> Result<Flow> {
-        if !self.args.json || matches!(notice, TurnNotice::Missed(_)) {
+    fn print_background(&mut self, notice: &BackgroundUpdate) -> Result<Flow> {
+        if !self.args.json || matches!(notice, BackgroundUpdate::Missed(_)) {
             output::eprint(&(heading(notice, self.conversation.instance.id()) + "\n"));
         }
-        let TurnNotice::Ended(turn) = notice else { return Ok(Flow::Continue) };
+        let BackgroundUpdate::Ended(turn) = notice else { return Ok(Flow::Continue) };
         self.failed |= turn.outcome.is_err();
         flow(answer::print(&turn.outcome, self.format(), Some(turn)))
     }

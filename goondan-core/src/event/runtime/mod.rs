@@ -225,7 +225,7 @@ pub enum RuntimeEvent {
         /// The extension.
         extension_name: ExtensionName,
         /// The layer, as errors name it, such as ``step middleware `trim` ``.
-        hook: String,
+        part: String,
         /// Whether the layer failed after its `next` had ended, and not before it ran.
         after_next: bool,
         /// The code of the failure.

@@ -140,7 +140,7 @@ fn each_event_has_the_json_form_of_the_contract() {
             RuntimeEvent::ExtensionSkipped {
                 scope: scope(),
                 extension_name: ExtensionName::new("audit").unwrap(),
-                hook: "step middleware `note`".to_owned(),
+                part: "step middleware `note`".to_owned(),
                 after_next: true,
                 error_code: ErrorCode::EXT_PANIC,
                 error_message: error_message.clone(),
@@ -148,7 +148,7 @@ fn each_event_has_the_json_form_of_the_contract() {
             "extension.skipped",
             json!({
                 "extensionName": "audit",
-                "hook": "step middleware `note`",
+                "part": "step middleware `note`",
                 "afterNext": true,
                 "errorCode": "E_EXT_PANIC",
                 "errorMessage": "no answer",

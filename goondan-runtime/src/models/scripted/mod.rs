@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use self::pattern::InputPattern;
 use super::recorded::RecordedModel;
-use crate::ports::model::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 
 /// A model that plays a list of prepared responses.
 ///
@@ -184,7 +184,7 @@ impl ScriptedModel {
         RecordedModel::new(self, path)
     }
 
-    fn answer(&self, request: &ModelRequest<'_>, deltas: Deltas<'_>) -> Result<ModelResponse> {
+    fn answer(&self, request: &ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<ModelResponse> {
         let input = newest_input(request);
         let Some(ScriptItem { action, reasoning, pieces, .. }) = self.pick(&input)? else {
             let message = format!("no unused item of the script answers {input:?}");
@@ -222,13 +222,17 @@ impl ScriptedModel {
 }
 
 impl Model for ScriptedModel {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(std::future::ready(self.answer(&request, deltas)))
     }
 }
 
 /// Sends each text of `response` in `pieces` pieces.
-fn stream(response: &ModelResponse, pieces: NonZeroU32, deltas: Deltas<'_>) {
+fn stream(response: &ModelResponse, pieces: NonZeroU32, deltas: DeltaSink<'_>) {
     for (part, content) in (0..).zip(&response.content) {
         match content {
             Part::Text(text) => cut(&text.text, pieces).for_each(|text| deltas.send(ModelDelta::Text { part, text })),

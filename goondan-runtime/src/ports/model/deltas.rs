@@ -6,17 +6,17 @@ use std::time::Duration;
 /// Receives the pieces of a model's answer.
 ///
 /// ```
-/// use goondan::model::{Deltas, ModelDelta};
+/// use goondan::model::{DeltaSink, ModelDelta};
 ///
 /// let receive = |delta: ModelDelta<'_>| println!("{delta:?}");
-/// let deltas = Deltas::to(&receive);
+/// let deltas = DeltaSink::to(&receive);
 /// deltas.send(ModelDelta::Text { part: 0, text: "Hel" });
 /// deltas.send(ModelDelta::Text { part: 0, text: "lo" });
 /// ```
 #[derive(Clone, Copy)]
-pub struct Deltas<'a>(Option<&'a (dyn Fn(ModelDelta<'_>) + Sync)>);
+pub struct DeltaSink<'a>(Option<&'a (dyn Fn(ModelDelta<'_>) + Sync)>);
 
-impl<'a> Deltas<'a> {
+impl<'a> DeltaSink<'a> {
     /// Returns a receiver that drops all pieces.
     pub fn none() -> Self {
         Self(None)
@@ -40,9 +40,9 @@ impl<'a> Deltas<'a> {
     }
 }
 
-impl fmt::Debug for Deltas<'_> {
+impl fmt::Debug for DeltaSink<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.wanted() { "Deltas(wanted)" } else { "Deltas(none)" })
+        f.write_str(if self.wanted() { "DeltaSink(wanted)" } else { "DeltaSink(none)" })
     }
 }
 

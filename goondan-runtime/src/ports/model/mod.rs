@@ -14,19 +14,19 @@ use goondan_core::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use deltas::{Deltas, ModelDelta};
+pub use deltas::{DeltaSink, ModelDelta};
 
 /// A language model. Implement it to connect agents to another one.
 ///
 /// ```
-/// use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+/// use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 /// use goondan::{BoxFuture, Result};
 ///
 /// /// Answers with the text of the last message.
 /// struct Echo;
 ///
 /// impl Model for Echo {
-///     fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+///     fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
 ///         Box::pin(async move {
 ///             let last = request.messages().last().map(|message| message.content.text().into_owned());
 ///             Ok(ModelResponse::text(last.unwrap_or_default()))
@@ -37,7 +37,8 @@ pub use deltas::{Deltas, ModelDelta};
 pub trait Model: Send + Sync + 'static {
     /// Answers one request, and sends the pieces of the answer to `deltas` as they arrive, if it can. The returned
     /// response is the answer; the pieces are a preview. Dropping the future cancels the request.
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>>;
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: DeltaSink<'a>)
+    -> BoxFuture<'a, Result<ModelResponse>>;
 
     /// Returns what is known of the model. Middlewares read it, for example to compact a conversation in time.
     fn info(&self) -> ModelInfo {
@@ -46,7 +47,11 @@ pub trait Model: Send + Sync + 'static {
 }
 
 impl<M: Model + ?Sized> Model for Box<M> {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         (**self).generate(request, deltas)
     }
 
@@ -56,7 +61,11 @@ impl<M: Model + ?Sized> Model for Box<M> {
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         (**self).generate(request, deltas)
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use goondan::agent::Instance;
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use goondan::store::MemoryStore;
 use goondan::{Agent, BoxFuture, Error, Result, Value, json};
 use goondan_covers::{both_linkages, covers};
@@ -24,7 +24,11 @@ struct Recorded {
 }
 
 impl Model for Recorder {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         let mut recorded = self.0.lock().unwrap();
         let waits = request.tools().any(|tool| tool.name.as_str() == "wait__seconds");
         recorded.steps.push(format!("{}{}", request.system().unwrap().trim(), if waits { ", waits" } else { "" }));

@@ -86,18 +86,18 @@ pub(crate) trait WithPlugin {
 impl WithPlugin for AgentBuilder {
     fn plugin(self, name: &str, extension: &'static str, config: Value) -> Self {
         match LINKAGE.get() {
-            Linkage::Linked => self.linked(name, extension, config),
+            Linkage::Linked => self.linked_extension(name, extension, config),
             Linkage::Loaded => {
                 let library = library(package_of(extension));
-                self.described(name, library.extension(Some(extension)).unwrap(), config)
+                self.described_extension(name, library.extension(Some(extension)).unwrap(), config)
             }
         }
     }
 
     fn one_of(self, package: &'static str, name: &'static str, config: Value) -> Self {
         match LINKAGE.get() {
-            Linkage::Linked => self.linked(name, name, config),
-            Linkage::Loaded => self.described(name, library(package).extension(Some(name)).unwrap(), config),
+            Linkage::Linked => self.linked_extension(name, name, config),
+            Linkage::Loaded => self.described_extension(name, library(package).extension(Some(name)).unwrap(), config),
         }
     }
 

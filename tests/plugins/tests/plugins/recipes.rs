@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use goondan::agent::{AgentBuilder, TurnNotice, TurnUpdate};
+use goondan::agent::{AgentBuilder, BackgroundUpdate, TurnUpdate};
 use goondan::event::{AgentEvent, Auth, Principal, TokenUsage};
 use goondan::model::{ModelResponse, ScriptItem};
 use goondan::testing::{Chat, ChatBuilder};
@@ -107,6 +107,6 @@ async fn a_tool_begins_another_turn() {
     let chat = chat("follow-up", json!({})).script(script).start().await.unwrap();
     let mut turns = chat.agent().subscribe_turns();
     assert_eq!(chat.say("bake").await.unwrap().text(), "later");
-    let Some(TurnNotice::Ended(turn)) = turns.next().await else { panic!("a turn was planned") };
+    let Some(BackgroundUpdate::Ended(turn)) = turns.next().await else { panic!("a turn was planned") };
     assert_eq!(turn.outcome.as_ref().unwrap().text(), "it is hot");
 }

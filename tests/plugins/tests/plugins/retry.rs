@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::testing::Chat;
 use goondan::{BoxFuture, Error, ErrorCode, Result, Value, json};
 use goondan_covers::{both_linkages, covers};
@@ -17,7 +17,7 @@ struct Failing {
 }
 
 impl Model for Failing {
-    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, _: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         Box::pin(async {
             self.log.lock().unwrap().push(self.name);
             match self.failures.lock().unwrap().pop() {

@@ -5,11 +5,11 @@ use std::sync::{LazyLock, Mutex};
 
 use goondan_core::{
     API_VERSION, BoxFuture, Effect, Error, Extension, ExtensionApi, ExtensionDescriptor, Message, MessageEvent,
-    Middleware, Next, Options, Part, Result, ToolContext, ToolHandler, ToolItem, ToolReply, Turn, TurnContext,
-    TurnResult,
+    Middleware, MiddlewareOptions, Next, Part, Result, ToolContext, ToolHandler, ToolItem, ToolReply, Turn,
+    TurnContext, TurnResult,
 };
 use goondan_file_store::FileStore;
-use goondan_runtime::{Agent, Deltas, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
+use goondan_runtime::{Agent, DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
 use serde_json::{Value, json};
 
 use super::recorder::{Op, Recorder};
@@ -55,7 +55,11 @@ struct CheckedModel<M> {
 }
 
 impl<M: Model> Model for CheckedModel<M> {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, deltas: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(
+        &'a self,
+        request: ModelRequest<'a>,
+        deltas: DeltaSink<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse>> {
         let (mut open, mut newest) = (Vec::new(), String::new());
         for message in request.messages() {
             newest = serde_json::to_string(&message.content).unwrap();
@@ -102,7 +106,7 @@ fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
         let item = ToolItem::new(&format!("world__{name}"))?.effect(effect);
         api.tools().register(item, RecordedTool { effect, fails: name == "break", recorder: recorder.clone() })?;
     }
-    api.pipeline().register(Turn, FollowInput(api.clone()), Options::default())
+    api.pipeline().register(Turn, FollowInput(api.clone()), MiddlewareOptions::default())
 }
 
 struct RecordedTool {

@@ -16,7 +16,7 @@ use goondan_models::cassette::CassetteConfig;
 use goondan_models::http::{Failure, FailureKind, Incoming, Outgoing, Transport};
 use goondan_models::wire::{Anthropic, Chat, Dialect, Gemini, Responses, Wire};
 use goondan_models::{Cassette, HttpModel, Provider, providers};
-use goondan_runtime::{CassetteMode, Deltas, ModelDelta};
+use goondan_runtime::{CassetteMode, DeltaSink, ModelDelta};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -162,7 +162,7 @@ async fn failures_cuts_and_silences_are_played_too_and_nothing_waits() {
                 waits.lock().unwrap().push(wait);
             }
         };
-        Asked::default().of(&tape.playing().0, Deltas::to(&tell)).await.unwrap();
+        Asked::default().of(&tape.playing().0, DeltaSink::to(&tell)).await.unwrap();
         assert_eq!(waits.into_inner().unwrap(), vec![Duration::ZERO; count - 1], "{name}");
     }
 }

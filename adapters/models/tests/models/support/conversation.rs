@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use goondan_core::{Conversation, Message, ModelOptions, Result, Role, Source, ToolCatalog, ToolItem};
-use goondan_runtime::{Deltas, Model, ModelDelta, ModelRequest, ModelResponse};
+use goondan_runtime::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse};
 use serde_json::{Value, json};
 
 /// Returns a conversation with the messages of a JSON list: `{"role", "content"}`, as a model sees them.
@@ -44,7 +44,7 @@ impl Asked {
         Self { options: Some(serde_json::from_value(options).unwrap()), ..self }
     }
 
-    pub(crate) async fn of(&self, model: &dyn Model, deltas: Deltas<'_>) -> Result<ModelResponse> {
+    pub(crate) async fn of(&self, model: &dyn Model, deltas: DeltaSink<'_>) -> Result<ModelResponse> {
         let conversation = conversation(&self.messages);
         let tools: ToolCatalog = self.tools.iter().cloned().collect();
         let request = ModelRequest::new(self.system, &conversation, &tools).with_options(self.options.as_ref());
@@ -54,7 +54,7 @@ impl Asked {
 
 /// Asks a model for an answer to `hello`.
 pub(crate) async fn ask(model: &dyn Model) -> Result<ModelResponse> {
-    Asked::default().of(model, Deltas::none()).await
+    Asked::default().of(model, DeltaSink::none()).await
 }
 
 /// Asks a model, and returns its answer with the pieces that a watcher was told, as short texts.
@@ -72,6 +72,6 @@ pub(crate) async fn told(model: &dyn Model, asked: &Asked) -> (Result<ModelRespo
         };
         told.lock().unwrap().push(line);
     };
-    let answer = asked.of(model, Deltas::to(&tell)).await;
+    let answer = asked.of(model, DeltaSink::to(&tell)).await;
     (answer, told.into_inner().unwrap())
 }

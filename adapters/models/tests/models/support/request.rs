@@ -6,7 +6,7 @@ use std::path::Path;
 use goondan_core::{Result, ToolItem};
 use goondan_models::Provider;
 use goondan_models::wire::Wire;
-use goondan_runtime::Deltas;
+use goondan_runtime::DeltaSink;
 use serde_json::Value;
 
 use super::{Asked, Played, Sent, config};
@@ -22,7 +22,7 @@ pub(crate) async fn sent_body<W: Wire>(
     let sent = Sent::to([Played::events(answer)]);
     let mut config = config("http://127.0.0.1:9");
     config.model = name.to_owned();
-    asked.of(&config.model(provider, wire)?.with_transport(sent.clone()), Deltas::none()).await?;
+    asked.of(&config.model(provider, wire)?.with_transport(sent.clone()), DeltaSink::none()).await?;
     Ok(sent.bodies().remove(0))
 }
 

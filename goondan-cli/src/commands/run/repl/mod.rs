@@ -13,7 +13,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use goondan::agent::{ReloadRequest, TurnNotice};
+use goondan::agent::{BackgroundUpdate, ReloadRequest};
 use goondan::conversation::FilePart;
 use goondan::event::FilesChanged;
 use goondan::host::Reloader;
@@ -207,11 +207,11 @@ impl<'a> Repl<'a> {
     }
 
     /// Returns what is printed of a background turn.
-    fn page(&self, notice: &TurnNotice) -> Styled {
+    fn page(&self, notice: &BackgroundUpdate) -> Styled {
         let heading = heading(notice, self.conversation.instance.id());
         let page = self.terminal.styled().paint(Style::Dim, &heading).text("\n");
         match notice {
-            TurnNotice::Ended(turn) => match &turn.outcome {
+            BackgroundUpdate::Ended(turn) => match &turn.outcome {
                 Ok(result) => page.text(&result.text()).text("\n"),
                 Err(_) => page,
             },

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use goondan::conversation::{MessageData, Part};
 use goondan::middleware::ModelInfo;
-use goondan::model::{Deltas, Model, ModelRequest, ModelResponse};
+use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::testing::{Chat, ChatBuilder};
 use goondan::{BoxFuture, Result, Value};
 
@@ -111,7 +111,7 @@ impl Answering {
 }
 
 impl Model for Answering {
-    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: Deltas<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
+    fn generate<'a>(&'a self, request: ModelRequest<'a>, _: DeltaSink<'a>) -> BoxFuture<'a, Result<ModelResponse>> {
         let mut all = self.asked.lock().unwrap();
         let asked = Asked {
             number: all.len() + 1,

@@ -1,6 +1,5 @@
-//! Reloads that extensions ask for: `agent.reload` on the bus of a conversation goes to the program, and
-//! `agent.reloadAnswer` comes back.
-// LEGACY-CHANGESET-04
+//! Requests of extensions for reloads, which go to the program.
+// LEGACY-CHANGESET-04, D-41
 
 use std::fmt;
 use std::future::poll_fn;
@@ -8,11 +7,11 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-use goondan_core::{AgentReload, Event, ReloadEffect, Result};
+use goondan_core::{AgentReloadAnswer, BoxFuture, Event, ReloadEffect, Result};
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
+use tokio::sync::oneshot;
 
-use super::shared::AgentInner;
-use crate::attach::Services;
+use crate::bus::Bus;
 use crate::ports::store::InstanceId;
 
 /// How many requests wait for a program that does not read them. Those that exceed it are refused.
@@ -25,30 +24,39 @@ pub struct ReloadRequests {
     sender: WeakSender<ReloadRequest>,
 }
 
-/// An extension asks for a reload of its agent. It is answered by the runtime, once: as soon as a reload of its
+/// A request of an extension for a reload of its agent. The runtime answers it, once: as soon as a reload of its
 /// conversation waits for the next step, or when this is dropped before.
 pub struct ReloadRequest {
-    services: Arc<Services>,
-    id: String,
+    request: Arc<Request>,
+    /// Why there is no reload, if this is dropped unanswered.
     reason: String,
+}
+
+/// A request, and where its answer goes.
+pub(super) struct Request {
+    conversation: InstanceId,
+    id: String,
+    bus: Bus,
+    /// `None` once it is answered.
+    answer: Mutex<Option<oneshot::Sender<AgentReloadAnswer>>>,
 }
 
 /// Where requests for reloads of one agent go.
 #[derive(Default)]
-pub(super) struct ReloadListener(Mutex<Option<Sender<ReloadRequest>>>);
+pub(crate) struct ReloadListener(Mutex<Option<Sender<ReloadRequest>>>);
 
 impl ReloadRequests {
-    /// Returns the requests of `agent`.
-    pub(crate) fn of(agent: &AgentInner) -> Self {
+    /// Returns the requests that go to `listener`.
+    pub(crate) fn of(listener: &ReloadListener) -> Self {
         let (sender, requests) = channel(QUEUE);
         let requests = Self { requests, sender: sender.downgrade() };
-        agent.reload_listener.set(sender);
+        listener.set(sender);
         requests
     }
 
-    pub(crate) fn add(&self, agent: &AgentInner) {
+    pub(crate) fn add(&self, listener: &ReloadListener) {
         if let Some(sender) = self.sender.upgrade() {
-            agent.reload_listener.set(sender);
+            listener.set(sender);
         }
     }
 
@@ -94,7 +102,7 @@ impl ReloadRequests {
 impl ReloadRequest {
     /// Returns the conversation whose extension asks.
     pub fn conversation(&self) -> &InstanceId {
-        &self.services.id
+        &self.request.conversation
     }
 
     /// Answers that the conversation continues unchanged, and why. Does nothing if it is answered already.
@@ -105,9 +113,37 @@ impl ReloadRequest {
 
 impl Drop for ReloadRequest {
     fn drop(&mut self) {
-        if self.services.waiting_reload.take_request(&self.id) {
-            self.services.answer_reload(&self.id, ReloadEffect::None, Some(&self.reason));
+        self.request.answer(ReloadEffect::None, Some(&self.reason));
+    }
+}
+
+impl Request {
+    /// Returns the request `id` of an extension of `conversation`, and its answer.
+    pub(super) fn new(
+        conversation: InstanceId,
+        id: String,
+        bus: Bus,
+    ) -> (Arc<Self>, BoxFuture<'static, AgentReloadAnswer>) {
+        let (sender, answer) = oneshot::channel();
+        let unanswered = AgentReloadAnswer {
+            id: id.clone(),
+            effect: ReloadEffect::None,
+            reason: Some("the program ends".to_owned()),
+        };
+        let request = Self { conversation, id, bus, answer: Mutex::new(Some(sender)) };
+        (Arc::new(request), Box::pin(async move { answer.await.unwrap_or(unanswered) }))
+    }
+
+    /// Answers the request, and publishes the answer. Does nothing if it is answered already.
+    pub(super) fn answer(&self, effect: ReloadEffect, reason: Option<&str>) {
+        let Some(sender) = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let answer = AgentReloadAnswer { id: self.id.clone(), effect, reason: reason.map(str::to_owned) };
+        match Event::new(AgentReloadAnswer::NAME, (&answer,)) {
+            Ok(event) => self.bus.emit(event),
+            Err(error) => tracing::error!("the answer to a request for a reload was not emitted: {error}"),
         }
+        // The extension may not wait for it.
+        _ = sender.send(answer);
     }
 }
 
@@ -116,24 +152,15 @@ impl ReloadListener {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
     }
 
-    fn get(&self) -> Option<Sender<ReloadRequest>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Sends a request to the program. It is refused if no program listens.
+    pub(super) fn send(&self, request: Arc<Request>) {
+        let listener = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let unheard = listener.as_ref().is_none_or(Sender::is_closed);
+        let reason = if unheard { "the program does not reload its agents" } else { "the program made no reload" };
+        let request = ReloadRequest { request, reason: reason.to_owned() };
+        // One that cannot be sent is dropped, which answers it.
+        _ = listener.map(|listener| listener.try_send(request));
     }
-}
-
-/// Brings the request of an event called `agent.reload` to the program. It is refused if no program listens.
-pub(super) fn request_reload(agent: Option<&AgentInner>, services: &Arc<Services>, event: &Event) {
-    let AgentReload { id } = match event.payload() {
-        Ok(request) => request,
-        Err(error) => return tracing::error!("an event `{}` was not acted upon: {}", event.name(), error.report()),
-    };
-    services.waiting_reload.add_request(id.clone());
-    let listener = agent.and_then(|agent| agent.reload_listener.get());
-    let unheard = listener.as_ref().is_none_or(Sender::is_closed);
-    let reason = if unheard { "the program does not reload its agents" } else { "the program made no reload" };
-    let request = ReloadRequest { services: Arc::clone(services), id, reason: reason.to_owned() };
-    // One that cannot be sent is dropped, which answers it.
-    _ = listener.map(|listener| listener.try_send(request));
 }
 
 impl fmt::Debug for ReloadRequests {
@@ -144,6 +171,6 @@ impl fmt::Debug for ReloadRequests {
 
 impl fmt::Debug for ReloadRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ReloadRequest({} of {})", self.id, self.services.id)
+        write!(f, "ReloadRequest({} of {})", self.request.id, self.request.conversation)
     }
 }

@@ -1,4 +1,4 @@
-//! The data of an [`InitContext`](super::InitContext), as the host sends it.
+//! Names and places around an extension in one conversation.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::name::{AgentName, ExtensionName, InstanceKey};
 /// What an [`InitContext`](super::InitContext) holds. This is also its JSON form in the ABI.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Surroundings {
+pub struct ExtensionInfo {
     /// See [`InitContext::extension`](super::InitContext::extension).
     pub extension: ExtensionName,
     /// See [`InitContext::agent`](super::InitContext::agent).
