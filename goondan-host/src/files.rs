@@ -5,18 +5,19 @@
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use goondan_core::Result;
+use goondan_lock::Lock;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Files, and whether they have changed. Its thread ends after this is dropped.
 pub(crate) struct Files {
-    watched: Arc<Mutex<Watched>>,
+    watched: Arc<Lock<Watched>>,
     changed: UnboundedReceiver<()>,
 }
 
@@ -32,7 +33,7 @@ impl Files {
     /// Starts watching.
     pub(crate) fn watch(paths: Vec<PathBuf>) -> Result<Self> {
         let (sender, changed) = unbounded_channel();
-        let watched = Arc::new(Mutex::new(Watched { known: fingerprints(&paths), paths, unsettled: false }));
+        let watched = Arc::new(Lock::new(Watched { known: fingerprints(&paths), paths, unsettled: false }));
         let shared = Arc::clone(&watched);
         thread::Builder::new().name("watch".to_owned()).spawn(move || poll(&shared, &sender))?;
         Ok(Self { watched, changed })
@@ -48,7 +49,7 @@ impl Files {
 
     /// Regards the files as they are now as known. Returns whether one has changed.
     pub(crate) fn take_changes(&mut self) -> bool {
-        let mut watched = lock(&self.watched);
+        let mut watched = self.watched.lock();
         let settled = watched.look();
         let unsettled = std::mem::take(&mut watched.unsettled);
         drop(watched);
@@ -61,12 +62,8 @@ impl Files {
 
     /// Replaces the files that are watched.
     pub(crate) fn set(&self, paths: Vec<PathBuf>) {
-        lock(&self.watched).paths = paths;
+        self.watched.lock().paths = paths;
     }
-}
-
-fn lock(watched: &Mutex<Watched>) -> MutexGuard<'_, Watched> {
-    watched.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Size, modification time, and device and inode of a file; `None` if it does not exist.
@@ -106,10 +103,10 @@ impl Watched {
 }
 
 /// Sends a message for each change until the receiver is dropped.
-fn poll(watched: &Mutex<Watched>, changed: &UnboundedSender<()>) {
+fn poll(watched: &Lock<Watched>, changed: &UnboundedSender<()>) {
     while !changed.is_closed() {
         thread::sleep(POLL_INTERVAL);
-        let settled = lock(watched).look();
+        let settled = watched.lock().look();
         if settled && changed.send(()).is_err() {
             return;
         }

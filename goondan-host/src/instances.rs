@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use goondan_core::{AgentName, Error, ErrorCode, Result};
+use goondan_lock::Lock;
 use goondan_runtime::{Instance, InstanceId};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
@@ -17,7 +18,7 @@ const IDLE: Duration = Duration::from_secs(300);
 
 /// The open conversations of a host.
 #[derive(Default)]
-pub(crate) struct Instances(Mutex<State>);
+pub(crate) struct Instances(Lock<State>);
 
 #[derive(Default)]
 struct State {
@@ -95,7 +96,7 @@ impl Instances {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

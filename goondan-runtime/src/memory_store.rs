@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use goondan_core::{
     BoxFuture, Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Result, ToolCallId,
 };
+use goondan_lock::Lock;
 use serde_json::Value;
 
 use crate::ports::store::{Commit, Durability, InstanceId, Journal, Opened, Store, TurnStart, without_directories};
@@ -17,7 +18,7 @@ use crate::state::{StateCell, States};
 /// Keeps instances in memory, for tests and for programs that need no history. The default store of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
-    instances: Arc<Mutex<HashMap<InstanceId, MemoryInstance>>>,
+    instances: Arc<Lock<HashMap<InstanceId, MemoryInstance>>>,
     /// The working directories of tools, created when a tool first needs one.
     workdirs: Arc<Workdirs>,
     /// What the conversations of each extension share.
@@ -96,7 +97,7 @@ impl MemoryStore {
     }
 
     fn with<T>(&self, instance: &InstanceId, change: impl FnOnce(&mut MemoryInstance) -> T) -> T {
-        let mut instances = self.instances.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut instances = self.instances.lock();
         change(instances.entry(instance.clone()).or_default())
     }
 

@@ -1,10 +1,11 @@
 //! The registry: all tools of an instance, with their handlers.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use goondan_core::host::ToolCatalogExt;
 use goondan_core::{Effect, ExtensionName, LogHost, Result, ToolCatalog, ToolHandler, ToolItem, ToolName, ToolSource};
+use goondan_lock::Lock;
 
 use crate::schema::{Schema, SchemaCache, check_input};
 
@@ -28,10 +29,10 @@ pub(crate) struct Tool {
 /// The parts of tools that the instances of an agent share: each item is stored once, and its schema is compiled once.
 #[derive(Default)]
 pub(crate) struct SharedTools {
-    items: Mutex<HashMap<ToolName, Vec<Described>>>,
+    items: Lock<HashMap<ToolName, Vec<Described>>>,
     schemas: SchemaCache,
     /// The tools whose arguments are not checked, which the log has named.
-    unchecked: Mutex<HashSet<ToolName>>,
+    unchecked: Lock<HashSet<ToolName>>,
 }
 
 /// The item of a tool, and what checks the arguments of its calls.
@@ -55,7 +56,7 @@ impl SharedTools {
             Arc::make_mut(&mut item).source = Some(ToolSource::Extension { name: extension.to_string() });
         }
         let equal = |known: &&Described| Arc::ptr_eq(&known.item, &item) || known.item == item;
-        let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut items = self.items.lock();
         if let Some(known) = items.get(&item.name).and_then(|known| known.iter().find(equal)) {
             return Ok(known.clone());
         }
@@ -74,7 +75,7 @@ impl SharedTools {
         match check_input(name.as_str(), parameters).and_then(|()| self.schemas.compile(parameters)) {
             Ok(schema) => Ok(Some(schema)),
             Err(error) if item.lenient => {
-                if self.unchecked.lock().unwrap_or_else(PoisonError::into_inner).insert(name.clone()) {
+                if self.unchecked.lock().insert(name.clone()) {
                     tracing::warn!(tool = %name, "the arguments of a tool are not checked: {}", error.message());
                 }
                 Ok(None)

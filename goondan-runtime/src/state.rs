@@ -1,25 +1,26 @@
 //! Extension state of an open instance: one JSON value for each extension, and whether it must still be stored.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread::{self, ThreadId};
 
 use goondan_core::{Error, ErrorCode, ExtensionName, Result};
+use goondan_lock::Lock;
 use serde_json::Value;
 
 /// The states of all extensions of an instance. Extensions that are no longer configured are included: their state is
 /// kept.
 #[derive(Debug, Default)]
-pub(crate) struct States(Mutex<BTreeMap<ExtensionName, Arc<StateCell>>>);
+pub(crate) struct States(Lock<BTreeMap<ExtensionName, Arc<StateCell>>>);
 
 /// The state of one extension. Code of the extension changes it, so no lock that readers need is held meanwhile.
 #[derive(Debug, Default)]
 pub(crate) struct StateCell {
-    value: Mutex<TrackedValue>,
+    value: Lock<TrackedValue>,
     /// Held by the thread that changes the value, from reading the old one to setting the new one.
-    changing: Mutex<()>,
+    changing: Lock<()>,
     /// That thread.
-    changer: Mutex<Option<ThreadId>>,
+    changer: Lock<Option<ThreadId>>,
 }
 
 #[derive(Debug, Default)]
@@ -33,12 +34,12 @@ impl States {
     /// Returns the states that the store had.
     pub(crate) fn new(stored: BTreeMap<ExtensionName, Value>) -> Self {
         let cell = |value| Arc::new(StateCell::new(Some(value)));
-        Self(Mutex::new(stored.into_iter().map(|(name, value)| (name, cell(value))).collect()))
+        Self(Lock::new(stored.into_iter().map(|(name, value)| (name, cell(value))).collect()))
     }
 
     /// Returns the state of `extension`, empty if it has none yet.
     pub(crate) fn of(&self, extension: &ExtensionName) -> Arc<StateCell> {
-        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = self.0.lock();
         Arc::clone(states.entry(extension.clone()).or_default())
     }
 
@@ -51,7 +52,7 @@ impl States {
     /// Makes `successor`, which [`States::copy_of`] returned, the state of `extension`. Later changes by the replaced
     /// extension are lost.
     pub(crate) fn hand_over(&self, extension: &ExtensionName, successor: &Arc<StateCell>) {
-        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states = self.0.lock();
         if let Some(old) = states.insert(extension.clone(), Arc::clone(successor)) {
             let old = std::mem::take(&mut *old.lock());
             let mut new = successor.lock();
@@ -64,19 +65,19 @@ impl States {
 
     /// Returns all states that have a value.
     pub(crate) fn all(&self) -> BTreeMap<ExtensionName, Value> {
-        let states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let states = self.0.lock();
         states.iter().filter_map(|(name, cell)| Some((name.clone(), cell.get()?))).collect()
     }
 
     /// Whether any state must still be stored.
     pub(crate) fn have_changed(&self) -> bool {
-        let states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let states = self.0.lock();
         states.values().any(|cell| cell.lock().changed)
     }
 
     /// Returns the states that changed since the last call, and marks them as stored.
     pub(crate) fn take_changed(&self) -> BTreeMap<ExtensionName, Value> {
-        let states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let states = self.0.lock();
         states.iter().filter_map(|(name, cell)| Some((name.clone(), cell.take_changed()?))).collect()
     }
 
@@ -90,7 +91,7 @@ impl States {
 
 impl StateCell {
     fn new(value: Option<Value>) -> Self {
-        Self { value: Mutex::new(TrackedValue { value, changed: false }), ..Self::default() }
+        Self { value: Lock::new(TrackedValue { value, changed: false }), ..Self::default() }
     }
 
     /// Returns the value, during a change the old one.
@@ -130,11 +131,11 @@ impl StateCell {
 
     // A poisoned lock is fine: the value is set in one assignment.
     fn lock(&self) -> MutexGuard<'_, TrackedValue> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+        self.value.lock()
     }
 
     fn changer(&self) -> MutexGuard<'_, Option<ThreadId>> {
-        self.changer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changer.lock()
     }
 }
 
@@ -152,7 +153,7 @@ impl<'a> Changing<'a> {
             return None;
         }
         // Poisoned by a panic in `change`, which left the old value.
-        let lock = cell.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = cell.changing.lock();
         *cell.changer() = Some(this);
         Some(Self { cell, _lock: lock })
     }

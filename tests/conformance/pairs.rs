@@ -9,7 +9,7 @@ use goondan::conversation::{
 };
 use goondan::json;
 use goondan_covers::covers;
-use goondan_libraries::inputs;
+use goondan_libraries::runs;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -103,7 +103,7 @@ fn count<'a>(contents: impl Iterator<Item = &'a Content>) -> (usize, usize) {
 #[test]
 #[covers("PAIR-01")]
 fn requests_contain_whole_pairs_and_all_of_them() {
-    proptest!(ProptestConfig { cases: inputs(400), failure_persistence: None, ..ProptestConfig::default() }, |(edits in edits())| {
+    proptest!(ProptestConfig { cases: runs(100), failure_persistence: None, ..ProptestConfig::default() }, |(edits in edits())| {
         let mut conversation = Conversation::default();
         for (number, edit) in edits.iter().enumerate() {
             apply(&mut conversation, number, edit);

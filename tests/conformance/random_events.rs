@@ -9,7 +9,7 @@ use goondan::model::ScriptItem;
 use goondan::store::{FileStore, MemoryStore, Store};
 use goondan::testing::Chat;
 use goondan_covers::covers;
-use goondan_libraries::inputs;
+use goondan_libraries::runs;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::linkage::{Extended, Linkage};
@@ -72,7 +72,7 @@ fn check<S: Store>(linkage: Linkage, cases: u32, store: impl Fn() -> (S, Option<
 #[covers("CONV-01", "CONV-02", "CONV-03", "CONV-04", "CONV-06", "CONV-07", "CONV-11", "PAIR-01")]
 fn the_conversation_is_the_fold_of_its_events_whatever_they_are() {
     for linkage in Linkage::BOTH {
-        check(linkage, inputs(200), || (MemoryStore::new(), None));
+        check(linkage, runs(50), || (MemoryStore::new(), None));
     }
 }
 
@@ -80,7 +80,7 @@ fn the_conversation_is_the_fold_of_its_events_whatever_they_are() {
 #[covers("CONV-04", "CONV-07")]
 fn the_fold_is_what_the_files_hold() {
     for linkage in Linkage::BOTH {
-        check(linkage, inputs(40), || {
+        check(linkage, runs(10), || {
             let dir = tempfile::tempdir().unwrap();
             (FileStore::open(dir.path()).unwrap(), Some(dir))
         });

@@ -4,9 +4,9 @@
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use goondan_core::ExtensionName;
+use goondan_lock::Lock;
 use tokio::runtime::{Builder, EnterGuard, Runtime};
 
 use crate::future::PollScope;
@@ -20,7 +20,7 @@ const WORKERS: usize = 2;
 static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(ptr::null_mut());
 
 /// The number of [`RuntimeRef`]s. The runtime is started and taken out of [`RUNTIME`] while this lock is held.
-static REFERENCES: Mutex<usize> = Mutex::new(0);
+static REFERENCES: Lock<usize> = Lock::new(0);
 
 /// Keeps the runtime running. An extension, its handle, each of its registered parts and each
 /// [`KeepRunning`](super::KeepRunning) own one. Dropping the last one stops the runtime, and with it the tasks that
@@ -29,14 +29,14 @@ pub(super) struct RuntimeRef(());
 
 impl RuntimeRef {
     pub(super) fn new() -> Self {
-        *REFERENCES.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *REFERENCES.lock() += 1;
         Self(())
     }
 }
 
 impl Drop for RuntimeRef {
     fn drop(&mut self) {
-        let mut references = REFERENCES.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut references = REFERENCES.lock();
         *references -= 1;
         if *references > 0 {
             return;
@@ -61,7 +61,7 @@ impl Drop for RuntimeRef {
 #[expect(clippy::expect_used, reason = "see above")]
 #[cold]
 fn start() -> *mut Runtime {
-    let _references = REFERENCES.lock().unwrap_or_else(PoisonError::into_inner);
+    let _references = REFERENCES.lock();
     let running = RUNTIME.load(Ordering::Acquire);
     if !running.is_null() {
         return running;

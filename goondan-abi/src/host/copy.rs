@@ -10,8 +10,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+
+use goondan_lock::Lock;
 
 /// Copies `file` to a path that no copy had before.
 pub(super) fn create(file: &Path) -> io::Result<PathBuf> {
@@ -36,8 +38,8 @@ static DIRECTORY: OnceLock<CopyDirectory> = OnceLock::new();
 
 /// Returns the directory of this process, which only its user can access.
 fn directory() -> io::Result<&'static Path> {
-    static CREATING: Mutex<()> = Mutex::new(());
-    let _guard = CREATING.lock().unwrap_or_else(PoisonError::into_inner);
+    static CREATING: Lock<()> = Lock::new(());
+    let _guard = CREATING.lock();
     if let Some(directory) = DIRECTORY.get() {
         return Ok(&directory.path);
     }

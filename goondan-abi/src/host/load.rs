@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use goondan_core::{Error, ErrorCode, ExtensionDescriptor, Result};
+use goondan_lock::Lock;
 use libloading::os::unix;
 
 use super::copy;
@@ -44,7 +45,7 @@ impl Inspected {
     pub fn load_with(self, host: &'static HostTable) -> Result<Loaded> {
         let id = (std::ptr::from_ref(host).addr(), self.sha256()?);
         // Held while the library is loaded, so that a concurrent caller gets the same library.
-        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = LOADED.lock();
         if let Some(known) = loaded.get(&id)
             && known.inspected.is_same(&self)
         {
@@ -128,7 +129,7 @@ struct LoadedLibrary {
 
 /// All libraries of this process, by the address of their host table and the digest of their file. The same content
 /// returns the same descriptors, by which a reload recognizes extensions that did not change.
-static LOADED: Mutex<BTreeMap<(usize, String), LoadedLibrary>> = Mutex::new(BTreeMap::new());
+static LOADED: Lock<BTreeMap<(usize, String), LoadedLibrary>> = Lock::new(BTreeMap::new());
 
 /// Returns the table that libraries receive, for the tests of the contract.
 #[doc(hidden)]

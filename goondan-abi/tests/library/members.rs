@@ -122,6 +122,7 @@ async fn a_library_of_version_1_0_runs_a_conversation() {
             "step results [(Error, None)] of 1",
             r#"turn "done" TextResponse Some(Number(6))"#,
             r#"woken "a prepared answer and more""#,
+            r#"reload again None Some("the program does not reload its agents")"#,
         ] {
             ran.noted(expected);
         }

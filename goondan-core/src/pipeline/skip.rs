@@ -8,9 +8,11 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::Poll;
 use std::time::Duration;
+
+use goondan_lock::Lock;
 
 use super::frame::{at_layer, next_not_run};
 use super::next::NamedMiddleware;
@@ -55,7 +57,7 @@ enum Progress<K: Kind> {
 }
 
 /// The progress, which a [`Skipping`] and its [`Probe`] share during one run.
-struct Watch<K: Kind>(Mutex<Progress<K>>);
+struct Watch<K: Kind>(Lock<Progress<K>>);
 
 /// The part of a layer's own code that runs: the part before `next`, or after `next` has succeeded.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,7 +68,7 @@ enum OwnPart {
 
 impl<K: Kind> Watch<K> {
     fn lock(&self) -> MutexGuard<'_, Progress<K>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Returns which part of its own code the layer runs, or `None` if its failure cannot be skipped: while `next`
@@ -91,7 +93,7 @@ impl<K: Kind> Middleware<K> for Skipping<K> {
     fn handle<'a>(&'a self, ctx: &'a mut K::Context<'_>, next: Next<'a, K>) -> BoxFuture<'a, Result<K::Output>> {
         Box::pin(async move {
             let rest = next.rest();
-            let watch = Arc::new(Watch::<K>(Mutex::new(Progress::NotRun)));
+            let watch = Arc::new(Watch::<K>(Lock::new(Progress::NotRun)));
             K::frame(ctx).watch = Some(Arc::clone(&watch) as Arc<_>);
             let outcome = self.run(ctx, next, &watch).await;
             // A probe that has not run must not find the watch: the layer is over.

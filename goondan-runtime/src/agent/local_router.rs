@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use goondan_core::{AgentName, BoxFuture, Error, ErrorCode, Result};
+use goondan_lock::Lock;
 
 use super::{Agent, WeakAgent};
 use crate::instance::{Instance, task_failed};
@@ -32,7 +33,7 @@ use crate::ports::router::{AgentCall, Router, not_found};
 /// ```
 #[derive(Clone, Default)]
 pub struct LocalRouter {
-    agents: Arc<Mutex<HashMap<AgentName, WeakAgent>>>,
+    agents: Arc<Lock<HashMap<AgentName, WeakAgent>>>,
 }
 
 impl LocalRouter {
@@ -76,7 +77,7 @@ impl LocalRouter {
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<AgentName, WeakAgent>> {
-        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+        self.agents.lock()
     }
 
     fn find(&self, name: &AgentName) -> Result<Agent> {

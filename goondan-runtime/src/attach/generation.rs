@@ -1,8 +1,9 @@
 //! What a conversation runs turns with.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use goondan_core::ReloadEffect;
+use goondan_lock::Lock;
 
 use super::register::Registered;
 use crate::spec::AgentSpec;
@@ -27,11 +28,11 @@ impl Generation {
 }
 
 /// The newest generation of an open conversation, for readers that do not wait for turns.
-pub(crate) struct Newest(Mutex<Arc<Generation>>);
+pub(crate) struct Newest(Lock<Arc<Generation>>);
 
 impl Newest {
     pub(crate) fn new(generation: &Arc<Generation>) -> Self {
-        Self(Mutex::new(Arc::clone(generation)))
+        Self(Lock::new(Arc::clone(generation)))
     }
 
     pub(crate) fn get(&self) -> Arc<Generation> {
@@ -45,6 +46,6 @@ impl Newest {
     }
 
     fn lock(&self) -> MutexGuard<'_, Arc<Generation>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

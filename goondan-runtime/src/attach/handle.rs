@@ -1,13 +1,14 @@
 //! What an extension's [`ExtensionApi`](goondan_core::ExtensionApi) is backed by.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::{
     AgentDelegate, AgentReload, AgentReloadAnswer, AnyRegistration, BoxFuture, Deliveries, Error, ErrorCode, Event,
     EventHandler, EventPattern, ExtensionHost, ExtensionInfo, ExtensionName, LogHost, LogLevel, Result,
 };
+use goondan_lock::Lock;
 use serde_json::{Map, Value};
 
 use super::late::LateTools;
@@ -28,7 +29,7 @@ pub(crate) struct ExtensionHandle {
     /// Shared by the instances of the agent.
     tools: Arc<SharedTools>,
     opening: Opening,
-    stage: Mutex<Stage>,
+    stage: Lock<Stage>,
 }
 
 /// What an extension may register.
@@ -46,13 +47,13 @@ impl ExtensionHandle {
         let state = services.states.copy_of(&extension);
         let owner = services.bus.new_owner(extension.clone());
         let (tools, opening) = (Arc::clone(&agent.tools), agent.opening.clone());
-        let stage = Mutex::new(Stage::Registering(Vec::new()));
+        let stage = Lock::new(Stage::Registering(Vec::new()));
         Arc::new(Self { extension, services, owner, state, tools, opening, stage })
     }
 
     /// Ends registration, and returns what was registered.
     pub(super) fn end_registration(&self) -> Vec<AnyRegistration> {
-        match std::mem::replace(&mut *self.stage.lock().unwrap_or_else(PoisonError::into_inner), Stage::Active) {
+        match std::mem::replace(&mut *self.stage.lock(), Stage::Active) {
             Stage::Registering(registrations) => registrations,
             Stage::Active | Stage::Ended => Vec::new(),
         }
@@ -60,7 +61,7 @@ impl ExtensionHandle {
 
     /// Ends the registration of tools too.
     pub(super) fn end(&self) {
-        *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = Stage::Ended;
+        *self.stage.lock() = Stage::Ended;
     }
 
     /// Returns what distinguishes this extension from others, also from those that had its name before.
@@ -108,7 +109,7 @@ impl ExtensionHost for ExtensionHandle {
 
     fn register(&self, registration: AnyRegistration) -> Result<()> {
         let registration = self.checked(registration)?;
-        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stage = self.stage.lock();
         match (&mut *stage, registration) {
             (Stage::Registering(registrations), registration) => {
                 registrations.push(registration);

@@ -1,10 +1,11 @@
 //! Tools that extensions register after `#[init]`.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use goondan_core::host::panic::drop_guarded;
 use goondan_core::{BoxFuture, ExtensionName, Result, ToolContext, ToolHandler, ToolItem, ToolReply};
+use goondan_lock::Lock;
 use serde_json::Value;
 
 use crate::bus::Owner;
@@ -14,7 +15,7 @@ use crate::bus::Owner;
 pub(crate) struct LateTools {
     /// How often a tool was added. As long as it is 0, no step takes the lock.
     changes: AtomicU64,
-    tools: Mutex<Vec<LateTool>>,
+    tools: Lock<Vec<LateTool>>,
 }
 
 /// A tool, and the extension that registered it.
@@ -30,7 +31,7 @@ impl LateTools {
     pub(super) fn add(&self, owner: &Owner, item: Arc<ToolItem>, handler: Arc<dyn ToolHandler>) {
         let handler = Arc::new(GuardedHandler { extension: owner.extension().clone(), handler: Some(handler) });
         let new = LateTool { owner: owner.clone(), item, handler };
-        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = self.tools.lock();
         let known = tools.iter().position(|known| known.owner == *owner && known.item.name == new.item.name);
         let replaced = known.map(|known| tools.remove(known));
         tools.push(new);
@@ -43,7 +44,7 @@ impl LateTools {
     pub(super) fn remove(&self, owner: &Owner) {
         if self.changes() > 0 {
             let removed: Vec<_> = {
-                let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut tools = self.tools.lock();
                 tools.extract_if(.., |tool| tool.owner == *owner).collect()
             };
             drop(removed);
@@ -58,7 +59,7 @@ impl LateTools {
 
     /// Returns the tools, and how often one was added until now.
     pub(super) fn all(&self) -> (u64, Vec<LateTool>) {
-        let tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let tools = self.tools.lock();
         (self.changes(), tools.clone())
     }
 }

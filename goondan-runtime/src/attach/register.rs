@@ -1,7 +1,7 @@
 //! Registration: runs the `register` of each extension, and combines what they registered.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use goondan_core::host::panic::catch_panics;
@@ -10,6 +10,7 @@ use goondan_core::{
     AnyRegistration, Error, ErrorCode, ExtensionApi, ExtensionName, Kind, LayerInfo, LogHost, Middleware,
     MiddlewareKind, MiddlewareOptions, Result, Step, ToolCall, ToolHandler, ToolItem, Turn,
 };
+use goondan_lock::Lock;
 
 use super::active::{ActiveExtension, run_cleanup};
 use super::handle::ExtensionHandle;
@@ -27,7 +28,7 @@ pub(crate) struct Registered {
     tools: ToolRegistry,
     late: Arc<LateTools>,
     /// All of them, and how often a late one had been added when this was made.
-    with_late: Mutex<(u64, Arc<ToolRegistry>)>,
+    with_late: Lock<(u64, Arc<ToolRegistry>)>,
     shared: Arc<SharedTools>,
     /// The last field, so that the parts of an extension are dropped by the extension.
     pub(crate) extensions: Vec<Arc<ActiveExtension>>,
@@ -141,7 +142,7 @@ impl Registered {
             tool_call: chain(layers.tool_call, &names, agent.policy.layer_timeout)?,
             tools,
             late,
-            with_late: Mutex::default(),
+            with_late: Lock::default(),
             shared: Arc::clone(&agent.tools),
             extensions,
         })
@@ -156,7 +157,7 @@ impl Registered {
 
     #[cold]
     fn with_late(&self) -> Arc<ToolRegistry> {
-        let mut cached = self.with_late.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.with_late.lock();
         if cached.0 != self.late.changes() {
             let (changes, added) = self.late.all();
             let mut tools = self.tools.clone();

@@ -4,10 +4,11 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 
 use goondan_core::{AgentReloadAnswer, BoxFuture, Event, ReloadEffect, Result};
+use goondan_lock::Lock;
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 use tokio::sync::oneshot;
 
@@ -38,12 +39,12 @@ pub(super) struct Request {
     id: String,
     bus: Bus,
     /// `None` once it is answered.
-    answer: Mutex<Option<oneshot::Sender<AgentReloadAnswer>>>,
+    answer: Lock<Option<oneshot::Sender<AgentReloadAnswer>>>,
 }
 
 /// Where requests for reloads of one agent go.
 #[derive(Default)]
-pub(crate) struct ReloadListener(Mutex<Option<Sender<ReloadRequest>>>);
+pub(crate) struct ReloadListener(Lock<Option<Sender<ReloadRequest>>>);
 
 impl ReloadRequests {
     /// Returns the requests that go to `listener`.
@@ -126,13 +127,13 @@ impl Request {
     ) -> (Arc<Self>, BoxFuture<'static, AgentReloadAnswer>) {
         let (sender, answer) = oneshot::channel();
         let unanswered = AgentReloadAnswer::new(&*id, ReloadEffect::None, Some("the program ends".to_owned()));
-        let request = Self { conversation, id, bus, answer: Mutex::new(Some(sender)) };
+        let request = Self { conversation, id, bus, answer: Lock::new(Some(sender)) };
         (Arc::new(request), Box::pin(async move { answer.await.unwrap_or(unanswered) }))
     }
 
     /// Answers the request, and publishes the answer. Does nothing if it is answered already.
     pub(super) fn answer(&self, effect: ReloadEffect, reason: Option<&str>) {
-        let Some(sender) = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let Some(sender) = self.answer.lock().take() else { return };
         let answer = AgentReloadAnswer::new(&*self.id, effect, reason.map(str::to_owned));
         match Event::new(AgentReloadAnswer::NAME, (&answer,)) {
             Ok(event) => self.bus.emit(event),
@@ -145,12 +146,12 @@ impl Request {
 
 impl ReloadListener {
     fn set(&self, sender: Sender<ReloadRequest>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(sender);
+        *self.0.lock() = Some(sender);
     }
 
     /// Sends a request to the program. It is refused if no program listens.
     pub(super) fn send(&self, request: Arc<Request>) {
-        let listener = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let listener = self.0.lock().clone();
         let unheard = listener.as_ref().is_none_or(Sender::is_closed);
         let reason = if unheard { "the program does not reload its agents" } else { "the program made no reload" };
         let request = ReloadRequest { request, reason: reason.to_owned() };

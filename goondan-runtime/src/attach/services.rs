@@ -1,12 +1,13 @@
 //! What the extensions of one conversation share while it is open.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use goondan_core::{
     AgentDelegate, AgentReload, AgentReloadAnswer, BoxFuture, Event, ExtensionDescriptor, ExtensionName,
     PresentExtension,
 };
+use goondan_lock::Lock;
 
 use super::late::LateTools;
 use super::reload_requests::{ReloadListener, Request};
@@ -32,7 +33,7 @@ pub(crate) struct Services {
     pub(crate) delegated: AtomicUsize,
     pub(crate) waiting_reload: WaitingReload,
     /// What the agent has, for extensions that ask.
-    extensions: Mutex<Vec<Arc<ExtensionSpec>>>,
+    extensions: Lock<Vec<Arc<ExtensionSpec>>>,
     upcalls: Upcalls,
 }
 
@@ -65,7 +66,7 @@ impl Services {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let (inbox, late, delegated) = (Arc::default(), Arc::default(), AtomicUsize::new(0));
-        let (waiting_reload, extensions) = (WaitingReload::default(), Mutex::default());
+        let (waiting_reload, extensions) = (WaitingReload::default(), Lock::default());
         Self { id, number, bus, states, inbox, late, store, delegated, waiting_reload, extensions, upcalls }
     }
 
@@ -109,13 +110,13 @@ impl Services {
 
     /// Replaces what the agent has, and returns what it had.
     pub(super) fn set_extensions(&self, extensions: Vec<Arc<ExtensionSpec>>) -> Vec<Arc<ExtensionSpec>> {
-        std::mem::replace(&mut self.extensions.lock().unwrap_or_else(PoisonError::into_inner), extensions)
+        std::mem::replace(&mut self.extensions.lock(), extensions)
     }
 
     /// Returns what the agent has.
     // LEGACY-CAPS-01
     pub(super) fn extensions(&self) -> Vec<PresentExtension> {
-        let extensions = self.extensions.lock().unwrap_or_else(PoisonError::into_inner);
+        let extensions = self.extensions.lock();
         let present = |spec: &Arc<ExtensionSpec>| {
             let ExtensionDescriptor { name, version, .. } = *spec.descriptor;
             PresentExtension::new(spec.name.clone(), name.to_owned(), version.to_owned())

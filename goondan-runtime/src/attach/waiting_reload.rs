@@ -1,9 +1,10 @@
 //! The reload that waits for the next step of a turn.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 
 use goondan_core::{ReloadEffect, Result};
+use goondan_lock::Lock;
 use tokio::sync::oneshot;
 
 use super::reload_requests::Request;
@@ -14,9 +15,9 @@ use crate::spec::AgentSpec;
 pub(crate) struct WaitingReload {
     /// Whether there is one. Every step reads it.
     exists: AtomicBool,
-    reload: Mutex<Option<StepReload>>,
+    reload: Lock<Option<StepReload>>,
     /// The requests of extensions for one. Those that are answered are dropped elsewhere.
-    requests: Mutex<Vec<Weak<Request>>>,
+    requests: Lock<Vec<Weak<Request>>>,
 }
 
 /// A reload, which may take place between two steps of a turn.
@@ -51,7 +52,7 @@ impl WaitingReload {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<StepReload>> {
-        self.reload.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reload.lock()
     }
 
     /// Records a request for a reload.
@@ -68,7 +69,7 @@ impl WaitingReload {
     }
 
     fn lock_requests(&self) -> MutexGuard<'_, Vec<Weak<Request>>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.lock()
     }
 }
 

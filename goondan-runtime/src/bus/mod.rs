@@ -19,10 +19,11 @@ pub(crate) use program::Listeners;
 pub(crate) use table::Owner;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use goondan_core::{Deliveries, Error, ErrorCode, Event, EventHandler, EventPattern, ExtensionName, TurnInfo};
+use goondan_lock::Lock;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
@@ -43,7 +44,7 @@ struct Shared {
     /// The number of subscriptions that accept events, readable without the lock.
     listening: AtomicUsize,
     /// No foreign code runs under this lock, not even the drop of a handler: it could use the bus and deadlock.
-    table: Mutex<Table>,
+    table: Lock<Table>,
     /// Notified whenever all queues are empty and no handler runs.
     quiet: Notify,
 }
@@ -51,7 +52,7 @@ struct Shared {
 impl Bus {
     /// Returns a bus whose handlers run on `runtime`.
     pub(crate) fn new(runtime: Handle) -> Self {
-        let (listening, table, quiet) = (AtomicUsize::new(0), Mutex::default(), Notify::new());
+        let (listening, table, quiet) = (AtomicUsize::new(0), Lock::default(), Notify::new());
         Self { shared: Arc::new(Shared { runtime, listening, table, quiet }) }
     }
 
@@ -242,7 +243,7 @@ impl Drop for Draining<'_> {
 
 impl Shared {
     fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock()
     }
 
     fn update<T>(&self, update: impl FnOnce(&mut Table) -> T) -> T {

@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::task::{Context, Poll};
 
 use goondan_core::{BoxFuture, Deliveries, Event, EventHandler, EventPattern, Result};
+use goondan_lock::Lock;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
@@ -17,7 +18,7 @@ const QUEUE: usize = 256;
 /// The subscriptions of the program. They outlast the bus: an idle conversation closes its bus, and has another one
 /// when it is open again.
 #[derive(Default)]
-pub(crate) struct Listeners(Mutex<Listening>);
+pub(crate) struct Listeners(Lock<Listening>);
 
 #[derive(Default)]
 struct Listening {
@@ -46,7 +47,7 @@ impl Listener {
 
 impl Listeners {
     fn lock(&self) -> MutexGuard<'_, Listening> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Subscribes to the bus of a conversation that is being opened.

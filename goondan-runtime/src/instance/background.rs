@@ -5,11 +5,12 @@ use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
 
 use goondan_core::host::WireError;
 use goondan_core::{AgentEvent, AgentName, InstanceKey, Result, TurnResult};
+use goondan_lock::Lock;
 use tokio::sync::mpsc::{Receiver, Sender, WeakSender, channel};
 use tokio::sync::watch;
 
@@ -56,7 +57,7 @@ pub struct BackgroundTurns {
 /// The background turns of one agent.
 #[derive(Default)]
 pub(crate) struct Background {
-    subscribers: Mutex<Vec<Subscriber>>,
+    subscribers: Lock<Vec<Subscriber>>,
     count: watch::Sender<Count>,
 }
 
@@ -150,7 +151,7 @@ fn begun(counts: &[watch::Receiver<Count>]) -> u64 {
 
 impl Background {
     fn subscribers(&self) -> MutexGuard<'_, Vec<Subscriber>> {
-        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.subscribers.lock()
     }
 
     pub(super) fn has_subscribers(&self) -> bool {

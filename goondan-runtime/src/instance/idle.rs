@@ -5,8 +5,9 @@
 //! conversation.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use goondan_lock::Lock;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, timeout_at};
@@ -18,7 +19,7 @@ const CLOSING: usize = 32;
 
 /// The channel to the task.
 #[derive(Default)]
-pub(super) struct Idle(Mutex<Option<UnboundedSender<Watched>>>);
+pub(super) struct Idle(Lock<Option<UnboundedSender<Watched>>>);
 
 /// A slot in the schedule. Its drop unmarks the slot, also when a runtime shuts down and drops the task.
 struct Watched(Arc<InstanceSlot>);
@@ -26,7 +27,7 @@ struct Watched(Arc<InstanceSlot>);
 impl Idle {
     /// Adds a slot that is not in the schedule.
     pub(super) fn watch(&self, slot: Arc<InstanceSlot>) {
-        let mut task = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut task = self.0.lock();
         let mut watched = Watched(slot);
         if let Some(task) = &*task {
             match task.send(watched) {

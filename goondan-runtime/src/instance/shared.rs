@@ -1,10 +1,11 @@
 //! What the instances of an agent share, and the map of their slots.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
 
 use goondan_core::{AgentName, InstanceKey, Result};
+use goondan_lock::Lock;
 
 use super::Instance;
 use super::background::Background;
@@ -19,7 +20,7 @@ use crate::spec::AgentSpec;
 pub(crate) struct AgentInner {
     pub(crate) name: AgentName,
     /// The description that conversations are opened with from now on.
-    spec: Mutex<Arc<AgentSpec>>,
+    spec: Lock<Arc<AgentSpec>>,
     /// Held by a reload: one runs at a time.
     pub(crate) reloading: tokio::sync::Mutex<()>,
     pub(super) store: Arc<dyn Store>,
@@ -27,7 +28,7 @@ pub(crate) struct AgentInner {
     pub(super) idle: Idle,
     pub(crate) background: Arc<Background>,
     pub(crate) reload_listener: Arc<ReloadListener>,
-    slots: Mutex<HashMap<InstanceKey, Weak<InstanceSlot>>>,
+    slots: Lock<HashMap<InstanceKey, Weak<InstanceSlot>>>,
     pub(crate) reach: Reach,
 }
 
@@ -35,25 +36,25 @@ impl AgentInner {
     pub(crate) fn new(name: AgentName, spec: AgentSpec, store: Arc<dyn Store>, idle_after: Option<Duration>) -> Self {
         Self {
             name,
-            spec: Mutex::new(Arc::new(spec)),
+            spec: Lock::new(Arc::new(spec)),
             reloading: tokio::sync::Mutex::default(),
             store,
             idle_after,
             idle: Idle::default(),
             background: Arc::default(),
             reload_listener: Arc::default(),
-            slots: Mutex::default(),
+            slots: Lock::default(),
             reach: Reach::default(),
         }
     }
 
     pub(crate) fn spec(&self) -> Arc<AgentSpec> {
-        Arc::clone(&self.spec.lock().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.spec.lock())
     }
 
     /// Replaces the spec, and returns the old one.
     pub(crate) fn replace_spec(&self, new: Arc<AgentSpec>) -> Arc<AgentSpec> {
-        std::mem::replace(&mut self.spec.lock().unwrap_or_else(PoisonError::into_inner), new)
+        std::mem::replace(&mut self.spec.lock(), new)
     }
 
     /// Returns the slot of the instance `key`, made if there is none.
@@ -105,6 +106,6 @@ impl AgentInner {
     }
 
     fn lock_slots(&self) -> MutexGuard<'_, HashMap<InstanceKey, Weak<InstanceSlot>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slots.lock()
     }
 }

@@ -7,12 +7,13 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
 use goondan_core::host::panic::message;
 use goondan_core::{Error, ErrorCode, Result};
+use goondan_lock::Lock;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::{OwnedMappedMutexGuard, OwnedMutexGuard};
@@ -38,7 +39,7 @@ pub(crate) struct InstanceSlot {
     agent: Weak<AgentInner>,
     idle_after: Option<Duration>,
     conversation: Arc<tokio::sync::Mutex<Option<Box<OpenConversation>>>>,
-    status: Mutex<SlotStatus>,
+    status: Lock<SlotStatus>,
 }
 
 /// The conversation lock, over a conversation that may be closed.
@@ -108,7 +109,7 @@ impl InstanceSlot {
             agent: Arc::downgrade(agent),
             idle_after: agent.idle_after,
             conversation: Arc::default(),
-            status: Mutex::new(SlotStatus {
+            status: Lock::new(SlotStatus {
                 phase: Phase::Closed,
                 handle: Weak::new(),
                 for_others: false,
@@ -125,7 +126,7 @@ impl InstanceSlot {
     }
 
     fn status(&self) -> MutexGuard<'_, SlotStatus> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status.lock()
     }
 
     /// Returns what is open now, if anything, without waiting.

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use goondan_core::host::secret::mask;
 use goondan_core::host::{MessageDataExt, ToolItemExt};
 use goondan_core::{BoxFuture, Error, ErrorCode, MessageData, ModelInfo, Result, ToolItem};
+use goondan_lock::Lock;
 use serde::Serialize;
 
 use crate::ports::model::{DeltaSink, Model, ModelRequest, ModelResponse};
@@ -23,7 +23,7 @@ pub struct RecordedModel<M> {
 impl<M: Model> RecordedModel<M> {
     /// Returns a model that asks `model`, and appends to the file at `path`. The first request opens the file.
     pub fn new(model: M, path: impl Into<PathBuf>) -> Self {
-        Self { model, log: RequestLog { path: path.into(), file: Mutex::new(None) } }
+        Self { model, log: RequestLog { path: path.into(), file: Lock::new(None) } }
     }
 }
 
@@ -48,7 +48,7 @@ impl<M: Model> Model for RecordedModel<M> {
 #[derive(Debug)]
 struct RequestLog {
     path: PathBuf,
-    file: Mutex<Option<File>>,
+    file: Lock<Option<File>>,
 }
 
 /// A line of the file: a request, with secrets masked.
@@ -83,7 +83,7 @@ impl RequestLog {
     }
 
     fn append(&self, line: &[u8]) -> std::io::Result<()> {
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.file.lock();
         let file = match &mut *file {
             Some(file) => file,
             closed => closed.insert(OpenOptions::new().create(true).append(true).open(&self.path)?),

@@ -1,16 +1,17 @@
 //! The inbox of an instance: answers of other agents, kept until the next step.
 // F-AGENTS
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use goondan_core::{Error, ErrorCode, Message, Result};
+use goondan_lock::Lock;
 
 /// The capacity: how many answers may be outstanding or kept at once.
 const LIMIT: usize = 256;
 
 /// Answers of other agents, in the order of their arrival.
 #[derive(Default)]
-pub(crate) struct Inbox(Mutex<Answers>);
+pub(crate) struct Inbox(Lock<Answers>);
 
 #[derive(Default)]
 struct Answers {
@@ -29,7 +30,7 @@ impl Inbox {
     /// # Errors
     /// `E_EXT_RUNTIME` when the inbox is full.
     pub(crate) fn reserve(self: &Arc<Self>) -> Result<Reservation> {
-        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = self.0.lock();
         if answers.received.len() + answers.outstanding >= LIMIT {
             let message = format!("{LIMIT} answers of other agents are waited for already");
             return Err(Error::new(ErrorCode::EXT_RUNTIME, message).suggest("wait for some of them first"));
@@ -40,13 +41,13 @@ impl Inbox {
 
     /// Returns whether answers are outstanding, or have arrived and were not taken.
     pub(crate) fn is_waiting(&self) -> bool {
-        let answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = self.0.lock();
         answers.outstanding > 0 || !answers.received.is_empty()
     }
 
     /// Removes and returns the answers that have arrived.
     pub(crate) fn take(&self) -> Vec<Message> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).received)
+        std::mem::take(&mut self.0.lock().received)
     }
 }
 
@@ -58,7 +59,7 @@ impl Reservation {
 
     fn release(&mut self, answer: Option<Message>) {
         if let Some(inbox) = self.0.take() {
-            let mut answers = inbox.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut answers = inbox.0.lock();
             answers.outstanding -= 1;
             answers.received.extend(answer);
         }

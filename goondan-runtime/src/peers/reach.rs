@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use goondan_core::{AgentName, Error, ErrorCode, RequestTarget};
+use goondan_lock::Lock;
 
 /// How many missing targets are remembered. Their names may come from a model.
 const LIMIT: usize = 64;
@@ -15,7 +15,7 @@ pub(crate) struct Reach {
     /// Whether a router was told of the agent. It may have none itself.
     added: AtomicBool,
     /// The targets whose notices were not delivered.
-    missed: Mutex<HashSet<String>>,
+    missed: Lock<HashSet<String>>,
 }
 
 impl Reach {
@@ -45,7 +45,7 @@ impl Reach {
     #[cold]
     pub(crate) fn missed(&self, agent: &AgentName, target: &RequestTarget, why: &Error) {
         let target = target.to_string();
-        let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut missed = self.missed.lock();
         if missed.len() < LIMIT && missed.insert(target.clone()) {
             drop(missed);
             tracing::warn!(%agent, target, "a notice was not delivered: {}", why.report());

@@ -5,9 +5,10 @@ pub use object::{check_config, check_input, config_value, description};
 
 use std::collections::HashMap;
 use std::path::{Component, Path};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use goondan_core::{Error, ErrorCode, Result};
+use goondan_lock::Lock;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
@@ -188,7 +189,7 @@ fn invalid(error: &dyn std::fmt::Display) -> Error {
 /// Compiled schemas by their JSON text. The instances of an agent share one cache: compiling costs far more than
 /// validating.
 #[derive(Default)]
-pub(crate) struct SchemaCache(Mutex<HashMap<String, Arc<Schema>>>);
+pub(crate) struct SchemaCache(Lock<HashMap<String, Arc<Schema>>>);
 
 impl SchemaCache {
     /// Returns the compiled form of `schema`, which is compiled at most once.
@@ -197,7 +198,7 @@ impl SchemaCache {
     /// `E_SCHEMA_INVALID` when it is not a JSON Schema.
     pub(crate) fn compile(&self, schema: &Value) -> Result<Arc<Schema>> {
         let text = schema.to_string();
-        let mut compiled = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut compiled = self.0.lock();
         if let Some(known) = compiled.get(&text) {
             return Ok(Arc::clone(known));
         }

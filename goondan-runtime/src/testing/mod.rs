@@ -51,16 +51,9 @@ mod setup;
 mod tests;
 pub mod time;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use chat::Chat;
 #[cfg(test)]
 pub(crate) use log::LogCapture;
 pub use log::LogLine;
 pub use request::RecordedRequest;
 pub use setup::ChatBuilder;
-
-/// Locks a record. A failed assertion elsewhere may have poisoned it, and it stays readable.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

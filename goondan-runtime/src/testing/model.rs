@@ -1,11 +1,11 @@
 //! Records the requests of the model, and answers for it while a test calls a tool.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use goondan_core::{BoxFuture, ModelInfo, Result, ToolCallId, ToolRequest};
+use goondan_lock::Lock;
 use serde_json::Value;
 
-use super::lock;
 use super::request::RecordedRequest;
 use crate::models::{ScriptItem, ScriptedModel};
 use crate::ports::model::{DeltaSink, Model, ModelRequest, ModelResponse};
@@ -14,8 +14,8 @@ use crate::ports::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 pub(super) struct Recording {
     model: Box<dyn Model>,
     /// Answers instead of `model` while an [`InjectedCall`] exists.
-    replacement: Mutex<Option<Arc<ScriptedModel>>>,
-    requests: Mutex<Vec<RecordedRequest>>,
+    replacement: Lock<Option<Arc<ScriptedModel>>>,
+    requests: Lock<Vec<RecordedRequest>>,
 }
 
 /// The model that the agent is built with. It records in a [`Recording`].
@@ -29,11 +29,11 @@ pub(super) struct InjectedCall<'a> {
 
 impl Recording {
     pub(super) fn of(model: Box<dyn Model>) -> Arc<Self> {
-        Arc::new(Self { model, replacement: Mutex::default(), requests: Mutex::default() })
+        Arc::new(Self { model, replacement: Lock::default(), requests: Lock::default() })
     }
 
     pub(super) fn requests(&self) -> Vec<RecordedRequest> {
-        lock(&self.requests).clone()
+        self.requests.lock().clone()
     }
 
     /// Makes the model call `tool` next, and then end the turn.
@@ -41,14 +41,14 @@ impl Recording {
         let id = ToolCallId::random();
         let call = ModelResponse::tool_calls([ToolRequest::new(id.clone(), tool, args)]);
         let script = [ScriptItem::raw(call), ScriptItem::say("done").repeat()];
-        *lock(&self.replacement) = Some(Arc::new(ScriptedModel::new(script)));
+        *self.replacement.lock() = Some(Arc::new(ScriptedModel::new(script)));
         InjectedCall { recording: self, id }
     }
 
     /// Records a request, and returns the script that answers it instead of the model, if any.
     fn record(&self, request: &ModelRequest<'_>) -> Option<Arc<ScriptedModel>> {
-        lock(&self.requests).push(RecordedRequest::of(request));
-        lock(&self.replacement).clone()
+        self.requests.lock().push(RecordedRequest::of(request));
+        self.replacement.lock().clone()
     }
 }
 
@@ -60,7 +60,7 @@ impl InjectedCall<'_> {
 
 impl Drop for InjectedCall<'_> {
     fn drop(&mut self) {
-        *lock(&self.recording.replacement) = None;
+        *self.recording.replacement.lock() = None;
     }
 }
 

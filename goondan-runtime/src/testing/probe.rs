@@ -1,16 +1,15 @@
 //! Test extension that records every event and tool result, and changes nothing.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use goondan_core::host::ToolCallResultExt;
 use goondan_core::{
     API_VERSION, BoxFuture, Error, Event, EventPattern, Extension, ExtensionApi, ExtensionCleanup, ExtensionDescriptor,
     Middleware, MiddlewareOptions, Next, Result, Step, StepContext, StepResult, ToolCallId, ToolCallResult,
 };
+use goondan_lock::Lock;
 use serde_json::{Value, json};
-
-use super::lock;
 
 /// The extension. Its config holds the number of the [`ProbeHandle`] that it records for.
 pub(super) struct Probe;
@@ -36,7 +35,7 @@ impl Extension for Probe {
 
 fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
     let number = config["number"].as_u64().unwrap_or_default();
-    let records = lock(&PROBES).records.get(&number).and_then(Weak::upgrade);
+    let records = PROBES.lock().records.get(&number).and_then(Weak::upgrade);
     let records = records.ok_or_else(|| Error::msg("the chat that this extension records for was dropped"))?;
     // The outermost layer, so that it sees the results that the model is sent.
     api.pipeline().register(
@@ -53,7 +52,7 @@ fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
 }
 
 /// The records of all chats, by number: an extension gets nothing but its config, so the config has the number.
-static PROBES: Mutex<Probes> = Mutex::new(Probes { last: 0, records: BTreeMap::new() });
+static PROBES: Lock<Probes> = Lock::new(Probes { last: 0, records: BTreeMap::new() });
 
 struct Probes {
     last: u64,
@@ -69,14 +68,14 @@ pub(super) struct ProbeHandle {
 /// What was recorded so far.
 #[derive(Default)]
 pub(super) struct ProbeRecords {
-    events: Mutex<Vec<Event>>,
-    results: Mutex<Vec<ToolCallResult>>,
+    events: Lock<Vec<Event>>,
+    results: Lock<Vec<ToolCallResult>>,
 }
 
 impl ProbeHandle {
     pub(super) fn new() -> Self {
         let records = Arc::default();
-        let mut probes = lock(&PROBES);
+        let mut probes = PROBES.lock();
         probes.last += 1;
         let number = probes.last;
         probes.records.insert(number, Arc::downgrade(&records));
@@ -94,7 +93,7 @@ impl ProbeHandle {
 
 impl Drop for ProbeHandle {
     fn drop(&mut self) {
-        lock(&PROBES).records.remove(&self.number);
+        PROBES.lock().records.remove(&self.number);
     }
 }
 
@@ -102,16 +101,16 @@ impl ProbeRecords {
     fn record_event(&self, event: Event) {
         let of_probe = |cleanup: ExtensionCleanup| cleanup.extension == *NAME;
         if event.name() != ExtensionCleanup::NAME || !event.payload().is_ok_and(of_probe) {
-            lock(&self.events).push(event);
+            self.events.lock().push(event);
         }
     }
 
     pub(super) fn events(&self, pattern: &EventPattern) -> Vec<Event> {
-        lock(&self.events).iter().filter(|event| pattern.matches(event.name())).cloned().collect()
+        self.events.lock().iter().filter(|event| pattern.matches(event.name())).cloned().collect()
     }
 
     pub(super) fn take_result(&self, call: &ToolCallId) -> Option<ToolCallResult> {
-        let mut results = lock(&self.results);
+        let mut results = self.results.lock();
         let index = results.iter().position(|result| result.call_id() == call)?;
         Some(results.swap_remove(index))
     }
@@ -124,7 +123,7 @@ impl Middleware<Step> for RecordResults {
     fn handle<'a>(&'a self, ctx: &'a mut StepContext<'_>, next: Next<'a, Step>) -> BoxFuture<'a, Result<StepResult>> {
         Box::pin(async move {
             let step = next.run(ctx).await?;
-            lock(&self.0.results).extend(step.tool_results().iter().map(ToolCallResult::copy));
+            self.0.results.lock().extend(step.tool_results().iter().map(ToolCallResult::copy));
             Ok(step)
         })
     }

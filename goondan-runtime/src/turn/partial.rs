@@ -1,14 +1,13 @@
 //! The text of an answer that is still being generated, which is kept if the turn ends before the answer does.
 
-use std::sync::{Mutex, PoisonError};
-
 use goondan_core::{Message, Role, Source, StepRef, TurnId};
+use goondan_lock::Lock;
 
 use crate::ports::model::ModelDelta;
 
 /// What the running model call has said so far. Behind a lock, because models send pieces through a shared reference.
 #[derive(Default)]
-pub(super) struct PartialAnswer(Mutex<Said>);
+pub(super) struct PartialAnswer(Lock<Said>);
 
 #[derive(Default)]
 struct Said {
@@ -27,7 +26,7 @@ impl PartialAnswer {
 
     /// Adds a piece. Only text is kept: reasoning without its signature is of no use, and half a call must not run.
     pub(super) fn add(&self, delta: ModelDelta<'_>) {
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut said = self.0.lock();
         match delta {
             ModelDelta::Text { part, text } => {
                 if part != said.part && !said.text.is_empty() {
@@ -57,6 +56,6 @@ impl PartialAnswer {
     }
 
     fn said(&mut self) -> &mut Said {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+        self.0.get_mut()
     }
 }

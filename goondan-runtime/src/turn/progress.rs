@@ -1,10 +1,10 @@
 //! The progress of a tool call: told to the stream of the turn and on the bus, and never stored.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use goondan_core::host::secret::mask;
 use goondan_core::{ToolCallId, ToolName, ToolProgress};
+use goondan_lock::Lock;
 use tokio::time::Instant;
 
 use super::report::Reporter;
@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 
 /// When the progress of one call was last told.
 #[derive(Default)]
-pub(super) struct ProgressLimit(Mutex<Option<Instant>>);
+pub(super) struct ProgressLimit(Lock<Option<Instant>>);
 
 impl ProgressLimit {
     /// Tells how far the call is, unless there is no receiver or the previous update was told just now.
@@ -43,7 +43,7 @@ impl ProgressLimit {
 
     fn admits(&self) -> bool {
         let now = Instant::now();
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.0.lock();
         let admitted = told.is_none_or(|told| now - told >= INTERVAL);
         if admitted {
             *told = Some(now);

@@ -3,11 +3,11 @@
 //! Without a receiver, no event is built and no clock is read.
 
 use std::future::poll_fn;
-use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use goondan_core::{Error, Event, EventScope, LayerInfo, Result, RuntimeEvent, Span, StepRef, TurnInfo};
+use goondan_lock::Lock;
 use serde::Serialize;
 
 use super::stream::{TurnUpdate, UpdateSender};
@@ -21,18 +21,12 @@ pub(crate) struct Reporter<'a> {
     updates: Option<UpdateSender>,
     /// The runtime events for the store; `None` if it keeps none. Behind a lock because tool calls may run
     /// concurrently.
-    for_store: Option<Mutex<Vec<RuntimeEvent>>>,
+    for_store: Option<Lock<Vec<RuntimeEvent>>>,
 }
 
 impl<'a> Reporter<'a> {
     pub(crate) fn new(bus: &'a Bus, turn: &'a TurnInfo, updates: Option<UpdateSender>, keep: bool) -> Self {
-        Self {
-            bus,
-            turn,
-            span: Span::of_turn(turn.input.parent_span_id),
-            updates,
-            for_store: keep.then(Mutex::default),
-        }
+        Self { bus, turn, span: Span::of_turn(turn.input.parent_span_id), updates, for_store: keep.then(Lock::default) }
     }
 
     /// Reports an event in `span`, unless there is no receiver.
@@ -46,7 +40,7 @@ impl<'a> Reporter<'a> {
             self.emit(name, &event);
         }
         if let Some(events) = &self.for_store {
-            events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+            events.lock().push(event.clone());
         }
         self.update(|| TurnUpdate::Event(Box::new(event)));
     }
@@ -122,7 +116,7 @@ impl<'a> Reporter<'a> {
 
     /// Returns the runtime events for the store.
     pub(crate) fn into_runtime_events(self) -> Vec<RuntimeEvent> {
-        self.for_store.map(|events| events.into_inner().unwrap_or_else(PoisonError::into_inner)).unwrap_or_default()
+        self.for_store.map(|events| events.into_inner()).unwrap_or_default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The requests that extensions make in a turn: to other agents, and to the models of this one.
 // D-33
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use goondan_core::host::PartExt;
 use goondan_core::host::text_of;
@@ -10,6 +10,7 @@ use goondan_core::{
     Message, ModelName, Part, RequestTarget, RequestTicket, Result, RuntimeEvent, Span, SpanId, TokenUsage,
     ToolCatalog, TurnInfo,
 };
+use goondan_lock::Lock;
 
 use super::answer::{Answer, classify};
 use super::limit::within;
@@ -31,18 +32,18 @@ pub(crate) struct Requests<'a> {
 
 /// The tokens that the model requests of a turn used. Without a request it is not even allocated.
 #[derive(Default)]
-pub(crate) struct RequestUsage(OnceLock<Box<Mutex<TokenUsage>>>);
+pub(crate) struct RequestUsage(OnceLock<Box<Lock<TokenUsage>>>);
 
 impl RequestUsage {
     fn add(&self, usage: TokenUsage) {
-        *self.0.get_or_init(Box::default).lock().unwrap_or_else(PoisonError::into_inner) += usage;
+        *self.0.get_or_init(Box::default).lock() += usage;
     }
 
     /// Returns the sum of `usage` and the requests.
     fn with(&self, usage: Option<TokenUsage>) -> Option<TokenUsage> {
         let Some(requests) = self.0.get() else { return usage };
         let mut sum = usage.unwrap_or_default();
-        sum += *requests.lock().unwrap_or_else(PoisonError::into_inner);
+        sum += *requests.lock();
         Some(sum)
     }
 }

@@ -8,11 +8,12 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use goondan_core::ToolName;
+use goondan_lock::Lock;
 use tracing::dispatcher::{self, Dispatch};
 
 /// The time between two checks.
@@ -31,9 +32,9 @@ struct Polled {
 
 /// The handlers that one thread is polling: at most one, or several that are nested.
 #[derive(Default)]
-struct ThreadPolls(Mutex<Vec<Polled>>);
+struct ThreadPolls(Lock<Vec<Polled>>);
 
-static THREADS: Mutex<Vec<Weak<ThreadPolls>>> = Mutex::new(Vec::new());
+static THREADS: Lock<Vec<Weak<ThreadPolls>>> = Lock::new(Vec::new());
 static ASLEEP: AtomicBool = AtomicBool::new(false);
 /// `None` if the thread could not be spawned: then there are no warnings.
 static WATCHDOG: LazyLock<Option<Thread>> = LazyLock::new(|| {
@@ -64,7 +65,7 @@ impl Polling {
         let thread = CURRENT.try_with(|polls| Arc::clone(polls.borrow_mut().get_or_insert_with(ThreadPolls::new))).ok();
         if let Some(thread) = &thread {
             let (log, span) = (dispatcher::get_default(Dispatch::clone), tracing::Span::current());
-            lock(&thread.0).push(Polled { tool: tool.clone(), log, span, checks: 0 });
+            thread.0.lock().push(Polled { tool: tool.clone(), log, span, checks: 0 });
             wake();
         }
         Self(thread)
@@ -74,7 +75,7 @@ impl Polling {
 impl Drop for Polling {
     fn drop(&mut self) {
         if let Some(thread) = &self.0 {
-            lock(&thread.0).pop();
+            thread.0.lock().pop();
         }
     }
 }
@@ -82,7 +83,7 @@ impl Drop for Polling {
 impl ThreadPolls {
     fn new() -> Arc<Self> {
         let polls = Arc::<Self>::default();
-        lock(&THREADS).push(Arc::downgrade(&polls));
+        THREADS.lock().push(Arc::downgrade(&polls));
         polls
     }
 }
@@ -112,12 +113,12 @@ fn watch() {
 
 /// Checks all threads, and returns whether any of them is polling a handler.
 fn check() -> bool {
-    let mut threads = lock(&THREADS);
+    let mut threads = THREADS.lock();
     threads.retain(|thread| thread.strong_count() > 0);
     let threads: Vec<_> = threads.iter().filter_map(Weak::upgrade).collect();
     let mut polled = false;
     for thread in threads {
-        let late = lock(&thread.0).last_mut().and_then(|innermost| {
+        let late = thread.0.lock().last_mut().and_then(|innermost| {
             polled = true;
             innermost.checks = innermost.checks.saturating_add(1);
             (innermost.checks == CHECKS)
@@ -137,8 +138,4 @@ fn warn(tool: &ToolName) {
         "the tool `{tool}` has blocked its thread for more than a second, and no deadline can stop it: make it a plain `fn` \
          with `#[tool(blocking)]`, or await what it waits for"
     );
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,13 @@
 //! The extension: it attaches to a server, and keeps the catalog of each step up to date.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use goondan::prelude::*;
 use goondan::tool::{Effect, ToolItem};
 use goondan::{ErrorCode, json};
+use goondan_lock::Lock;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -32,8 +33,8 @@ pub struct Mcp {
 struct Attached {
     server: ConfiguredServer,
     /// Taken when the extension ends.
-    user: Mutex<Option<User>>,
-    tools: Mutex<Tools>,
+    user: Lock<Option<User>>,
+    tools: Lock<Tools>,
     /// The revision of the offers that `tools` has.
     seen: AtomicU64,
     /// Starts a server that is not required and was not there.
@@ -111,9 +112,9 @@ impl Attached {
         let tools = Tools::new(extension.clone(), config.tools.clone(), reserved);
         Self {
             resources_id: format!("mcp:{extension}:resources"),
-            user: Mutex::new(Some(Arc::clone(&connection).join(api.clone()))),
+            user: Lock::new(Some(Arc::clone(&connection).join(api.clone()))),
             server: ConfiguredServer { extension: extension.clone(), connection, config: Arc::new(config) },
-            tools: Mutex::new(tools),
+            tools: Lock::new(tools),
             seen: AtomicU64::new(0),
             starting: tokio::sync::Mutex::default(),
         }
@@ -143,7 +144,7 @@ impl Attached {
             return Changes::default();
         }
         let offers = self.server.connection.listing().offers();
-        let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = self.tools.lock();
         let changes = tools.update(&offers, |item, tool| {
             api.tools().register(item.clone(), Call { server: self.server.clone(), tool: tool.name.clone() })
         });
@@ -173,7 +174,7 @@ impl Attached {
                 ctx.tool_catalog_mut().insert(item);
             }
         }
-        let withdrawn = self.tools.lock().unwrap_or_else(PoisonError::into_inner).withdrawn();
+        let withdrawn = self.tools.lock().withdrawn();
         if let Some(withdrawn) = withdrawn {
             ctx.tool_catalog_mut().retain(|item| !withdrawn.contains(&item.name));
         }
@@ -215,7 +216,7 @@ impl Attached {
     }
 
     async fn close(&self) {
-        let user = self.user.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let user = self.user.lock().take();
         if let Some(user) = user {
             user.leave(self.server.config.limits.shutdown()).await;
         }

@@ -1,9 +1,10 @@
 //! The extension: it takes requests, and decides on whose behalf they are.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use goondan::prelude::*;
+use goondan_lock::Lock;
 use goondan_oauth_client::{Answer, TokenRequest, code};
 use tokio::task::JoinSet;
 
@@ -28,14 +29,14 @@ struct Desk {
     /// `None` with an empty config.
     access: Option<Arc<Access>>,
     /// The user whose turn runs.
-    user: Mutex<Option<String>>,
+    user: Lock<Option<String>>,
     /// Requests that are being answered.
-    requests: Mutex<JoinSet<()>>,
+    requests: Lock<JoinSet<()>>,
 }
 
 /// The desks of all conversations, oldest first. A conversation has two while its extension is replaced between two
 /// turns: then the new one answers, because new extensions may ask for what only its config has.
-static DESKS: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+static DESKS: Lock<Vec<(u64, u64)>> = Lock::new(Vec::new());
 
 /// An app, for the model.
 #[derive(Debug, Serialize)]
@@ -142,7 +143,7 @@ impl Desk {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let place = (conversation, NUMBERS.fetch_add(1, Ordering::Relaxed));
         desks().push(place);
-        Self { api, place, access, user: Mutex::default(), requests: Mutex::default() }
+        Self { api, place, access, user: Lock::default(), requests: Lock::default() }
     }
 
     /// Takes no more requests.
@@ -177,11 +178,11 @@ impl Desk {
     }
 
     fn user(&self) -> MutexGuard<'_, Option<String>> {
-        self.user.lock().unwrap_or_else(PoisonError::into_inner)
+        self.user.lock()
     }
 
     fn requests(&self) -> MutexGuard<'_, JoinSet<()>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.lock()
     }
 }
 
@@ -192,7 +193,7 @@ impl Drop for Desk {
 }
 
 fn desks() -> MutexGuard<'static, Vec<(u64, u64)>> {
-    DESKS.lock().unwrap_or_else(PoisonError::into_inner)
+    DESKS.lock()
 }
 
 /// While it lives, a turn runs.

@@ -5,11 +5,11 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
-use std::sync::{Mutex, PoisonError};
 
 use goondan::extension::SharedState;
 use goondan::json;
 use goondan::prelude::*;
+use goondan_lock::Lock;
 use serde::de::DeserializeOwned;
 use tokio::task::spawn_blocking;
 
@@ -53,12 +53,12 @@ pub(crate) struct Store {
     ctx: InitContext,
     key: Key,
     /// What was last read and written, so that it is masked.
-    masked: Mutex<BTreeMap<(String, Owner), Granted>>,
+    masked: Lock<BTreeMap<(String, Owner), Granted>>,
 }
 
 impl Store {
     pub(crate) fn new(api: ExtensionApi, ctx: InitContext, key: Key) -> Self {
-        Self { api, ctx, key, masked: Mutex::default() }
+        Self { api, ctx, key, masked: Lock::default() }
     }
 
     /// Reads the token that is kept.
@@ -146,7 +146,7 @@ impl Store {
     }
 
     fn mask(&self, app: &App, owner: &Owner, granted: Option<&Granted>) {
-        let mut masked = self.masked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut masked = self.masked.lock();
         let key = (app.name.clone(), owner.clone());
         match granted {
             Some(granted) => drop(masked.insert(key, granted.clone())),

@@ -1,10 +1,11 @@
 //! The token for a request: a stored one, one that is refreshed, or none until a person signs in.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use goondan::event::AuthGranted;
 use goondan::extension::ExtensionApi;
+use goondan_lock::Lock;
 use goondan_oauth_client::{TokenRequest, code};
 use tokio::time::Instant;
 
@@ -21,7 +22,7 @@ pub(crate) struct Tokens {
     pub(crate) apps: BTreeMap<String, Arc<App>>,
     pub(crate) server: Server,
     pub(crate) store: Store,
-    attempts: Mutex<BTreeMap<(String, Owner), Arc<Attempt>>>,
+    attempts: Lock<BTreeMap<(String, Owner), Arc<Attempt>>>,
 }
 
 /// Locked while a token is changed. Holds the failure of the last attempt to get one.
@@ -30,7 +31,7 @@ type Attempt = tokio::sync::Mutex<Option<(Instant, Failure)>>;
 impl Tokens {
     pub(crate) fn new(api: ExtensionApi, apps: BTreeMap<String, App>, server: Server, store: Store) -> Self {
         let apps = apps.into_iter().map(|(name, app)| (name, Arc::new(app))).collect();
-        Self { api, apps, server, store, attempts: Mutex::default() }
+        Self { api, apps, server, store, attempts: Lock::default() }
     }
 
     /// Returns the app of this name, and on whose behalf it acts in the turn of `user`.
@@ -146,7 +147,7 @@ impl Tokens {
     }
 
     fn attempt(&self, app: &App, owner: &Owner) -> Arc<Attempt> {
-        let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut attempts = self.attempts.lock();
         Arc::clone(attempts.entry((app.name.clone(), owner.clone())).or_default())
     }
 }

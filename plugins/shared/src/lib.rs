@@ -1,11 +1,10 @@
 //! Values that the extensions of a conversation share.
 // LEGACY-SHARED-01, LEGACY-SHARED-02
 
-use std::sync::{Mutex, PoisonError};
-
 use goondan::name::ExtensionName;
 use goondan::prelude::*;
 use goondan::{Map, Value};
+use goondan_lock::Lock;
 
 /// Where middlewares find the values in their metadata.
 const METADATA: &str = "shared";
@@ -19,7 +18,7 @@ pub struct Shared {
 }
 
 /// The values as they were last put into the metadata of the running turn, step or call.
-type Given = Mutex<Map<String, Value>>;
+type Given = Lock<Map<String, Value>>;
 
 /// Keeps values that the extensions of a conversation share.
 ///
@@ -81,7 +80,7 @@ impl Shared {
 impl Shared {
     /// Stores what was changed in `metadata`, and puts the values of now there.
     fn exchange(&self, given: &Given, metadata: &mut Map<String, Value>) -> Result<()> {
-        let mut given = given.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given = given.lock();
         if let Some(Value::Object(values)) = metadata.shift_remove(METADATA) {
             // Only what differs: others may have changed the rest meanwhile.
             let removed: Vec<_> = given.keys().filter(|key| !values.contains_key(*key)).cloned().collect();

@@ -6,10 +6,10 @@
 mod find;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use goondan::prelude::*;
 use goondan::tool::ToolCatalog;
+use goondan_lock::Lock;
 use wildmatch::WildMatch;
 
 use find::Hit;
@@ -53,7 +53,7 @@ pub struct ToolSearch {
     config: Config,
     always: Vec<WildMatch>,
     /// The tools of the running step before they are reduced: a search finds also those that are not offered.
-    catalog: Mutex<ToolCatalog>,
+    catalog: Lock<ToolCatalog>,
 }
 
 /// The state: what the last successful search has found.
@@ -93,7 +93,7 @@ impl ToolSearch {
     #[init]
     fn new(api: ExtensionApi, config: Config) -> Self {
         let always = config.always.iter().map(|pattern| WildMatch::new(pattern)).collect();
-        Self { api, config, always, catalog: Mutex::default() }
+        Self { api, config, always, catalog: Lock::default() }
     }
 
     /// Offers the selected tools. Layers further out have added and withdrawn theirs by now.
@@ -110,7 +110,7 @@ impl ToolSearch {
             };
             ctx.tool_catalog_mut().retain(|tool| is_offered(tool.name.as_str()));
         }
-        *self.catalog.lock().unwrap_or_else(PoisonError::into_inner) = all;
+        *self.catalog.lock() = all;
         next.run(ctx).await
     }
 
@@ -127,7 +127,7 @@ impl ToolSearch {
             )
             .suggest("search for words of the names or descriptions of tools"));
         }
-        let catalog = self.catalog.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let catalog = self.catalog.lock().clone();
         let tools = || catalog.iter().filter(|tool| tool.name != *SEARCH);
         let results = find::find(tools(), &query, limit.unwrap_or(max_results).min(max_results));
         if results.is_empty() {

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fastrand::Rng;
 use goondan::middleware::ToolRequest;
@@ -11,6 +11,7 @@ use goondan::model::{DeltaSink, Model, ModelRequest, ModelResponse};
 use goondan::name::ToolCallId;
 use goondan::store::FileStore;
 use goondan::{Agent, BoxFuture, Error, ErrorCode, Result, Value, json};
+use goondan_lock::Lock;
 use message_compaction::MessageCompaction;
 use tokio::sync::Notify;
 
@@ -46,8 +47,8 @@ impl Model for Printing {
 /// Plays some turns of the conversation that `seed` makes, and prints each request to the models, and `hang` when one
 /// does not answer. If `cancel`, that turn is cancelled; otherwise the process waits to be killed.
 pub(crate) async fn play(dir: &Path, seed: u64, turns: Range<u64>, cancel: bool) -> Result<()> {
-    let random = Arc::new(Mutex::new(Rng::with_seed(seed)));
-    let config = config(&mut random.lock().unwrap_or_else(PoisonError::into_inner));
+    let random = Arc::new(Lock::new(Rng::with_seed(seed)));
+    let config = config(&mut random.lock());
     let hangs = Arc::new(Notify::new());
     let model = |name| Random { name, random: Arc::clone(&random), hangs: cancel.then(|| Arc::clone(&hangs)) };
     let agent = Agent::builder("compacting").model(model("answer")).named_model("small", model("summary"));
@@ -55,7 +56,7 @@ pub(crate) async fn play(dir: &Path, seed: u64, turns: Range<u64>, cancel: bool)
     let instance = agent.instance("one").await?;
     for turn in turns {
         // What happens in a turn does not depend on the turns before it, which another process may have run.
-        *random.lock().unwrap_or_else(PoisonError::into_inner) = Rng::with_seed(seed << 32 | turn);
+        *random.lock() = Rng::with_seed(seed << 32 | turn);
         tokio::select! {
             // A turn that fails is a case too.
             _ = instance.run(format!("input {turn}")) => {}
@@ -81,7 +82,7 @@ fn config(random: &mut Rng) -> Value {
 /// A model that prints what it is sent, and does something at random.
 struct Random {
     name: &'static str,
-    random: Arc<Mutex<Rng>>,
+    random: Arc<Lock<Rng>>,
     /// Told when a turn is to be cancelled.
     hangs: Option<Arc<Notify>>,
 }
@@ -94,7 +95,7 @@ impl Model for Random {
                 request.messages().map(|message| line(message.role.as_str(), &message.content.text())).collect();
             print(&format!("{}: {}", self.name, lines.join(", ")))?;
             let (kind, length) = {
-                let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut random = self.random.lock();
                 (random.u8(..20), random.usize(1..150))
             };
             match kind {

@@ -1,15 +1,14 @@
 //! An extension that makes secrets while it runs.
 
-use std::sync::{Mutex, PoisonError};
-
 use goondan::Secret;
 use goondan::prelude::*;
+use goondan_lock::Lock;
 
 /// Keeps a token, as an extension does that signs in somewhere.
 pub struct Tokens {
     api: ExtensionApi,
-    token: Mutex<Option<Secret>>,
-    clone: Mutex<Option<Secret>>,
+    token: Lock<Option<Secret>>,
+    clone: Lock<Option<Secret>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -23,15 +22,15 @@ struct Issued {
 impl Tokens {
     #[init]
     fn new(api: ExtensionApi) -> Self {
-        Self { api, token: Mutex::default(), clone: Mutex::default() }
+        Self { api, token: Lock::default(), clone: Lock::default() }
     }
 
-    fn set(place: &Mutex<Option<Secret>>, token: Option<Secret>) {
-        *place.lock().unwrap_or_else(PoisonError::into_inner) = token;
+    fn set(place: &Lock<Option<Secret>>, token: Option<Secret>) {
+        *place.lock() = token;
     }
 
     fn text(&self) -> String {
-        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner);
+        let token = self.token.lock();
         token.as_ref().map(|token| token.expose().to_owned()).unwrap_or_default()
     }
 
@@ -47,7 +46,7 @@ impl Tokens {
     /// Keeps a clone of the token.
     #[tool]
     async fn keep(&self) -> Result<()> {
-        let token = self.token.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let token = self.token.lock().clone();
         Self::set(&self.clone, token);
         Ok(())
     }

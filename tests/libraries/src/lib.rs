@@ -79,14 +79,17 @@ impl Build {
     }
 }
 
-/// Returns whether tests may take long: `.ci/long` sets `GOONDAN_LONG`.
-pub fn is_long_run() -> bool {
-    std::env::var_os("GOONDAN_LONG").is_some()
+/// Returns how many random inputs a test tries: the number in `GOONDAN_RUNS`, which `.ci/long` sets, or else `sample`.
+///
+/// # Panics
+/// When `GOONDAN_RUNS` is no number.
+pub fn runs(sample: u32) -> u32 {
+    std::env::var("GOONDAN_RUNS").map_or(sample, |runs| runs.parse().unwrap())
 }
 
-/// Returns how many random inputs a test tries: `all`, or in the gate a quarter of them, which are others each time.
-pub fn inputs(all: u32) -> u32 {
-    if is_long_run() { all } else { all.div_ceil(4) }
+/// Returns whether tests may take long, as in `.ci/long`.
+pub fn is_long_run() -> bool {
+    std::env::var_os("GOONDAN_RUNS").is_some()
 }
 
 /// Removes the variables that cargo sets for a test. Build scripts read them, and would run again for each package that

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
+use goondan_lock::Lock;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::Value;
 use tokio::time::{Sleep, sleep};
@@ -26,7 +26,7 @@ pub(super) struct Player {
     pace: Pace,
     ignored: Vec<String>,
     /// Those that were not played yet.
-    left: Mutex<Vec<Exchange>>,
+    left: Lock<Vec<Exchange>>,
 }
 
 impl Player {
@@ -36,10 +36,10 @@ impl Player {
             matching: config.matching,
             pace: config.pace,
             ignored: ignored.collect(),
-            left: Mutex::new(exchanges),
+            left: Lock::new(exchanges),
         };
         let ignored = &player.ignored;
-        let left = player.left.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let left = player.left.get_mut();
         left.iter_mut().for_each(|exchange| remove(&mut exchange.request.body, ignored));
         player
     }
@@ -51,7 +51,7 @@ impl Player {
     pub(super) fn play(&self, request: &Request) -> Result<Incoming, String> {
         let mut asked = request.body.clone();
         remove(&mut asked, &self.ignored);
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.left.lock();
         let equal = |exchange: &Exchange| {
             self.matching == Matching::Order
                 || (exchange.request.path == request.path && exchange.request.body == asked)
@@ -64,7 +64,7 @@ impl Player {
 
     /// Returns how many exchanges were not played.
     pub(super) fn left(&self) -> usize {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.left.lock().len()
     }
 }
 

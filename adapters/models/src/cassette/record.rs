@@ -4,11 +4,12 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
+use goondan_lock::Lock;
 use http::header::CONTENT_TYPE;
 use tokio::time::Instant;
 
@@ -17,14 +18,14 @@ use super::redact::Redaction;
 use crate::http::{Body, Failure, Incoming, Parser};
 
 /// The recorders of this process. Models of several agents can have one file.
-static RECORDERS: Mutex<Vec<Weak<Recorder>>> = Mutex::new(Vec::new());
+static RECORDERS: Lock<Vec<Weak<Recorder>>> = Lock::new(Vec::new());
 
 /// Appends exchanges to a file.
 pub(super) struct Recorder {
     path: PathBuf,
     /// Whether exchanges are added to those of an earlier recording.
     adds: bool,
-    file: Mutex<Writing>,
+    file: Lock<Writing>,
 }
 
 enum Writing {
@@ -37,18 +38,18 @@ enum Writing {
 impl Recorder {
     /// Returns the recorder of a file: that of another model, if it has one.
     pub(super) fn of(path: &Path, adds: bool) -> Arc<Self> {
-        let mut recorders = RECORDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recorders = RECORDERS.lock();
         recorders.retain(|recorder| recorder.strong_count() > 0);
         let known = recorders.iter().filter_map(Weak::upgrade).find(|recorder| recorder.path == path);
         known.unwrap_or_else(|| {
-            let recorder = Arc::new(Self { path: path.to_owned(), adds, file: Mutex::new(Writing::NotBegun) });
+            let recorder = Arc::new(Self { path: path.to_owned(), adds, file: Lock::new(Writing::NotBegun) });
             recorders.push(Arc::downgrade(&recorder));
             recorder
         })
     }
 
     fn file(&self) -> MutexGuard<'_, Writing> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+        self.file.lock()
     }
 
     /// Returns why an exchange could not be recorded, if one could not.

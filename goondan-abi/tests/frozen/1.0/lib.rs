@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use goondan::agent::AgentRequest;
 use goondan::conversation::FilePart;
-use goondan::event::AgentDelegate;
+use goondan::event::{AgentDelegate, AgentReload};
 use goondan::middleware::StepDraft;
 use goondan::prelude::*;
 use goondan::tool::{Effect, ToolHandler, ToolItem};
@@ -187,13 +187,14 @@ impl Members {
         Ok("here")
     }
 
-    /// Starts another turn.
+    /// Starts another turn, and requests a reload.
     #[tool(effect = read)]
     async fn wake(&self, ctx: &ToolContext<'_>) -> Result<()> {
         let mut delegate = AgentDelegate::new(ctx.agent_name().clone(), "canned");
         delegate.id = "later".to_owned();
         self.api.events().delegate(delegate);
-        Ok(())
+        let answer = self.api.events().reload(AgentReload::new("again")).await;
+        self.note(format!("reload {} {:?} {:?}", answer.id, answer.effect, answer.reason))
     }
 
     #[on("members.*")]

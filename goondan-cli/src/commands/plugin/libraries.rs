@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use goondan::Result;
 use goondan::bundle::{Declared, Libraries, LibraryEntry, Plugins};
 use goondan::extension::ExtensionDescriptor;
 use goondan::plugin::ExtensionSchemas;
+use goondan_lock::Lock;
 
 use super::child;
 use crate::args::DeadlineArgs;
@@ -27,12 +27,12 @@ struct DescribedLibraries {
     plugins: Plugins,
     timeout: Duration,
     /// The schemas by file, so that each file is run once, however many of its extensions the bundle names.
-    schemas: Mutex<BTreeMap<PathBuf, Vec<ExtensionSchemas>>>,
+    schemas: Lock<BTreeMap<PathBuf, Vec<ExtensionSchemas>>>,
 }
 
 impl DescribedLibraries {
     fn new(timeout: Duration) -> Self {
-        Self { plugins: Plugins::new(), timeout, schemas: Mutex::default() }
+        Self { plugins: Plugins::new(), timeout, schemas: Lock::default() }
     }
 }
 
@@ -44,7 +44,7 @@ impl Libraries for DescribedLibraries {
         }
         let inspected = self.plugins.inspect(library)?;
         let name = &library.record(&inspected)?.name;
-        let mut known = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.schemas.lock();
         if !known.contains_key(&library.file) {
             known.insert(library.file.clone(), child::schemas(&library.file, self.timeout)?);
         }

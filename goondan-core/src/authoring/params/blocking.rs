@@ -2,9 +2,11 @@
 //! async runtime.
 
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::thread;
+
+use goondan_lock::Lock;
 
 use crate::error::{Error, Result};
 use crate::panic::catch;
@@ -25,14 +27,14 @@ pub async fn run_blocking<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let shared = Arc::new(Mutex::new(BlockingState { outcome: None, waker: None }));
+    let shared = Arc::new(Lock::new(BlockingState { outcome: None, waker: None }));
     let of_thread = Arc::clone(&shared);
     // The tool's log lines go to the subscriber and the span of its turn.
     let (span, log) = (tracing::Span::current(), tracing::dispatcher::get_default(Clone::clone));
     let work = move || tracing::dispatcher::with_default(&log, || span.in_scope(work));
     let run = move || {
         let outcome = catch(work).unwrap_or_else(|text| Err(Error::panicked(&text)));
-        let mut shared = of_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = of_thread.lock();
         shared.outcome = Some(outcome);
         let waker = shared.waker.take();
         drop(shared);
@@ -43,7 +45,7 @@ pub async fn run_blocking<T: Send + 'static>(
     })?;
 
     poll_fn(|cx| {
-        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = shared.lock();
         match shared.outcome.take() {
             Some(outcome) => Poll::Ready(outcome),
             None => {

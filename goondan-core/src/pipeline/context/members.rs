@@ -37,8 +37,9 @@ macro_rules! context_members {
                     /// Returns the name of the model that a middleware chose for this step; `None` is the agent's own.
                     // API-11
                 } model_name_mut {
-                    /// Returns the same name, to change it before `next`: see [`StepContext::set_model`]. The next step
-                    /// calls the agent's own model again.
+                    /// Returns the same name, to change it before `next`: see
+                    /// [`StepContext::set_model`](crate::StepContext::set_model). The next step calls the agent's own
+                    /// model again.
                 };
                 change model_options: $crate::ModelOptions = "modelOptions" {
                     /// Returns the options that middlewares have set for the model call of this step.

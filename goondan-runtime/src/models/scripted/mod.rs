@@ -4,9 +4,9 @@ mod pattern;
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use goondan_core::{BoxFuture, Error, ErrorCode, Part, ReasoningPart, Result, Role, ToolCallId, ToolRequest};
+use goondan_lock::Lock;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelRespo
 /// newest text of a user or a tool. An item with `repeat` is never used up.
 #[derive(Debug)]
 pub struct ScriptedModel {
-    script: Mutex<Vec<Option<ScriptItem>>>,
+    script: Lock<Vec<Option<ScriptItem>>>,
 }
 
 /// One prepared response.
@@ -176,7 +176,7 @@ impl ScriptItem {
 impl ScriptedModel {
     /// Returns a model that plays `script`.
     pub fn new(script: impl IntoIterator<Item = ScriptItem>) -> Self {
-        Self { script: Mutex::new(script.into_iter().map(Some).collect()) }
+        Self { script: Lock::new(script.into_iter().map(Some).collect()) }
     }
 
     /// Appends every request to the file at `path`: see [`RecordedModel`].
@@ -210,7 +210,7 @@ impl ScriptedModel {
     }
 
     fn pick(&self, input: &str) -> Result<Option<ScriptItem>> {
-        let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut script = self.script.lock();
         for unused in script.iter_mut() {
             let Some(item) = unused else { continue };
             if item.when.as_ref().map_or(Ok(true), |when| when.matches(input))? {

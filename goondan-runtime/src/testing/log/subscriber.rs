@@ -1,34 +1,34 @@
 //! The `tracing` subscriber that records lines, each with the values of its spans.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
+use goondan_lock::Lock;
 use serde_json::{Map, Value};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Dispatch, Event, Metadata, Subscriber};
 
 use super::line::{FieldVisitor, LogLine};
-use crate::testing::lock;
 
 /// The recorded lines.
 #[derive(Default)]
-pub(super) struct Lines(Mutex<Vec<LogLine>>);
+pub(super) struct Lines(Lock<Vec<LogLine>>);
 
 impl Lines {
     pub(super) fn len(&self) -> usize {
-        lock(&self.0).len()
+        self.0.lock().len()
     }
 
     pub(super) fn since(&self, start: usize) -> Vec<LogLine> {
-        lock(&self.0).iter().skip(start).cloned().collect()
+        self.0.lock().iter().skip(start).cloned().collect()
     }
 }
 
 /// Records lines. It keeps all spans until it is dropped, because a test is short.
 pub(super) struct Recorder {
     lines: Arc<Lines>,
-    spans: Mutex<Spans>,
+    spans: Lock<Spans>,
 }
 
 #[derive(Default)]
@@ -41,7 +41,7 @@ struct Spans {
 
 impl Recorder {
     pub(super) fn new(lines: Arc<Lines>) -> Self {
-        Self { lines, spans: Mutex::default() }
+        Self { lines, spans: Lock::default() }
     }
 }
 
@@ -60,9 +60,9 @@ impl Subscriber for Recorder {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut fields = lock(&self.spans).values_of(span.parent(), span.is_contextual());
+        let mut fields = self.spans.lock().values_of(span.parent(), span.is_contextual());
         span.record(&mut FieldVisitor(&mut fields));
-        let mut spans = lock(&self.spans);
+        let mut spans = self.spans.lock();
         let number = spans.fields.len() as u64 + 1;
         spans.fields.insert(number, fields);
         Id::from_u64(number)
@@ -72,7 +72,7 @@ impl Subscriber for Recorder {
         // Outside of the lock: a value may log while it is formatted.
         let mut fields = Map::new();
         values.record(&mut FieldVisitor(&mut fields));
-        if let Some(known) = lock(&self.spans).fields.get_mut(&span.into_u64()) {
+        if let Some(known) = self.spans.lock().fields.get_mut(&span.into_u64()) {
             known.extend(fields);
         }
     }
@@ -80,20 +80,20 @@ impl Subscriber for Recorder {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let context = lock(&self.spans).values_of(event.parent(), event.is_contextual());
+        let context = self.spans.lock().values_of(event.parent(), event.is_contextual());
         let mut fields = Map::new();
         event.record(&mut FieldVisitor(&mut fields));
         if let Some(line) = LogLine::of(event.metadata(), context, fields) {
-            lock(&self.lines.0).push(line);
+            self.lines.0.lock().push(line);
         }
     }
 
     fn enter(&self, span: &Id) {
-        lock(&self.spans).entered.push(span.into_u64());
+        self.spans.lock().entered.push(span.into_u64());
     }
 
     fn exit(&self, span: &Id) {
-        let mut spans = lock(&self.spans);
+        let mut spans = self.spans.lock();
         if let Some(index) = spans.entered.iter().rposition(|entered| *entered == span.into_u64()) {
             spans.entered.remove(index);
         }

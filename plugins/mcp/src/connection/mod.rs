@@ -6,11 +6,12 @@ mod state;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use goondan::extension::ExtensionApi;
 use goondan::{Error, Result};
+use goondan_lock::Lock;
 use tokio::time::{sleep, timeout};
 
 use crate::config::{Limits, Mode, Protocol, Transport};
@@ -32,9 +33,9 @@ pub(crate) struct Connection {
     /// The server, while it runs. The lock is held while it starts, so that it starts once.
     live: tokio::sync::Mutex<Option<Live>>,
     listing: Arc<Listing>,
-    restarts: Mutex<Restarts>,
+    restarts: Lock<Restarts>,
     /// Why it is not open, or was not at the last call.
-    fault: Mutex<Option<String>>,
+    fault: Lock<Option<String>>,
     users: Users,
 }
 
@@ -67,15 +68,15 @@ impl Connection {
     }
 
     fn users(&self) -> MutexGuard<'_, Vec<(u64, ExtensionApi)>> {
-        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+        self.users.lock()
     }
 
     fn restarts(&self) -> MutexGuard<'_, Restarts> {
-        self.restarts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.restarts.lock()
     }
 
     fn set_fault(&self, fault: Option<String>) {
-        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
+        *self.fault.lock() = fault;
     }
 
     /// Returns how the connection is, for the user.
@@ -85,7 +86,7 @@ impl Connection {
             Start::After(_) => None,
         };
         let offers = self.listing.offers();
-        let fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let fault = self.fault.lock().clone();
         let open = match self.mode {
             Mode::Stateful => self.live.try_lock().map(|live| live.as_ref().is_some_and(Live::is_open)),
             Mode::Stateless => Ok(false),

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 use goondan::extension::InitContext;
 use goondan::{Error, ErrorCode, Result, json};
+use goondan_lock::Lock;
 
 use super::Connection;
 use crate::config::{Attach, Protocol, Scope, Transport};
 
 /// All connections, by what must be the same for two conversations to share one. A library has a pool of its own.
-static POOL: LazyLock<Mutex<HashMap<String, Weak<Connection>>>> = LazyLock::new(Mutex::default);
+static POOL: LazyLock<Lock<HashMap<String, Weak<Connection>>>> = LazyLock::new(Lock::default);
 
 /// Returns the connection for an extension: a new one, or one that exists.
 ///
@@ -48,7 +49,7 @@ pub(crate) fn connection(
         Scope::Shared => json::to_string(&(transport, protocol, attach, &directory)),
     };
     let key = key.map_err(|error| Error::new(ErrorCode::EXT_CONFIG, format!("the transport has no text: {error}")))?;
-    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pool = POOL.lock();
     if let Some(connection) = pool.get(&key).and_then(Weak::upgrade) {
         return Ok(connection);
     }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use futures_core::Stream;
 use goondan::BoxFuture;
+use goondan_lock::Lock;
 use goondan_oauth_client::{Token, TokenRequest, get_access_token};
 use http::{HeaderName, HeaderValue};
 use rmcp::model::ClientJsonRpcMessage;
@@ -27,7 +28,7 @@ pub(crate) struct Bearer {
     /// Whose bus is asked.
     users: Users,
     /// The last token, which ends the session when no conversation uses it any more.
-    last: Arc<Mutex<Option<Token>>>,
+    last: Arc<Lock<Option<Token>>>,
 }
 
 impl Bearer {
@@ -37,12 +38,12 @@ impl Bearer {
     }
 
     fn last(&self) -> MutexGuard<'_, Option<Token>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last.lock()
     }
 
     /// Gets a token, and not `refused`.
     async fn token(&self, refused: Option<&Token>) -> Result<Option<Token>, Failure> {
-        let user = self.users.lock().unwrap_or_else(PoisonError::into_inner).last().cloned();
+        let user = self.users.lock().last().cloned();
         let Some((_, api)) = user else { return Ok(self.last().clone()) };
         let wanted = refused.iter().fold(self.wanted.clone(), |wanted, refused| wanted.instead_of(refused));
         let token = get_access_token(&api, &wanted).await.map_err(|error| io::Error::other(error.into_std()))?;

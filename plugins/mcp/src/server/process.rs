@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use goondan::{Error, Result};
+use goondan_lock::Lock;
 use process::Process;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
@@ -59,20 +60,20 @@ impl Child {
 
 /// The last lines that a process wrote to its standard error.
 pub(crate) struct Stderr {
-    lines: Arc<Mutex<VecDeque<String>>>,
+    lines: Arc<Lock<VecDeque<String>>>,
     reader: JoinHandle<()>,
 }
 
 impl Stderr {
     fn read(stderr: ChildStderr, heard: impl Fn(&str) + Send + 'static) -> Self {
-        let lines = Arc::<Mutex<VecDeque<String>>>::default();
+        let lines = Arc::<Lock<VecDeque<String>>>::default();
         let kept = Arc::clone(&lines);
         let reader = tokio::spawn(async move {
             let (mut stderr, mut line) = (BufReader::new(stderr), Vec::new());
             while matches!((&mut stderr).take(LINE).read_until(b'\n', &mut line).await, Ok(1..)) {
                 let text = String::from_utf8_lossy(&line).trim_end().to_owned();
                 heard(&text);
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = kept.lock();
                 if kept.len() == LINES {
                     kept.pop_front();
                 }
@@ -87,7 +88,7 @@ impl Stderr {
     pub(crate) async fn last_words(mut self) -> String {
         // A process that left the group of the server may hold the pipe open.
         let _ = timeout(REST, &mut self.reader).await;
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.lines.lock();
         if lines.is_empty() {
             return "it wrote nothing to its standard error".to_owned();
         }

@@ -2,8 +2,9 @@
 
 use std::env;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use goondan_lock::Lock;
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
 use crate::output::{Stream, Styled};
@@ -16,7 +17,7 @@ const FIXED_CURSOR: [&str; 3] = ["dumb", "cons25", "emacs"];
 pub(crate) struct Terminal {
     /// The settings at the start, to be restored at the end: the line editor may be interrupted while it has changed
     /// them.
-    original: Arc<Mutex<Option<Termios>>>,
+    original: Arc<Lock<Option<Termios>>>,
     /// Whether standard error is a terminal too, so that progress is visible.
     pub(crate) shows_progress: bool,
     /// Whether the cursor can be moved, so that lines can be redrawn.
@@ -29,7 +30,7 @@ impl Terminal {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let moves_cursor = env::var_os("TERM").is_some_and(|term| !FIXED_CURSOR.iter().any(|fixed| term == *fixed));
         Self {
-            original: Arc::new(Mutex::new(tcgetattr(io::stdin()).ok())),
+            original: Arc::new(Lock::new(tcgetattr(io::stdin()).ok())),
             shows_progress: Stream::Err.is_terminal(),
             moves_cursor,
             colors: moves_cursor && !is_set("NO_COLOR"),
@@ -40,7 +41,7 @@ impl Terminal {
     /// typed ahead while a turn runs appears in the next prompt, not in the midst of the output. Without the line
     /// editor, the echo stays.
     pub(crate) fn quiet(&self) -> QuietTerminal {
-        let original = self.original.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let original = self.original.lock().clone();
         if let (Some(mut settings), true) = (original, self.moves_cursor) {
             settings.local_flags.remove(LocalFlags::ECHO);
             _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &settings);
@@ -50,7 +51,7 @@ impl Terminal {
 
     /// Restores the original settings. Errors are ignored: a closed terminal needs no restoring.
     pub(crate) fn restore(&self) {
-        if let Some(original) = &*self.original.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(original) = &*self.original.lock() {
             _ = tcsetattr(io::stdin(), SetArg::TCSANOW, original);
             if self.moves_cursor {
                 _ = Stream::Out.styled(&self.styled().end_bracketed_paste());
