@@ -255,12 +255,12 @@ static int32_t add(const void *handle, uint32_t kind, const char *what, goondan_
 }
 
 /* Logs where the extension runs, and where it could keep files. */
-static void log_surroundings(const void *handle) {
-    goondan_buffer surroundings = fixed("");
-    if (host->extension_surroundings(handle, &surroundings) == GOONDAN_OK) {
-        host->extension_log(handle, 3, text("registered"), (goondan_text){surroundings.data, surroundings.len});
+static void log_info(const void *handle) {
+    goondan_buffer info = fixed("");
+    if (host->extension_info(handle, &info) == GOONDAN_OK) {
+        host->extension_log(handle, 3, text("registered"), (goondan_text){info.data, info.len});
     }
-    free_buffer(surroundings);
+    free_buffer(info);
     goondan_buffer dir = fixed("");
     /* Fails if conversations are not stored in files. */
     if (host->extension_state_dir(handle, &dir) == GOONDAN_OK) {
@@ -295,7 +295,7 @@ static goondan_future register_extension(size_t extension, const void *handle, g
     if (status == GOONDAN_OK) {
         status = add(handle, GOONDAN_STEP, "{\"name\":\"explain\"}", (goondan_object){NULL, &EXPLAIN}, &error);
     }
-    log_surroundings(handle);
+    log_info(handle);
     host->extension_release(handle);
     return ready(status, error);
 }

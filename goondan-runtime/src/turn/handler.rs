@@ -39,13 +39,14 @@ impl<'a> HandlerHost<'a> {
         Self { step, id, name, tool, requests, progress: ProgressLimit::default() }
     }
 
-    /// Runs the handler within the time limit of the tool. The model reads an error.
-    pub(super) async fn run(&self, input: Value) -> Result<ToolReply> {
+    /// Takes the input, and runs the handler within the time limit of the tool. The model reads an error.
+    // The input is borrowed until the handler has it, because each future around it would store it once more.
+    pub(super) async fn run(&self, input: &mut Value) -> Result<ToolReply> {
         let Self { name, tool, .. } = *self;
         let ctx = ToolContext::new(self);
         let limit = tool.timeout.unwrap_or(self.step.generation.spec.policy.tool_timeout);
         // Pinned here, because each future around it would store it twice.
-        let handler = pin!(catch_panics(&tool.extension, async { tool.handler.call(&ctx, input).await }));
+        let handler = pin!(catch_panics(&tool.extension, async { tool.handler.call(&ctx, input.take()).await }));
         match within(limit, watched(name, handler)).await {
             Some(answer) => {
                 let answer = answer.unwrap_or_else(|text| Err(Error::panicked(&text)));

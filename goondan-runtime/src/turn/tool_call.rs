@@ -129,7 +129,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             return Err(Error::new(ErrorCode::TOOL_NOT_FOUND, format!("the tool `{name}` has no handler"))
                 .suggest("use another tool"));
         };
-        let input = Value::Object((*self.args).clone());
+        let mut input = Value::Object((*self.args).clone());
         let violations = tool.schema.as_ref().map(|schema| schema.violations(&input)).unwrap_or_default();
         if !violations.is_empty() {
             let message = format!("the arguments of `{name}` do not fit: {}", summary(&violations));
@@ -146,7 +146,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             call: self.step.reference(self.request),
         });
         self.step.reporter.deliver().await;
-        HandlerHost::new(self.step, self.span, &self.request.id, (name, tool)).run(input).await
+        HandlerHost::new(self.step, self.span, &self.request.id, (name, tool)).run(&mut input).await
     }
 
     /// Makes the call durable, and its start if it must not run twice, before the handler has an effect.
