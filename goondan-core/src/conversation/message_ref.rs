@@ -104,9 +104,9 @@ impl<'a> MessageRef<'a> {
     /// use goondan::prelude::*;
     ///
     /// # fn hide(ctx: &mut TurnContext<'_>) {
-    /// let hidden = |text: &str| text.replace("4711", "[code]").into();
-    /// let changed: Vec<_> = ctx.conversation().iter().filter_map(|message| message.map_text(hidden)).collect();
-    /// for message in changed {
+    /// let messages = ctx.conversation().iter();
+    /// let changed = messages.filter_map(|message| message.map_text(|text| text.replace("4711", "[code]").into()));
+    /// for message in changed.collect::<Vec<_>>() {
     ///     ctx.emit(MessageEvent::replace(message.id().clone(), message));
     /// }
     /// # }

@@ -29,6 +29,12 @@ use crate::error::Result;
 /// use goondan::extension::SharedState;
 /// use goondan::prelude::*;
 ///
+/// /// The input of the tool.
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Count {
+///     kind: String,
+/// }
+///
 /// /// Counts the calls of its tool over all conversations.
 /// struct Calls {
 ///     calls: SharedState<BTreeMap<String, u64>>,
@@ -43,9 +49,9 @@ use crate::error::Result;
 ///
 ///     /// Counts a call of one kind.
 ///     #[tool(effect = once)]
-///     async fn count(&self, kind: String) -> Result<u64> {
+///     async fn count(&self, input: Count) -> Result<u64> {
 ///         self.calls.update(|calls| {
-///             let count = calls.entry(kind).or_default();
+///             let count = calls.entry(input.kind).or_default();
 ///             *count += 1;
 ///             *count
 ///         })
