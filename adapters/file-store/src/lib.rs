@@ -25,8 +25,8 @@
 //! paths. `journal` opens an instance and writes its turns: it takes the `lock`, runs `recovery`, appends `records` to
 //! `events`, and commits through `fold`, which writes `base` and `state`, and what `committed` knows of them.
 //! `metadata` and `runtime_events` are for readers outside the process. `admin`, `status`, `repair` and `transfer` work
-//! on instances that are not open. `shared` is apart from instances. Files are written with the operations of `atomic` on a `disk`, and every file is
-//! opened by `path`, which follows no link.
+//! on instances that are not open. `shared` is apart from instances. Files are written with the operations of `atomic`
+//! on a `disk`, and every file is opened by `path`, which follows no link.
 
 // The example of the README compiles.
 #[cfg(doctest)]

@@ -13,8 +13,8 @@ use super::path::{Access, StorePath};
 /// How often an instance that others delete is looked for. Each attempt but the last needs a deletion just then.
 const MAX_ATTEMPTS: u32 = 1_000;
 
-/// An exclusive lock on an instance directory or a shared state, released on drop. The operating system also releases it when the process
-/// ends, however it ends, so a leftover lock file blocks no later process.
+/// An exclusive lock on an instance directory or a shared state, released on drop. The operating system also releases
+/// it when the process ends, however it ends, so a leftover lock file blocks no later process.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,

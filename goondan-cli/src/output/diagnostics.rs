@@ -7,8 +7,8 @@ use goondan::{Result, json};
 use super::{Stream, Styled, excerpt};
 use crate::outcome::Outcome;
 
-/// Prints why a bundle could not be opened and returns the outcome of the command. An error that is not a mistake in the
-/// bundle is returned: the caller reports it.
+/// Prints why a bundle could not be opened and returns the outcome of the command. An error that is not a mistake in
+/// the bundle is returned: the caller reports it.
 pub(crate) fn refused(error: OpenError, as_json: bool) -> Result<Outcome> {
     match error {
         OpenError::Diagnostics(diagnostics) if as_json => super::print_data(object(&diagnostics))?,

@@ -117,8 +117,8 @@ impl InitContext {
     /// them share in the [shared state](Self::shared_state).
     ///
     /// # Errors
-    /// `E_STORE_IO` when the directory cannot be made, or when a link or a file has its name. `E_STORE_UNSUPPORTED` when
-    /// the store has no directories, as a `MemoryStore`.
+    /// `E_STORE_IO` when the directory cannot be made, or when a link or a file has its name. `E_STORE_UNSUPPORTED`
+    /// when the store has no directories, as a `MemoryStore`.
     // LINKS-01
     pub fn state_dir(&self) -> Result<PathBuf> {
         self.api.host().state_dir()

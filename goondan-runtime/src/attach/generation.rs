@@ -15,8 +15,8 @@ pub(crate) struct Generation {
 }
 
 impl Generation {
-    /// Returns when a running turn can have `spec`: from its next step, if the extensions with a layer around turns stay
-    /// as they are.
+    /// Returns when a running turn can have `spec`: from its next step, if the extensions with a layer around turns
+    /// stay as they are.
     pub(crate) fn effect_of(&self, spec: &AgentSpec) -> ReloadEffect {
         let mut around = self.registered.turn.layers().map(|layer| &layer.extension);
         let stays = around.all(|name| {

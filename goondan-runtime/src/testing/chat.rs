@@ -17,8 +17,8 @@ use crate::instance::Instance;
 /// How long a test waits for event handlers; the same as at the end of a turn.
 const HANDLERS_LIMIT: Duration = Duration::from_secs(5);
 
-/// A conversation with the extensions under test, returned by [`ChatBuilder::start`](super::ChatBuilder::start). The [module](super) has an
-/// example.
+/// A conversation with the extensions under test, returned by [`ChatBuilder::start`](super::ChatBuilder::start). The
+/// [module](super) has an example.
 ///
 /// Its records are kept until it is dropped, also across [`Chat::restart`].
 pub struct Chat {

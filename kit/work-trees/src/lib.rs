@@ -1,5 +1,5 @@
-//! The work trees that extensions of a conversation make, such as `changesets`, for the ready-made extensions of goondan
-//! that work in them and for those of users.
+//! The work trees that extensions of a conversation make, such as `changesets`, for the ready-made extensions of
+//! goondan that work in them and for those of users.
 //!
 //! [`is_git`] knows the names that no file in one may have.
 //!

@@ -68,8 +68,8 @@ impl Protected {
     }
 
     /// # Errors
-    /// `E_FILE_PROTECTED` when the place is protected, or what its links lead to. The last one is left out if `is_link`,
-    /// which says that the link itself is meant.
+    /// `E_FILE_PROTECTED` when the place is protected, or what its links lead to. The last one is left out if
+    /// `is_link`, which says that the link itself is meant.
     pub(crate) fn check(&self, place: &Place, is_link: bool) -> Result<()> {
         for path in [&place.path, &real(place, is_link)] {
             if self.has(place, path) {

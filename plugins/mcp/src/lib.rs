@@ -11,7 +11,8 @@
 //! - `call`: the calls of the model: the `handlers` of the tools, and the `reply` that the model reads.
 //! - `connection`: one connection: when it starts, starts again (`restarts`) and ends. Conversations may share it
 //!   (`pool`); its `state` is shown to the user.
-//! - `offer`: what the server offers: the `listing`, kept up to date, the `tools` that are registered, and their `names`.
+//! - `offer`: what the server offers: the `listing`, kept up to date, the `tools` that are registered, and their
+//!   `names`.
 //! - `server`: a server that can be started at its `place`, and one that runs (`live`): its `process`, or requests over
 //!   `http` with a token (`bearer`), and the `session` of the protocol, by the crate `rmcp`.
 //! - `failure`: the errors of the extension.
