@@ -42,6 +42,7 @@ enum Form {
 
 impl Content {
     /// Returns the parts. Plain text is one text part.
+    #[inline]
     pub fn parts(&self) -> &[Part] {
         match &self.form {
             Form::Plain(part) => slice::from_ref(part),
@@ -50,6 +51,7 @@ impl Content {
     }
 
     /// Returns the parts, without copying them.
+    #[inline]
     pub fn into_parts(self) -> Vec<Part> {
         match self.form {
             Form::Plain(part) => vec![part],
