@@ -82,8 +82,8 @@ impl Content {
 
     /// Rewrites each text that a model or a person reads: those that [`Content::texts`] returns.
     ///
-    /// What only a model can make is never changed: reasoning, and blocks of a provider, are left out if a text in
-    /// them would change. A text or a call that changes loses its data of the provider, such as a signature. A number
+    /// Parts that only a model can make are never changed: reasoning, and blocks of a provider, are left out if a text
+    /// in them would change. A text or a call that changes loses its data of the provider, such as a signature. A number
     /// in JSON becomes a text if it changes; of several members of an object that get the same name, the last is kept.
     ///
     /// ```

@@ -172,7 +172,7 @@ impl AgentDelegationResult {
 }
 
 impl ToolProgress {
-    /// What the call `tool_call_id` of a tool is at, of which no more is known.
+    /// Progress of the call `tool_call_id` whose total is not known.
     pub fn new(tool_call_id: ToolCallId, tool_name: ToolName, done: f64, text: impl Into<String>) -> Self {
         Self { tool_call_id, tool_name, done, total: None, text: text.into() }
     }

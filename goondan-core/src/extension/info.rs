@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::{AgentName, ExtensionName, InstanceKey};
 
-/// What an [`InitContext`](super::InitContext) holds. This is also its JSON form in the ABI.
+/// The data of an [`InitContext`](super::InitContext). This is also its JSON form in the ABI.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExtensionInfo {

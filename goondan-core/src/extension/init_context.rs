@@ -113,8 +113,8 @@ impl InitContext {
     /// workspace, below the state root. The conversations of all agents of the workspace share it, also in several
     /// processes at once. It is not part of what a conversation exports, and stays when conversations are deleted.
     ///
-    /// What belongs to one conversation is better kept in the [state](ExtensionApi::state), and one value that all of
-    /// them share in the [shared state](Self::shared_state).
+    /// Keep data of one conversation in the [state](ExtensionApi::state), and one value that all of them share in the
+    /// [shared state](Self::shared_state).
     ///
     /// # Errors
     /// `E_STORE_IO` when the directory cannot be made, or when a link or a file has its name. `E_STORE_UNSUPPORTED`

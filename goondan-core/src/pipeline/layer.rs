@@ -120,7 +120,7 @@ pub struct LayerInfo {
     /// The extensions whose layers must be outside of this one, in the same notation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<Cow<'static, str>>,
-    /// What a failure of the layer means.
+    /// The effect of a failure of the layer.
     // FAIL-01
     #[serde(skip_serializing_if = "OnError::is_abort")]
     pub on_error: OnError,

@@ -12,6 +12,7 @@ use crate::command::GIT;
 use crate::config::Config;
 use crate::files::{self, Files, Staged};
 use crate::git::Git;
+use crate::lock::lock;
 use crate::objects::{Change, Merged, Objects};
 
 /// There is no such changeset in this conversation.
@@ -193,13 +194,7 @@ impl Changesets {
 
     /// Waits until no other program changes the repository by changesets.
     pub(crate) async fn lock(&self) -> Result<File> {
-        let path = self.git.lock_file();
-        let locked = tokio::task::spawn_blocking(move || {
-            let file = File::create(path)?;
-            file.lock()?;
-            Ok::<_, std::io::Error>(file)
-        });
-        Ok(locked.await.map_err(|error| Error::msg(error.to_string()))??)
+        lock(self.git.lock_file()).await
     }
 
     fn changeset(&self, id: &str, description: Description) -> Result<Changeset> {

@@ -11,6 +11,7 @@ use crate::check;
 use crate::config::Config;
 use crate::files::{self, Files, Settings};
 use crate::git::Git;
+use crate::lock::lock;
 use crate::objects::Objects;
 
 /// The directory of a repository, which no other check uses meanwhile.
@@ -30,13 +31,9 @@ impl CheckTree {
         let directory = directory.join("checks").join(&id[..16]);
         let [root, ready, path] = ["tree", "ready", "used"].map(|name| directory.join(name));
         fs::create_dir_all(&root)?;
-        let lock = tokio::task::spawn_blocking(move || {
-            let file = File::create(path)?;
-            file.lock()?;
-            Ok::<_, std::io::Error>(file)
-        });
+        let lock = lock(path).await?;
         let files = Files::new(root.clone(), directory, objects.clone());
-        Ok(Self { root, ready, files, settings: git.settings().await?, _lock: lock.await?? })
+        Ok(Self { root, ready, files, settings: git.settings().await?, _lock: lock })
     }
 
     /// Runs a check on the files of `tree`, in the directory `bundle` of them. Returns what it printed if it failed.

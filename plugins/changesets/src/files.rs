@@ -151,7 +151,7 @@ impl Work {
             target.files.entry(path.clone()).and_modify(|file| file.stamp = stamp);
             Ok(())
         })?;
-        // A new directory is known to nobody else before it is complete.
+        // No other process knows a new directory before it is complete.
         let now = if is_new { listing::now(&self.files.scratch)? } else { self.now };
         target.store(&self.files.listing(), now)
     }

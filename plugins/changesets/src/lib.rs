@@ -8,7 +8,7 @@
 //! git does the work, by way of `command`: `git` is the repository of the person, `filters` what it may run there, and
 //! `objects` and `blobs` are its trees, commits and contents, which git sees without its config. `files` makes a tree
 //! of a directory and back, with `walk`, which looks at one, `ignored`, `listing`, which knows what was there, and
-//! `place`, which writes.
+//! `place`, which writes. `lock` keeps programs apart.
 // LEGACY-CHANGESET
 
 mod author;
@@ -26,6 +26,7 @@ mod git;
 mod ignored;
 mod listing;
 mod live_config;
+mod lock;
 mod objects;
 mod place;
 mod review;

@@ -99,7 +99,7 @@ impl Walk<'_> {
                 above => [above, b"/", name.as_bytes()].concat(),
             };
             if work_trees::is_git(&name) {
-                // What is ignored is nobody's business.
+                // Ignored files are not looked at.
                 if !level.is_ignored {
                     self.differences.forbidden.push(path);
                 }

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::changesets::{Open, Repository, output};
 
-/// Returns the tree that git makes of a directory in which nobody has set anything.
+/// Returns the tree that git makes of a directory without any setting.
 fn tree_by_git(repository: &Repository, directory: &Path) -> String {
     let scratch = TempDir::new().unwrap();
     let git = |arguments: &[&str]| {
