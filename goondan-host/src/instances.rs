@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use goondan_core::{AgentName, Error, ErrorCode, Result};
@@ -49,7 +49,7 @@ impl Instances {
     /// # Errors
     /// `E_INSTANCE_CLOSED` after [`Instances::stop`].
     pub(crate) fn check(&self) -> Result<()> {
-        if self.lock().stopped { Err(stopped()) } else { Ok(()) }
+        if self.0.lock().stopped { Err(stopped()) } else { Ok(()) }
     }
 
     /// Keeps `instance` open.
@@ -57,7 +57,7 @@ impl Instances {
     /// # Errors
     /// As [`Instances::check`].
     pub(crate) fn hold(self: &Arc<Self>, id: InstanceId, instance: Instance) -> Result<HostedInstance> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if state.stopped {
             return Err(stopped());
         }
@@ -72,19 +72,19 @@ impl Instances {
 
     /// Returns the agents that have conversations.
     pub(crate) fn agents(&self) -> Vec<AgentName> {
-        self.lock().held.keys().map(|id| id.agent.clone()).collect()
+        self.0.lock().held.keys().map(|id| id.agent.clone()).collect()
     }
 
     /// Refuses further conversations, and returns those that are open.
     pub(crate) fn stop(&self) -> Vec<Instance> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.stopped = true;
         state.held.drain().map(|(_, held)| held.instance).collect()
     }
 
     /// Closes the conversations that have been idle long enough. Returns when to look again, if any is idle.
     fn sweep(&self) -> Option<Duration> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let idle = |held: &Held| (held.handles == 0).then(|| held.idle_since.elapsed());
         // A conversation closes in the background when its last handle is dropped.
         let over: Vec<_> = state.held.extract_if(|_, held| idle(held).is_some_and(|idle| idle >= IDLE)).collect();
@@ -93,10 +93,6 @@ impl Instances {
         drop(state);
         drop(over);
         longest.map(|idle| IDLE.saturating_sub(idle))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
     }
 }
 
@@ -122,7 +118,7 @@ impl Deref for HostedInstance {
 
 impl Drop for HostedInstance {
     fn drop(&mut self) {
-        let mut state = self.instances.lock();
+        let mut state = self.instances.0.lock();
         let Some(held) = state.held.get_mut(&self.id) else { return };
         held.handles -= 1;
         held.idle_since = Instant::now();

@@ -8,7 +8,7 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -67,14 +67,10 @@ enum OwnPart {
 }
 
 impl<K: Kind> Watch<K> {
-    fn lock(&self) -> MutexGuard<'_, Progress<K>> {
-        self.0.lock()
-    }
-
     /// Returns which part of its own code the layer runs, or `None` if its failure cannot be skipped: while `next`
     /// runs, and after the layer dropped or failed `next`.
     fn own_part(&self) -> Option<OwnPart> {
-        match *self.lock() {
+        match *self.0.lock() {
             Progress::NotRun => Some(OwnPart::Before),
             Progress::Ended(_) => Some(OwnPart::After),
             Progress::Started | Progress::Failed => None,
@@ -98,7 +94,7 @@ impl<K: Kind> Middleware<K> for Skipping<K> {
             let outcome = self.run(ctx, next, &watch).await;
             // A probe that has not run must not find the watch: the layer is over.
             K::frame(ctx).watch = None;
-            let progress = std::mem::replace(&mut *watch.lock(), Progress::Started);
+            let progress = std::mem::replace(&mut *watch.0.lock(), Progress::Started);
             let error = match outcome {
                 // NEXT-01: the result cannot be that of this run.
                 Ok(_) if matches!(progress, Progress::NotRun) => next_not_run(&self.info),
@@ -178,7 +174,7 @@ impl<K: Kind> Middleware<K> for Probe {
             let watch = K::frame(ctx).watch.take().and_then(|watch| watch.downcast::<Watch<K>>().ok());
             // Without a watch, the layer has failed and is skipped.
             let Some(watch) = watch else { return next.run(ctx).await };
-            *watch.lock() = Progress::Started;
+            *watch.0.lock() = Progress::Started;
             let result = next.run(ctx).await;
             let (progress, result) = match result {
                 Ok(result) => {
@@ -187,7 +183,7 @@ impl<K: Kind> Middleware<K> for Probe {
                 }
                 Err(error) => (Progress::Failed, Err(error)),
             };
-            *watch.lock() = progress;
+            *watch.0.lock() = progress;
             result
         })
     }

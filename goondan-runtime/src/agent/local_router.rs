@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use goondan_core::{AgentName, BoxFuture, Error, ErrorCode, Result};
 use goondan_lock::Lock;
@@ -46,7 +46,7 @@ impl LocalRouter {
     /// router itself: see [`AgentBuilder::router`](crate::AgentBuilder::router).
     pub fn add(&self, agent: &Agent) {
         agent.inner.reach.set_added();
-        self.known().insert(agent.name().clone(), agent.downgrade());
+        self.agents.lock().insert(agent.name().clone(), agent.downgrade());
     }
 
     /// Makes the agent called `name` unreachable, and closes those of its instances that were opened on behalf of other
@@ -55,7 +55,7 @@ impl LocalRouter {
     /// # Errors
     /// As [`LocalRouter::close`].
     pub async fn remove(&self, name: &AgentName) -> Result<()> {
-        let agent = self.known().remove(name).and_then(|agent| agent.upgrade());
+        let agent = self.agents.lock().remove(name).and_then(|agent| agent.upgrade());
         match agent {
             Some(agent) => agent.close_for_others().await,
             None => Ok(()),
@@ -68,7 +68,7 @@ impl LocalRouter {
     /// # Errors
     /// The error of the first instance that could not be closed. The others are closed nevertheless.
     pub async fn close(&self) -> Result<()> {
-        let agents: Vec<_> = self.known().values().filter_map(WeakAgent::upgrade).collect();
+        let agents: Vec<_> = self.agents.lock().values().filter_map(WeakAgent::upgrade).collect();
         let mut outcome = Ok(());
         for agent in agents {
             outcome = outcome.and(agent.close_for_others().await);
@@ -76,12 +76,8 @@ impl LocalRouter {
         outcome
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<AgentName, WeakAgent>> {
-        self.agents.lock()
-    }
-
     fn find(&self, name: &AgentName) -> Result<Agent> {
-        let agent = self.known().get(name).map(WeakAgent::upgrade);
+        let agent = self.agents.lock().get(name).map(WeakAgent::upgrade);
         match agent {
             Some(Some(agent)) => Ok(agent),
             Some(None) => Err(dropped(name)),
@@ -126,7 +122,7 @@ impl Router for LocalRouter {
     }
 
     fn agents(&self) -> Vec<AgentName> {
-        let known = self.known();
+        let known = self.agents.lock();
         let mut names: Vec<_> =
             known.iter().filter(|(_, agent)| !agent.is_dropped()).map(|(name, _)| name.clone()).collect();
         names.sort();

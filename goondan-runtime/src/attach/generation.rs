@@ -1,6 +1,6 @@
 //! What a conversation runs turns with.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use goondan_core::ReloadEffect;
 use goondan_lock::Lock;
@@ -36,16 +36,12 @@ impl Newest {
     }
 
     pub(crate) fn get(&self) -> Arc<Generation> {
-        Arc::clone(&self.lock())
+        Arc::clone(&self.0.lock())
     }
 
     pub(super) fn set(&self, new: &Arc<Generation>) {
-        let old = std::mem::replace(&mut *self.lock(), Arc::clone(new));
+        let old = std::mem::replace(&mut *self.0.lock(), Arc::clone(new));
         // Not under the lock, because extensions may be dropped with it.
         drop(old);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Arc<Generation>> {
-        self.0.lock()
     }
 }

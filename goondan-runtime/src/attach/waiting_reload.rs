@@ -1,7 +1,7 @@
 //! The reload that waits for the next step of a turn.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 
 use goondan_core::{ReloadEffect, Result};
 use goondan_lock::Lock;
@@ -30,7 +30,7 @@ impl WaitingReload {
     /// Lets a reload wait until what is returned is dropped. One waits at a time: the agent reloads once at a time.
     pub(crate) fn enter(&self, spec: &Arc<AgentSpec>) -> (Waits<'_>, oneshot::Receiver<Result<()>>) {
         let (sender, outcome) = oneshot::channel();
-        *self.lock() = Some(StepReload { spec: Arc::clone(spec), outcome: sender });
+        *self.reload.lock() = Some(StepReload { spec: Arc::clone(spec), outcome: sender });
         self.exists.store(true, Ordering::Release);
         (Waits(self), outcome)
     }
@@ -43,7 +43,7 @@ impl WaitingReload {
 
     /// Takes the reload if it `fits`.
     pub(super) fn take_if(&self, fits: impl FnOnce(&AgentSpec) -> bool) -> Option<StepReload> {
-        let mut reload = self.lock();
+        let mut reload = self.reload.lock();
         let taken = reload.take_if(|reload| fits(&reload.spec));
         if taken.is_some() {
             self.exists.store(false, Ordering::Release);
@@ -51,25 +51,17 @@ impl WaitingReload {
         taken
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<StepReload>> {
-        self.reload.lock()
-    }
-
     /// Records a request for a reload.
     pub(super) fn add_request(&self, request: &Arc<Request>) {
-        let mut requests = self.lock_requests();
+        let mut requests = self.requests.lock();
         requests.retain(|request| request.strong_count() > 0);
         requests.push(Arc::downgrade(request));
     }
 
     /// Answers all requests, for which a reload with this effect waits.
     pub(crate) fn answer_requests(&self, effect: ReloadEffect) {
-        let requests = std::mem::take(&mut *self.lock_requests());
+        let requests = std::mem::take(&mut *self.requests.lock());
         requests.iter().filter_map(Weak::upgrade).for_each(|request| request.answer(effect, None));
-    }
-
-    fn lock_requests(&self) -> MutexGuard<'_, Vec<Weak<Request>>> {
-        self.requests.lock()
     }
 }
 

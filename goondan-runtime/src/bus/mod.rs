@@ -18,8 +18,8 @@ pub use program::EventStream;
 pub(crate) use program::Listeners;
 pub(crate) use table::Owner;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use goondan_core::{Deliveries, Error, ErrorCode, Event, EventHandler, EventPattern, ExtensionName, TurnInfo};
@@ -58,7 +58,7 @@ impl Bus {
 
     /// Returns a new owner of subscriptions.
     pub(crate) fn new_owner(&self, extension: ExtensionName) -> Owner {
-        Owner { extension, number: self.shared.table().next_owner() }
+        Owner { extension, number: self.shared.table.lock().next_owner() }
     }
 
     /// Starts a subscription and returns its number. The owner is the extension that `handler` belongs to, or `None`
@@ -120,26 +120,26 @@ impl Bus {
     /// Emits an event of an extension, as [`emit`](Self::emit) does. While the bus is drained, an extension may emit
     /// only so many: a loop of handlers that emit in tasks of their own would not end.
     pub(crate) fn emit_from(&self, extension: &ExtensionName, event: Event) {
-        if self.has_subscriptions() && self.shared.table().admit(extension, &event) {
+        if self.has_subscriptions() && self.shared.table.lock().admit(extension, &event) {
             self.emit(event);
         }
     }
 
     /// Records that `turn` runs, until the guard is dropped: it is the cause of what is emitted meanwhile.
     pub(crate) fn enter_turn(&self, turn: &Arc<TurnInfo>) -> InTurn<'_> {
-        self.shared.table().turn = Some(Arc::clone(turn));
+        self.shared.table.lock().turn = Some(Arc::clone(turn));
         InTurn(self)
     }
 
     /// Returns where handlers run, unless the bus is closed.
     pub(crate) fn runtime(&self) -> Option<&Handle> {
-        (!self.shared.table().is_closed()).then_some(&self.shared.runtime)
+        (!self.shared.table.lock().is_closed()).then_some(&self.shared.runtime)
     }
 
     /// Returns the turn that is the cause of what is emitted now: the one whose event is being handled, or the one that
     /// runs.
     pub(crate) fn cause(&self) -> Option<Arc<TurnInfo>> {
-        Chain::current().caused_by(self.shared.table().turn.as_ref()).into_cause()
+        Chain::current().caused_by(self.shared.table.lock().turn.as_ref()).into_cause()
     }
 
     /// Returns whether any subscription accepts events.
@@ -149,12 +149,12 @@ impl Bus {
 
     /// Returns whether any subscription matches an event called `name`, so that the event is worth creating.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        self.has_subscriptions() && self.shared.table().wants(name)
+        self.has_subscriptions() && self.shared.table.lock().wants(name)
     }
 
     /// Returns whether all queues are empty and no handler runs.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.shared.table().is_quiet()
+        self.shared.table.lock().is_quiet()
     }
 
     /// Waits until all emitted events are handled, those that handlers emit included, but not longer than `timeout`.
@@ -175,7 +175,7 @@ impl Bus {
             loop {
                 // Created before the check, so that a notification between the check and the await is not missed.
                 let notified = self.shared.quiet.notified();
-                if self.shared.table().is_quiet() {
+                if self.shared.table.lock().is_quiet() {
                     return;
                 }
                 notified.await;
@@ -187,14 +187,14 @@ impl Bus {
     /// Logs that an event of `extension` is refused, once for each extension and event: a loop begins anew in each
     /// turn.
     fn report_loop(&self, extension: Option<&ExtensionName>, event: &Arc<str>, error: impl FnOnce() -> Error) {
-        if self.shared.table().report_loop(extension.cloned(), Arc::clone(event)) {
+        if self.shared.table.lock().report_loop(extension.cloned(), Arc::clone(event)) {
             let (extension, error) = (extension.map(ExtensionName::as_str), error());
             tracing::error!(extension, %event, code = %error.code(), "{}", error.report());
         }
     }
 
     fn report_pending(&self, timeout: Duration) -> usize {
-        let pending = self.shared.table().pending();
+        let pending = self.shared.table.lock().pending();
         for (subscriber, events, lost) in &pending {
             let (extension, pattern) = (subscriber.extension(), &subscriber.pattern);
             tracing::warn!(extension, %pattern, events, deadline = ?timeout, "a handler of events is late; it is not waited for");
@@ -209,7 +209,7 @@ pub(crate) struct InTurn<'a>(&'a Bus);
 
 impl Drop for InTurn<'_> {
     fn drop(&mut self) {
-        self.0.shared.table().turn = None;
+        self.0.shared.table.lock().turn = None;
     }
 }
 
@@ -218,7 +218,7 @@ struct Draining<'a>(&'a Bus);
 
 impl<'a> Draining<'a> {
     fn begin(bus: &'a Bus) -> Self {
-        bus.shared.table().begin_drain();
+        bus.shared.table.lock().begin_drain();
         Self(bus)
     }
 }
@@ -226,7 +226,7 @@ impl<'a> Draining<'a> {
 impl Drop for Draining<'_> {
     /// Logs which extensions emitted too many events.
     fn drop(&mut self) {
-        let refused = self.0.shared.table().end_drain();
+        let refused = self.0.shared.table.lock().end_drain();
         for (extension, event) in refused {
             self.0.report_loop(Some(&extension), &event, || {
                 let message = format!(
@@ -242,19 +242,15 @@ impl Drop for Draining<'_> {
 }
 
 impl Shared {
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.table.lock()
-    }
-
     fn update<T>(&self, update: impl FnOnce(&mut Table) -> T) -> T {
-        let mut table = self.table();
+        let mut table = self.table.lock();
         let updated = update(&mut table);
         self.listening.store(table.listening(), Ordering::Release);
         updated
     }
 
     fn notify_if_quiet(&self) {
-        if self.table().is_quiet() {
+        if self.table.lock().is_quiet() {
             self.quiet.notify_waiters();
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use goondan_core::{BoxFuture, Deliveries, Event, EventHandler, EventPattern, Result};
@@ -46,13 +46,9 @@ impl Listener {
 }
 
 impl Listeners {
-    fn lock(&self) -> MutexGuard<'_, Listening> {
-        self.0.lock()
-    }
-
     /// Subscribes to the bus of a conversation that is being opened.
     pub(crate) fn attach(&self, bus: &Bus) {
-        let mut listening = self.lock();
+        let mut listening = self.0.lock();
         listening.all.iter_mut().for_each(|listener| listener.listen(bus));
         listening.bus = Some(bus.clone());
     }
@@ -61,7 +57,7 @@ impl Listeners {
     pub(crate) fn subscribe(self: &Arc<Self>, pattern: EventPattern, open: Option<Bus>) -> EventStream {
         let (sender, events) = channel(QUEUE);
         let forward = Arc::new(Forward { events: sender, full: AtomicBool::new(false) });
-        let mut listening = self.lock();
+        let mut listening = self.0.lock();
         listening.last += 1;
         let number = listening.last;
         let mut listener = Listener { number, pattern, forward, on_bus: None };
@@ -77,7 +73,7 @@ impl Listeners {
     }
 
     fn unsubscribe(&self, number: u64) {
-        let mut listening = self.lock();
+        let mut listening = self.0.lock();
         let Some(place) = listening.all.iter().position(|listener| listener.number == number) else { return };
         let listener = listening.all.swap_remove(place);
         if let (Some(bus), Some(on_bus)) = (&listening.bus, listener.on_bus) {
@@ -87,7 +83,7 @@ impl Listeners {
 
     /// Ends all subscriptions: the instance is closed.
     pub(crate) fn end(&self) {
-        *self.lock() = Listening { ended: true, ..Listening::default() };
+        *self.0.lock() = Listening { ended: true, ..Listening::default() };
     }
 }
 

@@ -4,8 +4,8 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
 
 use goondan_core::host::WireError;
@@ -89,7 +89,7 @@ impl BackgroundTurns {
 
     pub(crate) fn add(&mut self, background: &Background) {
         let Some(ended) = self.sender.upgrade() else { return };
-        let mut subscribers = background.subscribers();
+        let mut subscribers = background.subscribers.lock();
         if !subscribers.iter().any(|subscriber| subscriber.ended.same_channel(&ended)) {
             subscribers.push(Subscriber { ended, missed: Arc::clone(&self.missed) });
             self.counts.push(background.count.subscribe());
@@ -150,12 +150,8 @@ fn begun(counts: &[watch::Receiver<Count>]) -> u64 {
 }
 
 impl Background {
-    fn subscribers(&self) -> MutexGuard<'_, Vec<Subscriber>> {
-        self.subscribers.lock()
-    }
-
     pub(super) fn has_subscribers(&self) -> bool {
-        !self.subscribers().is_empty()
+        !self.subscribers.lock().is_empty()
     }
 
     /// Tells the subscribers of a turn of the instance `id`, and returns the text of its answer.
@@ -169,7 +165,7 @@ impl Background {
         };
         let InstanceId { agent, key: instance } = id.clone();
         let turn = Arc::new(BackgroundTurn { agent, instance, input, outcome });
-        self.subscribers().retain(|Subscriber { ended, missed }| {
+        self.subscribers.lock().retain(|Subscriber { ended, missed }| {
             if ended.try_send(Arc::clone(&turn)).is_err() {
                 missed.fetch_add(1, Ordering::Relaxed);
             }

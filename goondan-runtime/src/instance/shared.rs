@@ -1,7 +1,7 @@
 //! What the instances of an agent share, and the map of their slots.
 
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use goondan_core::{AgentName, InstanceKey, Result};
@@ -59,7 +59,7 @@ impl AgentInner {
 
     /// Returns the slot of the instance `key`, made if there is none.
     pub(crate) fn slot(self: &Arc<Self>, key: InstanceKey) -> Arc<InstanceSlot> {
-        let mut slots = self.lock_slots();
+        let mut slots = self.slots.lock();
         if let Some(slot) = slots.get(&key).and_then(Weak::upgrade) {
             return slot;
         }
@@ -94,18 +94,14 @@ impl AgentInner {
     }
 
     pub(crate) fn slots(&self) -> Vec<Arc<InstanceSlot>> {
-        self.lock_slots().values().filter_map(Weak::upgrade).collect()
+        self.slots.lock().values().filter_map(Weak::upgrade).collect()
     }
 
     /// Removes the slot of `key` after it was dropped, unless there is a new one by now.
     pub(super) fn forget(&self, key: &InstanceKey) {
-        let mut slots = self.lock_slots();
+        let mut slots = self.slots.lock();
         if slots.get(key).is_some_and(|slot| slot.strong_count() == 0) {
             slots.remove(key);
         }
-    }
-
-    fn lock_slots(&self) -> MutexGuard<'_, HashMap<InstanceKey, Weak<InstanceSlot>>> {
-        self.slots.lock()
     }
 }

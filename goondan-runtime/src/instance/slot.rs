@@ -7,7 +7,7 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -125,13 +125,9 @@ impl InstanceSlot {
         Arc::clone(&self.conversation).lock_owned()
     }
 
-    fn status(&self) -> MutexGuard<'_, SlotStatus> {
-        self.status.lock()
-    }
-
     /// Returns what is open now, if anything, without waiting.
     pub(super) fn view(&self) -> Option<View> {
-        match &self.status().phase {
+        match &self.status.lock().phase {
             Phase::Open { view, .. } => Some(view.clone()),
             Phase::Closed => None,
         }
@@ -139,7 +135,7 @@ impl InstanceSlot {
 
     /// Whether the conversation is open.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.status().phase, Phase::Open { .. })
+        matches!(self.status.lock().phase, Phase::Open { .. })
     }
 
     /// Whether the conversation is open and runs with another spec than `spec`.
@@ -149,12 +145,12 @@ impl InstanceSlot {
 
     /// Returns the handle that callers share, if there is one.
     pub(crate) fn handle(&self) -> Option<Instance> {
-        self.status().handle()
+        self.status.lock().handle()
     }
 
     /// Returns the handle that callers share, or a new one.
     pub(crate) fn make_handle(self: &Arc<Self>, agent: &Arc<AgentInner>) -> Instance {
-        let mut status = self.status();
+        let mut status = self.status.lock();
         status.handle().unwrap_or_else(|| {
             let handle = Instance::new(Arc::clone(agent), Arc::clone(self));
             status.handle = handle.downgrade();
@@ -176,7 +172,7 @@ impl InstanceSlot {
                 let opened = OpenConversation::open(Arc::clone(&agent), &slot, &keep_alive.inner.listeners).await?;
                 let (view, runtime) = (opened.view(), Handle::current());
                 let services = Arc::clone(&view.services);
-                slot.status().phase = Phase::Open { view, saving: Saving::Idle, runtime };
+                slot.status.lock().phase = Phase::Open { view, saving: Saving::Idle, runtime };
                 *lock = Some(Box::new(opened));
                 if services.states.have_changed() {
                     // Set by a task of an extension after the opening stored the state.
@@ -194,7 +190,7 @@ impl InstanceSlot {
     pub(crate) async fn close(&self, mut lock: ConversationLock) -> Result<()> {
         let Some(open) = lock.take() else { return Ok(()) };
         {
-            let mut status = self.status();
+            let mut status = self.status.lock();
             status.for_others = false;
             // `open` holds what the phase held, so that no extension is dropped under this lock.
             status.phase = Phase::Closed;
@@ -258,25 +254,25 @@ impl InstanceSlot {
     }
 
     fn set_saving(&self, new: Saving) {
-        if let Phase::Open { saving, .. } = &mut self.status().phase {
+        if let Phase::Open { saving, .. } = &mut self.status.lock().phase {
             *saving = new;
         }
     }
 
     /// Marks that a turn is promised, until the guard is dropped: the conversation is not idle.
     pub(super) fn promise_turn(self: &Arc<Self>) -> Promised {
-        self.status().promised += 1;
+        self.status.lock().promised += 1;
         Promised(Arc::clone(self))
     }
 
     /// Whether the conversation was opened for other agents.
     pub(crate) fn is_for_others(&self) -> bool {
-        self.status().for_others
+        self.status.lock().for_others
     }
 
     /// Marks that other agents use the conversation: it stays open for a while without a handle.
     pub(crate) fn use_for_others(self: &Arc<Self>, agent: &Arc<AgentInner>) {
-        self.status().for_others = true;
+        self.status.lock().for_others = true;
         self.touch(agent);
     }
 
@@ -287,7 +283,7 @@ impl InstanceSlot {
 
     /// Records that something happens, and adds the slot to the schedule of the idle task.
     pub(super) fn touch(self: &Arc<Self>, agent: &AgentInner) {
-        let mut status = self.status();
+        let mut status = self.status.lock();
         if self.idle_after.is_none() && !status.for_others {
             return;
         }
@@ -300,7 +296,7 @@ impl InstanceSlot {
 
     /// Records that the slot is not in the schedule of the idle task any more.
     pub(super) fn unwatch(&self) {
-        self.status().watched = false;
+        self.status.lock().watched = false;
     }
 
     /// Whether the conversation is idle. Never waits.
@@ -309,11 +305,11 @@ impl InstanceSlot {
         match Arc::clone(&self.conversation).try_lock_owned() {
             Ok(lock) if lock.is_none() || limit.is_none() => Idleness::Over(lock),
             Ok(lock) if !self.is_busy() => {
-                let until = self.status().last_used + limit.unwrap_or(IDLE_FOR_OTHERS);
+                let until = self.status.lock().last_used + limit.unwrap_or(IDLE_FOR_OTHERS);
                 if until <= now { Idleness::Idle(lock) } else { Idleness::Until(until) }
             }
             _ => {
-                self.status().last_used = now;
+                self.status.lock().last_used = now;
                 Idleness::Until(now + limit.unwrap_or(IDLE_FOR_OTHERS))
             }
         }
@@ -322,7 +318,7 @@ impl InstanceSlot {
     /// Whether something is under way that does not hold the conversation lock, or a handle keeps open what would close
     /// only because it was opened for other agents.
     fn is_busy(&self) -> bool {
-        let status = self.status();
+        let status = self.status.lock();
         let Phase::Open { view, saving, .. } = &status.phase else { return false };
         let (services, busy) = (Arc::clone(&view.services), status.promised > 0 || *saving == Saving::Scheduled);
         drop(status);
@@ -363,7 +359,7 @@ impl SlotStatus {
 impl InstanceUpcalls for InstanceSlot {
     // D-18
     fn store_later(self: Arc<Self>) {
-        let runtime = match &mut self.status().phase {
+        let runtime = match &mut self.status.lock().phase {
             Phase::Open { saving, runtime, .. } if *saving == Saving::Idle => {
                 *saving = Saving::Scheduled;
                 runtime.clone()
@@ -371,7 +367,7 @@ impl InstanceUpcalls for InstanceSlot {
             _ => return,
         };
         runtime.spawn(async move {
-            if let Phase::Open { saving: saving @ Saving::Scheduled, .. } = &mut self.status().phase {
+            if let Phase::Open { saving: saving @ Saving::Scheduled, .. } = &mut self.status.lock().phase {
                 *saving = Saving::Idle;
             }
             if let Some(open) = &mut *self.conversation.lock().await
@@ -405,7 +401,7 @@ pub(super) struct Promised(Arc<InstanceSlot>);
 
 impl Drop for Promised {
     fn drop(&mut self) {
-        self.0.status().promised -= 1;
+        self.0.status.lock().promised -= 1;
     }
 }
 

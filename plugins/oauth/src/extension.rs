@@ -100,7 +100,7 @@ impl OAuth {
     #[middleware(turn, priority = -900)]
     async fn note(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         let principal = ctx.input().auth.as_ref().and_then(|auth| auth.principal.as_ref());
-        *self.desk.user() = principal.map(|user| format!("{}:{}", user.kind, user.id));
+        *self.desk.user.lock() = principal.map(|user| format!("{}:{}", user.kind, user.id));
         let _turn = Turned(&self.desk);
         next.run(ctx).await
     }
@@ -110,7 +110,7 @@ impl OAuth {
     async fn status(&self) -> Result<Vec<AppStatus>> {
         let tokens = self.desk.access.iter().map(|access| &access.tokens);
         let apps = tokens.flat_map(|tokens| tokens.apps.keys().map(move |name| (tokens, name)));
-        let user = self.desk.user().clone();
+        let user = self.desk.user.lock().clone();
         Ok(apps.filter_map(|(tokens, name)| status(tokens, name, user.clone())).collect())
     }
 
@@ -119,7 +119,7 @@ impl OAuth {
     async fn authorize(&self, input: Authorize) -> Result<Page> {
         let no_app = || Failure::new(code::APP_NOT_FOUND, "no app is configured").error();
         let Access { tokens, sign_ins } = &**self.desk.access.as_ref().ok_or_else(no_app)?;
-        let user = self.desk.user().clone();
+        let user = self.desk.user.lock().clone();
         let (app, owner) = tokens.find(&input.app, user).map_err(Failure::error)?;
         let page = sign_ins.begin(tokens, &app, &owner).await.map_err(Failure::error)?;
         let expires_in_seconds = page.expires_at.saturating_sub(now());
@@ -130,7 +130,7 @@ impl OAuth {
     async fn close(&self) {
         self.desk.close();
         // A refresh token that was spent must be replaced.
-        let mut requests = std::mem::take(&mut *self.desk.requests());
+        let mut requests = std::mem::take(&mut *self.desk.requests.lock());
         while requests.join_next().await.is_some() {}
         if let Some(access) = &self.desk.access {
             access.sign_ins.end().await;
@@ -163,8 +163,8 @@ impl Desk {
         let answer = format!("oauth.answer.{}", id.as_str().unwrap_or_default());
         let request = TokenRequest::deserialize(request)?;
         self.api.events().emit(&answer, (Answer::Accepted,));
-        let (api, access, user) = (self.api.clone(), self.access.clone(), self.user().clone());
-        let mut requests = self.requests();
+        let (api, access, user) = (self.api.clone(), self.access.clone(), self.user.lock().clone());
+        let mut requests = self.requests.lock();
         while requests.try_join_next().is_some() {}
         // In a task of its own: it ends although who asks may not wait for it, and others do not wait for it.
         requests.spawn(async move {
@@ -175,14 +175,6 @@ impl Desk {
             api.events().emit(&answer, (answered,));
         });
         Ok(())
-    }
-
-    fn user(&self) -> MutexGuard<'_, Option<String>> {
-        self.user.lock()
-    }
-
-    fn requests(&self) -> MutexGuard<'_, JoinSet<()>> {
-        self.requests.lock()
     }
 }
 
@@ -201,7 +193,7 @@ struct Turned<'a>(&'a Desk);
 
 impl Drop for Turned<'_> {
     fn drop(&mut self) {
-        *self.0.user() = None;
+        *self.0.user.lock() = None;
     }
 }
 

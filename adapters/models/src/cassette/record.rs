@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -48,20 +48,16 @@ impl Recorder {
         })
     }
 
-    fn file(&self) -> MutexGuard<'_, Writing> {
-        self.file.lock()
-    }
-
     /// Returns why an exchange could not be recorded, if one could not.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        match &*self.file() {
+        match &*self.file.lock() {
             Writing::Failed(why) => Err(format::failure(&self.path, why)),
             Writing::NotBegun | Writing::Begun(_) => Ok(()),
         }
     }
 
     fn write(&self, exchange: &Exchange, redaction: &Redaction) {
-        let mut file = self.file();
+        let mut file = self.file.lock();
         if let Err(why) = self.append(&mut file, exchange, redaction) {
             tracing::error!(cassette = %self.path.display(), why, "an exchange is not recorded");
             *file = Writing::Failed(why);

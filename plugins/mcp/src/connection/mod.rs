@@ -6,7 +6,7 @@ mod state;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use goondan::extension::ExtensionApi;
@@ -63,16 +63,8 @@ impl Connection {
     pub(crate) fn join(self: Arc<Self>, api: ExtensionApi) -> User {
         static IDS: AtomicU64 = AtomicU64::new(0);
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        self.users().push((id, api));
+        self.users.lock().push((id, api));
         User { connection: self, id }
-    }
-
-    fn users(&self) -> MutexGuard<'_, Vec<(u64, ExtensionApi)>> {
-        self.users.lock()
-    }
-
-    fn restarts(&self) -> MutexGuard<'_, Restarts> {
-        self.restarts.lock()
     }
 
     fn set_fault(&self, fault: Option<String>) {
@@ -81,7 +73,7 @@ impl Connection {
 
     /// Returns how the connection is, for the user.
     pub(crate) fn status(&self, limits: &Limits) -> Status {
-        let pause = match self.restarts().next(limits.restarts, Instant::now()) {
+        let pause = match self.restarts.lock().next(limits.restarts, Instant::now()) {
             Start::NotFor(pause) => Some(pause),
             Start::After(_) => None,
         };
@@ -103,7 +95,7 @@ impl Connection {
 
     /// Emits an event on the bus of each user.
     fn tell(&self, event: &str, text: &str) {
-        let users = self.users().clone();
+        let users = self.users.lock().clone();
         for (_, api) in users {
             api.events().emit(event, (text,));
         }
@@ -153,11 +145,11 @@ impl Connection {
         match answer {
             Err(Failure::Gone) => Err(self.lost(ended).await),
             Err(Failure::Answered(error)) => {
-                self.restarts().answered();
+                self.restarts.lock().answered();
                 Err(error)
             }
             Ok(answer) => {
-                self.restarts().answered();
+                self.restarts.lock().answered();
                 Ok(answer)
             }
         }
@@ -170,7 +162,7 @@ impl Connection {
         }
         *slot = None;
         self.may_start(limits).await?;
-        let failed = |_: &Error| self.restarts().failed(Instant::now());
+        let failed = |_: &Error| self.restarts.lock().failed(Instant::now());
         let watch: Weak<Self> = Arc::downgrade(self);
         let mut live = self.open(watch, limits).await.inspect_err(failed)?;
         let (client, ended) = (live.client(), live.ended());
@@ -195,7 +187,7 @@ impl Connection {
     /// Waits until the server may be started.
     async fn may_start(&self, limits: &Limits) -> Result<()> {
         let (start, failures) = {
-            let restarts = self.restarts();
+            let restarts = self.restarts.lock();
             (restarts.next(limits.restarts, Instant::now()), restarts.failures())
         };
         match start {
@@ -224,7 +216,7 @@ impl Connection {
             *slot = None;
         }
         if reason.is_none() {
-            self.restarts().failed(Instant::now());
+            self.restarts.lock().failed(Instant::now());
         }
         let reason = reason.as_deref().unwrap_or("the connection broke");
         self.set_fault(Some(reason.to_owned()));
@@ -241,12 +233,12 @@ impl Connection {
 
 impl Watch for Connection {
     fn heard(&self, line: &str) {
-        let users = self.users().clone();
+        let users = self.users.lock().clone();
         users.iter().for_each(|(_, api)| api.logger().debug(format!("MCP server: {line}")));
     }
 
     fn ended(&self, reason: &str) {
-        self.restarts().failed(Instant::now());
+        self.restarts.lock().failed(Instant::now());
         self.set_fault(Some(reason.to_owned()));
         self.listing.stop();
         self.tell("mcp.disconnected", reason);
@@ -261,7 +253,7 @@ impl User {
         drop(self);
         let mut slot = connection.live.lock().await;
         // Another one may have joined until the lock was free.
-        if connection.users().is_empty()
+        if connection.users.lock().is_empty()
             && let Some(live) = slot.take()
         {
             live.end(grace).await;
@@ -271,6 +263,6 @@ impl User {
 
 impl Drop for User {
     fn drop(&mut self) {
-        self.connection.users().retain(|(id, _)| *id != self.id);
+        self.connection.users.lock().retain(|(id, _)| *id != self.id);
     }
 }

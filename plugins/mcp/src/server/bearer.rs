@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use futures_core::Stream;
 use goondan::BoxFuture;
@@ -37,17 +37,13 @@ impl Bearer {
         Self { wanted, users, last: Arc::default() }
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<Token>> {
-        self.last.lock()
-    }
-
     /// Gets a token, and not `refused`.
     async fn token(&self, refused: Option<&Token>) -> Result<Option<Token>, Failure> {
         let user = self.users.lock().last().cloned();
-        let Some((_, api)) = user else { return Ok(self.last().clone()) };
+        let Some((_, api)) = user else { return Ok(self.last.lock().clone()) };
         let wanted = refused.iter().fold(self.wanted.clone(), |wanted, refused| wanted.instead_of(refused));
         let token = get_access_token(&api, &wanted).await.map_err(|error| io::Error::other(error.into_std()))?;
-        *self.last() = Some(token.clone());
+        *self.last.lock() = Some(token.clone());
         Ok(Some(token))
     }
 }
