@@ -38,6 +38,7 @@ pub use goondan_core::{
     SchemaFn, absent, params,
 };
 pub use goondan_core::{
-    CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor, InitContext, LogLevel, Logger,
-    MiddlewareDescriptor, PipelineApi, PresentExtension, SharedState, StateApi, ToolDescriptor, ToolsApi, linked,
+    BundleFile, BundleFileError, BundleFiles, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
+    InitContext, LogLevel, Logger, MiddlewareDescriptor, PipelineApi, PresentExtension, SharedState, StateApi,
+    ToolDescriptor, ToolsApi, linked,
 };

@@ -1,6 +1,6 @@
 //! JSON values, for extensions that have no dependency `serde_json` of their own.
 //!
-//! Everything here is `serde_json`'s, of the version that goondan uses. The macro is also `goondan::json!`, and
+//! Everything here but [`count_values`] is `serde_json`'s, of the version that goondan uses. The macro is also `goondan::json!`, and
 //! [`Value`] and [`Map`] are in the root of the crate as well.
 //!
 //! ```
@@ -34,6 +34,7 @@
 //! }
 //! ```
 
+pub use goondan_core::size::count_values;
 pub use serde_json::{
     Error, Map, Number, Result, Value, from_slice, from_str, from_value, json, to_string, to_string_pretty, to_value,
     to_vec,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use goondan_covers::covers;
 use regex::Regex;
 
 /// The folders whose folders are crates.
@@ -142,4 +143,22 @@ fn the_root_of_the_facade_has_few_names() {
     // Modules and macros are in lower case.
     let names: Vec<_> = names.filter(|name| name.starts_with(char::is_uppercase)).collect();
     assert!((1..=20).contains(&names.len()), "{names:?}");
+}
+
+/// The crates that read files of bundles, whose authors are not trusted with pipes, devices and large files.
+const READERS: [&str; 3] = ["goondan-bundle", "adapters/models", "plugins/skills"];
+
+/// The one file of theirs that is opened otherwise: a recording, which is written to a new file.
+const WRITER: &str = "adapters/models/src/cassette/record.rs";
+
+#[test]
+#[covers("SIZE-01")]
+fn files_of_bundles_are_opened_in_one_place() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let opens = Regex::new(r"\bFile::open\b|\bfs::read(_to_string)?\(|\bOpenOptions\b").unwrap();
+    let files = READERS.iter().flat_map(|reader| sources(&root.join(reader).join("src")));
+    // Generated documentation is compared in a test.
+    let files = files.filter(|file| !file.ends_with("goondan-bundle/src/schema/docs.rs"));
+    let others: Vec<_> = files.filter(|file| opens.is_match(&code(file))).collect();
+    assert_eq!(others, [root.join(WRITER)], "`BundleFile` opens regular files only, and reads no more than a limit");
 }

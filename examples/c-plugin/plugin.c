@@ -115,8 +115,8 @@ static const goondan_object_table LENGTH_TOOL = {sizeof LENGTH_TOOL, length_call
 static const char REPLY[] =
     "{\"output\":{\"type\":\"content\",\"value\":["
     "{\"type\":\"text\",\"text\":\"A dot:\"},"
-    "{\"type\":\"file\",\"mediaType\":\"image/svg+xml\",\"name\":\"dot.svg\","
-    "\"url\":\"data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'><circle r='1'/></svg>\"}]}}";
+    "{\"type\":\"file\",\"mediaType\":\"image/gif\",\"name\":\"dot.gif\",\"url\":"
+    "\"data:image/gif;base64,R0lGODlhAQABAAAAACH5BAEKAAEALAAAAAABAAEAAAICTAEAOw==\"}]}}";
 
 static goondan_future dot_call(void *data, const void *call, goondan_text input) {
     (void)data;

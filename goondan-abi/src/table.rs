@@ -330,8 +330,8 @@ pub struct HostTable {
     /// Writes the last message before `cursor`, or returns [`NONE`]. `SIZE_MAX` is after all messages.
     pub run_message_before:
         unsafe extern "C" fn(call: *const c_void, snapshot: u32, cursor: usize, message: *mut Message) -> i32,
-    /// Writes a field of the message at `cursor` as JSON: `content`, `metadata`, `createdAt`, `source`, or the `whole`
-    /// message; `text` selects all its text, which is not written as JSON.
+    /// Writes a field of the message at `cursor` as JSON: `content`, `metadata`, `createdAt`, `source`, `turn`, or the
+    /// `whole` message; `text` selects all its text, which is not written as JSON.
     pub run_message_read: unsafe extern "C" fn(
         call: *const c_void,
         snapshot: u32,

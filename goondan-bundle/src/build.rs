@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use goondan_core::{AgentName, Error, ErrorCode, ExtensionDescriptor, Result, linked};
+use goondan_core::{AgentName, Error, ErrorCode, ExtensionDescriptor, Result};
 use goondan_runtime::schema::{Schema, config_value};
 use goondan_runtime::{Agent, AgentBuilder, LocalRouter, MemoryStore, Reloaded, Store, join};
+use serde_json::Value;
 
 use crate::bundle::Bundle;
 use crate::check::describe;
 use crate::diagnostic::Diagnostics;
 use crate::libraries::{Libraries, LibraryEntry};
+use crate::own_files::OwnFiles;
 use crate::read::FetchedConfig;
 use crate::resource::{AgentResource, Entry, ExtensionRef};
 
@@ -183,9 +185,12 @@ impl Bundle {
         libraries: Option<&dyn Libraries>,
         purpose: Purpose,
     ) -> Result<BTreeMap<AgentName, Agent>> {
-        let mut agents = BTreeMap::new();
-        for resource in self.agents() {
-            let builder = self.builder_of(resource, libraries)?.store(Arc::clone(store)).router(router.clone());
+        let (mut agents, mut files) = (BTreeMap::new(), OwnFiles::new(self));
+        let builders = self.agents().map(|resource| Ok((resource, self.builder_of(resource, libraries, &mut files)?)));
+        let builders: Vec<_> = builders.collect::<Result<_>>()?;
+        let files = Arc::new(files.list());
+        for (resource, builder) in builders {
+            let builder = builder.store(Arc::clone(store)).router(router.clone()).bundle_files(Arc::clone(&files));
             let builder = if purpose == Purpose::Inspect { builder.inspect() } else { builder };
             let agent = builder.build().map_err(|error| placed(error, resource, libraries))?;
             agents.insert(resource.name.clone(), agent);
@@ -193,7 +198,13 @@ impl Bundle {
         Ok(agents)
     }
 
-    fn builder_of(&self, agent: &AgentResource, libraries: Option<&dyn Libraries>) -> Result<AgentBuilder> {
+    /// Also adds the files that commands of the agent name to `files`.
+    fn builder_of(
+        &self,
+        agent: &AgentResource,
+        libraries: Option<&dyn Libraries>,
+        files: &mut OwnFiles<'_>,
+    ) -> Result<AgentBuilder> {
         // Each agent gets models of its own, so that a script is played from its beginning.
         let (own, secrets) = agent.model.build(self.root())?;
         let mut builder = Agent::builder(agent.name.as_str()).model(Arc::clone(&own)).keep_secrets(secrets);
@@ -213,12 +224,33 @@ impl Bundle {
             let FetchedConfig { config, secrets } = used.fetch_config().map_err(Diagnostics::into_error)?;
             builder = builder.keep_secrets(secrets);
             builder = match &used.target.entry {
-                Entry::Linked(entry) => builder.linked_extension(name, entry.as_str(), config),
-                Entry::Library(library) => builder.described_extension(name, load(library, libraries)?, config),
+                Entry::Linked(entry) => {
+                    files.add_commands(used, || used.target.entry.linked_schema());
+                    builder.linked_extension(name, entry.as_str(), config)
+                }
+                Entry::Library(library) => {
+                    let descriptor = load(library, libraries)?;
+                    files.add_commands(used, || Some((descriptor.config_schema)()));
+                    builder.described_extension(name, descriptor, config)
+                }
             };
             builder = builder.on_error(name, used.on_error);
         }
         Ok(builder)
+    }
+}
+
+impl Entry {
+    /// Returns the schema of the config; `None` for an extension that is not linked into this program. A library is
+    /// loaded for it.
+    ///
+    /// # Errors
+    /// The errors of [`Libraries::load`], with the place of the library in the bundle.
+    pub fn config_schema(&self, libraries: Option<&dyn Libraries>) -> Result<Option<Value>> {
+        match self {
+            Self::Linked(_) => Ok(self.linked_schema()),
+            Self::Library(library) => Ok(Some((load(library, libraries)?.config_schema)())),
+        }
     }
 }
 
@@ -250,11 +282,7 @@ fn placed(error: Error, agent: &AgentResource, libraries: Option<&dyn Libraries>
 
 /// The error for the violations of the schema of an extension by the config of its use.
 fn config_error(used: &ExtensionRef, libraries: Option<&dyn Libraries>) -> Option<Error> {
-    let descriptor = match &used.target.entry {
-        Entry::Linked(entry) => linked().into_iter().find(|descriptor| descriptor.name == entry)?,
-        Entry::Library(library) => load(library, libraries).ok()?,
-    };
-    let written = (descriptor.config_schema)();
+    let written = used.target.entry.config_schema(libraries).ok()??;
     // The error quotes values, which are masked as long as these are.
     let FetchedConfig { config, secrets: _secrets } = used.fetch_config().ok()?;
     let config = config_value(&written, config);

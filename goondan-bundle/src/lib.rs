@@ -15,6 +15,8 @@
 //! - `resource`: the typed resources
 //! - `check`: whether their extensions exist, fit and can be ordered; warnings
 //! - `bundle`: all of it together
+//! - `capability`: what its agents can do outside of their conversations
+//! - `own_files`: the files that it is made of
 //! - `build`: from a bundle to agents
 //! - `plugins`: the libraries that `goondan-abi` loads
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -64,6 +66,11 @@ mod check;
 
 mod bundle;
 pub use bundle::{Bundle, Reader};
+
+mod capability;
+pub use capability::{Capabilities, Capability, CapabilityKind, CapabilityOwner};
+
+mod own_files;
 
 mod build;
 pub use build::Agents;

@@ -4,16 +4,18 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use goondan_core::BundleFiles;
+
 use crate::diagnostic::{Diagnostic, Diagnostics};
 
 /// The files that make a directory a bundle. They are read first, and are bundle files whatever they contain.
-const MAIN_NAMES: [&str; 2] = ["goondan.yaml", "goondan.yml"];
+const MAIN_NAMES: [&str; 2] = BundleFiles::MAIN_NAMES;
 
 /// Directories with generated or third-party files (F-REF). Hidden directories are not scanned either.
 const SKIPPED: [&str; 2] = ["dist", "node_modules"];
 
 /// The file that marks a directory as a cache, such as the target directory of cargo.
-const CACHE_TAG: &str = "CACHEDIR.TAG";
+const CACHE_TAG: &str = BundleFiles::CACHE_TAG;
 
 /// The limit of scanned entries. A bundle has a few; a home directory that is named by mistake must fail soon.
 const MAX_ENTRIES: usize = 50_000;

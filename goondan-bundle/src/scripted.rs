@@ -1,6 +1,8 @@
 //! The provider `scripted`: plays the answers of a YAML file.
 
-use goondan_core::{ErrorCode, Result};
+use std::io::ErrorKind;
+
+use goondan_core::{BundleFile, BundleFileError, ErrorCode, Result};
 use goondan_runtime::{
     BundlePath, Finding, Findings, Model, ModelProvider, ProviderContext, ScriptItem, ScriptedModel, model_provider,
 };
@@ -26,14 +28,24 @@ impl ModelProvider for Scripted {
 
     fn check(config: &ScriptedConfig, at: &ProviderContext<'_>, found: &mut Findings) {
         let script = at.file(&config.script);
-        if script.is_file() {
-            // RULE-02: the script of a model is checked before any turn.
-            let errors = read_file::<Vec<ScriptItem>>(&script).err().into_iter().flatten();
-            errors.for_each(|error| found.add(in_script(error)));
-        } else {
-            let message = format!("`spec.script` names a file that does not exist: `{}`", script.display());
-            let remedy = "create it, or write its path relative to the bundle";
-            found.add(Finding::error(ErrorCode::CONFIG_ENTRY_NOT_FOUND, "/script", message, remedy));
+        let problem = match BundleFile::open_within(at.root(), &script) {
+            Ok(_) => None,
+            Err(BundleFileError::Io(error)) if error.kind() != ErrorKind::NotFound => None,
+            Err(BundleFileError::Io(_)) => Some("names a file that does not exist"),
+            Err(BundleFileError::Outside) => Some("leads out of the bundle through a link"),
+            Err(_) => Some("names no regular file"),
+        };
+        match problem {
+            None => {
+                // RULE-02: the script of a model is checked before any turn.
+                let errors = read_file::<Vec<ScriptItem>>(&script).err().into_iter().flatten();
+                errors.for_each(|error| found.add(in_script(error)));
+            }
+            Some(problem) => {
+                let message = format!("`spec.script` {problem}: `{}`", script.display());
+                let remedy = "create it, or write its path relative to the bundle";
+                found.add(Finding::error(ErrorCode::CONFIG_ENTRY_NOT_FOUND, "/script", message, remedy));
+            }
         }
         found.file(script);
     }

@@ -1,8 +1,8 @@
 //! Reads a file as text: checks its size, its encoding, and whether it belongs to a bundle at all.
 
-use std::fs::{self, File};
-use std::io::Read;
 use std::path::Path;
+
+use goondan_core::{BundleFile, BundleFileError, BundleFiles};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Place};
 
@@ -17,31 +17,17 @@ pub(crate) fn read(file: &Path) -> Result<String, Diagnostics> {
 /// As [`read`], for a file that may have nothing to do with bundles: `None` unless it seems to declare resources.
 pub(crate) fn read_if_resources(file: &Path) -> Result<Option<String>, Diagnostics> {
     let bytes = bytes(file)?;
-    if looks_like_resources(&bytes) { text(file, bytes).map(Some) } else { Ok(None) }
-}
-
-/// Whether the author probably meant to declare resources. It looks at bytes, because the file may not even be text.
-fn looks_like_resources(bytes: &[u8]) -> bool {
-    let needle = b"goondan.ai/";
-    let kind = |line: &[u8]| {
-        let start = line.iter().position(|byte| !b"{\"' \xef\xbb\xbf".contains(byte)).unwrap_or(line.len());
-        // An indented `kind` is a field of something else.
-        line[start..].starts_with(b"kind") && !line.starts_with(b" ")
-    };
-    bytes.windows(needle.len()).any(|window| window == needle) || bytes.split(|byte| *byte == b'\n').any(kind)
+    if BundleFiles::declares(&bytes) { text(file, bytes).map(Some) } else { Ok(None) }
 }
 
 /// The bytes of a file, cut one byte above the limit.
 fn bytes(file: &Path) -> Result<Vec<u8>, Diagnostics> {
-    let metadata = fs::metadata(file).map_err(|error| Diagnostic::unreadable(file, &error))?;
-    // Opening a pipe or a device could block without end.
-    if !metadata.is_file() {
-        return Err(Diagnostic::parse_error(file, None, "this is not a file", "name a YAML file").into());
-    }
-    let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|open| open.take(MAX_BYTES + 1).read_to_end(&mut bytes));
-    read.map_err(|error| Diagnostic::unreadable(file, &error))?;
-    Ok(bytes)
+    // Links are followed wherever they lead, because volumes of containers consist of them.
+    let bytes = BundleFile::open(file).and_then(|open| open.read_beginning(MAX_BYTES + 1));
+    bytes.map_err(|error| match error {
+        BundleFileError::Io(error) => Diagnostic::unreadable(file, &error).into(),
+        _ => Diagnostic::parse_error(file, None, "this is not a file", "name a YAML file").into(),
+    })
 }
 
 fn text(file: &Path, bytes: Vec<u8>) -> Result<String, Diagnostics> {

@@ -24,11 +24,11 @@ pub use crate::pipeline::host::{CallHost, MessageHost, RunHost, StepHost, ToolCa
 pub use crate::tool::ToolHost;
 
 // The members of types that the runtime alone calls.
-pub use crate::conversation::{ConversationExt, MessageDataExt, PartExt};
+pub use crate::conversation::{ConversationExt, MessageDataExt, MessageExt, PartExt};
 pub use crate::event::AgentEventExt;
 pub use crate::model_call::ModelOptionsExt;
 pub use crate::pipeline::{StepResultExt, ToolCallResultExt, TurnResultExt};
-pub use crate::tool::{ToolCatalogExt, ToolItemExt};
+pub use crate::tool::{ReplyLimit, ReplySize, ToolCatalogExt, ToolItemExt};
 
 // The parts of a running conversation.
 pub use crate::conversation::{AsOf, IdSet, Mark, Projection, answer_content, message_tokens, text_of, tokens_of};

@@ -6,7 +6,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `name`, `error`, `secret`, `depth`, `log`, `panic`, `outcome` | names and ids, errors, redaction, the limit of nesting, the logger |
+//! | `name`, `error`, `secret`, `depth`, `size`, `bundle_file`, `log`, `panic`, `outcome` | names and ids, errors, redaction, the limit of nesting, what limits of size count, files that are not trusted, the logger |
 //! | `conversation` | messages, message events, the conversation and its view |
 //! | `event` | input events, bus events, runtime events |
 //! | `model_call` | the options of a model call, what is known of a model |
@@ -31,8 +31,10 @@ mod outcome;
 mod panic;
 pub mod secret;
 
+mod bundle_file;
 mod depth;
 mod log;
+pub mod size;
 
 mod conversation;
 mod event;
@@ -59,6 +61,8 @@ pub use name::{
 };
 
 pub use secret::Secret;
+
+pub use bundle_file::{BundleFile, BundleFileError};
 
 pub use error::{Error, ErrorCode, Report, Result, StandardError, StdErr};
 
@@ -93,7 +97,7 @@ pub use pipeline::{
 };
 
 pub use extension::{
-    API_VERSION, AnyRegistration, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
+    API_VERSION, AnyRegistration, BundleFiles, CleanupHandler, EventsApi, Extension, ExtensionApi, ExtensionDescriptor,
     ExtensionHost, ExtensionInfo, InitContext, LinkedExtension, MiddlewareDescriptor, PipelineApi, PresentExtension,
     RegisterFn, SchemaFn, SharedState, StateApi, Subscription, ToolDescriptor, ToolsApi, length_prefixed, linked,
     record_len,

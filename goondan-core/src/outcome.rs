@@ -75,6 +75,8 @@ pub enum ModelFinish {
     ContentFilter,
     /// The model refused to answer.
     Refusal,
+    /// The provider ended a whole answer without a reason.
+    Unknown,
     /// Any other reason.
     #[serde(other)]
     Other,

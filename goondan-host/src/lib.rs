@@ -42,6 +42,7 @@
 //! - `opening`: from a path to a host
 //! - `turns`: the turns in the background
 //! - `files`: files that change
+//! - `additions`: what a changed bundle adds
 //! - `reloader`: reloads
 
 // The example of the README compiles.
@@ -49,6 +50,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod additions;
 mod error;
 mod files;
 mod host;

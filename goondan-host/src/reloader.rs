@@ -4,26 +4,36 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::{pending, poll_fn};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use goondan_bundle::Bundle;
+use goondan_bundle::{Bundle, Capabilities};
 use goondan_core::{AgentName, Result};
 use goondan_runtime::{ReloadRequest, ReloadRequests, Reloaded};
 
+use crate::additions::additions;
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::host::{Current, Host};
 use crate::race::{Either, race};
-use crate::source::files;
 
 /// Reloads a host; [`Host::reloader`] and [`Host::watch`] return it.
 ///
 /// A server runs [`Reloader::serve`] in a task, a program that runs one turn after the other uses
 /// [`Reloader::changed`] between them and [`Reloader::while_running`] meanwhile.
+///
+/// A reload changes what agents say and how they work. It does not let them do more outside: a bundle that adds a
+/// command, a library, a host or a directory is not taken, and [`OpenError::Adds`] says what it adds. After a person has
+/// agreed, [`Reloader::accept`] takes it. A new build of a library that is in use is no addition.
+// TREE-01
 pub struct Reloader {
     host: Host,
+    /// What the last reload would have added.
+    waiting: Capabilities,
+    /// What the next reload may add.
+    accepted: Capabilities,
     /// `None` in one that reloads on demand only.
     watched: Option<Watch>,
 }
@@ -47,7 +57,7 @@ pub struct HostReload {
 impl Host {
     /// Returns a reloader that reloads on demand only. Requests of extensions are refused.
     pub fn reloader(&self) -> Reloader {
-        Reloader { host: self.clone(), watched: None }
+        Reloader::new(self, None)
     }
 
     /// Starts watching the files of the bundle, the scripts of its models and its libraries, and receiving the reload
@@ -57,19 +67,23 @@ impl Host {
     /// `E_EXT_RUNTIME` when the system starts no thread.
     // LEGACY-CHANGESET-04
     pub fn watch(&self) -> Result<Reloader> {
-        let mut watched = Watch { files: Files::watch(files(&self.current().bundle))?, requests: None };
+        let mut watched = Watch { files: Files::watch(watched_files(self))?, requests: None };
         watched.follow(self);
-        Ok(Reloader { host: self.clone(), watched: Some(watched) })
+        Ok(Reloader::new(self, Some(watched)))
     }
 
-    /// Reads the bundle again and replaces the agents by those that it describes. Turns that run continue with their
-    /// next step on them.
-    async fn reload(&self) -> Result<HostReload, OpenError> {
+    /// Reads the bundle again and replaces the agents by those that it describes, if they can do nothing more than now
+    /// but what is `accepted`. Turns that run continue with their next step on them.
+    async fn reload(&self, accepted: &Capabilities) -> Result<HostReload, OpenError> {
         let bundle = self.inner.source.read_bundle()?;
         for agent in self.inner.instances.agents() {
             bundle.agent(agent.as_str())?;
         }
         let mut agents = self.inner.agents.lock().await;
+        let added = additions(&self.current().bundle, &bundle, self.inner.source.loader())?.beyond(accepted);
+        if !added.is_empty() {
+            return Err(OpenError::Adds(added));
+        }
         let outcomes = agents.reload_at_next_step(&bundle, self.inner.source.loader()).await?;
         let current = Current::new(bundle, &agents);
         let bundle = Arc::clone(&current.bundle);
@@ -79,6 +93,11 @@ impl Host {
 }
 
 impl Reloader {
+    fn new(host: &Host, watched: Option<Watch>) -> Self {
+        let (waiting, accepted) = (Capabilities::default(), Capabilities::default());
+        Self { host: host.clone(), waiting, accepted, watched }
+    }
+
     /// Waits until files have changed, or an extension that has changed some requests a reload, and returns its
     /// request. Never returns without [`Host::watch`].
     pub async fn changed(&mut self) -> Option<ReloadRequest> {
@@ -97,8 +116,8 @@ impl Reloader {
     /// the end of the step in which the other one was made.
     ///
     /// # Errors
-    /// The bundle has mistakes, or lacks an agent that has open conversations: nothing was changed, and the requests
-    /// are refused.
+    /// The bundle has mistakes, lacks an agent that has open conversations, or adds something: nothing was changed, and
+    /// the requests are refused.
     pub async fn reload(&mut self, request: Option<ReloadRequest>) -> Result<HostReload, OpenError> {
         let mut requests = Vec::from_iter(request);
         loop {
@@ -111,7 +130,7 @@ impl Reloader {
                     None => pending().await,
                 }
             };
-            let outcome = match race(another, self.host.reload()).await {
+            let outcome = match race(another, self.host.reload(&self.accepted)).await {
                 Either::Left(another) => {
                     requests.push(another);
                     continue;
@@ -119,11 +138,42 @@ impl Reloader {
                 Either::Right(outcome) => outcome,
             };
             refuse(requests, &outcome);
+            match &outcome {
+                Ok(_) => (self.waiting, self.accepted) = Default::default(),
+                Err(OpenError::Adds(added)) => self.waiting = added.clone(),
+                Err(_) => {}
+            }
             if let Some(watched) = &mut self.watched {
                 watched.follow(&self.host);
             }
             return outcome;
         }
+    }
+
+    /// Returns what the last reload would have added; nothing if it was taken.
+    pub fn waiting(&self) -> &Capabilities {
+        &self.waiting
+    }
+
+    /// Reloads with what [`Reloader::waiting`] returns. If the bundle has changed again and adds more, that waits.
+    ///
+    /// ```
+    /// use goondan::host::{OpenError, Reloader};
+    ///
+    /// async fn reload(reloader: &mut Reloader, agrees: impl Fn(&str) -> bool) -> Result<(), OpenError> {
+    ///     match reloader.reload(None).await {
+    ///         Err(OpenError::Adds(added)) if agrees(&added.to_string()) => reloader.accept().await.map(drop),
+    ///         outcome => outcome.map(drop),
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Reloader::reload`].
+    // TREE-01
+    pub async fn accept(&mut self) -> Result<HostReload, OpenError> {
+        self.accepted.append(&mut self.waiting);
+        self.reload(None).await
     }
 
     /// Reloads whenever [`Reloader::changed`] returns, and passes each outcome to `report`. Never returns; drop the
@@ -171,7 +221,7 @@ impl Watch {
     /// Watches the files and agents that `host` has now.
     fn follow(&mut self, host: &Host) {
         let current = host.current();
-        self.files.set(files(&current.bundle));
+        self.files.set(watched_files(host));
         for agent in &current.agents {
             match &self.requests {
                 Some(requests) => requests.follow(agent),
@@ -179,6 +229,10 @@ impl Watch {
             }
         }
     }
+}
+
+fn watched_files(host: &Host) -> Vec<PathBuf> {
+    host.current().bundle.sources().map(Path::to_path_buf).collect()
 }
 
 async fn requested(requests: &mut Option<ReloadRequests>) -> ReloadRequest {

@@ -1,10 +1,10 @@
 //! A bundle on disk, read anew for each reload.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use goondan_bundle::{Bundle, Entry, KnownExtension, Libraries};
+use goondan_bundle::{Bundle, KnownExtension, Libraries};
 use goondan_runtime::CassetteMode;
 
 use crate::error::OpenError;
@@ -71,15 +71,4 @@ impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Source").field(&self.path).finish()
     }
-}
-
-/// Returns the files whose changes change the agents: those of the bundle, the scripts of its models, and its
-/// libraries.
-pub(crate) fn files(bundle: &Bundle) -> Vec<PathBuf> {
-    let read_by_models = bundle.models().flat_map(|model| &model.files).map(PathBuf::as_path);
-    let libraries = bundle.extensions().filter_map(|extension| match &extension.entry {
-        Entry::Library(library) => Some(library.file.as_path()),
-        _ => None,
-    });
-    bundle.files().chain(read_by_models).chain(libraries).map(Path::to_path_buf).collect()
 }

@@ -12,6 +12,7 @@ use goondan::event::AgentDelegate;
 use goondan::host::{Drained, Host, HostReload, OpenError, Source};
 use goondan::name::AgentName;
 use goondan::store::MemoryStore;
+use goondan_covers::covers;
 use tempfile::TempDir;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
@@ -40,6 +41,25 @@ mod gate {
     async fn hang() -> Result<()> {
         std::future::pending().await
     }
+}
+
+/// An extension whose config names what it would run, if it ran something.
+#[goondan::extension(name = "actor")]
+mod actor {
+    use goondan::prelude::*;
+
+    #[derive(Debug, Default, Deserialize, JsonSchema)]
+    #[serde(default)]
+    struct Config {
+        #[schemars(extend("x-goondan" = "command"))]
+        command: Vec<String>,
+        #[schemars(extend("x-goondan" = "host"))]
+        hosts: Vec<String>,
+        loud: bool,
+    }
+
+    #[init]
+    fn open(_config: Config) {}
 }
 
 /// A bundle whose agents, `names`, answer `answer`; with `script`, the first of them plays it.
@@ -188,4 +208,73 @@ async fn a_conversation_without_handles_closes_after_five_minutes() {
     host.reloader().reload(None).await.unwrap_err();
     tokio::time::sleep(Duration::from_secs(2)).await;
     host.reloader().reload(None).await.unwrap();
+}
+
+/// A bundle with the extension `actor`, whose agent answers `answer`.
+fn acting(directory: &TempDir, answer: &str, config: &str) {
+    bundle(directory.path(), &["one"], answer, None);
+    let file = directory.path().join("goondan.yaml");
+    let text = fs::read_to_string(&file).unwrap().replace("linked:gate", "linked:actor");
+    fs::write(file, text.replace("'linked:actor' }", &format!("'linked:actor', config: {config} }}"))).unwrap();
+}
+
+fn added(outcome: Result<HostReload, OpenError>) -> String {
+    let Err(OpenError::Adds(added)) = outcome else { panic!("nothing is added: {outcome:?}") };
+    added.to_string()
+}
+
+#[tokio::test]
+#[covers("TREE-01")]
+async fn a_reload_that_adds_something_waits_until_it_is_accepted() {
+    let directory = TempDir::new().unwrap();
+    acting(&directory, "old", "{ command: [first] }");
+    let host = open(&directory).await.unwrap();
+    let mut reloader = host.reloader();
+    assert!(reloader.waiting().is_empty());
+
+    // Other settings, and less, are taken.
+    acting(&directory, "other", "{ command: [first], loud: true }");
+    reloader.reload(None).await.unwrap();
+    assert_eq!(answer(&host, "one", "a").await.unwrap(), "other");
+
+    acting(&directory, "new", "{ command: [npx, foo], hosts: ['https://a.b/c'] }");
+    assert_eq!(added(reloader.reload(None).await), "command npx foo, host https://a.b");
+    assert_eq!(answer(&host, "one", "a").await.unwrap(), "other");
+    assert_eq!(reloader.waiting().to_string(), "command npx foo, host https://a.b");
+    assert_eq!(added(reloader.reload(None).await), "command npx foo, host https://a.b");
+
+    // What is accepted is what was shown.
+    acting(&directory, "new", "{ command: [npx, foo], hosts: ['https://a.b', 'https://a.c'] }");
+    assert_eq!(added(reloader.accept().await), "host https://a.c");
+    assert_eq!(answer(&host, "one", "a").await.unwrap(), "other");
+    reloader.accept().await.unwrap();
+    assert!(reloader.waiting().is_empty());
+    assert_eq!(answer(&host, "one", "a").await.unwrap(), "new");
+
+    // It is in use now. What is gone would be added again.
+    acting(&directory, "newer", "{ command: [npx, foo] }");
+    reloader.reload(None).await.unwrap();
+    acting(&directory, "newer", "{ command: [npx, foo], hosts: ['https://a.c'] }");
+    assert_eq!(added(reloader.reload(None).await), "host https://a.c");
+    // Taking it back needs no consent, and a mistake is told first.
+    fs::write(directory.path().join("goondan.yaml"), "kind: Nothing\n").unwrap();
+    assert!(matches!(reloader.accept().await, Err(OpenError::Diagnostics(_))));
+    acting(&directory, "newest", "{ command: [npx, foo] }");
+    reloader.reload(None).await.unwrap();
+    assert_eq!(answer(&host, "one", "a").await.unwrap(), "newest");
+}
+
+#[tokio::test]
+#[covers("TREE-01")]
+async fn a_host_that_watches_reports_what_waits() {
+    let directory = TempDir::new().unwrap();
+    acting(&directory, "old", "{}");
+    let host = open(&directory).await.unwrap();
+    let mut outcomes = serve(&host);
+    acting(&directory, "new", "{ command: [npx, foo] }");
+    let outcome = timeout(LONG, outcomes.recv()).await.unwrap().unwrap();
+    let error = Error::from(outcome.unwrap_err());
+    assert_eq!(error.code().as_str(), "E_RELOAD_ADDS");
+    assert_eq!(error.message(), "the changed bundle adds: command npx foo");
+    assert_eq!(answer(&host, "one", "a").await.unwrap(), "old");
 }

@@ -5,19 +5,27 @@ use std::task::Poll;
 
 /// Runs futures concurrently in this task, and returns their outputs in order.
 pub async fn join<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut running: Vec<_> = futures.into_iter().map(|future| (Some(Box::pin(future)), None)).collect();
+    join_at_most(usize::MAX, futures).await
+}
+
+/// Runs futures like [`join`], but at most `most` at a time; they start in their order.
+pub(crate) async fn join_at_most<F: Future>(most: usize, futures: Vec<F>) -> Vec<F::Output> {
+    let mut futures: Vec<_> = futures.into_iter().map(|future| (Some(Box::pin(future)), None)).collect();
     poll_fn(|cx| {
-        let mut pending = false;
-        for (future, output) in &mut running {
-            if let Some(running) = future {
-                match running.as_mut().poll(cx) {
+        let mut running = 0;
+        for (future, output) in &mut futures {
+            if running == most {
+                break;
+            }
+            if let Some(started) = future {
+                match started.as_mut().poll(cx) {
                     Poll::Ready(value) => (*future, *output) = (None, Some(value)),
-                    Poll::Pending => pending = true,
+                    Poll::Pending => running += 1,
                 }
             }
         }
-        if pending { Poll::Pending } else { Poll::Ready(()) }
+        if running > 0 { Poll::Pending } else { Poll::Ready(()) }
     })
     .await;
-    running.into_iter().filter_map(|(_, output)| output).collect()
+    futures.into_iter().filter_map(|(_, output)| output).collect()
 }

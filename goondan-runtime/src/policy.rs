@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use goondan_core::host::ReplySize;
+
 /// The limits of a turn. Start from [`Policy::default`] and set the fields that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -32,14 +34,35 @@ pub struct Policy {
     /// How many characters of a tool's error message the model reads. Defaults to 1000.
     // F-TOOL
     pub error_message_limit: usize,
+    /// How many bytes of text and JSON the result of a tool call may have; all of a larger one is in a file in the
+    /// working directory, and the model reads an excerpt. The results of one answer together have eight times as much
+    /// at most. Defaults to 512 kB.
+    // SIZE-01
+    pub max_result_bytes: NonZeroU32,
+    /// How many tool calls of an answer run at the same time, if all of them only read. Defaults to 16.
+    // SIZE-01
+    pub max_parallel_calls: NonZeroU32,
     /// Whether the runtime event `step.started` contains the messages that the model is sent. Defaults to false,
     /// because every subscriber could read the conversation.
     pub report_model_input: bool,
 }
 
+impl Policy {
+    /// Returns how large the result of the only call of an answer may be.
+    pub(crate) fn max_reply(&self) -> ReplySize {
+        ReplySize::of_one(usize::try_from(self.max_result_bytes.get()).unwrap_or(usize::MAX))
+    }
+
+    pub(crate) fn parallel_calls(&self) -> usize {
+        usize::try_from(self.max_parallel_calls.get()).unwrap_or(usize::MAX)
+    }
+}
+
 impl Default for Policy {
     fn default() -> Self {
         const DEFAULT_STEPS: NonZeroU32 = NonZeroU32::new(32).unwrap();
+        const DEFAULT_RESULT: NonZeroU32 = NonZeroU32::new(512 << 10).unwrap();
+        const DEFAULT_CALLS: NonZeroU32 = NonZeroU32::new(16).unwrap();
         Self {
             max_steps_per_turn: DEFAULT_STEPS,
             max_retries: 3,
@@ -49,6 +72,8 @@ impl Default for Policy {
             init_timeout: Duration::from_secs(30),
             layer_timeout: Duration::from_secs(120),
             error_message_limit: 1000,
+            max_result_bytes: DEFAULT_RESULT,
+            max_parallel_calls: DEFAULT_CALLS,
             report_model_input: false,
         }
     }

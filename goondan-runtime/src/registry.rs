@@ -62,6 +62,8 @@ impl SharedTools {
         }
         let described = Described { schema: self.schema_of(&item)?, item };
         let known = items.entry(described.item.name.clone()).or_default();
+        // What no instance has any more was replaced: an item that never changes is the only one of its name.
+        known.retain(|known| Arc::strong_count(&known.item) > 1);
         if known.len() < VARIANTS {
             known.push(described.clone());
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use goondan_core::{Error, ErrorCode, ExtensionDescriptor, ExtensionName, OnError, Result, Secret};
+use goondan_core::{BundleFiles, Error, ErrorCode, ExtensionDescriptor, ExtensionName, OnError, Result, Secret};
 use serde_json::{Map, Value};
 
 use super::policy::Policy;
@@ -36,6 +36,8 @@ pub(super) struct AgentSpec {
 pub(super) struct Opening {
     /// Absolute.
     pub(super) bundle_root: Option<Arc<Path>>,
+    /// The files that no tool should write.
+    pub(super) bundle_files: Arc<BundleFiles>,
     /// They are opened only to show what extensions register.
     pub(super) inspect: bool,
 }

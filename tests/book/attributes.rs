@@ -8,6 +8,17 @@ pub struct Config {
     _times: u8,
 }
 
+#[expect(dead_code, reason = "only its schema is shown")]
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Linter {
+    /// The program, with its arguments.
+    #[schemars(extend("x-goondan" = "command"))]
+    pub command: Vec<String>,
+    /// Where it sends its reports.
+    #[schemars(extend("x-goondan" = "host"))]
+    pub report_to: Option<String>,
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Input {
     text: String,

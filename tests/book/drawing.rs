@@ -15,16 +15,18 @@ pub mod flags {
     /// Draws the flag of a country.
     #[tool(effect = read)]
     async fn draw(country: Country) -> Result<ToolReply> {
-        let Some(svg) = svg(&country.name) else {
+        let Some(gif) = gif(&country.name) else {
             return Ok(ToolReply::text("only the flag of Japan is known").failed());
         };
-        let flag = FilePart::from_bytes("image/svg+xml", svg.as_bytes()).named("flag.svg");
+        let flag = FilePart::from_bytes("image/gif", gif).named("flag.gif");
         Ok(ToolReply::text("A red disc on white:").file(flag))
     }
 
-    fn svg(country: &str) -> Option<&'static str> {
-        let svg = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 30 20'><circle cx='15' cy='10' r='6'/></svg>";
-        (country == "Japan").then_some(svg)
+    /// Fifteen pixels.
+    fn gif(country: &str) -> Option<&'static [u8]> {
+        let gif = b"GIF89a\x05\0\x03\0\x80\0\0\xff\xff\xff\xbc\0-,\0\0\0\0\x05\0\x03\0\0\
+            \x02\t\x04\x08\x10 B\x80\0\x01\xa2\0;";
+        (country == "Japan").then_some(gif)
     }
 }
 
@@ -36,7 +38,7 @@ async fn a_flag_is_a_file_and_no_flag_a_failure() -> goondan::Result<()> {
 
     let mut chat = Chat::with::<flags::Extension>(json!({})).start().await?;
     let flag = chat.call("flags__draw", json!({ "name": "Japan" })).await?;
-    assert_eq!(flag.output(), Some(&json!("A red disc on white:\n[image/svg+xml flag.svg]")));
+    assert_eq!(flag.output(), Some(&json!("A red disc on white:\n[image/gif flag.gif]")));
     assert!(!flag.to_reply().unwrap().is_error());
     let none = chat.call("flags__draw", json!({ "name": "Atlantis" })).await?;
     assert_eq!(none.status(), ToolCallStatus::Error);

@@ -1,4 +1,4 @@
-//! F-TURN: answers that are refused, too long, interrupted or cut off, in a turn with an extension.
+//! F-TURN: answers that are refused, too long or interrupted, in a turn with an extension.
 
 use conformance_extensions::answers::Compacting;
 use goondan::model::ScriptItem;
@@ -63,14 +63,26 @@ async fn a_pause_keeps_the_answer_and_asks_again_without_a_word_of_the_user() {
 }
 
 #[both_linkages]
-async fn a_call_that_was_cut_off_at_the_limit_of_tokens_is_asked_for_again() {
-    let call = json!({ "id": "1", "name": "no__tool", "args": "{\"text\": \"Once upon" });
-    let cut = json!({ "text": "I write it down.", "toolCalls": [call], "finishReason": "length" });
-    let (chat, log) = start([raw(cut), ScriptItem::say("in short").when("was cut off").unwrap()]).await;
-    let turn = chat.say("tell me").await.unwrap();
-    assert_eq!((turn.text().as_ref(), turn.steps(), turn.tool_calls().len()), ("in short", 2, 0));
-    assert_eq!(log.take(), ["Some(Length), another step", "None, the end"]);
-    let (chat, log) = start([raw(json!({ "text": "Once upon a", "finishReason": "length" }))]).await;
-    assert_eq!(chat.say("tell me").await.unwrap().text(), "Once upon a", "a text is an answer, even cut off");
-    assert_eq!(log.take(), ["Some(Length), the end"]);
+async fn a_name_that_is_too_long_for_a_tool_is_stored_cut() {
+    // The extension has no tool: any name is made up.
+    let name = format!("no__{}", "ö".repeat(100_000));
+    let (chat, log) = start([ScriptItem::call(&name, json!({})), ScriptItem::say("sorry")]).await;
+    let turn = chat.say("go").await.unwrap();
+    let cut = format!("no__{}…", "ö".repeat(30));
+    assert_eq!((turn.text().as_ref(), turn.tool_calls()[0].name.as_str()), ("sorry", cut.as_str()));
+    let stored = goondan::json::to_string(&chat.messages().await).unwrap();
+    assert!(stored.len() < 2_000 && stored.contains(&cut) && stored.contains("E_TOOL_NOT_IN_CATALOG"), "{stored}");
+    log.take();
+}
+
+#[both_linkages]
+async fn an_answer_of_blanks_is_no_answer() {
+    let blanks = || raw(json!({ "text": " \n\u{a0}\t" }));
+    let (chat, log) = start([blanks(), ScriptItem::say("hello").when("the answer is empty").unwrap()]).await;
+    let turn = chat.say("hi").await.unwrap();
+    assert_eq!((turn.text().as_ref(), turn.steps()), ("hello", 2));
+    assert_eq!(log.take(), ["None, another step", "None, the end"]);
+    let (chat, _log) = start([ScriptItem::call("no__tool", json!({})), blanks()]).await;
+    assert_eq!(chat.say("hi").await.unwrap().text(), "", "there is nothing to add");
+    assert_eq!(chat.messages().await.len(), 3);
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use conformance_extensions::init_context::{Placed, placed_module};
 use goondan::agent::{AgentBuilder, Instance};
+use goondan::extension::BundleFiles;
 use goondan::model::ScriptItem;
 use goondan::store::{FileStore, MemoryStore, Store};
 use goondan::{ErrorCode, Result, json};
@@ -144,9 +145,10 @@ async fn a_number_tells_conversations_apart_that_have_the_same_names_and_stays_o
     assert_eq!(before, number(&one, &log).await);
 }
 
-/// Returns what the extension `placed` is told of the others.
-async fn others(instance: &Instance, log: &Log) -> String {
-    instance.events().emit("placed.others", ()).await.unwrap();
+/// Returns what the extension `placed` is told when it asks again.
+async fn asked(event: &str, instance: &Instance, log: &Log) -> String {
+    log.take();
+    instance.events().emit(event, ()).await.unwrap();
     assert!(instance.events().settle(Duration::from_secs(60)).await.unwrap());
     log.take().pop().unwrap()
 }
@@ -158,14 +160,36 @@ async fn an_extension_learns_which_others_are_there_now() {
     let placed = || agent([]).with::<Placed>(log.config());
     let agent = placed().build().unwrap();
     let instance = agent.instance("one").await.unwrap();
-    assert_eq!(others(&instance, &log).await, "placed=placed");
+    assert_eq!(asked("placed.others", &instance, &log).await, "placed=placed");
     let with_others = |files| placed().with_named("quarters", "seeker", json!({ "log": log, "files": files }));
     log.take();
     agent.reload(&with_others(true).build().unwrap()).await.unwrap_err();
     let all = "placed=placed quarters=seeker";
     assert_eq!(log.take(), [all], "`#[init]` of an extension that then fails");
-    assert_eq!(others(&instance, &log).await, "placed=placed");
+    assert_eq!(asked("placed.others", &instance, &log).await, "placed=placed");
     agent.reload(&with_others(false).build().unwrap()).await.unwrap();
     assert_eq!(log.take(), [all]);
-    assert_eq!(others(&instance, &log).await, all, "an extension that was kept");
+    assert_eq!(asked("placed.others", &instance, &log).await, all, "an extension that was kept");
+}
+
+#[both_linkages]
+#[covers("TREE-01")]
+async fn an_extension_learns_which_files_its_agent_is_made_of_now() {
+    let log = Log::new();
+    let of = |bundle: BundleFiles| agent([]).with::<Placed>(log.config()).bundle_files(bundle).build().unwrap();
+    let file = |name: &str| Path::new("/bundle").join(name);
+    let first = of(BundleFiles::new([file("goondan.yaml")]));
+    let instance = first.instance("one").await.unwrap();
+    assert_eq!(asked("placed.files", &instance, &log).await, "/bundle/goondan.yaml more=false");
+    // The extension itself is kept.
+    let files = [file("goondan.yaml"), file("script.yaml")];
+    first.reload(&of(BundleFiles::new(files).read_from("/bundle"))).await.unwrap();
+    let all = "/bundle/goondan.yaml /bundle/script.yaml more=true";
+    assert_eq!(asked("placed.files", &instance, &log).await, all);
+
+    let root = tempdir().unwrap();
+    let stored = agent([]).with::<Placed>(log.config()).store(store(root.path())).build().unwrap();
+    let instance = stored.instance("one").await.unwrap();
+    let workspaces = root.path().join("workspaces");
+    assert_eq!(asked("placed.files", &instance, &log).await, format!("{} more=false", workspaces.display()));
 }

@@ -24,6 +24,14 @@ tokio::task_local! {
 impl Linkage {
     pub(crate) const BOTH: [Self; 2] = [Self::Linked, Self::Loaded];
 
+    /// Returns the name of the test that runs the case in this linkage.
+    pub(crate) fn of_case() -> &'static str {
+        match LINKAGE.get() {
+            Self::Linked => "linked",
+            Self::Loaded => "loaded",
+        }
+    }
+
     /// Runs `case` in this linkage.
     pub(crate) async fn run(self, case: impl Future<Output = ()>) {
         LINKAGE.scope(self, case).await;

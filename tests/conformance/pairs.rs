@@ -51,11 +51,11 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
 fn message(number: usize, halves: &[Half]) -> Message {
     let name = "a__b";
     let part = |half: &Half| match half {
-        Half::Call(id) => Part::ToolCall(ToolCallPart::new(id.to_string().into(), name, json!({}))),
+        Half::Call(id) => ToolCallPart::new(id.to_string().into(), name, json!({})).into(),
         Half::Result(id) => {
-            Part::ToolResult(ToolResultPart::new(id.to_string().into(), name, ToolOutput::Text("done".to_owned())))
+            ToolResultPart::new(id.to_string().into(), name, ToolOutput::Text("done".to_owned())).into()
         }
-        Half::Text => Part::Text(TextPart::new("text")),
+        Half::Text => TextPart::new("text").into(),
     };
     let content: Vec<_> = halves.iter().map(part).collect();
     Message::new(Role::Assistant, content, Source::System).with_id(format!("m{number}"))

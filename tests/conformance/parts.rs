@@ -20,7 +20,7 @@ fn thinking_content() -> Value {
         { "type": "reasoning", "text": "they greet me", "provider": provider },
         { "type": "text", "text": "hello" },
         { "type": "provider", "provider": { "api": "scripted", "model": "m1", "rest": { "type": "search" } } },
-        { "type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw==", "name": "dot.png" },
+        { "type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw0KGgo=", "name": "dot.png" },
     ])
 }
 
@@ -157,18 +157,20 @@ async fn an_input_has_text_and_files() {
     let agent = Agent::builder("assistant").model(model).build().unwrap();
     let instance = agent.instance("test").await.unwrap();
     let text = Part::Text(TextPart::new("What is this?"));
-    let file = |length| Part::File(FilePart::from_bytes("image/png", &vec![7; length]).named("dot.png"));
-    let event = AgentEvent::content([text.clone(), file(3)]);
+    let png = b"\x89PNG\r\n\x1a\n";
+    let file = |content: &[u8]| Part::from(FilePart::from_bytes("image/png", content).named("dot.png"));
+    let event = AgentEvent::content([text.clone(), file(png)]);
     assert_eq!(instance.run(event).await.unwrap().text(), "a dot");
     let request: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
     let content = json!([
         { "type": "text", "text": "What is this?" },
-        { "type": "file", "mediaType": "image/png", "url": "data:image/png;base64,BwcH", "name": "dot.png" },
+        { "type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw0KGgo=", "name": "dot.png" },
     ]);
     assert_eq!(request["messages"], json!([{ "role": "user", "content": content }]));
 
     let thought = serde_json::from_value(json!({ "type": "reasoning", "text": "mine" })).unwrap();
-    for (part, code) in [(file(6 << 20), ErrorCode::INPUT_FILE), (thought, ErrorCode::MESSAGE_PART)] {
+    let large = file(&[&png[..], &vec![7; 6 << 20]].concat());
+    for (part, code) in [(large, ErrorCode::INPUT_FILE), (thought, ErrorCode::MESSAGE_PART)] {
         let error = instance.run(AgentEvent::content([text.clone(), part])).await.unwrap_err();
         assert_eq!(error.code(), &code);
     }

@@ -63,6 +63,7 @@ async fn rewrite<E: Extension>(workspace: &str, key: &str) {
         if E::DESCRIPTOR.name == Retelling::DESCRIPTOR.name {
             // It has appended the message.
             before["source"] = json!({ "type": "extension", "extensionName": "retelling" });
+            before["turn"] = turn.turn_id().as_str().into();
         }
         assert_eq!(after, before, "{what}");
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use conformance_extensions::texts::Hiding;
-use goondan::conversation::{Content, FilePart, Part, TextPart};
+use goondan::conversation::{Content, FilePart, Part, ReasoningPart, TextPart};
 use goondan::event::AgentEvent;
 use goondan::model::{ScriptItem, ScriptedModel};
 use goondan::{Agent, Value, json};
@@ -31,7 +31,7 @@ const MESSAGES: [(&str, &str); 10] = [
     ("text", "secret answer"),
     ("citation of a text", "secret citation"),
     ("reasoning", "secret thought"),
-    ("name of a file", "secret drawing.png"),
+    ("name of a file", "secret drawing"),
     ("name of a tool", "secret__tool"),
     ("name of an argument", "secret name"),
     ("argument", "secret argument"),
@@ -46,7 +46,7 @@ fn answer() -> Value {
     json!([
         { "type": "reasoning", "text": "secret thought", "provider": data(json!({ "signature": "c2ln" })) },
         { "type": "text", "text": "secret answer", "provider": data(json!({ "citations": ["secret citation"] })) },
-        { "type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw==", "name": "secret drawing.png" },
+        { "type": "file", "mediaType": "image/gif", "url": "data:image/gif;base64,R0lGODlh", "name": "secret drawing" },
         { "type": "provider", "provider": data(json!({ "type": "search", "found": "secret block" })) },
         { "type": "quote", "words": ["secret part"] },
         call("1", "hiding__text", json!({})),
@@ -70,7 +70,7 @@ async fn run(mode: &str) -> (BTreeSet<String>, String) {
     let instance = agent.instance("test").await.unwrap();
     instance.run("secret question").await.unwrap();
     let file = FilePart::new("text/plain", "https://example.org/1").named("plain.txt");
-    let parts = [Part::Text(TextPart::new("and now?")), Part::File(file)];
+    let parts = [TextPart::new("and now?").into(), file.into()];
     instance.run(AgentEvent::content(parts)).await.unwrap();
     let requests = std::fs::read_to_string(&requests).unwrap();
     let last: Value = serde_json::from_str(requests.lines().last().unwrap()).unwrap();
@@ -100,6 +100,21 @@ fn plain_text_is_one_text_part_and_keeps_its_form() {
     }
 }
 
+#[test]
+fn content_of_one_part_keeps_its_form() {
+    for part in serde_json::from_value::<Vec<Part>>(answer()).unwrap() {
+        let form = json!([part]);
+        let read = serde_json::from_value(form.clone()).unwrap();
+        for content in [Content::from(part.clone()), vec![part.clone()].into(), read] {
+            assert_eq!((content.parts(), json!(content)), (&[part.clone()][..], form.clone()));
+            assert_eq!(content.into_parts(), vec![part.clone()]);
+        }
+    }
+    assert_eq!(json!(Content::from(Part::from(TextPart::new("hello")))), "hello");
+    let thought = Content::from(Part::from(ReasoningPart::new("secret", None)));
+    assert_eq!(json!(thought.map_text(|text| text.replace("secret", "***").into())), json!([]));
+}
+
 #[both_linkages]
 async fn guards_see_each_text_that_is_read() {
     for mode in ["messages", "parts"] {
@@ -122,8 +137,7 @@ async fn masks_leave_none_of_these_texts() {
         assert!(!request.contains(text), "{place}: {request}");
     }
     assert!(!request.contains("secret"), "{request}");
-    for kept in ["*** question", "*** answer", "*** drawing.png", "*** argument", "*** part", "*** result", "plain.txt"]
-    {
+    for kept in ["*** question", "*** answer", "*** drawing", "*** argument", "*** part", "*** result", "plain.txt"] {
         assert!(request.contains(kept), "{kept}: {request}");
     }
     // Only a model can make them.

@@ -17,7 +17,7 @@ use goondan::tool::{ToolContext, ToolHandler, ToolItem};
 use goondan::{BoxFuture, Map, Result, Value};
 use goondan_core::AgentsHost;
 use goondan_core::host::AnyMiddleware;
-use goondan_core::host::{ConversationHost, ToolHost, TurnInfo};
+use goondan_core::host::{ConversationHost, ReplySize, ToolHost, TurnInfo};
 
 /// Records what an extension registers, emits and stores.
 pub(crate) struct Recorder {
@@ -83,6 +83,7 @@ impl ExtensionHost for Recorder {
             inspect: false,
             conversation: 1,
             extensions: Vec::new(),
+            bundle_files: Arc::default(),
         })
     }
 
@@ -220,6 +221,10 @@ impl ToolHost for FakeToolCall {
 
     fn workdir(&self) -> Result<&Path> {
         panic!("these tools use no workdir")
+    }
+
+    fn max_reply(&self) -> ReplySize {
+        ReplySize::UNLIMITED
     }
 
     fn logger(&self) -> Logger<'_> {

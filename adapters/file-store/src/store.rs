@@ -168,6 +168,12 @@ impl Store for FileStore {
         self.workspace.file_name()?.to_str()
     }
 
+    /// With the other workspaces of the state root, whose agents this program may run too.
+    fn directory(&self) -> Option<&Path> {
+        let all = self.workspace.parent().filter(|parent| parent.ends_with("workspaces"));
+        Some(all.unwrap_or(&self.workspace))
+    }
+
     fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
         extension_dir(&self.workspace, extension, self.disk())
     }

@@ -80,7 +80,7 @@ async fn decode<W: Wire>(wire: W, stream: Bytes) -> Result<Value> {
     let results = answer.calls().map(|call| {
         let output = ToolOutput::Text("…".to_owned());
         let part = ToolResultPart::new(call.tool_call_id.clone(), &*call.tool_name, output);
-        Message::new(Role::Tool, vec![Part::ToolResult(part)], Source::System)
+        Message::new(Role::Tool, vec![part.into()], Source::System)
     });
     let mut messages: Vec<_> = results.collect();
     if messages.is_empty() {

@@ -8,6 +8,12 @@ use goondan_runtime::{DeltaSink, ModelDelta, ModelRequest, ModelResponse};
 use serde_json::{Map, Value};
 
 use crate::http::Failure;
+use crate::surrogates::mended;
+
+mod limits;
+
+pub use limits::AnswerLimits;
+pub(crate) use limits::Measure;
 
 /// An answer that a [`Wire`](crate::wire::Wire) builds from events.
 ///
@@ -26,6 +32,7 @@ use crate::http::Failure;
 /// | a block of a type that goondan does not know | [`open_block`](Self::open_block) |
 /// | a piece of text, reasoning or arguments | [`grow`](Self::grow) |
 /// | a member of a block, such as a signature | [`rest`](Self::rest), [`grow_member`](Self::grow_member) |
+/// | what it says about the answer as a whole | [`note`](Self::note) |
 /// | counts of tokens | [`usage`](Self::usage) |
 /// | why the model stopped | [`finish`](Self::finish) |
 /// | the model that answers, and its id of the request | [`model`](Self::model), [`request_id`](Self::request_id) |
@@ -41,18 +48,29 @@ use crate::http::Failure;
 /// # The end
 /// An answer whose end did not arrive is a failure, and the request is sent again. A wire therefore tells when nothing
 /// is missing any more: [`complete`](Self::complete) if more may follow (counts of tokens after the last piece), and
-/// [`end`](Self::end) with the last event.
+/// [`end`](Self::end) with the last event. Where a provider gives no reason for the end, counts of tokens tell a whole
+/// answer from one that was cut off: [`end_without_reason`](Self::end_without_reason).
 #[derive(Debug)]
 pub struct Answer<'a> {
     deltas: DeltaSink<'a>,
     /// `None` in tools that have no conversation.
     request: Option<ModelRequest<'a>>,
     parts: Vec<Growing>,
+    /// How many of the parts are calls.
+    calls: usize,
+    /// The rest of a text that has not been opened.
+    unopened: Option<(Key, Map<String, Value>)>,
+    /// What the provider says about the answer as a whole.
+    notes: Map<String, Value>,
     finish: Option<ModelFinish>,
+    /// Whether it was complete when something had arrived. Some gateways send the reason to stop before the answer.
+    is_finished: bool,
     usage: Option<TokenUsage>,
     model: Option<String>,
     request_id: Option<String>,
     state: State,
+    /// Whether the provider says why its answers end.
+    says_reasons: bool,
     /// Whether ids that the provider leaves out are the same in each run.
     repeatable: bool,
 }
@@ -81,6 +99,10 @@ impl Key {
     }
 }
 
+/// The member of the rest of a part with what its provider said about the answer as a whole. A wire that notes such
+/// things leaves it out of requests.
+pub(crate) const NOTES: &str = "aboutAnswer";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Arriving,
@@ -99,9 +121,18 @@ struct Growing {
 enum Kind {
     Text(String),
     Reasoning(String),
-    Call { id: ToolCallId, name: String, arguments: String },
-    File { media_type: String, url: String },
+    Call {
+        id: ToolCallId,
+        name: String,
+        arguments: String,
+    },
+    File {
+        media_type: String,
+        url: String,
+    },
     Block,
+    /// A call that arrived after the end of the answer, and is no part of it.
+    LateCall,
 }
 
 impl<'a> Answer<'a> {
@@ -116,11 +147,16 @@ impl<'a> Answer<'a> {
             deltas,
             request: None,
             parts: Vec::new(),
+            calls: 0,
+            unopened: None,
+            notes: Map::new(),
             finish: None,
+            is_finished: false,
             usage: None,
             model: None,
             request_id: None,
             state: State::Arriving,
+            says_reasons: false,
             repeatable: false,
         }
     }
@@ -146,7 +182,16 @@ impl<'a> Answer<'a> {
     ///
     /// An id that is empty, or that another call of the conversation has, is replaced; the provider's own is then the
     /// member `id` of the rest. A name that is empty is expected later: [`name_call`](Self::name_call).
+    ///
+    /// A call after the end of the answer is left out: the model did not stop for it.
     pub fn open_call(&mut self, key: impl Into<Key>, id: &str, name: impl Into<String>, mut rest: Map<String, Value>) {
+        if self.is_finished {
+            if !matches!(self.parts.last(), Some(Growing { kind: Kind::LateCall, .. })) {
+                tracing::warn!("the provider sent a tool call after the end of the answer, which is left out");
+                self.open(key, Kind::LateCall, Map::new());
+            }
+            return;
+        }
         let own = ToolCallId::from(id);
         let id = if id.trim().is_empty() || self.has_call(&own) {
             if !id.is_empty() {
@@ -209,8 +254,13 @@ impl<'a> Answer<'a> {
         self.open(key, Kind::Block, block);
     }
 
-    fn open(&mut self, key: impl Into<Key>, kind: Kind, rest: Map<String, Value>) {
-        self.parts.push(Growing { key: key.into(), kind, rest });
+    fn open(&mut self, key: impl Into<Key>, kind: Kind, mut rest: Map<String, Value>) {
+        let key = key.into();
+        if let Some((_, early)) = self.unopened.take_if(|(unopened, _)| *unopened == key) {
+            rest.extend(early);
+        }
+        self.calls += usize::from(matches!(kind, Kind::Call { .. }));
+        self.parts.push(Growing { key, kind, rest });
     }
 
     /// Returns an id for a call that no other call has.
@@ -244,6 +294,11 @@ impl<'a> Answer<'a> {
     /// Returns the key of the part that was opened last.
     pub fn newest(&self) -> Option<Key> {
         Some(self.parts.last()?.key)
+    }
+
+    /// Returns the key of the newest part whose key begins with this number.
+    pub fn newest_of(&self, index: u64) -> Option<Key> {
+        self.parts.iter().rev().map(|part| part.key).find(|key| key.0 == index)
     }
 
     /// Returns the key of the newest part with this id: the member `id` of its rest, or that of its call.
@@ -288,7 +343,7 @@ impl<'a> Answer<'a> {
             Kind::Text(text) => (text, ModelDelta::Text { part, text: piece }),
             Kind::Reasoning(text) => (text, ModelDelta::Reasoning { part, text: piece }),
             Kind::Call { arguments, .. } => (arguments, ModelDelta::Arguments { part, json: piece }),
-            Kind::File { .. } | Kind::Block => return,
+            Kind::File { .. } | Kind::Block | Kind::LateCall => return,
         };
         text.push_str(piece);
         deltas.send(delta);
@@ -299,7 +354,7 @@ impl<'a> Answer<'a> {
     pub fn set(&mut self, key: impl Into<Key>, whole: impl Into<String>) {
         match self.at(key.into()).map(|(_, growing)| &mut growing.kind) {
             Some(Kind::Text(text) | Kind::Reasoning(text) | Kind::Call { arguments: text, .. }) => *text = whole.into(),
-            Some(Kind::File { .. } | Kind::Block) | None => {}
+            Some(Kind::File { .. } | Kind::Block | Kind::LateCall) | None => {}
         }
     }
 
@@ -307,13 +362,29 @@ impl<'a> Answer<'a> {
     pub fn text(&mut self, key: impl Into<Key>) -> Option<&str> {
         match &self.at(key.into())?.1.kind {
             Kind::Text(text) | Kind::Reasoning(text) | Kind::Call { arguments: text, .. } => Some(text),
-            Kind::File { .. } | Kind::Block => None,
+            Kind::File { .. } | Kind::Block | Kind::LateCall => None,
         }
     }
 
     /// Returns the rest of a part.
     pub fn rest(&mut self, key: impl Into<Key>) -> Option<&mut Map<String, Value>> {
         self.at(key.into()).map(|(_, growing)| &mut growing.rest)
+    }
+
+    /// Returns the rest of a text, which may be opened later. If it never is, it is an empty text in the end.
+    pub fn rest_of_text(&mut self, key: impl Into<Key>) -> &mut Map<String, Value> {
+        let key = key.into();
+        match self.parts.iter().rposition(|part| part.key == key) {
+            Some(index) => &mut self.parts[index].rest,
+            None => &mut self.unopened.get_or_insert_with(|| (key, Map::new())).1,
+        }
+    }
+
+    /// Keeps what the provider says about the answer as a whole, such as its sources: with the last part, in the member
+    /// `aboutAnswer` of its rest, which goes into no request. Some providers send the new items of a list, and some the
+    /// whole list again.
+    pub fn note(&mut self, name: String, value: Value) {
+        merge(self.notes.entry(name).or_insert(Value::Null), value);
     }
 
     /// Appends to a member of the rest that is a text, such as a signature. Another value is replaced, unless the piece
@@ -338,12 +409,15 @@ impl<'a> Answer<'a> {
 
     /// Sets why the model stopped.
     pub fn finish(&mut self, reason: ModelFinish) {
-        self.finish = Some(reason);
+        // What comes after the end of an answer does not change why it ended.
+        if !self.is_finished {
+            self.finish = Some(reason);
+        }
     }
 
     /// Returns whether the answer has a tool call. Some providers report the same end with and without one.
     pub fn has_calls(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part.kind, Kind::Call { .. }))
+        self.calls > 0
     }
 
     /// Returns whether no part was opened.
@@ -374,11 +448,36 @@ impl<'a> Answer<'a> {
         if self.state == State::Arriving {
             self.state = State::Complete;
         }
+        self.is_finished |= !self.parts.is_empty();
     }
 
     /// Notes that this was the last event, and that nothing of the answer is missing.
     pub fn end(&mut self) {
         self.state = State::Ended;
+    }
+
+    /// Notes that the provider says why its answers end. One whose reason is missing was cut off.
+    pub fn expect_reason(&mut self) {
+        self.says_reasons = true;
+    }
+
+    /// Notes that the response ended without a reason. The answer is whole if it has counts of tokens, text or calls,
+    /// and no half call; and if the end is `explicit`, or the provider never says reasons.
+    pub fn end_without_reason(&mut self, explicit: bool) {
+        let is_half = |part: &Growing| match &part.kind {
+            Kind::Call { arguments, .. } => !parsed(arguments.clone()).is_object(),
+            _ => false,
+        };
+        let says = |part: &Growing| match &part.kind {
+            Kind::Text(text) => !text.is_empty(),
+            Kind::Call { .. } => true,
+            Kind::Reasoning(_) | Kind::File { .. } | Kind::Block | Kind::LateCall => false,
+        };
+        let is_whole = self.usage.is_some() && self.parts.iter().any(says) && !self.parts.iter().any(is_half);
+        if is_whole && (explicit || !self.says_reasons) && !self.is_complete() {
+            self.finish = self.finish.or(Some(ModelFinish::Unknown));
+            self.end();
+        }
     }
 
     /// Returns whether nothing of the answer is missing.
@@ -395,25 +494,36 @@ impl<'a> Answer<'a> {
     ///
     /// # Errors
     /// When the end of the answer did not arrive.
-    pub fn into_response(self, api: &str, model: &str) -> Result<ModelResponse, Failure> {
+    pub fn into_response(mut self, api: &str, model: &str) -> Result<ModelResponse, Failure> {
         if !self.is_complete() {
             return Err(Failure::cut_off());
         }
+        if let Some((key, rest)) = self.unopened.take() {
+            self.open(key, Kind::Text(String::new()), rest);
+        }
+        let mut kept = self.parts.iter_mut().filter(|part| !matches!(part.kind, Kind::LateCall));
+        if let Some(last) = kept.next_back().filter(|_| !self.notes.is_empty()) {
+            last.rest.insert(NOTES.to_owned(), self.notes.into());
+        }
         let data = |rest: Map<String, Value>| ProviderData::new(api, model, rest);
-        let content = self.parts.into_iter().map(|Growing { kind, rest, .. }| match (kind, rest.is_empty()) {
-            (Kind::Text(text), true) => Part::Text(TextPart::new(text)),
-            (Kind::Text(text), false) => Part::Text(TextPart::new(text).with_provider(data(rest))),
-            (Kind::Reasoning(text), plain) => Part::Reasoning(ReasoningPart::new(text, (!plain).then(|| data(rest)))),
-            (Kind::Call { id, name, arguments }, plain) => {
-                let call = ToolCallPart::new(id, name, parsed(arguments));
-                Part::ToolCall(if plain { call } else { call.with_provider(data(rest)) })
-            }
-            (Kind::File { media_type, url }, plain) => {
-                let file = FilePart::new(media_type, url);
-                Part::File(if plain { file } else { file.with_provider(data(rest)) })
-            }
-            (Kind::Block, _) => Part::Provider(ProviderPart::new(data(rest))),
-        });
+        let part = |Growing { kind, rest, .. }| {
+            Some(match (kind, rest.is_empty()) {
+                (Kind::Text(text), true) => TextPart::new(text).into(),
+                (Kind::Text(text), false) => TextPart::new(text).with_provider(data(rest)).into(),
+                (Kind::Reasoning(text), plain) => ReasoningPart::new(text, (!plain).then(|| data(rest))).into(),
+                (Kind::Call { id, name, arguments }, plain) => {
+                    let call = ToolCallPart::new(id, name, parsed(arguments));
+                    if plain { call } else { call.with_provider(data(rest)) }.into()
+                }
+                (Kind::File { media_type, url }, plain) => {
+                    let file = FilePart::new(media_type, url);
+                    if plain { file } else { file.with_provider(data(rest)) }.into()
+                }
+                (Kind::Block, _) => ProviderPart::new(data(rest)).into(),
+                (Kind::LateCall, _) => return None,
+            })
+        };
+        let content: Vec<Part> = self.parts.into_iter().filter_map(part).collect();
         let mut response = ModelResponse::content(content);
         response.finish_reason = self.finish;
         response.usage = self.usage.map(|mut usage| {
@@ -428,6 +538,25 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// Merges new values into what is known: some events have the new items of a list, and some the whole list.
+pub(crate) fn merge(known: &mut Value, new: Value) {
+    match (known, new) {
+        (Value::Object(known), Value::Object(new)) => {
+            for (name, value) in new {
+                merge(known.entry(name).or_insert(Value::Null), value);
+            }
+        }
+        (Value::Array(known), Value::Array(new)) => {
+            for item in new {
+                if !known.contains(&item) {
+                    known.push(item);
+                }
+            }
+        }
+        (known, new) => *known = new,
+    }
+}
+
 /// Replaces a text, which some providers repeat in each event.
 fn replace(known: &mut Option<String>, text: &str) {
     if known.as_deref() != Some(text) {
@@ -435,10 +564,13 @@ fn replace(known: &mut Option<String>, text: &str) {
     }
 }
 
-/// Returns the arguments of a call. What is not JSON is kept as text, and judged by the runtime.
+/// Returns the arguments of a call. What is not JSON is kept as text, and judged by the runtime. Some models write
+/// nothing or `null` for no arguments.
 fn parsed(arguments: String) -> Value {
-    if arguments.trim().is_empty() {
+    if ["", "null"].contains(&arguments.trim()) {
         return Value::Object(Map::new());
     }
-    serde_json::from_str(&arguments).unwrap_or(Value::String(arguments))
+    let read = serde_json::from_str(&arguments);
+    read.or_else(|error| mended(&arguments).map_or(Err(error), |mended| serde_json::from_str(&mended)))
+        .unwrap_or(Value::String(arguments))
 }

@@ -10,6 +10,7 @@ use http::Uri;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::answer::AnswerLimits;
 use crate::cassette::CassetteConfig;
 use crate::http::{HttpClient, Limits, Retries};
 use crate::model::{HttpModel, header, headers};
@@ -25,6 +26,7 @@ pub struct ModelConfig {
     pub model: String,
     /// The address of the provider's interface.
     #[serde(default)]
+    #[schemars(extend("x-goondan" = "host"))]
     pub base_url: Option<String>,
     /// The key for the provider.
     #[serde(default)]
@@ -41,9 +43,17 @@ pub struct ModelConfig {
     /// How often a failed request is sent again.
     #[serde(default)]
     pub retries: RetryConfig,
+    /// How large an answer may be.
+    #[serde(default)]
+    pub answer: AnswerLimits,
     /// How many tokens a request and its answer may have together.
     #[serde(default)]
     pub context_window: Option<u64>,
+    /// The media types of the files that the model takes, such as `image/png` or `image/*`. By default, all that its
+    /// interface can send.
+    #[serde(default)]
+    #[schemars(inner(regex(pattern = r"^[A-Za-z]+/(\*|[A-Za-z0-9.+_-]+)$")))]
+    pub accepts: Option<Vec<String>>,
     /// What a million tokens cost.
     #[serde(default)]
     pub prices: Option<Prices>,
@@ -136,7 +146,9 @@ impl ModelConfig {
             options: ModelOptions::default(),
             timeouts: TimeoutConfig::default(),
             retries: RetryConfig::default(),
+            answer: AnswerLimits::default(),
             context_window: None,
+            accepts: None,
             prices: None,
             cassette: CassetteConfig::default(),
         }
@@ -194,6 +206,7 @@ impl ModelConfig {
         info.context_window = self.context_window;
         info.max_output = self.options.max_output_tokens.map(|tokens| u64::from(tokens.get()));
         info.prices = self.prices;
+        info.accepts = self.accepts;
         let millis = Duration::from_millis;
         let limits = Limits {
             connect: millis(self.timeouts.connect_ms),
@@ -211,6 +224,7 @@ impl ModelConfig {
             info,
             options: self.options,
             limits,
+            answer: self.answer,
             retries: Retries { max: self.retries.max, budget: millis(self.retries.budget_ms) },
         })
     }

@@ -6,6 +6,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | `http` | requests and responses, limits of time and size, failures, when to ask again |
+//! | `surrogates` | mends JSON in which a character was cut |
 //! | `answer` | an answer while it arrives: parts that grow |
 //! | `wire` | the interfaces of providers: a request becomes bytes, and events become parts |
 //! | `cassette` | recorded exchanges with providers |
@@ -35,6 +36,8 @@ struct Readme;
 
 pub mod http;
 
+mod surrogates;
+
 mod answer;
 pub mod wire;
 
@@ -48,7 +51,7 @@ pub mod providers;
 
 mod registration;
 
-pub use answer::{Answer, Key};
+pub use answer::{Answer, AnswerLimits, Key};
 pub use cassette::Cassette;
 pub use config::{ModelConfig, Problem, Provider, RetryConfig, TimeoutConfig};
 pub use model::HttpModel;

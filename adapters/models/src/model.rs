@@ -10,11 +10,12 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::sleep;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, AnswerLimits, Measure};
 use crate::cassette::{Cassette, Played};
 use crate::http::{
     Body, Clock, Events, Failure, FailureKind, Incoming, Limits, Outgoing, Retries, Transport, Waits, request_id,
 };
+use crate::surrogates::mended;
 use crate::wire::{Encoding, Wire};
 
 /// A model over the interface `W`. [`ModelConfig::model`](crate::ModelConfig::model) makes one.
@@ -36,6 +37,7 @@ pub struct HttpModel<W> {
     pub(crate) info: ModelInfo,
     pub(crate) options: ModelOptions,
     pub(crate) limits: Limits,
+    pub(crate) answer: AnswerLimits,
     pub(crate) retries: Retries,
 }
 
@@ -65,7 +67,7 @@ const LONGEST_REPORT: usize = 64 << 10;
 impl<W: Wire> HttpModel<W> {
     async fn ask(&self, request: ModelRequest<'_>, deltas: DeltaSink<'_>) -> Result<ModelResponse> {
         let model = &*self.info.model;
-        let mut encoding = Encoding::new(W::API, model, request, &self.options);
+        let mut encoding = Encoding::new(W::API, model, request, &self.options).accepting(&self.info);
         self.wire.check(model, encoding.options())?;
         let mut body = Bytes::from(self.wire.encode(&encoding)?);
         let mut waits = Waits::new(self.retries);
@@ -80,13 +82,21 @@ impl<W: Wire> HttpModel<W> {
                 },
                 Err(failure) => failure,
             };
-            if failure.is_about_reasoning() && encoding.with_reasoning() {
+            let left_out = if failure.is_about_reasoning() && encoding.with_reasoning() {
                 encoding = encoding.without_reasoning();
+                Some("reasoning")
+            } else if failure.is_about_container() && encoding.with_container() {
+                encoding = encoding.without_container();
+                Some("container")
+            } else {
+                None
+            };
+            if let Some(left_out) = left_out {
                 let without = Bytes::from(self.wire.encode(&encoding)?);
                 if without != body {
                     // A conversation must never be stuck: what cannot be sent is left out.
                     let (provider, reason) = (&*self.info.provider, &*failure.reason());
-                    tracing::warn!(provider, model, reason, "the request is repeated without the reasoning in it");
+                    tracing::warn!(provider, model, reason, "the request is repeated without the {left_out} in it");
                     deltas.send(ModelDelta::Restart { reason, wait: Some(Duration::ZERO) });
                     body = without;
                     waits.changed();
@@ -94,6 +104,10 @@ impl<W: Wire> HttpModel<W> {
                 }
             }
             let Some(wait) = waits.after(&failure) else {
+                if failure.kind() == FailureKind::TooLarge {
+                    // What has arrived must not stay in the conversation: it might never fit into a request again.
+                    deltas.send(ModelDelta::Restart { reason: &failure.reason(), wait: None });
+                }
                 return Err(failure.into_error(&self.info.provider, waits.attempts()));
             };
             // What was recorded is there already.
@@ -122,7 +136,7 @@ impl<W: Wire> HttpModel<W> {
             let failure = if report.provider_code().is_some() { report } else { failure };
             return Err(failure.with_request_id(id));
         }
-        let mut events = Events::new(body, first, &self.limits);
+        let mut events = Events::new(body, first, &self.limits, self.answer.max_bytes);
         let read = self.read(&mut events, answer).await;
         read.map_err(|failure| failure.with_request_id(id.clone()))?;
         if answer.is_ended() {
@@ -151,12 +165,24 @@ impl<W: Wire> HttpModel<W> {
     }
 
     async fn read(&self, events: &mut Events, answer: &mut Answer<'_>) -> Result<(), Failure> {
+        let mut measure = Measure::new(self.answer);
         while !answer.is_ended() {
             // Some gateways send a reason to stop before the answer begins.
             let needs_no_more = answer.is_complete() && !answer.is_empty();
             let event = if needs_no_more { events.next_of_rest().await } else { events.next().await? };
-            let Some(event) = event else { break };
-            self.wire.event(event.name, event.data, answer)?;
+            let Some(event) = event else {
+                if !answer.is_complete() {
+                    self.wire.closed(answer);
+                }
+                break;
+            };
+            measure.check_event(&event.data)?;
+            // An event that cannot be read leaves the answer as it was.
+            self.wire.event(&event.name, &event.data, answer).or_else(|failure| match mended(&event.data) {
+                Some(data) if failure.kind() == FailureKind::Answer => self.wire.event(&event.name, &data, answer),
+                _ => Err(failure),
+            })?;
+            measure.check(answer, events.received())?;
         }
         Ok(())
     }

@@ -77,8 +77,13 @@ fn check<W: Wire>(config: &ModelConfig, provider: &Provider, wire: &W, at: &Prov
         let (code, message) = (error.code().clone(), error.message());
         found.add(Finding::error(code, "/cassette", message, error.suggestion().unwrap_or_default()));
     }
-    if config.cassette.mode(at) == CassetteMode::Replay {
-        found.file(config.cassette.file(at));
+    let file = config.cassette.file(at);
+    match config.cassette.mode(at) {
+        CassetteMode::Replay => found.file(file),
+        _ => found.recording(file),
+    }
+    if config.base_url.is_none() {
+        provider.base_url.into_iter().for_each(|url| found.host(url));
     }
     for Problem { setting, error, is_hint } in config.problems(provider, wire) {
         let (message, remedy) = (error.message(), error.suggestion().unwrap_or_default());

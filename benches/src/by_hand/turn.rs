@@ -208,5 +208,5 @@ fn requests(answer: &ModelResponse) -> Vec<ToolRequest> {
 /// Returns the message with the result of a tool call.
 fn result_message(tool_call_id: goondan::name::ToolCallId, tool_name: String, output: Value) -> Message {
     let part = ToolResultPart::new(tool_call_id, tool_name, ToolOutput::Json(output));
-    Message::new(Role::Tool, vec![Part::ToolResult(part)], Source::System)
+    Message::new(Role::Tool, Part::from(part), Source::System)
 }

@@ -105,8 +105,13 @@ impl Callable for Tool {
 
     async fn call(&self, call: CallRef, input: Value) -> Result<Buffer> {
         let run = ToolRun::new(call)?;
-        let reply = self.0.call(&ToolContext::new(&run), input).await?;
-        match reply.checked()?.into_value() {
+        let ctx = ToolContext::new(&run);
+        let mut reply = self.0.call(&ctx, input).await?.checked()?;
+        if !reply.is_small() {
+            // Here, because the program would have it twice: as JSON, and read from it.
+            reply = ctx.with_reply_limit(|limit| reply.within(limit));
+        }
+        match reply.into_value() {
             Ok(value) => Buffer::json(&value),
             Err(reply) => Buffer::reply(&WireReply(reply)),
         }

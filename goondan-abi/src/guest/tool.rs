@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use goondan_core::host::{ConversationHost, ToolHost, TurnInfo};
+use goondan_core::host::{ConversationHost, ReplySize, ToolHost, TurnInfo};
 use goondan_core::linkage::WireScope;
 use goondan_core::{AgentsHost, LogHost, LogLevel, Logger, Message, Result, ToolCallId, ToolName};
 use serde_json::{Map, Value};
@@ -80,6 +80,11 @@ impl ToolHost for ToolRun {
                 Ok(self.workdir.get_or_init(|| workdir))
             }
         }
+    }
+
+    fn max_reply(&self) -> ReplySize {
+        // An older host has no limit.
+        self.call.read("maxReply").and_then(|json| json.parse()).unwrap_or(ReplySize::UNLIMITED)
     }
 
     fn logger(&self) -> Logger<'_> {

@@ -181,6 +181,7 @@ impl Call<'_> {
             "metadata" => json(message.to_message().metadata()),
             "createdAt" => json(&message.created_at()),
             "source" => json(&*message.source()),
+            "turn" => json(&message.turn()),
             _ => Err(unknown(field)),
         }
         .map(Some)
@@ -253,6 +254,7 @@ fn read_tool(ctx: &ToolContext<'_>, field: &str) -> Result<Vec<u8>> {
         "toolName" => json(ctx.tool_name()),
         "message" => json(ctx.message()),
         "workdir" => json(ctx.workdir()?),
+        "maxReply" => ctx.with_reply_limit(|limit| json(&limit.size)),
         _ => Err(unknown(field)),
     }
 }

@@ -179,8 +179,8 @@ async fn output_of(library: &Path, script: impl IntoIterator<Item = ScriptItem>)
 async fn a_tool_in_c_answers_with_a_file() {
     let ToolOutput::Content(parts) = dot(&built("dot", &[])).await else { panic!() };
     let [Part::Text(text), Part::File(file)] = &parts[..] else { panic!("{parts:?}") };
-    assert_eq!((text.text.as_str(), file.label().as_str()), ("A dot:", "[image/svg+xml dot.svg]"));
-    assert!(file.url.starts_with("data:image/svg+xml,<svg"));
+    assert_eq!((text.text.as_str(), file.label().as_str()), ("A dot:", "[image/gif dot.gif]"));
+    assert!(file.url.starts_with("data:image/gif;base64,R0lGOD"));
 }
 
 #[tokio::test]

@@ -160,6 +160,6 @@ async fn a_library_works_in_a_host_whose_table_has_one_more_entry() {
 
 fn results(messages: &[Arc<Message>]) -> Vec<ToolResultPart> {
     let parts = messages.iter().flat_map(|message| message.content().parts().to_vec());
-    let results = parts.filter_map(|part| if let Part::ToolResult(result) = part { Some(result) } else { None });
+    let results = parts.filter_map(|part| if let Part::ToolResult(result) = part { Some(*result) } else { None });
     results.collect()
 }

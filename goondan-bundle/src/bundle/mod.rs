@@ -43,6 +43,22 @@ impl Bundle {
         self.files.iter().map(PathBuf::as_path)
     }
 
+    /// Returns the files whose changes change the agents: those that declare something, those that models read, and
+    /// libraries.
+    pub fn sources(&self) -> impl Iterator<Item = &Path> {
+        let read_by_models = self.models().flat_map(|model| &model.files).map(PathBuf::as_path);
+        let libraries = self.extensions().filter_map(|extension| match &extension.entry {
+            Entry::Library(library) => Some(library.file.as_path()),
+            Entry::Linked(_) => None,
+        });
+        self.files().chain(read_by_models).chain(libraries)
+    }
+
+    /// Returns whether the documents of a directory are read, and not of one file.
+    pub(crate) fn is_directory(&self) -> bool {
+        self.path.is_dir()
+    }
+
     /// Returns the directory that the paths in the bundle are relative to.
     // LOAD-04
     pub fn root(&self) -> &Path {

@@ -70,6 +70,13 @@ impl ExtensionRef {
         self.target.sources.iter().filter(move |value| !replaced(value)).chain(&self.sources)
     }
 
+    /// Returns the [`merged_config`](Self::merged_config) with `$NAME` for values from the environment.
+    pub(crate) fn shown_config(&self) -> Value {
+        let mut config = self.merged_config();
+        self.merged_sources().for_each(|value| value.insert_placeholder(&mut config));
+        config
+    }
+
     /// Returns the places of the config that has the setting that `keys` lead to. A missing setting can be added to
     /// this use or to the extension: it belongs to this use if that has a config.
     pub(crate) fn places_of(&self, keys: &[String]) -> &ConfigPlaces {

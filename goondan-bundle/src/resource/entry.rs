@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use goondan_core::{ErrorCode, ExtensionName};
+use goondan_core::{ErrorCode, ExtensionName, linked};
+use serde_json::Value;
 
 use super::{ToCheck, library_file};
 use crate::libraries::LibraryEntry;
@@ -19,6 +20,13 @@ pub enum Entry {
 }
 
 impl Entry {
+    /// Returns the schema of the config, if the extension is linked into this program.
+    pub fn linked_schema(&self) -> Option<Value> {
+        let Self::Linked(name) = self else { return None };
+        let descriptor = linked().into_iter().find(|descriptor| descriptor.name == name)?;
+        Some((descriptor.config_schema)())
+    }
+
     pub(super) fn read<'a>(
         spec: &MapReader<'a>,
         name: Option<&ExtensionName>,

@@ -4,7 +4,7 @@ use std::env::consts::{DLL_EXTENSION, DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use goondan_core::{ErrorCode, ExtensionName};
+use goondan_core::{BundleFile, ErrorCode, ExtensionName};
 use goondan_runtime::nearest::nearest;
 
 use crate::read::Cursor;
@@ -74,6 +74,9 @@ fn stem(path: &Path) -> String {
     stem.strip_prefix(DLL_PREFIX).unwrap_or(&stem).to_owned()
 }
 
+/// The most bytes of a Cargo.toml that is read.
+const MANIFEST: u64 = 1 << 20;
+
 /// What to do about the missing `file`, for which the entry names the path `named`.
 fn remedy(written: &str, named: &Path, file: &Path) -> String {
     const CDYLIB: &str = "`crate-type = [\"rlib\", \"cdylib\"]` to `[lib]` in its Cargo.toml";
@@ -81,7 +84,9 @@ fn remedy(written: &str, named: &Path, file: &Path) -> String {
     if file.with_file_name(format!("lib{wanted}.rlib")).is_file() {
         return format!("the crate makes no such library yet: add {CDYLIB}, and run `cargo build --release` again");
     }
-    if let Ok(manifest) = fs::read_to_string(named.join("Cargo.toml")) {
+    let manifest = BundleFile::open(&named.join("Cargo.toml")).and_then(|manifest| manifest.read_whole(MANIFEST));
+    if let Ok(manifest) = manifest {
+        let manifest = String::from_utf8_lossy(&manifest);
         let add = if manifest.contains("cdylib") { String::new() } else { format!("add {CDYLIB}, ") };
         return format!(
             "`{written}` is the directory of a crate: {add}run `cargo build --release` there, copy the library from \

@@ -11,7 +11,7 @@ use goondan_runtime::{
 use serde_json::Value;
 
 use super::ToCheck;
-use super::settings::{Settings, config};
+use super::settings::{Checked, Settings, config};
 use crate::diagnostic::Diagnostics;
 use crate::kind::Kind;
 use crate::nearest::{did_you_mean, nearest, one_of};
@@ -36,6 +36,10 @@ pub struct ModelResource {
     pub record: Option<PathBuf>,
     /// The files that the model reads, as its provider says.
     pub files: Vec<PathBuf>,
+    /// The files that it would read with other settings, such as a recording.
+    pub recordings: Vec<PathBuf>,
+    /// The hosts that it connects to and no setting names, as URLs.
+    pub(crate) hosts: Vec<String>,
     /// What the model does with its cassette, whatever its config says.
     cassettes: Option<CassetteMode>,
     /// The places of the settings in [`config`](Self::config).
@@ -89,9 +93,10 @@ impl ModelResource {
         };
         let complete = checked.errors.is_empty();
         // A record that is no path below the bundle is reported above.
-        let errors = checked.errors.into_iter().filter(|error| record.is_some() || error.path != "spec.record");
+        let Checked { errors, hints, files, recordings, hosts } = checked;
+        let errors = errors.into_iter().filter(|error| record.is_some() || error.path != "spec.record");
         errors.for_each(|error| cursor.sink().report(error));
-        to_check.hints.extend(checked.hints);
+        to_check.hints.extend(hints);
         if !complete {
             return None;
         }
@@ -102,8 +107,16 @@ impl ModelResource {
                 && value.remove(&mut own);
             !missed
         });
-        let (name, provider, files) = (document.name()?.to_owned(), provider.name().to_owned(), checked.files);
-        Some(Self { name, provider, config: own, sources, record: record?, files, cassettes, places })
+        let (name, provider) = (document.name()?.to_owned(), provider.name().to_owned());
+        let record = record?;
+        Some(Self { name, provider, config: own, sources, record, files, recordings, hosts, cassettes, places })
+    }
+
+    /// Returns the config with `$NAME` for values from the environment.
+    pub(crate) fn shown_config(&self) -> Value {
+        let mut config = self.config.clone();
+        self.sources.iter().for_each(|value| value.insert_placeholder(&mut config));
+        config
     }
 
     /// Returns the config with the values from the environment, or an error for each missing value.

@@ -24,6 +24,12 @@ pub struct Policy {
     /// `layerTimeoutMs`: the timeout of the code of a layer whose failures are skipped.
     // FAIL-01
     pub layer_timeout: Option<Duration>,
+    /// `maxResultBytes`: how many bytes of text and JSON the result of a tool call may have.
+    // SIZE-01
+    pub max_result_bytes: Option<NonZeroU32>,
+    /// `maxParallelCalls`: how many calls that only read run at the same time.
+    // SIZE-01
+    pub max_parallel_calls: Option<NonZeroU32>,
 }
 
 impl Policy {
@@ -38,6 +44,8 @@ impl Policy {
             model_timeout: timeout("modelTimeoutMs"),
             tool_timeout: timeout("toolTimeoutMs"),
             layer_timeout: timeout("layerTimeoutMs"),
+            max_result_bytes: number("maxResultBytes").and_then(NonZeroU32::new),
+            max_parallel_calls: number("maxParallelCalls").and_then(NonZeroU32::new),
         })
     }
 
@@ -50,19 +58,24 @@ impl Policy {
             model_timeout: self.model_timeout.or(outer.model_timeout),
             tool_timeout: self.tool_timeout.or(outer.tool_timeout),
             layer_timeout: self.layer_timeout.or(outer.layer_timeout),
+            max_result_bytes: self.max_result_bytes.or(outer.max_result_bytes),
+            max_parallel_calls: self.max_parallel_calls.or(outer.max_parallel_calls),
         }
     }
 
     /// Returns the limits for the runtime, with its defaults for those that are not written.
     pub(crate) fn complete(self) -> goondan_runtime::Policy {
         let mut complete = goondan_runtime::Policy::default();
-        let Self { max_steps_per_turn, max_retries, turn_timeout, model_timeout, tool_timeout, layer_timeout } = self;
+        let Self { max_steps_per_turn, max_retries, turn_timeout, model_timeout, tool_timeout, layer_timeout, .. } =
+            self;
         complete.max_steps_per_turn = max_steps_per_turn.unwrap_or(complete.max_steps_per_turn);
         complete.max_retries = max_retries.unwrap_or(complete.max_retries);
         complete.turn_timeout = turn_timeout.unwrap_or(complete.turn_timeout);
         complete.model_timeout = model_timeout.unwrap_or(complete.model_timeout);
         complete.tool_timeout = tool_timeout.unwrap_or(complete.tool_timeout);
         complete.layer_timeout = layer_timeout.unwrap_or(complete.layer_timeout);
+        complete.max_result_bytes = self.max_result_bytes.unwrap_or(complete.max_result_bytes);
+        complete.max_parallel_calls = self.max_parallel_calls.unwrap_or(complete.max_parallel_calls);
         complete
     }
 }

@@ -33,6 +33,10 @@ pub(super) struct Checked {
     pub(super) hints: Vec<Diagnostic>,
     /// The files that the model reads.
     pub(super) files: Vec<PathBuf>,
+    /// The files that it would read with other settings.
+    pub(super) recordings: Vec<PathBuf>,
+    /// The hosts that it connects to and no setting names.
+    pub(super) hosts: Vec<String>,
 }
 
 impl Settings<'_> {
@@ -75,7 +79,8 @@ impl Settings<'_> {
             }
             Err(error) => return Err(error),
         };
-        let mut checked = Checked { files: found.files().to_vec(), ..Checked::default() };
+        let (files, recordings) = (found.files().to_vec(), found.recordings().to_vec());
+        let mut checked = Checked { files, recordings, hosts: found.hosts().to_vec(), ..Checked::default() };
         for finding in found.iter() {
             self.add(finding, &mut checked);
         }

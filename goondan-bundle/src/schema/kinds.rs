@@ -215,5 +215,19 @@ pub(crate) static POLICY: MapSchema = MapSchema {
             about: "The timeout of a middleware under `onError: skip`, before `next` and again after it, in milliseconds. Defaults to 2 minutes.",
             field_type: FieldType::Positive,
         },
+        FieldSchema {
+            name: "maxResultBytes",
+            required: false,
+            example: "maxResultBytes: 524288",
+            about: "How many bytes of text and JSON the result of a tool call may have. All of a larger one is in a file in the working directory, and the model reads an excerpt. The results of one answer together have eight times as much at most. Defaults to 524288.",
+            field_type: FieldType::Positive,
+        },
+        FieldSchema {
+            name: "maxParallelCalls",
+            required: false,
+            example: "maxParallelCalls: 16",
+            about: "How many tool calls of an answer run at the same time, if all of them only read. Defaults to 16.",
+            field_type: FieldType::Positive,
+        },
     ],
 };

@@ -29,6 +29,9 @@ mod configs;
 
 #[cfg(test)]
 mod libraries;
+
+#[cfg(test)]
+mod capabilities;
 mod warnings;
 
 #[cfg(test)]

@@ -57,7 +57,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) reasoning: bool,
 
-    /// Reload between turns when files of the bundle, scripts of its models, or its libraries change.
+    /// Reload when files of the bundle, scripts of its models, or its libraries change, also between the steps of a
+    /// turn. What a reload adds, such as a command, waits for `/accept`; without a terminal it is refused.
     #[arg(long, conflicts_with = "input")]
     pub(crate) watch: bool,
 

@@ -18,6 +18,8 @@ pub(crate) struct Tools {
     catalog: ToolCatalog,
     /// What extensions say, by their names.
     reports: BTreeMap<String, String>,
+    /// The digests of tools, by the names of extensions and of the tools at their servers.
+    digests: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// The payload of the event `status.report`, with which an extension answers `status.request`.
@@ -25,6 +27,8 @@ pub(crate) struct Tools {
 struct StatusReport {
     extension: String,
     text: String,
+    #[serde(default)]
+    digests: BTreeMap<String, String>,
 }
 
 impl Tools {
@@ -34,18 +38,34 @@ impl Tools {
         let mut answers = events.subscribe("status.report")?;
         events.emit("status.request", ()).await?;
         events.settle(LIMIT).await?;
-        let mut reports = BTreeMap::new();
+        let (mut reports, mut digests) = (BTreeMap::new(), BTreeMap::new());
         while let Ok(Some(answer)) = timeout(Duration::ZERO, answers.next()).await {
             // Any extension may emit the event, with anything.
-            if let Ok(StatusReport { extension, text }) = answer.payload() {
+            if let Ok(StatusReport { extension, text, digests: of_tools }) = answer.payload() {
+                if !of_tools.is_empty() {
+                    digests.insert(extension.clone(), of_tools);
+                }
                 reports.insert(extension, text);
             }
         }
-        Ok(Self { catalog: instance.tools().await?, reports })
+        Ok(Self { catalog: instance.tools().await?, reports, digests })
     }
 
     /// Returns each tool with the first line of its description, and then the reports.
     pub(crate) fn page(&self) -> String {
+        self.page_with(|_| String::new())
+    }
+
+    /// Returns the page with the digests by which a bundle can pin tools, as YAML.
+    pub(crate) fn page_with_digests(&self) -> String {
+        self.page_with(|extension| {
+            let Some(digests) = self.digests.get(extension) else { return String::new() };
+            let line = |(tool, digest)| format!("    {}: {}\n", json!(tool), json!(digest));
+            format!("  tools.pin:\n{}", digests.iter().map(line).collect::<String>())
+        })
+    }
+
+    fn page_with(&self, details: impl Fn(&str) -> String) -> String {
         let mut page = String::new();
         let width = self.catalog.iter().map(|tool| tool.name.as_str().len()).max().unwrap_or(0);
         // Writing to a string does not fail.
@@ -60,6 +80,7 @@ impl Tools {
         }
         for (extension, text) in &self.reports {
             _ = writeln!(page, "{extension}: {text}");
+            page.push_str(&details(extension));
         }
         page
     }
@@ -73,7 +94,11 @@ impl Tools {
                 "source": tool.source,
             })
         };
-        json!({ "tools": self.catalog.iter().map(tool).collect::<Vec<_>>(), "reports": self.reports })
+        json!({
+            "tools": self.catalog.iter().map(tool).collect::<Vec<_>>(),
+            "reports": self.reports,
+            "digests": self.digests,
+        })
     }
 }
 

@@ -67,7 +67,11 @@ pub(crate) fn print(
     background: Option<&BackgroundTurn>,
 ) -> io::Result<()> {
     match (format, outcome) {
-        (AnswerFormat::Text, Ok(turn)) => Stream::Out.data(format!("{}\n", turn.text()).as_bytes()),
+        (AnswerFormat::Text, Ok(turn)) => {
+            Stream::Out.data(format!("{}\n", turn.text()).as_bytes())?;
+            report_cut(turn);
+            Ok(())
+        }
         (AnswerFormat::Text, Err(_)) => Ok(()),
         (AnswerFormat::Json, outcome) => Stream::Out.data(format!("{}\n", line(outcome, background)).as_bytes()),
         (AnswerFormat::Stream, outcome) => {
@@ -75,6 +79,16 @@ pub(crate) fn print(
             line["type"] = "turn".into();
             Stream::Out.data(format!("{line}\n").as_bytes())
         }
+    }
+}
+
+/// Says on standard error that the answer was cut off, if it was.
+// CUT-01
+pub(crate) fn report_cut(turn: &TurnResult) {
+    if turn.finish_reason() == FinishReason::Length {
+        super::eprint(
+            "the answer was cut off at the model's limit of tokens: `maxOutputTokens` of the model raises it\n",
+        );
     }
 }
 

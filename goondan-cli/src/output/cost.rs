@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use goondan::conversation::{Message, Source, Timestamp};
 use goondan::event::{RuntimeEvent, TokenUsage};
+use goondan::model::ModelFinish;
 use goondan::name::TurnId;
 use serde::Serialize;
 
@@ -22,6 +23,9 @@ pub(crate) struct TurnCost {
     tool_calls: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     token_usage: Option<TokenUsage>,
+    /// Why the last answer of the model ended, if its provider says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finish_reason: Option<ModelFinish>,
     /// Why the turn failed, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -33,6 +37,7 @@ struct StepTotals {
     count: u32,
     tool_calls: u32,
     tokens: Option<TokenUsage>,
+    finish_reason: Option<ModelFinish>,
 }
 
 /// Returns the costs of the turns that these runtime events report, oldest first. Turns whose events are missing or
@@ -51,9 +56,10 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
             running.insert(scope.turn_id, StepTotals::default());
             None
         }
-        RuntimeEvent::StepCompleted { scope, tool_call_count, token_usage, .. } => {
+        RuntimeEvent::StepCompleted { scope, tool_call_count, token_usage, finish_reason, .. } => {
             let steps = running.get_mut(&scope.turn_id)?;
             (steps.count, steps.tool_calls) = (steps.count + 1, steps.tool_calls + tool_call_count);
+            steps.finish_reason = finish_reason;
             if let Some(tokens) = token_usage {
                 *steps.tokens.get_or_insert_default() += tokens;
             }
@@ -68,7 +74,7 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
             None
         }
         RuntimeEvent::TurnCompleted { scope, step_count, duration, token_usage } => {
-            let StepTotals { tool_calls, .. } = running.remove(&scope.turn_id)?;
+            let StepTotals { tool_calls, finish_reason, .. } = running.remove(&scope.turn_id)?;
             Some(TurnCost {
                 turn_id: scope.turn_id,
                 ended_at: scope.timestamp,
@@ -76,11 +82,12 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
                 steps: step_count,
                 tool_calls,
                 token_usage,
+                finish_reason,
                 error: None,
             })
         }
         RuntimeEvent::TurnFailed { scope, duration, error_message } => {
-            let StepTotals { count, tool_calls, tokens } = running.remove(&scope.turn_id)?;
+            let StepTotals { count, tool_calls, tokens, finish_reason } = running.remove(&scope.turn_id)?;
             Some(TurnCost {
                 turn_id: scope.turn_id,
                 ended_at: scope.timestamp,
@@ -88,6 +95,7 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
                 steps: count,
                 tool_calls,
                 token_usage: tokens,
+                finish_reason,
                 error: Some(error_message),
             })
         }
@@ -129,6 +137,9 @@ impl fmt::Display for TurnCost {
         write!(f, ", {}, {}", counted(*steps, "step"), counted(*tool_calls, "tool call"))?;
         if let Some(usage) = &self.token_usage {
             write!(f, ", {}", tokens(usage))?;
+        }
+        if self.finish_reason == Some(ModelFinish::Length) {
+            f.write_str(", cut off at the limit of tokens")?;
         }
         f.write_str(if self.error.is_some() { ", failed)" } else { ")" })
     }
@@ -176,6 +187,12 @@ mod tests {
         let end = format!(r#","stepCount":1,"duration":12345{tokens}"#);
         let cost = add(&mut running, event("turn.completed", &end)).unwrap();
         assert_eq!(cost.to_string(), "(turn-1: 12.3 s, 1 step, 2 tool calls, 9 tokens in and 2 out)");
+
+        add(&mut running, event("turn.started", ""));
+        add(&mut running, event("step.completed", &format!(r#"{step},"finishReason":"length""#)));
+        let cost = add(&mut running, event("turn.completed", &end)).unwrap();
+        assert!(cost.to_string().ends_with("2 out, cut off at the limit of tokens)"), "{cost}");
+        assert_eq!(serde_json::json!(cost)["finishReason"], "length");
 
         add(&mut running, event("turn.started", ""));
         add(&mut running, event("step.completed", &step));

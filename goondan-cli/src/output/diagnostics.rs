@@ -19,11 +19,10 @@ pub(crate) fn refused(error: OpenError, as_json: bool) -> Result<Outcome> {
 }
 
 /// Returns why a bundle could not be opened as it is printed to standard error, for a command that continues.
-pub(crate) fn reason(error: &OpenError) -> Styled {
+pub(crate) fn reason(error: OpenError) -> Styled {
     match error {
-        OpenError::Diagnostics(diagnostics) => page(diagnostics, Stream::Err),
-        OpenError::Error(error) => Styled::new(false).text(&super::error_text(error)),
-        _ => Styled::new(false).text(&error.to_string()),
+        OpenError::Diagnostics(diagnostics) => page(&diagnostics, Stream::Err),
+        error => Styled::new(false).text(&super::error_text(&error.into())),
     }
 }
 

@@ -1,11 +1,14 @@
 //! `goondan changeset` with what a hostile agent has written, and the git of a person who has configured programs.
 
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use goondan_covers::covers;
+use goondan_libraries::Build;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::{MODEL, goondan, stderr, stdout};
@@ -101,6 +104,27 @@ impl World {
         let listed = stdout(&self.goondan(&["changeset", "list"])).to_owned();
         let id = listed.split_whitespace().next().unwrap().to_owned();
         (id, PathBuf::from(listed.lines().nth(1).unwrap().trim()))
+    }
+
+    /// Lets the bundle load the extension from a library.
+    fn load_extension(&self) {
+        let library = Build::ready_made("changesets").run(env!("CARGO_TARGET_TMPDIR"));
+        fs::copy(library, self.path(&format!("bundle/{DLL_PREFIX}changesets{DLL_SUFFIX}"))).unwrap();
+        let bundle = BUNDLE.replace("linked:changesets", "./changesets#changesets");
+        fs::write(self.path("bundle/goondan.yaml"), format!("{MODEL}{bundle}")).unwrap();
+    }
+
+    /// Lets the agent commit the only changeset. Returns what it is told.
+    fn agent_commits(&self) -> Value {
+        let script = "- { call: { tool: changesets__commit, args: { message: by the agent } } }\n- { say: done }\n";
+        fs::write(self.path("bundle/script.yaml"), script).unwrap();
+        let output = self.goondan(&["run", self.path("bundle").to_str().unwrap(), "--input", "go"]);
+        assert!(output.status.success(), "{output:?}");
+        let messages = self.path("state/workspaces/main/instances/main:default/messages/base.jsonl");
+        let messages = fs::read_to_string(messages).unwrap();
+        let messages = messages.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let mut results = messages.filter(|message| message["data"]["role"] == "tool");
+        results.next_back().unwrap()["data"]["content"][0]["output"]["value"].clone()
     }
 
     fn assert_untouched(&self) {
@@ -203,6 +227,59 @@ printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' $h
 /// Reads a pointer, and prints the large file.
 const SMUDGE: &str = r#"t=$(mktemp); cat > $t; h=$(sed -n 's/^oid sha256://p' $t)
 if [ -n "$h" ]; then cat "$(dirname "$0")/$h"; else cat $t; fi"#;
+
+/// A commit by the agent itself, with the home of a person who has configured filters and other programs.
+fn commits_with_filters_of_the_person(is_loaded: bool) {
+    let world = World::new();
+    if is_loaded {
+        world.load_extension();
+    }
+    let (clean, smudge) = (world.program("clean", CLEAN), world.program("smudge", SMUDGE));
+    let trap = world.path("trap").to_str().unwrap().to_owned();
+    world.configure(&[("filter.lfs.clean", &clean), ("filter.lfs.smudge", &smudge), ("filter.lfs.required", "true")]);
+    world.write(".gitattributes", "*.bin filter=lfs -text\n");
+    world.write("large.bin", "large content\n");
+    world.commit();
+    let programs = ["filter.p.clean", "filter.p.smudge", "filter.p.process", "core.fsmonitor", "diff.external"];
+    world.configure(&programs.map(|name| (name, &*trap)));
+    let (_, tree) = world.open();
+
+    // The agent chooses a filter of the person, or passes a file through one.
+    let attributes = fs::read_to_string(tree.join(".gitattributes")).unwrap();
+    fs::write(tree.join(".gitattributes"), format!("{attributes}*.txt filter=p\n")).unwrap();
+    fs::write(tree.join("notes.txt"), "b\n").unwrap();
+    let refused = world.agent_commits();
+    let files = |answer: &Value| answer["error"]["violatedFiles"].clone();
+    assert_eq!((&refused["error"]["code"], files(&refused)), (&json!("E_CHANGESET_FILTER"), json!([".gitattributes"])));
+    fs::write(tree.join(".gitattributes"), attributes).unwrap();
+    fs::write(tree.join("new.bin"), "no pointer").unwrap();
+    fs::copy(tree.join("large.bin"), tree.join("copy.bin")).unwrap();
+    let refused = world.agent_commits();
+    assert_eq!((&refused["error"]["code"], files(&refused)), (&json!("E_CHANGESET_FILTER"), json!(["new.bin"])));
+    world.assert_untouched();
+
+    // A pointer is what the filter of the person is for.
+    fs::remove_file(tree.join("new.bin")).unwrap();
+    let committed = world.agent_commits();
+    assert_eq!(committed["status"], "ok", "{committed}");
+    for file in ["copy.bin", "large.bin"] {
+        assert_eq!(fs::read_to_string(world.path("repository").join(file)).unwrap(), "large content\n", "{file}");
+    }
+    assert_eq!(fs::read_to_string(world.path("repository/notes.txt")).unwrap(), "b\n");
+    world.assert_untouched();
+}
+
+#[test]
+#[covers("TREE-01")]
+fn the_filters_of_the_person_run_for_an_agent_that_commits_by_a_linked_extension() {
+    commits_with_filters_of_the_person(false);
+}
+
+#[test]
+#[covers("TREE-01")]
+fn the_filters_of_the_person_run_for_an_agent_that_commits_by_a_loaded_extension() {
+    commits_with_filters_of_the_person(true);
+}
 
 /// Returns the files of a checkout.
 fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {

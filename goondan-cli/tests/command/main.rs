@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[cfg(all(feature = "mcp", feature = "models"))]
+mod provider;
 mod support;
 
+#[cfg(all(feature = "mcp", feature = "models"))]
+mod broken_files;
 mod bundle;
 #[cfg(feature = "models")]
 mod cassettes;
@@ -18,6 +22,7 @@ mod log;
 mod memory;
 mod new;
 mod order;
+mod own_files;
 mod plugin;
 mod run;
 mod servers;

@@ -10,7 +10,7 @@ use goondan_covers::covers;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{RECORDED_MODEL, checkout, goondan, piped, stderr, stdout};
+use crate::support::{RECORDED_MODEL, checkout, goondan, piped, printed, stderr, stdout};
 
 /// A bundle and a state root in a temporary directory.
 struct Fixture {
@@ -78,6 +78,12 @@ spec: {{ agents: [ {{ ref: Agent/main }} ], entryAgent: Agent/main }}
         let mut child = piped(&mut self.command(arguments));
         child.stdin.take().unwrap().write_all(lines).unwrap();
         child.wait_with_output().unwrap()
+    }
+
+    /// Returns the stored conversation as `goondan instance show` prints it.
+    fn show(&self) -> String {
+        let arguments = ["instance", "show", "main:default", "--state-root"];
+        printed(goondan().args(arguments).arg(self.state()))
     }
 
     /// Returns the requests to the model.
@@ -245,6 +251,32 @@ fn json_contains_everything_about_a_turn() {
 }
 
 #[test]
+#[covers("CUT-01")]
+fn an_answer_that_was_cut_off_is_told_as_cut() {
+    let script = "- { raw: { text: Once upon, finishReason: length }, when: tell }\n\
+                  - { raw: { finishReason: length }, reasoning: hm, when: think }\n\
+                  - { raw: {}, when: nothing }\n- { raw: {}, when: could not be used }\n\
+                  - { raw: {}, when: could not be used }\n";
+    let fixture = Fixture::new(script, 40);
+    let output = fixture.run(&["--input", "tell"]);
+    assert_eq!((output.status.code(), stdout(&output)), (Some(0), "Once upon\n"));
+    assert!(stderr(&output).contains("cut off") && stderr(&output).contains("maxOutputTokens"), "{}", stderr(&output));
+
+    let output = fixture.pipe(&["--json"], b"tell\nthink\nnothing\n");
+    assert_eq!(output.status.code(), Some(1));
+    let lines: Vec<Value> = stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [cut, thought, nothing] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&cut["finishReason"], &cut["response"]), (&json!("length"), &json!("Once upon")));
+    for (failed, code) in [(thought, "E_MODEL_LENGTH"), (nothing, "E_MODEL_UNUSABLE")] {
+        assert_eq!((&failed["error"]["code"], &failed["response"]), (&json!(code), &Value::Null), "{failed}");
+    }
+
+    let page = fixture.show();
+    assert_eq!(page.matches(", cut off at the limit of tokens)").count(), 2, "{page}");
+    assert!(page.contains("failed: E_MODEL_UNUSABLE") && !page.contains("gave no usable answer.\n"), "{page}");
+}
+
+#[test]
 fn a_line_that_is_not_utf_8_is_reported_and_the_others_are_handled() {
     let fixture = Fixture::new(SCRIPT, 40);
     let output = fixture.pipe(&[], b"one\n\xff\xfe\nthree\r\nlast line without end");
@@ -405,7 +437,10 @@ fn a_stream_says_how_long_the_model_waits_before_it_is_asked_again() {
 fn files_go_with_the_input() {
     let fixture = Fixture::new(SCRIPT, 100);
     let path = |name: &str| fixture.bundle().join(name);
-    fs::write(path("dot.png"), [1, 2, 3]).unwrap();
+    fs::write(path("dot.png"), b"\x89PNG\r\n\x1a\n").unwrap();
+    fs::write(path("photo.png"), b"\xff\xd8\xff\xe0").unwrap();
+    fs::write(path("empty"), "").unwrap();
+    fs::write(path("table.csv"), b"f\xfcr").unwrap();
     fs::write(path("notes"), "some text").unwrap();
     let large = File::create(path("large.bin")).unwrap();
     large.set_len(6 << 20).unwrap();
@@ -414,10 +449,15 @@ fn files_go_with_the_input() {
         names.iter().for_each(|name| _ = command.arg("--file").arg(path(name)));
         command.output().unwrap()
     };
-    for (names, problem) in
-        [(["dot.png", "no-such-file"], "no-such-file"), (["dot.png", "large.bin"], "more than 5 MB")]
-    {
-        let output = run(&names);
+    let bad = [
+        ("no-such-file", "no-such-file"),
+        ("large.bin", "more than 5 MB"),
+        ("photo.png", "the file `photo.png` of the type image/png cannot be used: its content is image/jpeg"),
+        ("empty", "it is empty"),
+        ("table.csv", "not UTF-8"),
+    ];
+    for (name, problem) in bad {
+        let output = run(&["dot.png", name]);
         let message = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && message.contains("E_INPUT_FILE") && message.contains(problem), "{message}");
     }
@@ -428,7 +468,7 @@ fn files_go_with_the_input() {
     let request: Value = serde_json::from_str(requests.lines().next().unwrap()).unwrap();
     let content = json!([
         { "type": "text", "text": "what is this?" },
-        { "type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AQID", "name": "dot.png" },
+        { "type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw0KGgo=", "name": "dot.png" },
         { "type": "file", "mediaType": "text/plain", "url": "data:text/plain;base64,c29tZSB0ZXh0", "name": "notes" },
     ]);
     assert_eq!(request["messages"][0]["content"], content);

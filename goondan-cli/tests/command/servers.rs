@@ -27,14 +27,45 @@ fn the_list_has_the_tools_of_servers_only_if_they_are_started() {
     assert!(!stdout(&list(&[])).contains("clock__now"));
     let page = list(&["--start"]);
     let expected = "\ntools of the agent guide\n  clock__now    Tells the time.\n  clock__greet  Greets the user.\n\n  \
-                    clock: MCP server clock: connected, 2 tools\n";
-    assert!(stdout(&page).ends_with(expected), "{page:?}");
+                    clock: MCP server clock: connected, 2 tools\n    tools.pin:\n";
+    let page = stdout(&page);
+    let (_, digests) = page.split_once(expected).unwrap_or_else(|| panic!("{page}"));
+    let digests: Vec<_> = digests.lines().map(|line| line.trim().split_once(": ").unwrap()).collect();
+    assert_eq!(digests.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["\"greet\"", "\"now\""]);
     let json = list(&["--start", "--json"]);
     let listed: Vec<Value> = serde_json::from_slice(&json.stdout).unwrap();
     let agent = listed.iter().find(|listed| listed["kind"] == "agent").unwrap();
     assert_eq!((&agent["name"], &agent["tools"][0]["effect"]), (&"guide".into(), &"read".into()));
     assert_eq!(agent["tools"][0]["source"]["serverName"], "clock");
     assert_eq!(agent["reports"]["clock"], "MCP server clock: connected, 2 tools");
+    assert_eq!(agent["digests"]["clock"]["now"].to_string(), digests[1].1);
+}
+
+/// The digests are written to the bundle as they are printed.
+#[test]
+fn a_tool_that_differs_from_its_pin_is_not_listed() {
+    let dir = TempDir::new().unwrap();
+    for name in ["script.yaml", "server.sh"] {
+        fs::copy(example().join(name), dir.path().join(name)).unwrap();
+    }
+    let bundle = fs::read_to_string(example().join("goondan.yaml")).unwrap();
+    let listed = |pins: &str| {
+        let effects = "      effects: { now: read }\n";
+        let pinned = bundle.replace(effects, &format!("{effects}      pin: {{ {pins} }}\n"));
+        fs::write(dir.path().join("goondan.yaml"), pinned).unwrap();
+        goondan().args(["plugin", "list", "--start"]).arg(dir.path()).output().unwrap()
+    };
+    let page = stdout(&listed("")).to_owned();
+    let (_, pins) = page.split_once("tools.pin:\n").unwrap();
+    let pins = pins.lines().map(str::trim).collect::<Vec<_>>().join(", ");
+    let same = listed(&pins);
+    assert_eq!(stdout(&same), page, "{same:?}");
+    let other = listed(&format!("greet: \"{}\"", "0".repeat(64)));
+    assert!(stdout(&other).contains("clock__now") && !stdout(&other).contains("clock__greet"), "{other:?}");
+    assert!(
+        String::from_utf8_lossy(&other.stderr).contains("the tool `greet` is withheld: its digest is "),
+        "{other:?}"
+    );
 }
 
 /// Ignores the end of its input and every signal that can be ignored, and so does its child. Both have the file `$0`

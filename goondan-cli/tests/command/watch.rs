@@ -245,6 +245,57 @@ spec: { entry: \"linked:wait\" }
     conversation.end();
 }
 
+#[test]
+#[covers("TREE-01")]
+fn a_reload_that_adds_something_is_refused_without_a_terminal() {
+    let fixture = Fixture::new();
+    let mut conversation = fixture.run();
+    conversation.turn();
+    let bundle = fs::read_to_string(fixture.path("goondan.yaml")).unwrap();
+    let with = |spec: &str| {
+        let used = bundle.replace("extensions: [ ", "extensions: [ { ref: Extension/new }, ");
+        format!("{used}---\napiVersion: goondan.ai/v1\nkind: Extension\nmetadata: {{ name: new }}\nspec: {spec}\n")
+    };
+    let model = "---
+apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: other }
+spec: { provider: openai-compatible, model: m, baseUrl: 'https://example.com/v1' }
+";
+    fs::copy(fixture.library(), fixture.path(format!("plugins/{DLL_PREFIX}other{DLL_SUFFIX}"))).unwrap();
+    let marker = fixture.path("started");
+    let touch = format!("[touch, {}]", marker.display());
+    let cases = [
+        (
+            with(&format!("{{ entry: 'linked:mcp', config: {{ transport: {{ type: stdio, command: {touch} }} }} }}")),
+            format!("command touch {}", marker.display()),
+        ),
+        (
+            with("{ entry: 'linked:mcp', config: { transport: { type: http, endpoint: 'http://127.0.0.1:9/mcp' } } }"),
+            "host http://127.0.0.1:9".to_owned(),
+        ),
+        (with("{ entry: 'linked:bash' }"), "shell bash".to_owned()),
+        (with("{ entry: 'linked:file-system', config: { roots: [.] } }"), "root .".to_owned()),
+        (with("{ entry: './plugins/other#counting' }"), format!("library plugins/{DLL_PREFIX}other{DLL_SUFFIX}")),
+        (format!("{bundle}{model}"), "host https://example.com".to_owned()),
+    ];
+    for (changed, added) in cases {
+        fs::write(fixture.path("goondan.yaml"), changed).unwrap();
+        let error = conversation.wait_for("error: E_RELOAD_ADDS");
+        assert_eq!(error, format!("error: E_RELOAD_ADDS: the changed bundle adds: {added}"));
+        assert!(conversation.wait_for("not reloaded").ends_with("the conversation goes on as it was"));
+        assert_eq!(conversation.turn(), "the code of build one");
+    }
+    assert!(!marker.exists(), "nothing was started");
+    fs::write(fixture.path("goondan.yaml"), &bundle).unwrap();
+    assert_eq!(conversation.wait_for("reloaded"), "reloaded");
+    // The same library as another build, and less, are no additions.
+    fs::write(fixture.library(), second()).unwrap();
+    conversation.wait_for("reloaded: counting 0.1.0 → 0.1.1 (build ");
+    assert_eq!(conversation.turn(), "the code of build two");
+    conversation.end();
+}
+
 fn names(directory: &Path) -> BTreeSet<OsString> {
     fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect()
 }

@@ -120,6 +120,26 @@ fn a_commit_that_breaks_the_bundle_says_so_and_the_turn_goes_on() {
 }
 
 #[test]
+#[covers("TREE-01")]
+fn a_commit_that_adds_a_command_waits_for_a_person() {
+    let fixture = Fixture::new();
+    let (opened, _) = fixture.turn("{ tool: changesets__open, args: {} }", &[]);
+    let tree = Path::new(opened["workdir"].as_str().unwrap());
+    let started = fixture.path("started");
+    let transport = format!("{{ type: stdio, command: [touch, {}] }}", started.display());
+    let server = format!("{{ entry: 'linked:mcp', config: {{ transport: {transport} }} }}");
+    let mcp = WAIT.replace("{ entry: 'linked:wait' }", &server).replace("name: wait", "name: mcp");
+    let changed = bundle().replace("[ {", "[ { ref: Extension/mcp }, {") + &mcp;
+    fs::write(tree.join("goondan.yaml"), changed).unwrap();
+    let (committed, answer) = fixture.commit(opened["changesetId"].as_str().unwrap(), &["--watch"]);
+    let why = committed["noEffectBecause"].as_str().unwrap();
+    let added = format!("the changed bundle adds: command touch {}", started.display());
+    assert!(committed["effect"] == "none" && why.contains(&added), "{committed}");
+    assert_eq!(answer, "old");
+    assert!(!started.exists());
+}
+
+#[test]
 fn a_commit_of_files_that_are_not_of_the_bundle_reloads_nothing() {
     let fixture = Fixture::new();
     let (opened, _) = fixture.turn("{ tool: changesets__open, args: {} }", &[]);

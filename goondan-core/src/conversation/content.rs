@@ -7,7 +7,7 @@ use std::slice;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::part::{Part, PartExt, TextPart, ToolOutput, ToolResultPart, text_of};
+use super::part::{FilePart, Part, PartExt, TextPart, ToolOutput, text_of};
 use super::texts::{Rewrite, Texts};
 use crate::depth::TooDeep;
 use crate::secret;
@@ -31,21 +31,24 @@ pub struct Content {
     form: Form,
 }
 
-/// The form in JSON. Both have parts, so that readers need not tell them apart.
+/// The parts: most messages have one, which needs no allocation.
 #[derive(Clone)]
 enum Form {
-    /// A text part that is nothing but its text, in JSON a string.
-    Plain(Part),
-    /// In JSON an array.
+    /// A text part that is nothing but its text, in JSON a string. Or a part that is no text, in JSON an array.
+    One(Part),
+    /// In JSON an array, also if it has one text part.
     Parts(Vec<Part>),
 }
+
+// Every message has one, and messages are moved often.
+const _: () = assert!(size_of::<Content>() == size_of::<String>() + size_of::<usize>());
 
 impl Content {
     /// Returns the parts. Plain text is one text part.
     #[inline]
     pub fn parts(&self) -> &[Part] {
         match &self.form {
-            Form::Plain(part) => slice::from_ref(part),
+            Form::One(part) => slice::from_ref(part),
             Form::Parts(parts) => parts,
         }
     }
@@ -54,7 +57,7 @@ impl Content {
     #[inline]
     pub fn into_parts(self) -> Vec<Part> {
         match self.form {
-            Form::Plain(part) => vec![part],
+            Form::One(part) => vec![part],
             Form::Parts(parts) => parts,
         }
     }
@@ -68,10 +71,10 @@ impl Content {
     /// Returns each text that a model or a person reads: the [texts](Part::texts) of all parts.
     ///
     /// ```
-    /// use goondan::conversation::{Content, FilePart, Part, TextPart};
+    /// use goondan::conversation::{Content, FilePart, TextPart};
     ///
     /// let chart = FilePart::new("image/png", "https://example.org/1").named("for ada@example.org.png");
-    /// let content = Content::from(vec![Part::Text(TextPart::new("the chart")), Part::File(chart)]);
+    /// let content = Content::from(vec![TextPart::new("the chart").into(), chart.into()]);
     /// assert!(content.texts().any(|text| text.contains('@')));
     /// ```
     pub fn texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
@@ -101,8 +104,11 @@ impl Content {
     pub(super) fn rewritten(mut self, mut map: impl FnMut(&str) -> Cow<'_, str>) -> (Self, bool) {
         let mut rewrite = Rewrite::new(&mut map);
         match &mut self.form {
-            // It has a text and nothing else, so it stays one.
-            Form::Plain(part) => _ = rewrite.part(part),
+            Form::One(part) => {
+                if !rewrite.part(part) {
+                    self.form = Form::Parts(Vec::new());
+                }
+            }
             Form::Parts(parts) => rewrite.parts(parts),
         }
         let has_changed = rewrite.has_changed();
@@ -114,7 +120,7 @@ impl Content {
     #[inline]
     pub fn as_plain(&self) -> Option<&str> {
         match &self.form {
-            Form::Plain(Part::Text(part)) => Some(&part.text),
+            Form::One(Part::Text(part)) => Some(&part.text),
             _ => None,
         }
     }
@@ -127,27 +133,65 @@ impl Content {
         }
         let mut masked = self.clone();
         match &mut masked.form {
-            Form::Plain(part) => part.mask(),
+            Form::One(part) => part.mask(),
             Form::Parts(parts) => parts.iter_mut().for_each(Part::mask),
         }
         Cow::Owned(masked)
+    }
+
+    /// Returns whether a part is a file, also in the outputs of tools.
+    #[doc(hidden)]
+    pub fn has_files(&self) -> bool {
+        parts_within(self).any(|part| matches!(part, Part::File(_)))
+    }
+
+    /// Returns the content with a text in place of each file for which `text` returns one, also in the outputs of
+    /// tools, or `None` if there is no such file.
+    #[doc(hidden)]
+    pub fn replace_files(&self, text: impl Fn(&FilePart) -> Option<TextPart>) -> Option<Self> {
+        fn replace(part: &mut Part, text: &dyn Fn(&FilePart) -> Option<TextPart>) {
+            match part {
+                Part::File(file) => {
+                    if let Some(text) = text(file) {
+                        *part = Part::Text(text);
+                    }
+                }
+                Part::ToolResult(result) => {
+                    if let ToolOutput::Content(parts) = &mut result.output {
+                        parts.iter_mut().for_each(|part| replace(part, text));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let is_replaced = |part: &Part| matches!(part, Part::File(file) if text(file).is_some());
+        parts_within(self).any(is_replaced).then(|| {
+            let mut parts = self.parts().to_vec();
+            parts.iter_mut().for_each(|part| replace(part, &text));
+            parts.into()
+        })
     }
 
     /// Checks that no value in the content has more than `levels` levels.
     ///
     /// # Errors
     /// The place of the first that is too deep.
+    #[inline]
     pub(crate) fn check_depth(&self, levels: usize) -> Result<(), TooDeep> {
-        let Form::Parts(parts) = &self.form else { return Ok(()) };
-        parts.iter().enumerate().try_for_each(|(index, part)| {
+        if self.as_plain().is_some() { Ok(()) } else { self.check_parts(levels) }
+    }
+
+    fn check_parts(&self, levels: usize) -> Result<(), TooDeep> {
+        self.parts().iter().enumerate().try_for_each(|(index, part)| {
             part.check_depth(levels).map_err(|error| error.within(format_args!("/content/{index}")))
         })
     }
 
     /// Drops the content without recursion.
     pub(crate) fn discard(self) {
-        if let Form::Parts(parts) = self.form {
-            parts.into_iter().for_each(Part::discard);
+        match self.form {
+            Form::One(part) => part.discard(),
+            Form::Parts(parts) => parts.into_iter().for_each(Part::discard),
         }
     }
 }
@@ -161,14 +205,28 @@ impl From<&str> for Content {
 impl From<String> for Content {
     #[inline]
     fn from(text: String) -> Self {
-        Self { form: Form::Plain(Part::Text(TextPart::new(text))) }
+        Self { form: Form::One(TextPart::new(text).into()) }
+    }
+}
+
+/// A text part that is nothing but its text is plain text.
+impl From<Part> for Content {
+    #[inline]
+    fn from(part: Part) -> Self {
+        let form = match &part {
+            Part::Text(text) if !text.is_plain() => Form::Parts(vec![part]),
+            _ => Form::One(part),
+        };
+        Self { form }
     }
 }
 
 impl From<Vec<Part>> for Content {
     #[inline]
-    fn from(parts: Vec<Part>) -> Self {
-        Self { form: Form::Parts(parts) }
+    fn from(mut parts: Vec<Part>) -> Self {
+        let is_one = parts.len() == 1;
+        let one = parts.pop_if(|part| is_one && !matches!(part, Part::Text(_)));
+        Self { form: one.map_or(Form::Parts(parts), Form::One) }
     }
 }
 
@@ -222,14 +280,16 @@ pub fn answer_content(mut parts: Vec<Part>) -> Content {
     }
 }
 
-/// Returns the parts that only a model can make, also those in the outputs of tools.
-pub(super) fn parts_of_models(content: &Content) -> impl Iterator<Item = &Part> {
+/// Returns the parts, also those in the outputs of tools.
+pub(super) fn parts_within(content: &Content) -> impl Iterator<Item = &Part> {
     fn inner(part: &Part) -> &[Part] {
         match part {
-            Part::ToolResult(ToolResultPart { output: ToolOutput::Content(parts), .. }) => parts,
+            Part::ToolResult(result) => match &result.output {
+                ToolOutput::Content(parts) => parts,
+                _ => &[],
+            },
             _ => &[],
         }
     }
-    let parts = content.parts().iter().flat_map(|part| std::iter::once(part).chain(inner(part)));
-    parts.filter(|part| part.is_of_model())
+    content.parts().iter().flat_map(|part| std::iter::once(part).chain(inner(part)))
 }

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::as_of::{AsOf, Mark};
-use super::content::{Content, parts_of_models};
+use super::content::{Content, parts_within};
 use super::event::MessageEvent;
 use super::message::{Message, MessageData};
+use super::part::Part;
 use super::projection::Projection;
 use super::{Conversation, IdSet};
-use crate::name::ToolCallId;
+use crate::error::{Error, ErrorCode, Result};
+use crate::name::{MessageId, ToolCallId};
 
 /// The members of a [`Conversation`] for the runtime.
 pub trait ConversationExt {
@@ -17,17 +19,27 @@ pub trait ConversationExt {
     fn mark(&self) -> Mark;
     /// Returns the conversation as it was at `mark`.
     fn as_of(&self, mark: Mark) -> AsOf<'_>;
-    /// Returns whether an extension may emit `event`: see [`Conversation::may_hold`].
-    fn may_emit(&self, event: &MessageEvent) -> bool;
-    /// Returns whether an extension may bring `content`: a part that only models can make must equal one that is in
-    /// the conversation, or was in this turn.
-    fn may_hold(&self, content: &Content) -> bool;
+    /// Checks an event that an extension emits.
+    ///
+    /// # Errors
+    /// As [`check_brought`](Self::check_brought).
+    fn check_emitted(&self, event: &MessageEvent) -> Result<()>;
+    /// Checks content that an extension brings: a part that only models can make, or a file that cannot be used, must
+    /// equal one that is in the conversation, or was in this turn.
+    ///
+    /// # Errors
+    /// `E_MESSAGE_PART`, or `E_INPUT_FILE`.
+    fn check_brought(&self, content: &Content) -> Result<()>;
     /// Returns the position that the next message will have. Positions are valid until the turn is folded.
     fn end(&self) -> usize;
     /// Returns the current messages from `start` on, each with its position.
     fn messages_from(&self, start: usize) -> impl DoubleEndedIterator<Item = (usize, &Arc<Message>)>;
+    /// Returns the message with this id.
+    fn find(&self, id: &MessageId) -> Option<&Arc<Message>>;
     /// Returns the current messages, newest first.
     fn newest_first(&self) -> impl Iterator<Item = &Arc<Message>>;
+    /// Returns the messages with the edits of a projection.
+    fn projected_messages<'a>(&'a self, projection: Option<&'a Projection>) -> impl Iterator<Item = &'a Arc<Message>>;
     /// Returns what is sent to a model with the edits of a projection.
     fn projected_input<'a>(&'a self, projection: Option<&'a Projection>) -> impl Iterator<Item = Cow<'a, MessageData>>;
     /// Returns whether a message has a call with this id, or its result.
@@ -46,22 +58,15 @@ impl ConversationExt for Conversation {
     }
 
     #[inline]
-    fn may_emit(&self, event: &MessageEvent) -> bool {
-        let (MessageEvent::Append { message } | MessageEvent::Replace { message, .. }) = event else { return true };
-        self.may_hold(message.content())
+    fn check_emitted(&self, event: &MessageEvent) -> Result<()> {
+        let (MessageEvent::Append { message } | MessageEvent::Replace { message, .. }) = event else { return Ok(()) };
+        self.check_brought(message.content())
     }
 
-    fn may_hold(&self, content: &Content) -> bool {
-        let mut of_models = parts_of_models(content).peekable();
-        if of_models.peek().is_none() {
-            return true;
-        }
-        let emitted = self.events.iter().filter_map(|event| match event {
-            MessageEvent::Append { message } | MessageEvent::Replace { message, .. } => Some(message),
-            MessageEvent::Remove { .. } | MessageEvent::Truncate => None,
-        });
-        let known: Vec<_> = self.entries[..self.base_end].iter().flatten().chain(emitted).collect();
-        of_models.all(|part| known.iter().any(|message| parts_of_models(message.content()).any(|known| known == part)))
+    #[inline]
+    fn check_brought(&self, content: &Content) -> Result<()> {
+        // Anyone can write plain text.
+        if content.as_plain().is_some() { Ok(()) } else { self.check_parts(content) }
     }
 
     #[inline]
@@ -75,9 +80,17 @@ impl ConversationExt for Conversation {
         positions.filter_map(|position| Some((position, self.message(position)?)))
     }
 
+    fn find(&self, id: &MessageId) -> Option<&Arc<Message>> {
+        self.message(self.position_of(id)?)
+    }
+
     #[inline]
     fn newest_first(&self) -> impl Iterator<Item = &Arc<Message>> {
         (self.truncated_end..self.entries.len()).rev().filter_map(|position| self.message(position))
+    }
+
+    fn projected_messages<'a>(&'a self, projection: Option<&'a Projection>) -> impl Iterator<Item = &'a Arc<Message>> {
+        self.projected(projection)
     }
 
     fn projected_input<'a>(&'a self, projection: Option<&'a Projection>) -> impl Iterator<Item = Cow<'a, MessageData>> {
@@ -92,5 +105,41 @@ impl ConversationExt for Conversation {
 
     fn orphan_ids(&self) -> Cow<'_, IdSet<ToolCallId>> {
         self.pairs.orphan_ids(|| self.messages().map(|message| &**message))
+    }
+}
+
+impl Conversation {
+    /// Checks that an extension may bring these parts: those that it may not are in the base, or in an event of this
+    /// turn.
+    fn check_parts(&self, content: &Content) -> Result<()> {
+        let mut refused = parts_within(content).filter_map(|part| Some((part, refusal(part)?))).peekable();
+        if refused.peek().is_none() {
+            return Ok(());
+        }
+        let emitted = self.events.iter().filter_map(|event| match event {
+            MessageEvent::Append { message } | MessageEvent::Replace { message, .. } => Some(message),
+            MessageEvent::Remove { .. } | MessageEvent::Truncate => None,
+        });
+        let known: Vec<_> = self.entries[..self.base_end].iter().flatten().chain(emitted).collect();
+        let is_known =
+            |part: &Part| known.iter().any(|message| parts_within(message.content()).any(|known| known == part));
+        match refused.find(|(part, _)| !is_known(part)) {
+            Some((_, error)) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns why an extension cannot bring a part, unless the conversation has it already.
+fn refusal(part: &Part) -> Option<Error> {
+    if part.is_of_model() {
+        let message =
+            "a message holds reasoning, or data of a model's provider, that no model has put into the conversation";
+        let error = Error::new(ErrorCode::MESSAGE_PART, message);
+        return Some(error.suggest("copy such a part unchanged from a message of the conversation, or leave it out"));
+    }
+    match part {
+        Part::File(file) => file.check().err(),
+        _ => None,
     }
 }

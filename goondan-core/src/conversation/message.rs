@@ -13,7 +13,7 @@ use super::source::{MessageSource, Source};
 use super::timestamp::Timestamp;
 use super::unknown::UnknownMembers;
 use crate::depth::{self, TooDeep};
-use crate::name::MessageId;
+use crate::name::{MessageId, TurnId};
 
 /// The author of a message, as the model distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -63,6 +63,9 @@ pub struct Message {
     metadata: Map<String, Value>,
     created_at: Timestamp,
     source: MessageSource,
+    /// The turn that made the message. Conversations of before have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    turn: Option<TurnId>,
     #[serde(flatten)]
     unknown: UnknownMembers,
 }
@@ -127,6 +130,7 @@ impl Message {
             metadata: Map::new(),
             created_at: Timestamp::now(),
             source: source.into(),
+            turn: None,
             unknown: UnknownMembers::default(),
         }
     }
@@ -235,6 +239,31 @@ impl Message {
     /// Returns the origin of the message.
     pub fn source(&self) -> &Source {
         &self.source.known
+    }
+
+    /// Returns the turn that made the message. The runtime sets it when the message comes into the conversation; one
+    /// that replaces another and has its id is the same message, changed, and keeps its turn. It is `None` before, and
+    /// for messages that were stored by a version that did not keep it.
+    pub fn turn(&self) -> Option<&TurnId> {
+        self.turn.as_ref()
+    }
+}
+
+/// The members of a [`Message`] for the runtime.
+pub trait MessageExt {
+    /// Sets the turn that made the message.
+    fn set_turn(&mut self, turn: Option<TurnId>);
+    /// Removes a value that was added for extensions.
+    fn remove_metadata(&mut self, key: &str);
+}
+
+impl MessageExt for Message {
+    fn set_turn(&mut self, turn: Option<TurnId>) {
+        self.turn = turn;
+    }
+
+    fn remove_metadata(&mut self, key: &str) {
+        self.metadata.shift_remove(key);
     }
 }
 

@@ -13,7 +13,7 @@ use super::source::Source;
 use super::texts::Texts;
 use super::timestamp::Timestamp;
 use crate::error::Error;
-use crate::name::MessageId;
+use crate::name::{MessageId, TurnId};
 
 /// A reference to a message of a conversation. In an extension that was loaded from a library, the message is in the
 /// program, and its fields are read when they are used.
@@ -155,6 +155,14 @@ impl<'a> MessageRef<'a> {
         match self.repr {
             Repr::Local(message) => Cow::Borrowed(message.source()),
             Repr::Remote(message) => Cow::Owned(message.read("source")),
+        }
+    }
+
+    /// Returns the turn that made the message: see [`Message::turn`].
+    pub fn turn(&self) -> Option<TurnId> {
+        match self.repr {
+            Repr::Local(message) => message.turn().cloned(),
+            Repr::Remote(message) => message.read("turn"),
         }
     }
 

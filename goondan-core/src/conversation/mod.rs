@@ -5,9 +5,12 @@ mod as_of;
 mod content;
 mod event;
 mod ext;
+mod extra;
 pub(crate) mod host;
+mod media;
 mod message;
 mod message_ref;
+mod of_model;
 mod pairs;
 mod part;
 mod projection;
@@ -29,11 +32,12 @@ pub use as_of::{AsOf, Mark};
 pub use content::{Content, answer_content};
 pub use event::MessageEvent;
 pub use ext::ConversationExt;
-pub use message::{Message, MessageData, MessageDataExt, Role};
+pub use message::{Message, MessageData, MessageDataExt, MessageExt, Role};
 pub use message_ref::{MessageRef, RemoteMessage};
+pub use of_model::{ProviderPart, ReasoningPart};
 pub use part::{FilePart, Part, PartExt, TextPart, ToolCallPart, ToolOutput, ToolResultPart, text_of};
 pub use projection::Projection;
-pub use provider::{ProviderData, ProviderPart, ReasoningPart};
+pub use provider::ProviderData;
 pub use source::Source;
 pub(crate) use texts::{Rewrite, Texts};
 pub use timestamp::Timestamp;
@@ -262,7 +266,7 @@ impl Conversation {
         }
         let orphans = self.orphans();
         let unanswered = candidates.filter(|(message, index, _)| orphans.contains(message, *index));
-        unanswered.map(|(_, _, call)| call.clone()).collect()
+        unanswered.map(|(_, _, call)| ToolCallPart::clone(call)).collect()
     }
 
     /// Returns the tool calls without a result and the results without a call.

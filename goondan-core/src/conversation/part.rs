@@ -6,19 +6,23 @@ use std::fmt;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use serde::de::Error;
+use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::provider::{ProviderData, ProviderPart, ReasoningPart};
+use super::extra::Extra;
+use super::media;
+use super::of_model::{ProviderPart, ReasoningPart};
+use super::provider::ProviderData;
 use super::unknown::{UnknownMembers, take, take_optional};
 use crate::depth::{self, TooDeep};
-use crate::error::ErrorCode;
+use crate::error::{Error, ErrorCode};
 use crate::name::ToolCallId;
 use crate::secret::{mask_json, mask_text};
 
-/// One part of a message.
+/// One part of a message. The types of parts convert to it, so that `FilePart::new(…).into()` is one. All but a text are
+/// boxed or small, because a message of plain text has the size of the largest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -26,17 +30,38 @@ pub enum Part {
     /// Plain text.
     Text(TextPart),
     /// What a model thought before it answered.
-    Reasoning(ReasoningPart),
+    Reasoning(Box<ReasoningPart>),
     /// An image, a document, or another file.
-    File(FilePart),
+    File(Box<FilePart>),
     /// A request of the model to run a tool.
-    ToolCall(ToolCallPart),
+    ToolCall(Box<ToolCallPart>),
     /// The result of a tool call.
-    ToolResult(ToolResultPart),
+    ToolResult(Box<ToolResultPart>),
     /// A block that only the provider that made it interprets.
     Provider(ProviderPart),
     /// A part of a type that goondan does not interpret; it is stored and sent unchanged.
-    Other(Map<String, Value>),
+    Other(Box<Map<String, Value>>),
+}
+
+/// Declares the types that convert to a part.
+macro_rules! convert {
+    ($($part:ident to $variant:ident;)*) => {
+        $(impl From<$part> for Part {
+            #[inline]
+            fn from(part: $part) -> Self {
+                Self::$variant(part.into())
+            }
+        })*
+    };
+}
+
+convert! {
+    TextPart to Text;
+    ReasoningPart to Reasoning;
+    FilePart to File;
+    ToolCallPart to ToolCall;
+    ToolResultPart to ToolResult;
+    ProviderPart to Provider;
 }
 
 /// See [`Part::Text`].
@@ -46,27 +71,26 @@ pub enum Part {
 pub struct TextPart {
     /// The text.
     pub text: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) provider: Option<Box<ProviderData>>,
     #[serde(flatten)]
-    pub(super) unknown: UnknownMembers,
+    pub(super) extra: Extra,
 }
 
 impl TextPart {
     /// A part with this text.
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), provider: None, unknown: UnknownMembers::default() }
+        Self { text: text.into(), extra: Extra::default() }
     }
 
     /// Sets the data that only the provider that made the part interprets.
     #[must_use]
-    pub fn with_provider(self, data: ProviderData) -> Self {
-        Self { provider: Some(Box::new(data)), ..self }
+    pub fn with_provider(mut self, data: ProviderData) -> Self {
+        self.extra.set_provider(Some(data));
+        self
     }
 
     /// Whether the part is nothing but its text.
     pub(super) fn is_plain(&self) -> bool {
-        self.provider.is_none() && self.unknown.is_empty()
+        self.extra.is_empty()
     }
 }
 
@@ -75,8 +99,8 @@ impl TextPart {
 /// ```
 /// use goondan::conversation::FilePart;
 ///
-/// let png = FilePart::from_bytes("image/png", b"\x89PNG").named("dot.png");
-/// assert_eq!(png.url, "data:image/png;base64,iVBORw==");
+/// let png = FilePart::from_bytes("image/png", b"\x89PNG\r\n\x1a\n").named("dot.png");
+/// assert_eq!(png.url, "data:image/png;base64,iVBORw0KGgo=");
 /// let linked = FilePart::new("application/pdf", "https://example.org/paper.pdf");
 /// assert_eq!(linked.name, None);
 /// ```
@@ -91,10 +115,8 @@ pub struct FilePart {
     /// The name of the file, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) provider: Option<Box<ProviderData>>,
     #[serde(flatten)]
-    pub(super) unknown: UnknownMembers,
+    pub(super) extra: Extra,
 }
 
 impl FilePart {
@@ -104,7 +126,7 @@ impl FilePart {
     /// A file at `url`.
     pub fn new(media_type: impl Into<String>, url: impl Into<String>) -> Self {
         let (media_type, url) = (media_type.into(), url.into());
-        Self { media_type, url, name: None, provider: None, unknown: UnknownMembers::default() }
+        Self { media_type, url, name: None, extra: Extra::default() }
     }
 
     /// A file with this content.
@@ -117,8 +139,9 @@ impl FilePart {
 
     /// Sets the data that only the provider that made the part interprets.
     #[must_use]
-    pub fn with_provider(self, data: ProviderData) -> Self {
-        Self { provider: Some(Box::new(data)), ..self }
+    pub fn with_provider(mut self, data: ProviderData) -> Self {
+        self.extra.set_provider(Some(data));
+        self
     }
 
     /// Sets the name of the file.
@@ -135,17 +158,70 @@ impl FilePart {
         }
     }
 
+    /// Checks that the file can be part of a message: that what it holds is in base64, not empty, of its media type,
+    /// and not larger than [`FilePart::MAX_INLINE`]. Every file is checked before it comes into a conversation, because
+    /// a provider would refuse each request that has a bad one. The content of a link is not known, and a type that
+    /// goondan does not know can have any content.
+    ///
+    /// ```
+    /// use goondan::conversation::FilePart;
+    ///
+    /// assert!(FilePart::from_bytes("image/gif", b"GIF89a\x01").check().is_ok());
+    /// let error = FilePart::from_bytes("image/png", b"GIF89a\x01").named("dot.png").check().unwrap_err();
+    /// assert!(error.message().ends_with("cannot be used: its content is image/gif"));
+    /// ```
+    ///
     /// # Errors
-    /// `E_INPUT_FILE` when the file holds more than [`FilePart::MAX_INLINE`] bytes: it would be in each request.
-    #[doc(hidden)]
-    pub fn check_size(&self) -> Result<(), crate::Error> {
-        if !self.url.starts_with("data:") || self.url.len() / 4 * 3 <= Self::MAX_INLINE {
-            return Ok(());
+    /// `E_INPUT_FILE`, with what is wrong.
+    // REFUSED-01
+    pub fn check(&self) -> Result<(), Error> {
+        match self.problem() {
+            None => Ok(()),
+            Some(problem) => Err(self.unusable(&problem)),
         }
-        let name = self.name.as_deref().unwrap_or(&self.media_type);
-        let message = format!("the file {name} has more than {} MB", Self::MAX_INLINE >> 20);
-        Err(crate::Error::new(ErrorCode::INPUT_FILE, message)
-            .suggest("make it smaller, or give an https URL if the model can fetch it"))
+    }
+
+    /// Returns the error for a file that cannot be used, and why.
+    #[doc(hidden)]
+    pub fn unusable(&self, problem: &str) -> Error {
+        Error::new(ErrorCode::INPUT_FILE, format!("the file{} cannot be used: {problem}", self.described())).suggest(
+            "give a file whose content is of its type, not empty, and of at most 5 MB; or a link to a larger one",
+        )
+    }
+
+    /// Returns what is wrong with the file: see [`FilePart::check`].
+    pub(crate) fn problem(&self) -> Option<Cow<'static, str>> {
+        let is_large = self.url.len() / 4 * 3 > Self::MAX_INLINE;
+        is_large.then(|| "it has more than 5 MB".into()).or_else(|| media::problem(&self.media_type, &self.url))
+    }
+
+    /// Corrects the media type if the content is of another known one. The size does not matter: this is for files
+    /// that models made.
+    ///
+    /// # Errors
+    /// What is wrong with the file, if it cannot be corrected.
+    #[doc(hidden)]
+    pub fn correct_type(&mut self) -> Result<(), Cow<'static, str>> {
+        let Some(problem) = media::problem(&self.media_type, &self.url) else { return Ok(()) };
+        let (media_type, content) = media::type_of(&self.url).ok_or(problem)?;
+        self.url = format!("data:{media_type};base64,{content}");
+        self.media_type = media_type.to_owned();
+        Ok(())
+    }
+
+    /// Returns a text that stands for the file in a message, which is left out because of a problem.
+    #[doc(hidden)]
+    pub fn left_out(&self, problem: &str) -> TextPart {
+        TextPart::new(format!("[The file{} is left out: {problem}.]", self.described()))
+    }
+
+    /// Returns the name and the type, to follow "the file" in a sentence.
+    fn described(&self) -> String {
+        let name = self.name.as_deref().map(|name| format!(" `{name}`")).unwrap_or_default();
+        match media::essence(&self.media_type) {
+            Some(_) => format!("{name} of the type {}", self.media_type),
+            None => name,
+        }
     }
 }
 
@@ -160,23 +236,22 @@ pub struct ToolCallPart {
     pub tool_name: String,
     /// The arguments as the model wrote them.
     pub input: Value,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) provider: Option<Box<ProviderData>>,
     #[serde(flatten)]
-    pub(super) unknown: UnknownMembers,
+    pub(super) extra: Extra,
 }
 
 impl ToolCallPart {
     /// A call of the tool `tool_name` with the arguments `input`.
     pub fn new(tool_call_id: ToolCallId, tool_name: impl Into<String>, input: Value) -> Self {
         let tool_name = tool_name.into();
-        Self { tool_call_id, tool_name, input, provider: None, unknown: UnknownMembers::default() }
+        Self { tool_call_id, tool_name, input, extra: Extra::default() }
     }
 
     /// Sets the data that only the provider that made the part interprets.
     #[must_use]
-    pub fn with_provider(self, data: ProviderData) -> Self {
-        Self { provider: Some(Box::new(data)), ..self }
+    pub fn with_provider(mut self, data: ProviderData) -> Self {
+        self.extra.set_provider(Some(data));
+        self
     }
 }
 
@@ -263,7 +338,7 @@ impl ToolOutput {
     }
 
     /// Reads an output, and returns the members beside its type and value too.
-    fn from_json<E: Error>(output: Value) -> Result<(Self, UnknownMembers), E> {
+    fn from_json<E: serde::de::Error>(output: Value) -> Result<(Self, UnknownMembers), E> {
         let Value::Object(mut members) = output else { return Ok((Self::Other(output), UnknownMembers::default())) };
         let read = match members.get("type").and_then(Value::as_str) {
             Some("text") => Self::Text(take(&mut members, "value")?),
@@ -283,10 +358,10 @@ impl Part {
     /// Returns what only the provider that made the part interprets, if it has such data.
     pub fn provider(&self) -> Option<&ProviderData> {
         match self {
-            Self::Text(part) => part.provider.as_deref(),
+            Self::Text(part) => part.extra.provider(),
             Self::Reasoning(part) => part.provider(),
-            Self::File(part) => part.provider.as_deref(),
-            Self::ToolCall(part) => part.provider.as_deref(),
+            Self::File(part) => part.extra.provider(),
+            Self::ToolCall(part) => part.extra.provider(),
             Self::Provider(part) => Some(part.provider()),
             Self::ToolResult(_) | Self::Other(_) => None,
         }
@@ -303,7 +378,7 @@ impl Part {
         match self {
             Self::Text(part) => {
                 mask_text(&mut part.text);
-                part.unknown.mask();
+                part.extra.mask();
             }
             Self::Reasoning(part) => part.mask(),
             Self::File(part) => {
@@ -312,11 +387,11 @@ impl Part {
                     mask_text(&mut part.url);
                 }
                 part.name.iter_mut().for_each(mask_text);
-                part.unknown.mask();
+                part.extra.mask();
             }
             Self::ToolCall(call) => {
                 mask_json(&mut call.input);
-                call.unknown.mask();
+                call.extra.mask();
             }
             Self::ToolResult(result) => {
                 match &mut result.output {
@@ -383,14 +458,14 @@ impl<'de> Deserialize<'de> for Part {
         };
         // F-MSG: other implementations of this format spell the types with underscores.
         match kind {
-            "text" => read(members, TextPart::from_members).map(Self::Text),
-            "tool-call" | "tool_call" | "tool_use" => read(members, ToolCallPart::from_members).map(Self::ToolCall),
-            "tool-result" | "tool_result" => read(members, ToolResultPart::from_members).map(Self::ToolResult),
+            "text" => read(members, TextPart::from_members).map(Self::from),
+            "tool-call" | "tool_call" | "tool_use" => read(members, ToolCallPart::from_members).map(Self::from),
+            "tool-result" | "tool_result" => read(members, ToolResultPart::from_members).map(Self::from),
             // Other implementations write other members under these names, and so their parts are not damaged.
-            "reasoning" => Ok(read_or_other(members, ReasoningPart::from_members, Self::Reasoning)),
-            "file" => Ok(read_or_other(members, FilePart::from_members, Self::File)),
-            "provider" => Ok(read_or_other(members, ProviderPart::from_members, Self::Provider)),
-            _ => Ok(Self::Other(members)),
+            "reasoning" => Ok(read_or_other(members, ReasoningPart::from_members)),
+            "file" => Ok(read_or_other(members, FilePart::from_members)),
+            "provider" => Ok(read_or_other(members, ProviderPart::from_members)),
+            _ => Ok(Self::Other(Box::new(members))),
         }
     }
 }
@@ -404,50 +479,43 @@ fn read<T, E>(
     from_members(members)
 }
 
-fn read_or_other<T>(
+fn read_or_other<T: Into<Part>>(
     members: Map<String, Value>,
     from_members: impl FnOnce(Map<String, Value>) -> Result<T, serde_json::Error>,
-    part: impl FnOnce(T) -> Part,
 ) -> Part {
-    read(members.clone(), from_members).map_or_else(|_| Part::Other(members), part)
+    read(members.clone(), from_members).map_or_else(|_| Part::Other(Box::new(members)), T::into)
 }
 
 impl TextPart {
-    fn from_members<E: Error>(mut members: Map<String, Value>) -> Result<Self, E> {
-        Ok(Self {
-            text: take(&mut members, "text")?,
-            provider: take_optional(&mut members, "provider"),
-            unknown: members.into(),
-        })
+    fn from_members<E: serde::de::Error>(mut members: Map<String, Value>) -> Result<Self, E> {
+        Ok(Self { text: take(&mut members, "text")?, extra: Extra::from_members(members) })
     }
 }
 
 impl FilePart {
-    fn from_members<E: Error>(mut members: Map<String, Value>) -> Result<Self, E> {
+    fn from_members<E: serde::de::Error>(mut members: Map<String, Value>) -> Result<Self, E> {
         Ok(Self {
             media_type: take(&mut members, "mediaType")?,
             url: take(&mut members, "url")?,
             name: take_optional(&mut members, "name"),
-            provider: take_optional(&mut members, "provider"),
-            unknown: members.into(),
+            extra: Extra::from_members(members),
         })
     }
 }
 
 impl ToolCallPart {
-    fn from_members<E: Error>(mut members: Map<String, Value>) -> Result<Self, E> {
+    fn from_members<E: serde::de::Error>(mut members: Map<String, Value>) -> Result<Self, E> {
         Ok(Self {
             tool_call_id: take(&mut members, "toolCallId")?,
             tool_name: take(&mut members, "toolName")?,
             input: take(&mut members, "input")?,
-            provider: take_optional(&mut members, "provider"),
-            unknown: members.into(),
+            extra: Extra::from_members(members),
         })
     }
 }
 
 impl ToolResultPart {
-    fn from_members<E: Error>(mut members: Map<String, Value>) -> Result<Self, E> {
+    fn from_members<E: serde::de::Error>(mut members: Map<String, Value>) -> Result<Self, E> {
         let (output, output_unknown) = ToolOutput::from_json(take(&mut members, "output")?)?;
         let is_error = members.get("isError") == Some(&Value::Bool(true));
         if is_error {
@@ -480,23 +548,20 @@ pub trait PartExt {
 impl PartExt for Part {
     fn is_answer(&self) -> bool {
         match self {
-            Self::Text(part) => !part.text.is_empty(),
+            Self::Text(part) => part.text.contains(|c: char| !c.is_whitespace()),
             Self::ToolCall(_) | Self::Provider(_) | Self::File(_) => true,
             Self::Reasoning(_) | Self::ToolResult(_) | Self::Other(_) => false,
         }
     }
 
     fn check_depth(&self, levels: usize) -> Result<(), TooDeep> {
-        if let Some(data) = self.provider() {
-            data.check_depth(levels)?;
-        }
         match self {
-            Self::Text(part) => part.unknown.check_depth(levels),
-            Self::Reasoning(part) => part.unknown().check_depth(levels),
-            Self::File(part) => part.unknown.check_depth(levels),
+            Self::Text(part) => part.extra.check_depth(levels),
+            Self::Reasoning(part) => part.extra().check_depth(levels),
+            Self::File(part) => part.extra.check_depth(levels),
             Self::ToolCall(call) => {
                 depth::check_within(&call.input, levels).map_err(|error| error.within("/input"))?;
-                call.unknown.check_depth(levels)
+                call.extra.check_depth(levels)
             }
             Self::ToolResult(result) => {
                 let value = |error: TooDeep| error.within("/output/value");
@@ -513,23 +578,22 @@ impl PartExt for Part {
                 result.output_unknown.check_depth(levels).map_err(|error| error.within("/output"))?;
                 result.unknown.check_depth(levels)
             }
-            Self::Provider(part) => part.unknown().check_depth(levels),
+            Self::Provider(part) => {
+                part.provider().check_depth(levels)?;
+                part.unknown().check_depth(levels)
+            }
             Self::Other(members) => depth::check_map_within(members, levels),
         }
     }
 
     fn discard(self) {
-        let discard = |provider: Option<Box<ProviderData>>, unknown: UnknownMembers| {
-            provider.into_iter().for_each(|data| data.discard());
-            unknown.discard();
-        };
         match self {
-            Self::Text(part) => discard(part.provider, part.unknown),
+            Self::Text(part) => part.extra.discard(),
             Self::Reasoning(part) => part.discard(),
-            Self::File(part) => discard(part.provider, part.unknown),
+            Self::File(part) => part.extra.discard(),
             Self::ToolCall(call) => {
                 depth::discard([call.input]);
-                discard(call.provider, call.unknown);
+                call.extra.discard();
             }
             Self::ToolResult(result) => {
                 match result.output {

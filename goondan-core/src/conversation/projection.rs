@@ -2,6 +2,7 @@
 // PROJ-01, D-27
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::event::MessageEvent;
@@ -45,11 +46,12 @@ impl Projection {
     pub fn apply(&mut self, conversation: &Conversation, event: &MessageEvent) -> Result<Applied> {
         match event {
             MessageEvent::Append { message } => {
-                if self.find(conversation, message.id()).is_some() {
-                    return Err(duplicate(message.id()));
-                }
+                let is_there = self.find_in(conversation, message.id()).is_some();
+                match self.places.entry(message.id().clone()) {
+                    Entry::Vacant(place) if !is_there => place.insert(Place::Appended(self.appended.len())),
+                    _ => return Err(duplicate(message.id())),
+                };
                 self.touch(message);
-                self.places.insert(message.id().clone(), Place::Appended(self.appended.len()));
                 self.appended.push(Some(Arc::clone(message)));
                 Ok(Applied::Done)
             }
@@ -67,12 +69,20 @@ impl Projection {
         }
     }
 
+    /// Replaces a message, whose id stays. Nothing happens if it is not there.
+    pub fn replace(&mut self, conversation: &Conversation, message: Message) {
+        let message = Arc::new(message);
+        self.put(conversation, message.id(), Some(&message));
+    }
+
     fn find(&self, conversation: &Conversation, id: &MessageId) -> Option<Place> {
-        let in_conversation = || {
-            let position = conversation.position_of(id)?;
-            (position >= self.start && !self.changed.contains_key(&position)).then_some(Place::Conversation(position))
-        };
-        self.places.get(id).copied().or_else(in_conversation)
+        self.places.get(id).copied().or_else(|| self.find_in(conversation, id).map(Place::Conversation))
+    }
+
+    /// Returns the position of a message of the conversation that no edit has changed.
+    fn find_in(&self, conversation: &Conversation, id: &MessageId) -> Option<usize> {
+        let position = conversation.position_of(id)?;
+        (position >= self.start && !self.changed.contains_key(&position)).then_some(position)
     }
 
     /// Replaces the message `target`, or removes it when `successor` is `None`.

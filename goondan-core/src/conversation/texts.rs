@@ -10,6 +10,7 @@ use std::vec;
 
 use serde_json::{Map, Value};
 
+use super::extra::Extra;
 use super::part::{FilePart, Part, TextPart, ToolCallPart, ToolOutput, ToolResultPart};
 use super::provider::ProviderData;
 use super::unknown::UnknownMembers;
@@ -71,41 +72,39 @@ impl<'a> Texts<'a> {
 
     fn part(&mut self, part: &'a Part) {
         match part {
-            Part::Text(TextPart { text, provider, unknown }) => {
+            Part::Text(TextPart { text, extra }) => {
                 self.add(text);
-                self.provider(provider.as_deref());
-                self.unknown(unknown);
+                self.extra(extra);
             }
             Part::Reasoning(reasoning) => {
                 self.add(reasoning.text());
-                self.provider(reasoning.provider());
-                self.unknown(reasoning.unknown());
+                self.extra(reasoning.extra());
             }
-            Part::File(FilePart { media_type, url, name, provider, unknown }) => {
+            Part::File(file) => {
+                let FilePart { media_type, url, name, extra } = &**file;
                 self.add(media_type);
                 if !is_inline(url) {
                     self.add(url);
                 }
                 name.iter().for_each(|name| self.add(name));
-                self.provider(provider.as_deref());
-                self.unknown(unknown);
+                self.extra(extra);
             }
-            Part::ToolCall(ToolCallPart { tool_call_id: _, tool_name, input, provider, unknown }) => {
+            Part::ToolCall(call) => {
+                let ToolCallPart { tool_call_id: _, tool_name, input, extra } = &**call;
                 self.add(tool_name);
                 self.json(input);
-                self.provider(provider.as_deref());
-                self.unknown(unknown);
+                self.extra(extra);
             }
             Part::ToolResult(result) => {
                 let ToolResultPart { tool_call_id: _, tool_name, output, is_error: _, output_unknown, unknown } =
-                    result;
+                    &**result;
                 self.add(tool_name);
                 self.output(output);
                 self.unknown(output_unknown);
                 self.unknown(unknown);
             }
             Part::Provider(block) => {
-                self.provider(Some(block.provider()));
+                self.provider(block.provider());
                 self.unknown(block.unknown());
             }
             Part::Other(members) => self.values(members),
@@ -146,8 +145,13 @@ impl<'a> Texts<'a> {
         members.iter().for_each(|(_, value)| self.json(value));
     }
 
-    fn provider(&mut self, data: Option<&'a ProviderData>) {
-        data.into_iter().for_each(|data| self.values(data.rest()));
+    fn extra(&mut self, extra: &'a Extra) {
+        extra.provider().into_iter().for_each(|data| self.provider(data));
+        extra.unknown().for_each(|value| self.json(value));
+    }
+
+    fn provider(&mut self, data: &'a ProviderData) {
+        self.values(data.rest());
     }
 }
 
@@ -193,25 +197,26 @@ impl<'f> Rewrite<'f> {
     /// Rewrites a part. Returns false if it is one that only a model can make and a text in it would change.
     pub(super) fn part(&mut self, part: &mut Part) -> bool {
         match part {
-            Part::Text(TextPart { text, provider, unknown }) => {
-                let changed = self.text(text) | self.unknown(unknown);
-                self.provider(provider, changed);
+            Part::Text(TextPart { text, extra }) => {
+                let changed = self.text(text);
+                self.extra(extra, changed);
             }
             Part::Reasoning(_) | Part::Provider(_) => return !self.changes(|texts| texts.part(part)),
-            Part::File(FilePart { media_type, url, name, provider, unknown }) => {
+            Part::File(file) => {
+                let FilePart { media_type, url, name, extra } = &mut **file;
                 let changed = self.text(media_type)
                     | (!is_inline(url) && self.text(url))
-                    | name.as_mut().is_some_and(|name| self.text(name))
-                    | self.unknown(unknown);
-                self.provider(provider, changed);
+                    | name.as_mut().is_some_and(|name| self.text(name));
+                self.extra(extra, changed);
             }
-            Part::ToolCall(ToolCallPart { tool_call_id: _, tool_name, input, provider, unknown }) => {
-                let changed = self.text(tool_name) | self.json(input) | self.unknown(unknown);
-                self.provider(provider, changed);
+            Part::ToolCall(call) => {
+                let ToolCallPart { tool_call_id: _, tool_name, input, extra } = &mut **call;
+                let changed = self.text(tool_name) | self.json(input);
+                self.extra(extra, changed);
             }
             Part::ToolResult(result) => {
                 let ToolResultPart { tool_call_id: _, tool_name, output, is_error: _, output_unknown, unknown } =
-                    result;
+                    &mut **result;
                 self.text(tool_name);
                 self.output(output);
                 self.unknown(output_unknown);
@@ -259,14 +264,18 @@ impl<'f> Rewrite<'f> {
         values.fold(false, |changed, (_, value)| self.json(value) | changed)
     }
 
-    fn unknown(&mut self, members: &mut UnknownMembers) -> bool {
-        members.values_mut().fold(false, |changed, value| self.json(value) | changed)
+    fn unknown(&mut self, members: &mut UnknownMembers) {
+        members.values_mut().for_each(|value| _ = self.json(value));
     }
 
-    /// Removes the data of a provider if its part, or a text in it, has changed: only a model can make it.
-    fn provider(&mut self, provider: &mut Option<Box<ProviderData>>, changed: bool) {
-        if changed || self.changes(|texts| texts.provider(provider.as_deref())) {
-            *provider = None;
+    /// Rewrites what a part holds beside its fields. Removes the data of a provider if the part has `changed`, or a
+    /// text in the data would: only a model can make it.
+    fn extra(&mut self, extra: &mut Extra, changed: bool) {
+        let changed = extra.unknown_mut().fold(changed, |changed, value| self.json(value) | changed);
+        if let Some(data) = extra.provider()
+            && (changed || self.changes(|texts| texts.provider(data)))
+        {
+            extra.set_provider(None);
         }
     }
 

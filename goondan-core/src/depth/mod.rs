@@ -15,7 +15,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-pub(crate) use serialize::{Unwritable, abandon, to_value, to_value_within};
+pub(crate) use serialize::{Unwritable, abandon, to_value, to_value_of_size, to_value_within, write_pretty};
 pub use text::{MAX_STORED, check_text, from_json};
 
 use crate::error::{Error, ErrorCode, Result};

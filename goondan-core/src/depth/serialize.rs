@@ -1,7 +1,8 @@
 //! Serialization that stops at the limit of nesting, so that it does not recurse further.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::io::Write;
 use std::mem::forget;
 
 use serde::ser::{
@@ -11,6 +12,8 @@ use serde::ser::{
 use serde_json::Value;
 
 use super::{MAX_DEPTH, TooDeep, escaped};
+use crate::error::Error;
+use crate::size;
 
 /// Why a value of a Rust type has no JSON.
 #[derive(Debug)]
@@ -43,8 +46,30 @@ pub(crate) fn abandon<T: Serialize>(value: T) {
 /// Converts `value` to JSON, but refuses more than `levels` levels.
 pub(crate) fn to_value_within<T: Serialize + ?Sized>(value: &T, levels: usize) -> Result<Value, Unwritable> {
     let refusal = Refusal::default();
-    let serializer = Limited { inner: serde_json::value::Serializer, levels, refusal: &refusal };
-    value.serialize(serializer).map_err(|error| match refusal.into_too_deep() {
+    write(value, serde_json::value::Serializer, levels, &refusal)
+}
+
+/// Converts `value` to JSON like [`to_value`]. Returns `None` if it has more than `bytes`, as [`size`] counts them.
+pub(crate) fn to_value_of_size<T: Serialize + ?Sized>(value: &T, bytes: usize) -> Result<Option<Value>, Unwritable> {
+    let refusal = Refusal { left: Cell::new(Some(bytes)), ..Refusal::default() };
+    match write(value, serde_json::value::Serializer, MAX_DEPTH, &refusal) {
+        Err(Unwritable::Json(_)) if refusal.left.get().is_none() => Ok(None),
+        written => written.map(Some),
+    }
+}
+
+/// Writes `value` as JSON that is indented, but refuses what is too deep.
+pub(crate) fn write_pretty<T: Serialize + ?Sized>(value: &T, to: impl Write) -> Result<(), Unwritable> {
+    write(value, &mut serde_json::Serializer::pretty(to), MAX_DEPTH, &Refusal::default())
+}
+
+fn write<T: Serialize + ?Sized, S: Serializer<Error = serde_json::Error>>(
+    value: &T,
+    inner: S,
+    levels: usize,
+    refusal: &Refusal,
+) -> Result<S::Ok, Unwritable> {
+    value.serialize(Limited { inner, levels, refusal }).map_err(|error| match refusal.too_deep() {
         Some(too_deep) => Unwritable::TooDeep(too_deep),
         None => Unwritable::Json(error),
     })
@@ -59,27 +84,57 @@ impl fmt::Display for Unwritable {
     }
 }
 
-/// The place at which a value is too deep; its innermost segment comes first.
-#[derive(Default)]
-struct Refusal(RefCell<Option<Vec<String>>>);
+impl Unwritable {
+    /// Returns the error for the output of a tool, and drops the output.
+    #[cold]
+    pub(crate) fn of_output<T: Serialize>(self, output: T) -> Error {
+        match self {
+            Self::TooDeep(error) => {
+                abandon(output);
+                error.refuse("the output of the tool")
+            }
+            Self::Json(error) => Error::msg(format!("the output of the tool cannot be written as JSON: {error}")),
+        }
+    }
+}
+
+/// Why a value is refused.
+struct Refusal {
+    /// The place at which it is too deep; its innermost segment comes first.
+    place: RefCell<Option<Vec<String>>>,
+    /// How many bytes are left, or `None` if it is too large.
+    left: Cell<Option<usize>>,
+}
+
+impl Default for Refusal {
+    fn default() -> Self {
+        Self { place: RefCell::default(), left: Cell::new(Some(usize::MAX)) }
+    }
+}
 
 impl Refusal {
+    /// Counts a value with a text of so many bytes.
+    fn count<E: serde::ser::Error>(&self, text: usize) -> Result<(), E> {
+        self.left.set(self.left.get().and_then(|left| left.checked_sub(text + size::VALUE)));
+        if self.left.get().is_some() { Ok(()) } else { Err(E::custom("too large")) }
+    }
+
     #[cold]
     fn refuse<T, E: serde::ser::Error>(&self) -> Result<T, E> {
-        self.0.borrow_mut().get_or_insert_default();
+        self.place.borrow_mut().get_or_insert_default();
         Err(E::custom("nested too deeply"))
     }
 
     /// Adds a segment to the place, if a value inside of it was refused.
     #[cold]
     fn pass(&self, segment: impl FnOnce() -> String) {
-        if let Some(segments) = &mut *self.0.borrow_mut() {
+        if let Some(segments) = &mut *self.place.borrow_mut() {
             segments.push(segment());
         }
     }
 
-    fn into_too_deep(self) -> Option<TooDeep> {
-        let segments = self.0.into_inner()?;
+    fn too_deep(&self) -> Option<TooDeep> {
+        let segments = self.place.take()?;
         Some(TooDeep { place: segments.iter().rev().map(|segment| format!("/{segment}")).collect() })
     }
 }
@@ -103,6 +158,7 @@ impl<'r, T> Limited<'r, T> {
         levels: usize,
         open: impl FnOnce(T) -> Result<C, E>,
     ) -> Result<Compound<'r, C>, E> {
+        self.refusal.count(0)?;
         match self.levels.checked_sub(levels) {
             Some(left) => {
                 let inside = Limited { inner: open(self.inner)?, levels: left, refusal: self.refusal };
@@ -124,6 +180,7 @@ macro_rules! scalars {
     ($($method:ident: $type:ty,)*) => {
         $(
             fn $method(self, value: $type) -> Result<S::Ok, S::Error> {
+                self.refusal.count(0)?;
                 self.inner.$method(value)
             }
         )*
@@ -156,9 +213,18 @@ impl<'r, S: Serializer> Serializer for Limited<'r, S> {
         serialize_f32: f32,
         serialize_f64: f64,
         serialize_char: char,
-        serialize_str: &str,
-        serialize_bytes: &[u8],
         serialize_unit_struct: &'static str,
+    }
+
+    fn serialize_str(self, value: &str) -> Result<S::Ok, S::Error> {
+        self.refusal.count(value.len())?;
+        self.inner.serialize_str(value)
+    }
+
+    // They become a list of numbers.
+    fn serialize_bytes(self, value: &[u8]) -> Result<S::Ok, S::Error> {
+        self.refusal.count(value.len().saturating_mul(size::VALUE))?;
+        self.inner.serialize_bytes(value)
     }
 
     fn serialize_unit(self) -> Result<S::Ok, S::Error> {

@@ -97,6 +97,12 @@ codes! {
     MODEL_TIMEOUT = "E_MODEL_TIMEOUT";
     /// The model refused to answer, or its provider withheld the answer.
     MODEL_REFUSED = "E_MODEL_REFUSED";
+    /// The model reached its limit of tokens before it answered.
+    // CUT-01
+    MODEL_LENGTH = "E_MODEL_LENGTH";
+    /// The model gave no usable answer, although it was asked again.
+    // F-TURN
+    MODEL_UNUSABLE = "E_MODEL_UNUSABLE";
     /// The conversation does not fit into the context window of the model.
     MODEL_CONTEXT_OVERFLOW = "E_MODEL_CONTEXT_OVERFLOW";
     /// An option of a model call has the wrong type, or the model's provider cannot do what it says.
@@ -179,6 +185,9 @@ codes! {
     CONFIG_ENTRY_NOT_FOUND = "E_CONFIG_ENTRY_NOT_FOUND";
     /// A value that a document takes from another source does not exist.
     CONFIG_VALUE_NOT_FOUND = "E_CONFIG_VALUE_NOT_FOUND";
+    /// A bundle is not reloaded, because agents could do something then that they cannot do now.
+    // TREE-01
+    RELOAD_ADDS = "E_RELOAD_ADDS";
 }
 
 impl ErrorCode {

@@ -170,11 +170,11 @@ impl AgentEvent {
     /// Returns an event with text and files for the model, from the embedding program.
     ///
     /// ```
-    /// use goondan::conversation::{FilePart, Part, TextPart};
+    /// use goondan::conversation::{FilePart, TextPart};
     /// use goondan::event::AgentEvent;
     ///
-    /// let picture = FilePart::from_bytes("image/png", b"\x89PNG").named("dot.png");
-    /// let event = AgentEvent::content([Part::Text(TextPart::new("What is this?")), Part::File(picture)]);
+    /// let picture = FilePart::from_bytes("image/png", b"\x89PNG\r\n\x1a\n").named("dot.png");
+    /// let event = AgentEvent::content([TextPart::new("What is this?").into(), picture.into()]);
     /// assert_eq!(event.input.as_deref(), Some("What is this?"));
     /// ```
     pub fn content(parts: impl IntoIterator<Item = Part>) -> Self {
@@ -217,7 +217,8 @@ pub trait AgentEventExt {
     fn from_agent(agent: &AgentName, input: Option<String>) -> Self;
     /// # Errors
     /// `E_INPUT` when the event has a blank text and no file: models refuse an empty message.
-    /// `E_INPUT_FILE` when a file is too large. `E_MESSAGE_PART` when a part is neither text nor a file.
+    /// `E_INPUT_FILE` when a file cannot be used: see [`FilePart::check`]. `E_MESSAGE_PART` when a part is neither text
+    /// nor a file.
     fn check_input(&self) -> Result<()>;
     /// Checks the values in the event.
     ///
@@ -240,7 +241,7 @@ impl AgentEventExt for AgentEvent {
             _ => {}
         }
         self.content.iter().try_for_each(|part| match part {
-            Part::File(file) if part.provider().is_none() => file.check_size(),
+            Part::File(file) if part.provider().is_none() => file.check(),
             Part::Text(_) if part.provider().is_none() => Ok(()),
             _ => {
                 let message = "an input can hold text and files, and no other part";

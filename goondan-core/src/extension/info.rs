@@ -1,9 +1,11 @@
 //! Names and places around an extension in one conversation.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::BundleFiles;
 use crate::name::{AgentName, ExtensionName, InstanceKey};
 
 /// The data of an [`InitContext`](super::InitContext). This is also its JSON form in the ABI.
@@ -26,6 +28,9 @@ pub struct ExtensionInfo {
     pub conversation: u64,
     /// See [`InitContext::extensions`](super::InitContext::extensions).
     pub extensions: Vec<PresentExtension>,
+    /// See [`InitContext::bundle_files`](super::InitContext::bundle_files). Older hosts have none.
+    #[serde(default)]
+    pub bundle_files: Arc<BundleFiles>,
 }
 
 /// An extension that an agent has, returned by [`InitContext::extensions`](super::InitContext::extensions).

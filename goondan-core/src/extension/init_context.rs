@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ExtensionApi, ExtensionInfo, PresentExtension, SharedState};
+use super::{BundleFiles, ExtensionApi, ExtensionInfo, PresentExtension, SharedState};
 use crate::error::Result;
 use crate::name::{AgentName, ExtensionName, InstanceKey};
 
@@ -72,6 +73,18 @@ impl InitContext {
     /// by a bundle has one if its program says so.
     pub fn bundle_root(&self) -> Option<&Path> {
         self.info.bundle_root.as_deref()
+    }
+
+    /// Returns the files that the bundle of the agent is made of now, after a reload others than in `#[init]`, and the
+    /// directory in which conversations are stored. An extension that writes files for a model does not write these,
+    /// because they decide what the program runs. Below the stored conversations, it writes in the
+    /// [working directory](crate::ToolContext::workdir) alone.
+    ///
+    /// # Errors
+    /// The error of the host, if it cannot tell.
+    // TREE-01
+    pub fn bundle_files(&self) -> Result<Arc<BundleFiles>> {
+        Ok(self.api.host().info()?.bundle_files)
     }
 
     /// Returns whether this conversation is opened only to show what the extension registers, as `goondan order` does.

@@ -1,6 +1,7 @@
 //! Extensions: the descriptor that they declare, and the handle through which they register and act.
 
 mod api;
+mod bundle_files;
 mod descriptor;
 mod events;
 mod finite;
@@ -13,6 +14,7 @@ mod state;
 mod stored;
 
 pub use api::{ExtensionApi, PipelineApi, ToolsApi};
+pub use bundle_files::BundleFiles;
 pub use descriptor::skipped_guard;
 pub use descriptor::{
     API_VERSION, Extension, ExtensionDescriptor, LinkedExtension, MiddlewareDescriptor, RegisterFn, SchemaFn,

@@ -25,12 +25,26 @@ pub struct ModelInfo {
     /// What tokens cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    /// The media types of the files that the model takes, such as `image/png` or `image/*`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accepts: Option<Vec<String>>,
 }
 
 impl ModelInfo {
     /// The model `model` of `provider`, of which nothing else is known.
     pub fn new(provider: impl Into<String>, model: impl Into<String>) -> Self {
         Self { provider: provider.into(), model: model.into(), ..Self::default() }
+    }
+
+    /// Returns whether the model takes files of a media type. It takes all of them if nothing is known.
+    // REFUSED-01
+    pub fn takes(&self, media_type: &str) -> bool {
+        let essence = media_type.split(';').next().unwrap_or_default().trim();
+        let fits = |accepted: &String| match accepted.strip_suffix("/*") {
+            Some(kind) => essence.split('/').next().is_some_and(|of| of.eq_ignore_ascii_case(kind)),
+            None => essence.eq_ignore_ascii_case(accepted),
+        };
+        self.accepts.as_ref().is_none_or(|accepts| accepts.iter().any(fits))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{ToolHost, ToolReply};
+use super::{ReplyLimit, ToolHost, ToolReply};
 use crate::BoxFuture;
 use crate::conversation::{ConversationView, Message};
 use crate::error::Result;
@@ -84,6 +84,14 @@ impl<'a> ToolContext<'a> {
     /// `E_STORE_IO` when it cannot be created.
     pub fn workdir(&self) -> Result<&'a Path> {
         self.host.workdir()
+    }
+
+    /// Calls `with` with the limit of the reply.
+    #[doc(hidden)]
+    pub fn with_reply_limit<T>(&self, with: impl FnOnce(&ReplyLimit<'_>) -> T) -> T {
+        let workdir = || self.host.workdir();
+        let (size, tool, call) = (self.host.max_reply(), self.tool_name().as_str(), self.call_id());
+        with(&ReplyLimit { size, tool, call, workdir: &workdir })
     }
 
     /// Returns a logger for the extension that registered the tool.

@@ -9,6 +9,7 @@ use crate::event::TurnInfo;
 use crate::log::Logger;
 use crate::name::{ToolCallId, ToolName};
 use crate::peers::AgentsHost;
+use crate::tool::ReplySize;
 
 /// The host behind a [`ToolContext`](crate::ToolContext).
 pub trait ToolHost: Send + Sync {
@@ -27,6 +28,8 @@ pub trait ToolHost: Send + Sync {
     /// # Errors
     /// When it cannot be created.
     fn workdir(&self) -> Result<&Path>;
+    /// Returns how large the reply may be.
+    fn max_reply(&self) -> ReplySize;
     /// Returns a logger for the extension that registered the tool.
     fn logger(&self) -> Logger<'_>;
     /// Tells how far the call is.

@@ -3,9 +3,11 @@
 mod catalog;
 mod handler;
 mod host;
+mod large;
 mod reply;
 
 pub use catalog::{Effect, ToolCatalog, ToolCatalogExt, ToolItem, ToolItemExt, ToolSource};
 pub use handler::{ToolContext, ToolHandler};
 pub use host::ToolHost;
+pub use large::{ReplyLimit, ReplySize};
 pub use reply::{ReplyPart, ToolReply, WireReply};

@@ -8,19 +8,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::conversation::{FilePart, Part, PartExt, Rewrite, TextPart, ToolOutput};
-use crate::depth::{self, MAX_DEPTH, Unwritable};
+use crate::depth::{self, MAX_DEPTH};
 use crate::error::{Error, ErrorCode, Result};
 
 /// What a tool answers: text, a JSON value, or text and files, and whether the tool failed.
 ///
 /// A tool that answers with text or JSON can return it as it is: any value that derives `Serialize`. A reply can also
-/// hold files, and say that the tool failed while the model still reads what it answered.
+/// hold files, and say that the tool failed while the model still reads what it answered. In place of a file that
+/// [cannot be used](FilePart::check), the model reads what is wrong with it.
 ///
 /// ```
 /// use goondan::conversation::FilePart;
 /// use goondan::tool::ToolReply;
 ///
-/// let chart = FilePart::from_bytes("image/png", b"\x89PNG").named("chart.png");
+/// let chart = FilePart::from_bytes("image/png", b"\x89PNG\r\n\x1a\n").named("chart.png");
 /// let reply = ToolReply::text("The sales of May:").file(chart);
 /// assert!(!reply.is_error());
 ///
@@ -62,15 +63,16 @@ impl ToolReply {
     /// # Errors
     /// `E_VALUE_DEPTH` when the value is nested too deeply; the error of its `Serialize`.
     pub fn json(value: impl Serialize) -> Result<Self> {
-        depth::to_value(value).map(Self::from).map_err(|error| match error {
-            Unwritable::TooDeep(error) => error.refuse("the output of the tool"),
-            Unwritable::Json(error) => Error::msg(format!("the output of the tool cannot be written as JSON: {error}")),
-        })
+        depth::to_value_within(&value, MAX_DEPTH).map(Self::from).map_err(|error| error.of_output(value))
     }
 
     /// A reply with these texts and files, in this order.
     pub fn content(parts: impl IntoIterator<Item = ReplyPart>) -> Self {
-        Self::new(ToolOutput::Content(parts.into_iter().map(Part::from).collect()))
+        Self::of_parts(parts.into_iter().map(Part::from).collect())
+    }
+
+    pub(super) fn of_parts(parts: Vec<Part>) -> Self {
+        Self::new(ToolOutput::Content(parts))
     }
 
     /// Adds a file. What the reply held before becomes content: JSON becomes a text.
@@ -78,9 +80,9 @@ impl ToolReply {
     pub fn file(self, file: FilePart) -> Self {
         let mut parts = match self.output {
             ToolOutput::Content(parts) => parts,
-            other => vec![Part::Text(TextPart::new(other.to_text()))],
+            other => vec![TextPart::new(other.to_text()).into()],
         };
-        parts.push(Part::File(file));
+        parts.push(file.into());
         Self { output: ToolOutput::Content(parts), ..self }
     }
 
@@ -138,14 +140,15 @@ impl ToolReply {
         }
     }
 
-    /// Returns the reply if it can be stored and sent to a model.
+    /// Returns the reply if it can be stored and sent to a model. In place of a file that cannot be used, it has a text
+    /// that says why.
     ///
     /// # Errors
-    /// `E_VALUE_DEPTH` when a value is nested too deeply; `E_INPUT_FILE` when a file is too large; `E_MESSAGE_PART`
-    /// when a part has data of a provider, which only a model can make.
+    /// `E_VALUE_DEPTH` when a value is nested too deeply; `E_MESSAGE_PART` when a part has data of a provider, which
+    /// only a model can make.
     #[doc(hidden)]
     pub fn checked(self) -> Result<Self> {
-        let ToolOutput::Content(parts) = self.output else {
+        let ToolOutput::Content(mut parts) = self.output else {
             return match self.output {
                 ToolOutput::Json(value) => {
                     depth::checked_output(value).map(|value| Self { output: ToolOutput::Json(value), ..self })
@@ -154,7 +157,10 @@ impl ToolReply {
             };
         };
         match parts.iter().try_for_each(check_part) {
-            Ok(()) => Ok(Self { output: ToolOutput::Content(parts), ..self }),
+            Ok(()) => {
+                parts.iter_mut().for_each(leave_out_unusable);
+                Ok(Self { output: ToolOutput::Content(parts), ..self })
+            }
             Err(error) => {
                 parts.into_iter().for_each(Part::discard);
                 Err(error)
@@ -177,6 +183,16 @@ impl ToolReply {
     }
 }
 
+/// Replaces a file that cannot be used.
+// REFUSED-01
+fn leave_out_unusable(part: &mut Part) {
+    if let Part::File(file) = part
+        && let Some(problem) = file.problem()
+    {
+        *part = Part::Text(file.left_out(&problem));
+    }
+}
+
 fn other_part() -> Error {
     let message = "the reply of a tool can hold text and files, and no other part";
     Error::new(ErrorCode::MESSAGE_PART, message).suggest("leave the part out")
@@ -189,8 +205,7 @@ fn check_part(part: &Part) -> Result<()> {
             let message = "the reply of a tool cannot hold data of a provider, which only a model can make";
             Err(Error::new(ErrorCode::MESSAGE_PART, message).suggest("make a new part with the same content"))
         }
-        Part::Text(_) => Ok(()),
-        Part::File(file) => file.check_size(),
+        Part::Text(_) | Part::File(_) => Ok(()),
         // Read from a newer host, which knows it.
         Part::Other(_) => Ok(()),
         _ => Err(other_part()),
@@ -239,8 +254,8 @@ impl From<FilePart> for ReplyPart {
 impl From<ReplyPart> for Part {
     fn from(part: ReplyPart) -> Self {
         match part {
-            ReplyPart::Text(part) => Self::Text(part),
-            ReplyPart::File(part) => Self::File(part),
+            ReplyPart::Text(part) => part.into(),
+            ReplyPart::File(part) => part.into(),
         }
     }
 }

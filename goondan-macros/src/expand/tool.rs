@@ -72,6 +72,7 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 ///             let mut inputs = ToolInputs::new(ctx, input, &bound.api);
 ///             IntoToolOutput::into_reply(
 ///                 <Window>::status(&bound.this, p0(&mut inputs)?, p1(&mut inputs)?).await,
+///                 Some(ctx),
 ///             )
 ///         })
 ///     }
@@ -82,7 +83,8 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
     let take_slots = take_slots(&parameters, 1);
     let call = awaited_call(plan, sig, &read_values(&parameters));
-    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoToolOutput::into_reply(#call));
+    let ctx = quote_spanned!(Span::mixed_site()=> __goondan::Option::Some(ctx));
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoToolOutput::into_reply(#call, #ctx));
     let body = quote_spanned! {Span::mixed_site()=>
         let bound = &self.0;
         let slots = #slots;
@@ -102,7 +104,7 @@ fn handler(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 ///             let slots = ToolSlots::blocking();
 ///             let (p0, slots) = slots.take::<ScanInput, _>();
 ///             let mut inputs = ToolInputs::blocking(input, &bound.api);
-///             IntoToolOutput::into_reply(<Window>::scan(&bound.this, p0(&mut inputs)?))
+///             IntoToolOutput::into_reply(<Window>::scan(&bound.this, p0(&mut inputs)?), None)
 ///         }))
 /// ```
 fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
@@ -110,7 +112,8 @@ fn blocking(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let (wrapper, slots, parameters) = (wrapper("tool", sig), slots(tool), parameters(plan, sig));
     let take_slots = take_slots(&parameters, 1);
     let call = awaited_call(plan, sig, &read_values(&parameters));
-    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoToolOutput::into_reply(#call));
+    let none = quote_spanned!(Span::mixed_site()=> __goondan::Option::None);
+    let outcome = quote_spanned!(return_span(sig)=> __goondan::params::IntoToolOutput::into_reply(#call, #none));
 
     let future = quote_spanned! {Span::mixed_site()=>
         let bound = __goondan::Clone::clone(&self.0);

@@ -207,6 +207,7 @@ const _: () = {
                 __goondan::params::IntoToolOutput::into_reply(
                     <Window>::status(&bound.this, p0(&mut inputs)?, p1(&mut inputs)?)
                         .await,
+                    __goondan::Option::Some(ctx),
                 )
             })
         }

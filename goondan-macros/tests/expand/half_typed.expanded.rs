@@ -169,6 +169,7 @@ const _: () = {
                 );
                 __goondan::params::IntoToolOutput::into_reply(
                     <Window>::status(&bound.this).await,
+                    __goondan::Option::Some(ctx),
                 )
             })
         }

@@ -153,6 +153,7 @@ pub mod hello {
                             );
                             __goondan::params::IntoToolOutput::into_reply(
                                 read(p0(&mut inputs)?, p1(&mut inputs)?),
+                                __goondan::Option::None,
                             )
                         },
                     ),

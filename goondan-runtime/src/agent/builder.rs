@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use goondan_core::host::depth::{self, TooDeep, Unchecked};
 use goondan_core::{
-    API_VERSION, AgentName, Error, ErrorCode, Extension, ExtensionDescriptor, ExtensionName, OnError, Result, Secret,
-    linked,
+    API_VERSION, AgentName, BundleFiles, Error, ErrorCode, Extension, ExtensionDescriptor, ExtensionName, OnError,
+    Result, Secret, linked,
 };
 use serde_json::Value;
 
@@ -264,6 +264,14 @@ impl AgentBuilder {
         let root = root.as_ref();
         // Fails for an empty path and without a current directory; the path is then as good as it was given.
         self.opening.bundle_root = Some(std::path::absolute(root).as_deref().unwrap_or(root).into());
+        self
+    }
+
+    /// Sets the files that the agent is made of, which extensions do not write for a model:
+    /// [`InitContext::bundle_files`](goondan_core::InitContext::bundle_files). Bundles set them.
+    // TREE-01
+    pub fn bundle_files(mut self, files: impl Into<Arc<BundleFiles>>) -> Self {
+        self.opening.bundle_files = files.into();
         self
     }
 

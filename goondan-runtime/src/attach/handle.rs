@@ -173,6 +173,7 @@ impl ExtensionHost for ExtensionHandle {
 
     fn info(&self) -> Result<ExtensionInfo> {
         let services = &self.services;
+        let (extensions, bundle_files) = services.present();
         Ok(ExtensionInfo {
             extension: self.extension.clone(),
             agent: services.id.agent.clone(),
@@ -181,7 +182,8 @@ impl ExtensionHost for ExtensionHandle {
             bundle_root: self.opening.bundle_root.as_deref().map(Path::to_owned),
             inspect: self.opening.inspect,
             conversation: services.number,
-            extensions: services.extensions(),
+            extensions,
+            bundle_files,
         })
     }
 

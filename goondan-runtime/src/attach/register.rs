@@ -15,7 +15,7 @@ use goondan_lock::Lock;
 use super::active::{ActiveExtension, run_cleanup};
 use super::handle::ExtensionHandle;
 use super::late::LateTools;
-use super::services::Services;
+use super::services::{Present, Services};
 use crate::registry::{Described, SharedTools, Tool, ToolRegistry};
 use crate::spec::{AgentSpec, ExtensionSpec};
 
@@ -53,7 +53,7 @@ impl Staged {
         let kept = |spec: &Arc<ExtensionSpec>| current.iter().find(|active| active.matches(spec));
         let to_make: Vec<_> = spec.extensions.iter().filter(|spec| kept(spec).is_none()).collect();
         // Before `#[init]`, which may ask.
-        let before = services.set_extensions(spec.extensions.clone());
+        let before = services.set_present(Present::new(spec, &*services.store));
         let (new, outcome) = make(&to_make, services, spec).await;
         let all = spec.extensions.iter().filter_map(|spec| {
             let mut found = new.iter().chain(kept(spec)).filter(|active| active.matches(spec));
@@ -63,7 +63,7 @@ impl Staged {
             Ok(registered) => Ok(Self { registered, new }),
             Err(error) => {
                 run_cleanup(&new).await;
-                services.set_extensions(before);
+                services.set_present(before);
                 Err(error)
             }
         }

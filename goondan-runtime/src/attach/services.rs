@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use goondan_core::{
-    AgentDelegate, AgentReload, AgentReloadAnswer, BoxFuture, Event, ExtensionDescriptor, ExtensionName,
+    AgentDelegate, AgentReload, AgentReloadAnswer, BoxFuture, BundleFiles, Event, ExtensionDescriptor, ExtensionName,
     PresentExtension,
 };
 use goondan_lock::Lock;
@@ -15,7 +15,7 @@ use super::waiting_reload::WaitingReload;
 use crate::bus::Bus;
 use crate::peers::Inbox;
 use crate::ports::store::{InstanceId, Store};
-use crate::spec::ExtensionSpec;
+use crate::spec::{AgentSpec, ExtensionSpec};
 use crate::state::States;
 
 /// What the extensions of one conversation share. It is made when the conversation is opened; handles that extensions
@@ -33,8 +33,26 @@ pub(crate) struct Services {
     pub(crate) delegated: AtomicUsize,
     pub(crate) waiting_reload: WaitingReload,
     /// What the agent has, for extensions that ask.
-    extensions: Lock<Vec<Arc<ExtensionSpec>>>,
+    present: Lock<Present>,
     upcalls: Upcalls,
+}
+
+/// What an agent has.
+#[derive(Default)]
+pub(super) struct Present {
+    pub(super) extensions: Vec<Arc<ExtensionSpec>>,
+    pub(super) bundle_files: Arc<BundleFiles>,
+}
+
+impl Present {
+    /// What an agent has that is stored in `store`, which its extensions do not write either.
+    pub(super) fn new(agent: &AgentSpec, store: &dyn Store) -> Self {
+        let mut bundle_files = Arc::clone(&agent.opening.bundle_files);
+        if let Some(directory) = store.directory() {
+            Arc::make_mut(&mut bundle_files).add(directory);
+        }
+        Self { extensions: agent.extensions.clone(), bundle_files }
+    }
 }
 
 /// The owners of the conversation, as its extensions reach them.
@@ -66,8 +84,8 @@ impl Services {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let (inbox, late, delegated) = (Arc::default(), Arc::default(), AtomicUsize::new(0));
-        let (waiting_reload, extensions) = (WaitingReload::default(), Lock::default());
-        Self { id, number, bus, states, inbox, late, store, delegated, waiting_reload, extensions, upcalls }
+        let (waiting_reload, present) = (WaitingReload::default(), Lock::default());
+        Self { id, number, bus, states, inbox, late, store, delegated, waiting_reload, present, upcalls }
     }
 
     /// Whether event handlers run, or other agents' answers or delegations are awaited.
@@ -109,19 +127,19 @@ impl Services {
     }
 
     /// Replaces what the agent has, and returns what it had.
-    pub(super) fn set_extensions(&self, extensions: Vec<Arc<ExtensionSpec>>) -> Vec<Arc<ExtensionSpec>> {
-        std::mem::replace(&mut self.extensions.lock(), extensions)
+    pub(super) fn set_present(&self, present: Present) -> Present {
+        std::mem::replace(&mut self.present.lock(), present)
     }
 
-    /// Returns what the agent has.
+    /// Returns the extensions that the agent has, and the files that it is made of.
     // LEGACY-CAPS-01
-    pub(super) fn extensions(&self) -> Vec<PresentExtension> {
-        let extensions = self.extensions.lock();
-        let present = |spec: &Arc<ExtensionSpec>| {
+    pub(super) fn present(&self) -> (Vec<PresentExtension>, Arc<BundleFiles>) {
+        let present = self.present.lock();
+        let describe = |spec: &Arc<ExtensionSpec>| {
             let ExtensionDescriptor { name, version, .. } = *spec.descriptor;
             PresentExtension::new(spec.name.clone(), name.to_owned(), version.to_owned())
         };
-        extensions.iter().map(present).collect()
+        (present.extensions.iter().map(describe).collect(), Arc::clone(&present.bundle_files))
     }
 
     // D-18

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use goondan_core::host::TurnResultExt;
 use goondan_core::host::panic::drop_guarded;
-use goondan_core::{AgentEvent, Message, Result, TurnInfo, TurnResult};
+use goondan_core::{AgentEvent, Message, Part, Result, TurnInfo, TurnResult};
 use tokio::runtime::Handle;
 use tracing::Instrument;
 
@@ -16,6 +16,7 @@ use crate::attach::{
     deactivate, replace, run_cleanup,
 };
 use crate::bus::{Bus, Listeners};
+use crate::ports::model::Model;
 use crate::ports::store::{TurnOutcome, TurnStart};
 use crate::spec::AgentSpec;
 use crate::state::States;
@@ -95,6 +96,7 @@ impl OpenConversation {
         updates: Option<UpdateSender>,
     ) -> Result<TurnResult> {
         self.adopt_replaced().await;
+        check_files(&event, &*self.generation.spec.model)?;
         let Self { services, newest, journaled, replaced, .. } = self;
         journaled.close_turn(&services.states).await?;
         let info = Arc::new(TurnInfo::new(slot.id.agent.clone(), slot.id.key.clone(), event));
@@ -190,5 +192,24 @@ impl OpenConversation {
         drop(journaled);
         drop_guarded("the program", || drop((generation, newest, services, agent)));
         turn.and(state)
+    }
+}
+
+/// Checks that the model takes the files of an input.
+// REFUSED-01
+fn check_files(event: &AgentEvent, model: &dyn Model) -> Result<()> {
+    let files = event.content.iter().filter_map(|part| if let Part::File(file) = part { Some(file) } else { None });
+    let mut files = files.peekable();
+    if files.peek().is_none() {
+        return Ok(());
+    }
+    let info = model.info();
+    match files.find(|file| !info.takes(&file.media_type)) {
+        None => Ok(()),
+        Some(file) => {
+            let accepted = info.accepts.unwrap_or_default().join(", ");
+            let accepted = if accepted.is_empty() { "no files" } else { &accepted };
+            Err(file.unusable(&format!("the model takes {accepted}")).suggest("convert the file, or use another model"))
+        }
     }
 }

@@ -123,10 +123,11 @@ impl Instance {
     /// Dropping the future cancels the turn. What it recorded until then is kept, and committed before the next turn.
     ///
     /// # Errors
-    /// `E_INPUT` when the text of the event is blank, `E_VALUE_DEPTH` when a value in it is nested too deeply: no
-    /// turn runs. The error that failed the turn; its [`turn`](goondan_core::Error::turn) is how far the turn came.
-    /// `E_STORE_…` when the turn could not be stored. The errors of [`Agent::instance`](crate::Agent::instance) when
-    /// the conversation was idle and cannot be opened; the next input tries again.
+    /// `E_INPUT` when the text of the event is blank, `E_INPUT_FILE` when a file in it cannot be used or is of a type
+    /// that the model does not take, `E_VALUE_DEPTH` when a value in it is nested too deeply: no turn runs. The error
+    /// that failed the turn; its [`turn`](goondan_core::Error::turn) is how far the turn came. `E_STORE_…` when the turn
+    /// could not be stored. The errors of [`Agent::instance`](crate::Agent::instance) when the conversation was idle
+    /// and cannot be opened; the next input tries again.
     // F-TURN, D-16
     pub async fn run(&self, event: impl Into<AgentEvent>) -> Result<TurnResult> {
         let event = event.into();

@@ -19,6 +19,9 @@ use object::members;
 /// The format of paths below the directory of a bundle.
 pub(crate) const BUNDLE_PATH: &str = "bundle-path";
 
+/// How many bytes the patterns of a schema may take together.
+const PATTERNS: usize = 10 << 20;
+
 /// A compiled JSON Schema.
 pub struct Schema {
     validator: jsonschema::Validator,
@@ -48,8 +51,11 @@ impl Schema {
     /// # Errors
     /// `E_SCHEMA_INVALID` when it is not a JSON Schema.
     pub fn compile(schema: &Value) -> Result<Self> {
-        let validator = jsonschema::validator_for(schema).map_err(|error| invalid(&error))?;
-        Ok(Self { validator, written: schema.clone() })
+        // A short pattern can take megabytes, and a schema can have thousands of them.
+        let room = PATTERNS / patterns(schema).max(1);
+        let limits = jsonschema::PatternOptions::fancy_regex().size_limit(room).dfa_size_limit(room);
+        let validator = jsonschema::options().with_pattern_options(limits).build(schema);
+        Ok(Self { validator: validator.map_err(|error| invalid(&error))?, written: schema.clone() })
     }
 
     /// Compiles a schema that was derived from a type and is therefore known to be valid: it is not checked against the
@@ -136,6 +142,22 @@ impl Schema {
     }
 }
 
+/// Returns how many patterns a schema has, or more.
+fn patterns(schema: &Value) -> usize {
+    match schema {
+        Value::Object(keywords) => {
+            let count = |(keyword, value): (&String, &Value)| match (keyword.as_str(), value) {
+                ("pattern", Value::String(_)) => 1,
+                ("patternProperties", Value::Object(properties)) => properties.len() + patterns(value),
+                _ => patterns(value),
+            };
+            keywords.iter().map(count).sum()
+        }
+        Value::Array(values) => values.iter().map(patterns).sum(),
+        _ => 0,
+    }
+}
+
 /// Returns the errors of each form of which none fits.
 fn forms(kind: &ValidationErrorKind) -> Option<&[Vec<ValidationError<'static>>]> {
     match kind {
@@ -186,8 +208,8 @@ fn invalid(error: &dyn std::fmt::Display) -> Error {
         .suggest("see https://json-schema.org for what a schema may hold")
 }
 
-/// Compiled schemas by their JSON text. The instances of an agent share one cache: compiling costs far more than
-/// validating.
+/// Compiled schemas that are in use, by their JSON text. The instances of an agent share one cache: compiling costs far
+/// more than validating.
 #[derive(Default)]
 pub(crate) struct SchemaCache(Lock<HashMap<String, Arc<Schema>>>);
 
@@ -202,6 +224,8 @@ impl SchemaCache {
         if let Some(known) = compiled.get(&text) {
             return Ok(Arc::clone(known));
         }
+        // A tool may get another schema again and again.
+        compiled.retain(|_, schema| Arc::strong_count(schema) > 1);
         let new = Arc::new(Schema::compile(schema)?);
         compiled.insert(text, Arc::clone(&new));
         Ok(new)

@@ -1,10 +1,11 @@
-//! Classifies a model's answer: usable, nothing to add, or malformed (F-TURN).
+//! Classifies a model's answer: usable, nothing to add, or malformed (F-TURN, CUT-01).
 
 use std::borrow::Cow;
 
 use goondan_core::host::PartExt;
 use goondan_core::host::depth::{self, MAX_DEPTH};
-use goondan_core::{Error, ErrorCode, ModelFinish, Part};
+use goondan_core::{Error, ErrorCode, ModelFinish, Part, size};
+use serde_json::{Map, Value};
 
 /// The class of an answer.
 #[derive(Debug)]
@@ -21,6 +22,11 @@ pub(super) enum Answer {
     Refused(Error),
 }
 
+/// Returns whether the limit of tokens cut a call in two. Such a call is no part of the answer.
+pub(super) fn is_half_call(part: &Part, finish: Option<ModelFinish>) -> bool {
+    finish == Some(ModelFinish::Length) && matches!(part, Part::ToolCall(call) if !call.input.is_object())
+}
+
 /// Classifies an answer. `after_tool_results` is whether the newest message that the model was sent is a tool's.
 pub(super) fn classify(content: &[Part], finish: Option<ModelFinish>, after_tool_results: bool) -> Answer {
     if finish == Some(ModelFinish::ContextFull) {
@@ -32,19 +38,20 @@ pub(super) fn classify(content: &[Part], finish: Option<ModelFinish>, after_tool
     let (mut has_calls, mut has_text_or_blocks) = (false, false);
     for part in content {
         match part {
+            part if is_half_call(part, finish) => continue,
             Part::ToolCall(call) if !call.input.is_object() => {
-                return Answer::Malformed(Cow::Borrowed(match finish {
-                    Some(ModelFinish::Length) => {
-                        "the answer was cut off at the limit of tokens, in the middle of a tool call"
-                    }
-                    _ => "the arguments of every tool call must be a JSON object",
-                }));
+                return Answer::Malformed(Cow::Borrowed("the arguments of every tool call must be a JSON object"));
             }
             Part::ToolCall(_) => has_calls = true,
             part => has_text_or_blocks |= part.is_answer(),
         }
         if let Some(problem) = too_deep(part) {
             return Answer::Malformed(problem.into());
+        }
+        if let Part::ToolCall(call) = part
+            && let Some(Err(problem)) = call.input.as_object().map(check_arguments)
+        {
+            return Answer::Malformed(problem);
         }
     }
     if !has_calls && finish == Some(ModelFinish::ToolCalls) {
@@ -59,9 +66,25 @@ pub(super) fn classify(content: &[Part], finish: Option<ModelFinish>, after_tool
                 Error::new(ErrorCode::MODEL_REFUSED, message).suggest("change the request, or use another model"),
             )
         }
+        (false, Some(ModelFinish::Length)) => Answer::Refused(cut_off(content)),
         (false, _) if after_tool_results => Answer::NothingToAdd,
         (false, _) => Answer::Malformed(Cow::Borrowed("the answer is empty")),
     }
+}
+
+/// How many bytes the arguments of a tool call may have.
+const ARGUMENTS: usize = 4 << 20;
+
+/// Checks the size of the arguments of a tool call.
+///
+/// # Errors
+/// What is wrong with them.
+// SIZE-01
+pub(super) fn check_arguments(arguments: &Map<String, Value>) -> Result<(), Cow<'static, str>> {
+    if size::of_members(arguments) <= ARGUMENTS {
+        return Ok(());
+    }
+    Err(format!("the arguments of a tool call have {} MB at most", ARGUMENTS >> 20).into())
 }
 
 /// Returns what is wrong with a part in which a value is nested too deeply.
@@ -81,8 +104,27 @@ pub(super) fn correction(problem: &str) -> String {
     format!("Your last answer could not be used: {problem}. Answer again, with text or with a correct tool call.")
 }
 
-/// The answer of a turn in which the model gave no usable one.
-pub(super) const NO_USABLE_ANSWER: &str = "The model gave no usable answer, although it was asked again.";
+/// Returns the error for an answer that reached the limit of tokens before it had text or a whole call. Under the same
+/// limit, another one would too.
+#[cold]
+fn cut_off(content: &[Part]) -> Error {
+    let place = if content.iter().any(|part| matches!(part, Part::ToolCall(_))) {
+        "in the middle of a tool call"
+    } else if content.iter().any(|part| matches!(part, Part::Reasoning(_))) {
+        "while it reasoned, before it answered"
+    } else {
+        "before it answered"
+    };
+    Error::new(ErrorCode::MODEL_LENGTH, format!("the model reached its limit of tokens {place}"))
+        .suggest("raise `maxOutputTokens` in the options of the model, or let it reason less: `reasoning.effort`")
+}
+
+/// Returns the error for a turn in which the model gave no usable answer, although it was asked again.
+#[cold]
+pub(super) fn no_usable_answer(problem: &str) -> Error {
+    let message = format!("the model gave no usable answer, although it was asked again: {problem}");
+    Error::new(ErrorCode::MODEL_UNUSABLE, message).suggest("use another model, or change the request")
+}
 
 #[cfg(test)]
 mod tests {
@@ -113,7 +155,7 @@ mod tests {
     #[test]
     fn nothing_is_fine_only_after_tool_results() {
         let thought = json!({ "content": [{ "type": "reasoning", "text": "hm" }] });
-        for empty in [json!({}), json!({ "text": "" }), thought] {
+        for empty in [json!({}), json!({ "text": "" }), json!({ "text": " \n\u{2003}" }), thought] {
             assert_eq!(class(empty.clone(), true), "NothingToAdd");
             assert_eq!(class(empty, false), r#"Malformed("the answer is empty")"#);
         }
@@ -123,10 +165,28 @@ mod tests {
     fn broken_calls_are_malformed() {
         let announced = json!({ "text": "wait", "finishReason": "tool-calls" });
         assert!(class(announced, true).contains("holds none"));
-        let unreadable =
-            |finish| json!({ "toolCalls": [{ "id": "1", "name": "a__b", "args": "{" }], "finishReason": finish });
-        assert!(class(unreadable("stop"), false).contains("must be a JSON object"));
-        assert!(class(unreadable("length"), false).contains("cut off"));
+        let unreadable = json!({ "toolCalls": [{ "id": "1", "name": "a__b", "args": "{" }], "finishReason": "stop" });
+        assert!(class(unreadable, false).contains("must be a JSON object"));
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_off_has_text_or_a_whole_call_or_is_an_error() {
+        let half = json!({ "id": "1", "name": "a__b", "args": "{" });
+        let whole = json!({ "id": "2", "name": "a__b", "args": {} });
+        for (response, expected) in [
+            (json!({ "text": "so far" }), "Usable"),
+            (json!({ "text": "so far", "toolCalls": [half] }), "Usable"),
+            (json!({ "toolCalls": [whole, half] }), "Usable"),
+            (json!({ "toolCalls": [half] }), "E_MODEL_LENGTH"),
+            (json!({ "content": [{ "type": "reasoning", "text": "hm" }] }), "E_MODEL_LENGTH"),
+            (json!({}), "E_MODEL_LENGTH"),
+        ] {
+            let mut response = response;
+            response["finishReason"] = "length".into();
+            for after_tool_results in [false, true] {
+                assert_eq!(class(response.clone(), after_tool_results), expected, "{response}");
+            }
+        }
     }
 
     #[test]

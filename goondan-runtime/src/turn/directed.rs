@@ -1,7 +1,7 @@
 //! What the directives of middlewares have in common: they are taken before `next` has reached the core.
 
 use goondan_core::host::Directive;
-use goondan_core::{Conversation, Error, ErrorCode, ExtensionName, MiddlewareKind, Result};
+use goondan_core::{Conversation, Error, ExtensionName, MiddlewareKind, Result};
 
 /// A part of a step that takes the directives of one type.
 pub(super) trait Directed<D: Directive> {
@@ -26,12 +26,4 @@ pub(super) fn warn_too_late<D: Directive>(by: &ExtensionName) {
 /// Names the layer of an error.
 pub(super) fn at_layer(error: Error, by: &ExtensionName, kind: MiddlewareKind) -> Error {
     error.at(by, format!("{kind} middleware"))
-}
-
-/// The error for content that [`Conversation::may_hold`](goondan_core::Conversation) refuses.
-pub(super) fn made_by_no_model() -> Error {
-    let message =
-        "a message holds reasoning, or data of a model's provider, that no model has put into the conversation";
-    Error::new(ErrorCode::MESSAGE_PART, message)
-        .suggest("copy such a part unchanged from a message of the conversation, or leave it out")
 }

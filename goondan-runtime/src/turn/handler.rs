@@ -4,7 +4,7 @@ use std::path::Path;
 use std::pin::pin;
 
 use goondan_core::host::panic::catch_panics;
-use goondan_core::host::{ConversationHost, ToolHost};
+use goondan_core::host::{ConversationHost, ReplySize, ToolHost};
 use goondan_core::{
     AgentsHost, Effect, Error, ErrorCode, Logger, Message, Result, Span, ToolCallId, ToolContext, ToolName, ToolReply,
     TurnInfo,
@@ -51,6 +51,7 @@ impl<'a> HandlerHost<'a> {
             Some(answer) => {
                 let answer = answer.unwrap_or_else(|text| Err(Error::panicked(&text)));
                 let answer = answer.and_then(ToolReply::checked);
+                let answer = answer.map(|reply| ctx.with_reply_limit(|limit| reply.within(limit)));
                 answer.map_err(|error| error.at(&tool.extension, format!("tool `{name}`")))
             }
             None => Err(Error::new(ErrorCode::TOOL_TIMEOUT, format!("`{name}` took longer than {limit:?}")).suggest(
@@ -86,6 +87,10 @@ impl ToolHost for HandlerHost<'_> {
 
     fn workdir(&self) -> Result<&Path> {
         self.step.workdir.path()
+    }
+
+    fn max_reply(&self) -> ReplySize {
+        self.step.max_reply
     }
 
     fn logger(&self) -> Logger<'_> {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use goondan_core::host::IdSet;
-use goondan_core::host::{ConversationExt, ToolCallResultExt};
+use goondan_core::host::{ConversationExt, MessageExt, ToolCallResultExt};
 use goondan_core::{
     Applied, Conversation, Error, ErrorCode, EventId, Message, MessageEvent, Part, Result, Role, RuntimeEvent, Source,
     ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId,
 };
 
 use super::estimate::TokenEstimate;
+use super::left_out::LeftOut;
 use super::partial::PartialAnswer;
 use crate::ports::store::{Commit, Durability, InstanceId, Interrupted, Journal, TurnOutcome, TurnStart};
 use crate::state::States;
@@ -27,6 +28,8 @@ pub(crate) struct JournaledConversation {
     /// The answer that the model is generating.
     pub(super) partial: PartialAnswer,
     pub(super) estimate: TokenEstimate,
+    /// Whether files of the conversation may have been refused, so that requests leave them out.
+    has_refused_files: bool,
 }
 
 /// A turn that is not committed.
@@ -58,6 +61,7 @@ impl JournaledConversation {
         }
         let partial = PartialAnswer::default();
         Ok(Self {
+            has_refused_files: LeftOut::known(&conversation).is_some(),
             conversation,
             journal,
             open_turn,
@@ -75,7 +79,8 @@ impl JournaledConversation {
     }
 
     /// Applies an event to the conversation, and records it in the journal.
-    pub(super) fn emit(&mut self, event: MessageEvent) -> Result<()> {
+    pub(super) fn emit(&mut self, mut event: MessageEvent) -> Result<()> {
+        self.set_turn(&mut event);
         if self.conversation.apply(event)? == Applied::TargetNotFound {
             let events = self.conversation.events();
             if let Some(MessageEvent::Remove { target_id } | MessageEvent::Replace { target_id, .. }) = events.last() {
@@ -92,6 +97,38 @@ impl JournaledConversation {
             self.estimate.forget();
         }
         self.journal.record(event)
+    }
+
+    /// Returns what a request leaves out because a provider has refused it, if there is something.
+    #[inline]
+    pub(super) fn left_out(&mut self) -> Option<Box<LeftOut>> {
+        if self.has_refused_files { LeftOut::known(&self.conversation) } else { None }
+    }
+
+    /// Keeps what has come of a request that left files out.
+    #[cold]
+    pub(super) fn keep_left_out(&mut self, left_out: &LeftOut, was_accepted: bool) -> Result<()> {
+        self.has_refused_files = !was_accepted;
+        let mut events = left_out.events(&self.conversation, was_accepted).into_iter();
+        events.try_for_each(|event| self.emit(event))
+    }
+
+    /// Sets the turn that made the message of an event: the open one, or if the message is a changed one that keeps its
+    /// id, the turn of that.
+    fn set_turn(&self, event: &mut MessageEvent) {
+        let open = self.open_turn.as_ref().map(|open| &open.id);
+        let (message, turn) = match event {
+            MessageEvent::Append { message } => (message, open),
+            MessageEvent::Replace { target_id, message } if message.id() == target_id => {
+                let changed = self.conversation.find(target_id);
+                (message, changed.and_then(|changed| changed.turn()))
+            }
+            MessageEvent::Replace { message, .. } => (message, open),
+            _ => return,
+        };
+        if message.turn() != turn {
+            Arc::make_mut(message).set_turn(turn.cloned());
+        }
     }
 
     /// Returns the conversation, for tool calls to read, and the journal, in which they record their starts.
@@ -221,5 +258,5 @@ pub(super) fn tool_message(result: &ToolCallResult) -> Message {
     let (tool_call_id, tool_name) = (result.call_id().clone(), result.tool_name().to_owned());
     let mut part = ToolResultPart::new(tool_call_id.clone(), tool_name.clone(), result.to_tool_output());
     part.is_error = result.has_failed_reply();
-    Message::new(Role::Tool, vec![Part::ToolResult(part)], Source::Tool { tool_call_id, tool_name })
+    Message::new(Role::Tool, Part::from(part), Source::Tool { tool_call_id, tool_name })
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use goondan_core::{Error, FinishReason};
 
+use super::answer::no_usable_answer;
 use crate::policy::Policy;
 
 /// A turn as a state machine: from the end of each step it determines what comes next (F-TURN).
@@ -22,14 +23,16 @@ pub(super) struct TurnMachine {
 const MAX_REPAIRS: u32 = 2;
 
 /// How a step ended, if it did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StepEnd {
     /// No other step is wanted.
     Final,
+    /// No other step is wanted, and the limit of tokens cut the answer off.
+    Cut,
     /// Another step is wanted (PIPE-11).
     Another,
-    /// The answer was malformed, and the model was sent a correction.
-    Repair,
+    /// The answer was malformed, and the model was sent a correction; with the problem.
+    Repair(String),
 }
 
 /// What the driver does next.
@@ -46,8 +49,6 @@ pub(super) enum TurnAction {
     },
     /// The turn is over.
     Finish(FinishReason),
-    /// The turn is over, because the model did not answer usably.
-    GiveUp,
     /// The turn failed.
     Fail(Error),
 }
@@ -67,11 +68,12 @@ impl TurnMachine {
         let limit_reached = self.steps >= self.policy.max_steps_per_turn.get();
         match outcome {
             Ok(StepEnd::Final) => TurnAction::Finish(FinishReason::TextResponse),
-            Ok(StepEnd::Repair) if self.repairs >= MAX_REPAIRS => TurnAction::GiveUp,
+            Ok(StepEnd::Cut) => TurnAction::Finish(FinishReason::Length),
+            Ok(StepEnd::Repair(problem)) if self.repairs >= MAX_REPAIRS => TurnAction::Fail(no_usable_answer(&problem)),
             Ok(_) if limit_reached => TurnAction::Finish(FinishReason::MaxSteps),
             Ok(end) => {
                 self.retries = 0;
-                self.repairs = if end == StepEnd::Repair { self.repairs + 1 } else { 0 };
+                self.repairs = if matches!(end, StepEnd::Repair(_)) { self.repairs + 1 } else { 0 };
                 self.step(0, Duration::ZERO)
             }
             Err(error) => match error.retry_delay() {
@@ -111,7 +113,7 @@ mod tests {
     fn step(action: &TurnAction) -> Option<(u32, u32)> {
         match action {
             TurnAction::Step { index, attempt, .. } => Some((*index, *attempt)),
-            TurnAction::Finish(_) | TurnAction::GiveUp | TurnAction::Fail(_) => None,
+            TurnAction::Finish(_) | TurnAction::Fail(_) => None,
         }
     }
 
@@ -160,12 +162,21 @@ mod tests {
     #[test]
     fn the_model_is_asked_twice_in_a_row_to_correct_its_answer() {
         let mut machine = machine(9, 1);
+        let repair = || Ok(StepEnd::Repair("it is empty".to_owned()));
         machine.start();
-        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((1, 0)));
+        assert_eq!(step(&machine.step_ended(repair())), Some((1, 0)));
         assert_eq!(step(&machine.step_ended(Ok(StepEnd::Another))), Some((2, 0)));
-        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((3, 0)));
-        assert_eq!(step(&machine.step_ended(Ok(StepEnd::Repair))), Some((4, 0)));
-        assert!(matches!(machine.step_ended(Ok(StepEnd::Repair)), TurnAction::GiveUp));
+        assert_eq!(step(&machine.step_ended(repair())), Some((3, 0)));
+        assert_eq!(step(&machine.step_ended(repair())), Some((4, 0)));
+        let TurnAction::Fail(error) = machine.step_ended(repair()) else { panic!("the turn goes on") };
+        assert!(error.code() == "E_MODEL_UNUSABLE" && error.message().contains("it is empty"), "{error}");
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_off_ends_the_turn() {
+        let mut machine = machine(9, 1);
+        machine.start();
+        assert!(matches!(machine.step_ended(Ok(StepEnd::Cut)), TurnAction::Finish(FinishReason::Length)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod estimate;
 mod handler;
 mod held;
 mod journaled;
+mod left_out;
 mod limit;
 mod machine;
 mod model_call;
@@ -41,8 +42,8 @@ use std::sync::Arc;
 use goondan_core::host::{ConversationExt, StepResultExt, TurnResultExt};
 use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
 use goondan_core::{
-    AgentsHost, Error, ErrorCode, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent, Result, Role,
-    RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary, TurnInfo, TurnResult,
+    AgentsHost, Error, ErrorCode, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent, ModelFinish, Result,
+    Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary, TurnInfo, TurnResult,
 };
 use serde_json::{Map, Value};
 use tracing::Instrument;
@@ -50,9 +51,7 @@ use tracing::Instrument;
 use crate::attach::StepGenerations;
 use crate::ports::model::whole;
 use crate::ports::store::Durability;
-use answer::NO_USABLE_ANSWER;
 use answered::{TurnAnswer, answer_of_step};
-use directed::made_by_no_model;
 use limit::within;
 use machine::{StepEnd, TurnAction, TurnMachine};
 use report::error_message;
@@ -176,10 +175,6 @@ impl<'a> TurnRun<'a> {
                     self.answer.find(&self.journaled.conversation);
                     return Ok(self.result(reason, self.answer_or_notice(reason)));
                 }
-                TurnAction::GiveUp => {
-                    let notice = Arc::new(Message::new(Role::Assistant, NO_USABLE_ANSWER, Source::System));
-                    return Ok(self.result(FinishReason::TextResponse, Some(notice)));
-                }
                 TurnAction::Fail(error) => return Err(error),
             }
         }
@@ -277,10 +272,11 @@ impl<'a> TurnRun<'a> {
 }
 
 fn step_end(result: &StepResult) -> StepEnd {
-    match (result.wants_repair(), result.has_tool_calls()) {
-        (true, _) => StepEnd::Repair,
-        (false, true) => StepEnd::Another,
-        (false, false) => StepEnd::Final,
+    match result.problem() {
+        Some(problem) => StepEnd::Repair(problem.to_owned()),
+        None if result.has_tool_calls() => StepEnd::Another,
+        None if result.finish_reason() == Some(ModelFinish::Length) => StepEnd::Cut,
+        None => StepEnd::Final,
     }
 }
 
@@ -316,10 +312,9 @@ impl MessageHost for TurnRun<'_> {
     }
 
     fn emit(&mut self, event: MessageEvent) {
-        if self.journaled.conversation.may_emit(&event) {
-            self.apply(event);
-        } else {
-            self.refuse(made_by_no_model());
+        match self.journaled.conversation.check_emitted(&event) {
+            Ok(()) => self.apply(event),
+            Err(error) => self.refuse(error),
         }
     }
 }

@@ -1,17 +1,25 @@
 //! The model call of a step, or the prepared answer that is used instead.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Poll, ready};
+use std::time::Duration;
 
 use goondan_core::host::{ConversationExt, IdSet, ModelCall, Projection};
 use goondan_core::{
-    Conversation, Error, ErrorCode, ExtensionName, LlmInputMessage, Part, Result, RuntimeEvent, StepRef, ToolCallId,
+    BoxFuture, Conversation, Error, ErrorCode, ExtensionName, LlmInputMessage, Part, Result, RuntimeEvent, StepRef,
+    ToolCallId,
 };
 
+use super::left_out::LeftOut;
 use super::limit::within;
 use super::step::StepRun;
 use super::stream::TurnUpdate;
-use crate::ports::model::{DeltaSink, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
+use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
 use crate::ports::store::Durability;
+
+/// Why a request is repeated whose files the provider may have refused.
+const WITHOUT_FILES: &str = "the provider refused the request: it is repeated without its new files";
 
 impl StepRun<'_, '_> {
     /// Calls the model, unless an answer was prepared, and returns the content of the answer. What else is known of it
@@ -26,7 +34,11 @@ impl StepRun<'_, '_> {
         {
             return Ok(self.use_prepared(content, by));
         }
-        let projection = self.projection()?;
+        let mut left_out = self.turn.journaled.left_out();
+        let mut projection = self.projection()?;
+        if let Some(left_out) = &left_out {
+            projection = Some(left_out.applied(&self.turn.journaled.conversation, projection));
+        }
         let request = self.request(projection.as_deref());
         self.report_start(Some(&request));
         let model = self.settings.model(self.generation)?;
@@ -37,7 +49,8 @@ impl StepRun<'_, '_> {
         let send = |delta: ModelDelta<'_>| {
             // A held answer is not kept as partial either: no layer has approved it yet.
             if !held {
-                sent.store(true, Ordering::Relaxed);
+                // Of what a restart discards, nothing was sent.
+                sent.store(!matches!(delta, ModelDelta::Restart { .. }), Ordering::Relaxed);
                 partial.add(delta);
                 reporter.update(|| TurnUpdate::of_delta(index, delta));
             }
@@ -45,21 +58,60 @@ impl StepRun<'_, '_> {
                 reporter.report_retry(index, span, reason, wait);
             }
         };
-        let answer = model.generate(request, DeltaSink::to(&send));
-        let mut response = match within(limit, answer).await {
-            Some(response) => response?,
-            None => {
-                let message = format!("the model did not answer within {limit:?}");
-                return Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true));
+        let mut asked = model.generate(request, DeltaSink::to(&send));
+        // No `async` block, which would store the answer while the request is repeated, and so in each step.
+        let (step, refused, send) = (&*self, &mut left_out, &send);
+        let answer = poll_fn(move |cx| {
+            loop {
+                let answer = ready!(asked.as_mut().poll(cx));
+                if let Err(error) = &answer
+                    && let Some(again) = step.ask_without_files(error, refused, model, send)
+                {
+                    asked = again;
+                    continue;
+                }
+                return Poll::Ready(answer);
             }
-        };
+        });
+        let answer = within(limit, answer).await.unwrap_or_else(|| {
+            let message = format!("the model did not answer within {limit:?}");
+            Err(Error::new(ErrorCode::MODEL_TIMEOUT, message).retryable(true))
+        });
+        if let Some(left_out) = left_out {
+            self.turn.journaled.keep_left_out(&left_out, answer.is_ok())?;
+        }
+        let mut response = answer?;
         give_unique_ids(&mut response.content, &self.turn.journaled.conversation);
+        cut_names(&mut response.content);
         if !sent.load(Ordering::Relaxed) {
             // The model does not stream.
             self.send_whole(&response.content);
         }
         self.turn.journaled.partial.clear();
         Ok(self.take_response(response, projection.is_some()))
+    }
+
+    /// Sends the request again without its new files, if the provider may have refused it because of them.
+    // REFUSED-01
+    #[cold]
+    fn ask_without_files<'s>(
+        &'s self,
+        error: &Error,
+        left_out: &mut Option<Box<LeftOut>>,
+        model: &'s dyn Model,
+        send: &'s (dyn Fn(ModelDelta<'_>) + Sync),
+    ) -> Option<BoxFuture<'s, Result<ModelResponse>>> {
+        let conversation = &self.turn.journaled.conversation;
+        let projection = self.projection().ok()?;
+        let refused = LeftOut::refused(left_out.as_deref(), error, conversation, projection.as_deref())?;
+        let without = refused.applied(conversation, projection);
+        *left_out = Some(Box::new(refused));
+        tracing::warn!(
+            turn = %self.turn.info.turn, step = self.index, "a request is repeated without its new files: {}",
+            error.report()
+        );
+        send(ModelDelta::Restart { reason: WITHOUT_FILES, wait: Some(Duration::ZERO) });
+        Some(Box::pin(async move { model.generate(self.request(Some(&without)), DeltaSink::to(send)).await }))
     }
 
     /// Returns what the edits of middlewares make of the conversation, if there are any.
@@ -115,6 +167,7 @@ impl StepRun<'_, '_> {
     #[cold]
     fn use_prepared(&mut self, mut content: Vec<Part>, by: ExtensionName) -> Vec<Part> {
         give_unique_ids(&mut content, &self.turn.journaled.conversation);
+        cut_names(&mut content);
         self.report_start(None);
         self.send_whole(&content);
         self.model_call = ModelCall { prepared_by: Some(by), ..ModelCall::default() };
@@ -136,6 +189,23 @@ fn give_unique_ids(content: &mut [Part], conversation: &Conversation) {
         let blank = id.as_str().chars().all(char::is_whitespace);
         if blank || conversation.has_tool_call(id) || ids.as_mut().is_some_and(|ids| !ids.insert(id.clone())) {
             *id = ToolCallId::random();
+        }
+    }
+}
+
+/// The most bytes of the name of a tool.
+// TOOL-01
+const LONGEST_NAME: usize = 64;
+
+/// Cuts names of tools that are too long for any tool, because the model has made them up. The conversation keeps them.
+fn cut_names(content: &mut [Part]) {
+    for part in content {
+        if let Part::ToolCall(call) = part
+            && call.tool_name.len() > LONGEST_NAME
+        {
+            call.tool_name.truncate(call.tool_name.floor_char_boundary(LONGEST_NAME));
+            // What is left may be the name of a tool.
+            call.tool_name.push('…');
         }
     }
 }

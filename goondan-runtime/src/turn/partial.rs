@@ -5,6 +5,9 @@ use goondan_lock::Lock;
 
 use crate::ports::model::ModelDelta;
 
+/// The metadata key of a message that is no complete answer.
+pub(super) const PARTIAL: &str = "partial";
+
 /// What the running model call has said so far. Behind a lock, because models send pieces through a shared reference.
 #[derive(Default)]
 pub(super) struct PartialAnswer(Lock<Said>);
@@ -52,7 +55,7 @@ impl PartialAnswer {
             return None;
         }
         let StepRef { step_id, .. } = StepRef::new(turn, step);
-        Some(Message::new(Role::Assistant, text, Source::Assistant { step_id }).with_metadata("partial", true))
+        Some(Message::new(Role::Assistant, text, Source::Assistant { step_id }).with_metadata(PARTIAL, true))
     }
 
     fn said(&mut self) -> &mut Said {

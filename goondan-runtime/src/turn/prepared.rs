@@ -5,7 +5,10 @@ use goondan_core::host::ConversationExt;
 use goondan_core::host::directive::AnswerWith;
 use goondan_core::{Conversation, Error, ErrorCode, ExtensionName, MiddlewareKind, Part, Result, ToolReply};
 
-use super::directed::{Directed, at_layer, made_by_no_model};
+use super::directed::{Directed, at_layer};
+
+/// The metadata key of a message whose content an extension has prepared.
+pub(super) const PREPARED_BY: &str = "preparedBy";
 
 /// An answer, and the extension that has prepared it.
 struct Prepared<T> {
@@ -18,11 +21,8 @@ struct Prepared<T> {
 pub(super) struct PreparedAnswer(Option<Box<Prepared<Vec<Part>>>>);
 
 impl Directed<AnswerWith> for PreparedAnswer {
-    #[cold]
     fn take(&mut self, AnswerWith(content): AnswerWith, by: &ExtensionName, conversation: &Conversation) -> Result<()> {
-        if !conversation.may_hold(&content) {
-            return Err(made_by_no_model());
-        }
+        conversation.check_brought(&content)?;
         let answer = content.into_parts();
         self.0 = Some(Box::new(Prepared { answer, by: by.clone() }));
         Ok(())
@@ -42,16 +42,10 @@ impl PreparedAnswer {
     #[cold]
     pub(super) fn use_up(&mut self) -> Result<Option<(Vec<Part>, ExtensionName)>> {
         let Some(Prepared { answer, by }) = self.0.take().map(|prepared| *prepared) else { return Ok(None) };
-        for part in &answer {
-            match part {
-                Part::ToolResult(_) => return Err(unusable("it has the result of a tool call", &by)),
-                Part::File(file) => {
-                    file.check_size().map_err(|error| at_layer(error, &by, MiddlewareKind::Step))?;
-                }
-                _ => {}
-            }
+        match answer.iter().any(|part| matches!(part, Part::ToolResult(_))) {
+            true => Err(unusable("it has the result of a tool call", &by)),
+            false => Ok(Some((answer, by))),
         }
-        Ok(Some((answer, by)))
     }
 }
 

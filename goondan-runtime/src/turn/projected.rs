@@ -5,7 +5,7 @@ use goondan_core::host::directive::Project;
 use goondan_core::host::{ConversationExt, Projection};
 use goondan_core::{Applied, Conversation, ErrorCode, ExtensionName, MessageEvent, MiddlewareKind, Result};
 
-use super::directed::{Directed, at_layer, made_by_no_model};
+use super::directed::{Directed, at_layer};
 
 /// The edits of one step, in the order in which they were made.
 #[derive(Default)]
@@ -18,11 +18,8 @@ struct Edit {
 }
 
 impl Directed<Project> for Projected {
-    #[cold]
     fn take(&mut self, Project(event): Project, by: &ExtensionName, conversation: &Conversation) -> Result<()> {
-        if !conversation.may_emit(&event) {
-            return Err(made_by_no_model());
-        }
+        conversation.check_emitted(&event)?;
         self.0.push(Edit { event, by: by.clone() });
         Ok(())
     }

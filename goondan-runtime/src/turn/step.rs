@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use goondan_core::host::{
-    Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt, RunHost,
-    StepHost, StepResultExt, answer_content, directive,
+    Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageExt, MessageHost, ModelCall, PartExt,
+    ReplySize, RunHost, StepHost, StepResultExt, answer_content, directive,
 };
 use goondan_core::{
     AgentsHost, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MiddlewareKind, ModelInfo, ModelName,
@@ -15,21 +15,19 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use super::TurnRun;
-use super::answer::{Answer, classify, correction};
+use super::answer::{Answer, classify, correction, is_half_call};
 use super::directed::{Directed, at_layer, warn_too_late};
 use super::journaled::{CallJournal, JournaledConversation, tool_message};
-use super::prepared::unusable;
+use super::left_out::{UNUSABLE_FILES, take_unusable};
+use super::prepared::{PREPARED_BY, unusable};
 use super::requests::Requests;
 use super::settings::CallSettings;
 use super::step_calls::StepCalls;
 use super::tool_call::CallOutcome;
 use crate::attach::Generation;
-use crate::join::join;
+use crate::join::join_at_most;
 use crate::ports::model::{Model, calls_in};
 use crate::ports::store::Durability;
-
-/// The metadata key of a message whose content an extension has prepared.
-const PREPARED_BY: &str = "preparedBy";
 
 /// One step while it runs.
 pub(super) struct StepRun<'a, 't> {
@@ -75,6 +73,7 @@ directed! {
 
 impl TurnRun<'_> {
     /// Passes a directive of a step layer to the `part` that takes it, unless the core was `reached`.
+    #[inline]
     fn direct<D: Directive>(&mut self, part: &mut impl Directed<D>, directive: D, by: &ExtensionName, reached: bool) {
         if !reached {
             if let Err(error) = part.take(directive, by, &self.journaled.conversation) {
@@ -112,8 +111,9 @@ impl<'a, 't> StepRun<'a, 't> {
         self.settings.check(self.generation)?;
         let after_tool_results =
             self.turn.journaled.conversation.newest().is_some_and(|message| message.role() == Role::Tool);
-        let content = self.call_model().await?;
-        let another = match classify(&content, self.model_call.finish_reason, after_tool_results) {
+        let mut content = self.call_model().await?;
+        let finish = self.model_call.finish_reason;
+        let another = match classify(&content, finish, after_tool_results) {
             Answer::Usable => false,
             Answer::Paused => true,
             Answer::NothingToAdd => return Ok(StepResult::from_parts(Vec::new(), Vec::new(), &self.model_call)),
@@ -130,12 +130,20 @@ impl<'a, 't> StepRun<'a, 't> {
             }
             Answer::Refused(error) => return Err(error),
         };
+        let unusable_files = take_unusable(&mut content);
+        // Half a call must not run.
+        content.retain(|part| !is_half_call(part, finish));
         let requests: Vec<_> = calls_in(&content).map(ToolRequest::from).collect();
         let step_id = StepRef::new(&self.turn.info.turn, self.index).step_id;
         let mut message = Message::new(Role::Assistant, answer_content(content), Source::Assistant { step_id });
         if let Some(by) = &self.model_call.prepared_by {
             message = message.with_metadata(PREPARED_BY, by.as_str());
         }
+        if !unusable_files.is_empty() {
+            message = message.with_metadata(UNUSABLE_FILES, unusable_files);
+        }
+        // Before it is shared: the conversation would copy it.
+        message.set_turn(Some(self.turn.info.turn.clone()));
         let message = Arc::new(message);
         self.turn.append(Arc::clone(&message));
         let results = self.call_tools(&requests, &message).await?;
@@ -148,26 +156,28 @@ impl<'a, 't> StepRun<'a, 't> {
         Ok(result)
     }
 
-    /// Runs the calls: concurrently if all of them only read (D-06), else one after another. Their results are appended
-    /// in the order of the requests (D-12).
+    /// Runs the calls: concurrently if all of them only read (D-06), not more than the policy allows at a time, else
+    /// one after another. Their results are appended in the order of the requests (D-12).
     async fn call_tools(&mut self, requests: &[ToolRequest], message: &Message) -> Result<Vec<ToolCallResult>> {
         let tools = self.generation.registered.tools();
         let only_reads =
             |request: &ToolRequest| tools.get(&request.name).is_none_or(|(_, tool)| tool.effect == Effect::Read);
         let asked = self.turn.journaled.conversation.mark();
+        let max_reply = self.generation.spec.policy.max_reply().of_each(requests.len());
         let mut results = Vec::with_capacity(requests.len());
         if requests.len() > 1 && requests.iter().all(only_reads) {
             self.turn.settle(Durability::Flushed).await?;
-            let (calls, journal) = self.calls(message, asked);
+            let most = self.generation.spec.policy.parallel_calls();
+            let (calls, journal) = self.calls(message, asked, max_reply);
             let journal = Mutex::new(journal);
             let running = requests.iter().map(|request| calls.run(request, &journal)).collect();
-            for (request, outcome) in requests.iter().zip(join(running).await) {
+            for (request, outcome) in requests.iter().zip(join_at_most(most, running).await) {
                 results.push(self.record_result(request, outcome));
             }
         } else {
             for request in requests {
                 self.turn.settle(Durability::Flushed).await?;
-                let (calls, journal) = self.calls(message, asked);
+                let (calls, journal) = self.calls(message, asked, max_reply);
                 // Boxed, so that the future of the step stays small for steps without calls.
                 let outcome = Box::pin(calls.run(request, &Mutex::new(journal))).await;
                 results.push(self.record_result(request, outcome));
@@ -177,7 +187,12 @@ impl<'a, 't> StepRun<'a, 't> {
     }
 
     /// Returns what the tool calls share, and the journal in which their starts are recorded.
-    fn calls<'s>(&'s mut self, message: &'s Message, asked: Mark) -> (StepCalls<'s>, CallJournal<'s>) {
+    fn calls<'s>(
+        &'s mut self,
+        message: &'s Message,
+        asked: Mark,
+        max_reply: ReplySize,
+    ) -> (StepCalls<'s>, CallJournal<'s>) {
         let (conversation, journal) = self.turn.journaled.for_calls();
         let calls = StepCalls {
             turn: self.turn.info,
@@ -190,6 +205,7 @@ impl<'a, 't> StepRun<'a, 't> {
             conversation: conversation.as_of(asked),
             step_index: self.index,
             step_span: self.span,
+            max_reply,
         };
         (calls, journal)
     }

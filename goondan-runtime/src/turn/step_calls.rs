@@ -1,6 +1,6 @@
 //! What the tool calls of one step share.
 
-use goondan_core::host::AsOf;
+use goondan_core::host::{AsOf, ReplySize};
 use goondan_core::{Message, Span, StepRef, ToolCallRef, ToolCatalog, ToolRequest, TurnInfo};
 
 use super::report::Reporter;
@@ -23,6 +23,8 @@ pub(super) struct StepCalls<'a> {
     pub(super) conversation: AsOf<'a>,
     pub(super) step_index: u32,
     pub(super) step_span: Span,
+    /// How large the reply to each call may be.
+    pub(super) max_reply: ReplySize,
 }
 
 impl StepCalls<'_> {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use goondan_core::host::depth::Unchecked;
 use goondan_core::host::directive::ReplyWith;
-use goondan_core::host::{Apply, CallHost, CoreRun, RunHost, ToolCallHost, ToolCallResultExt};
+use goondan_core::host::{Apply, CallHost, CoreRun, ReplyLimit, RunHost, ToolCallHost, ToolCallResultExt};
 use goondan_core::{
     Effect, Error, ErrorCode, ExtensionName, LayerInfo, Result, RuntimeEvent, Span, ToolCallId, ToolCallResult,
     ToolError, ToolItem, ToolReply, ToolRequest, TurnInfo,
@@ -15,6 +15,7 @@ use goondan_core::{
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
+use super::answer::check_arguments;
 use super::directed::warn_too_late;
 use super::handler::HandlerHost;
 use super::journaled::CallJournal;
@@ -170,7 +171,14 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
         result
     }
 
-    fn into_outcome(self, result: ToolCallResult) -> CallOutcome {
+    fn into_outcome(self, mut result: ToolCallResult) -> CallOutcome {
+        let workdir = || self.step.workdir.path();
+        result.keep_within(&ReplyLimit {
+            size: self.step.max_reply,
+            tool: &self.request.name,
+            call: &self.request.id,
+            workdir: &workdir,
+        });
         // Comparing recurses no deeper than the arguments of the model.
         let rewritten = self.request.args.as_object().is_none_or(|args| *args != *self.args);
         // Arguments that were refused were not passed to the handler.
@@ -182,6 +190,9 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
     fn check_changes(&mut self) -> Result<()> {
         self.shared.check_refused()?;
         self.args.check("an argument")?;
+        check_arguments(&self.args).map_err(|problem| {
+            Error::new(ErrorCode::TOOL_INVALID_ARGS, problem).suggest("pass the name of a file, or less at once")
+        })?;
         self.shared.check_metadata()
     }
 }

@@ -32,6 +32,8 @@
 //! - `excerpt`: cuts a text
 //! - `note`: the note that the model reads where a text was cut
 //! - `file`: new files for whole texts
+//! - `long`: a text that is written piece by piece
+//! - `visible`: removes what a reader would not see
 
 // The example of the README compiles.
 #[cfg(doctest)]
@@ -40,8 +42,12 @@ struct Readme;
 
 mod excerpt;
 mod file;
+mod long;
 mod note;
+mod visible;
 
 pub use excerpt::Excerpt;
 pub use file::NumberedFile;
+pub use long::LongText;
 pub use note::{LeftOut, Place};
+pub use visible::visible;

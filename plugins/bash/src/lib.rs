@@ -19,6 +19,7 @@ use run::{Ended, Limits};
 /// The config of the extension.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(extend("x-goondan" = { "shell": "bash" }))]
 pub struct Config {
     /// The directory in which commands run. A relative path starts at the directory of the bundle. Defaults to the
     /// working directory of the conversation, which is empty at first.

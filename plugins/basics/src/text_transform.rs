@@ -146,6 +146,21 @@ fn line_feed() -> String {
     "\n".to_owned()
 }
 
+/// How many bytes a result may have.
+const LONGEST: usize = 4 << 20;
+
+/// What a part of a text takes beside its text.
+const PART: usize = 64;
+
+/// Checks how many bytes a result will have, before it is made.
+fn check(bytes: Option<usize>) -> Result<()> {
+    if bytes.is_some_and(|bytes| bytes <= LONGEST) {
+        return Ok(());
+    }
+    let message = format!("the result would have more than {} MB", LONGEST >> 20);
+    Err(Error::msg(message).suggest("change less at once"))
+}
+
 /// Returns which of `length` characters `index` is. It is a boundary of the text if it is beyond that.
 fn clamp(index: i64, length: usize) -> usize {
     let index_from = |index: u64| usize::try_from(index).unwrap_or(usize::MAX);
@@ -166,6 +181,8 @@ pub mod tools {
         let Replace { text, search, replacement, all } = input;
         let limit = if all { usize::MAX } else { 1 };
         let replacements = text.matches(&search).take(limit).count();
+        let kept = text.len() - replacements * search.len();
+        check(replacement.len().checked_mul(replacements).and_then(|new| new.checked_add(kept)))?;
         Ok(Replaced { result: text.replacen(&search, &replacement, limit), replacements })
     }
 
@@ -184,6 +201,8 @@ pub mod tools {
     async fn split(input: Split) -> Result<Parts> {
         let Split { text, delimiter, max_parts } = input;
         let limit = max_parts.unwrap_or(usize::MAX);
+        let most = if delimiter.is_empty() { text.len() } else { text.matches(&delimiter).count() };
+        check(most.min(limit).checked_mul(PART).and_then(|parts| parts.checked_add(text.len())))?;
         let parts: Vec<String> = if delimiter.is_empty() {
             let (head, rest) = match text.char_indices().nth(limit.saturating_sub(1)) {
                 Some((end, _)) => text.split_at(end),
@@ -199,6 +218,8 @@ pub mod tools {
     /// Joins parts to one text.
     #[tool(effect = read)]
     async fn join(input: Join) -> Result<Joined> {
+        let between = input.delimiter.len().checked_mul(input.parts.len());
+        check(between.and_then(|between| between.checked_add(input.parts.iter().map(String::len).sum())))?;
         Ok(Joined { count: input.parts.len(), result: input.parts.join(&input.delimiter) })
     }
 

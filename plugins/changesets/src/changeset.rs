@@ -140,26 +140,34 @@ impl Changesets {
             Err(Error::new(UNKNOWN, message)
                 .suggest("`changesets__list` lists the open ones, `changesets__open` opens one"))
         };
-        match self.all()?.into_iter().find(|changeset| changeset.id == id) {
-            Some(changeset) if changeset.description.owner == self.owner => Ok(changeset),
-            Some(changeset) => {
-                unknown(format!("the changeset `{id}` belongs to the conversation {}", changeset.description.owner))
+        match self.all()?.into_iter().find(|(known, _)| known == id) {
+            Some((_, description)) if description.owner == self.owner => self.changeset(id, description),
+            Some((_, description)) => {
+                unknown(format!("the changeset `{id}` belongs to the conversation {}", description.owner))
             }
             None => unknown(format!("there is no open changeset `{id}`")),
         }
     }
 
-    /// Returns the open changesets of all conversations.
-    pub(crate) fn all(&self) -> Result<Vec<Changeset>> {
-        let all = descriptions(&self.directory)?;
-        all.into_iter().map(|(id, description)| self.changeset(&id, description)).collect()
+    /// Returns the ids and descriptions of the open changesets of all conversations.
+    pub(crate) fn all(&self) -> Result<Vec<(String, Description)>> {
+        descriptions(&self.directory)
+    }
+
+    /// Returns the path of the work tree of a changeset.
+    pub(crate) fn work_tree(&self, id: &str) -> PathBuf {
+        self.directory.join(id)
     }
 
     /// Returns the open changesets of this conversation in this repository, the newest last.
     pub(crate) fn own(&self) -> Result<Vec<Changeset>> {
         let mut own = self.all()?;
-        let is_own = |changeset: &Changeset| changeset.description.owner == self.owner;
-        own.retain(|changeset| is_own(changeset) && changeset.git.is_linked() && !changeset.description.opening);
+        own.retain(|(id, description)| {
+            let is_whole = || !description.opening && self.git.work_tree(&self.work_tree(id)).is_linked();
+            description.owner == self.owner && is_whole()
+        });
+        let own = own.into_iter().map(|(id, description)| self.changeset(&id, description));
+        let mut own: Vec<_> = own.collect::<Result<_>>()?;
         own.sort_by_key(|changeset| fs::metadata(&changeset.file).and_then(|file| file.modified()).ok());
         Ok(own)
     }
@@ -198,8 +206,8 @@ impl Changesets {
     }
 
     fn changeset(&self, id: &str, description: Description) -> Result<Changeset> {
-        let [file, scratch, root] =
-            ["{id}.json", "{id}.git", "{id}"].map(|name| self.directory.join(name.replace("{id}", id)));
+        let [file, scratch] = ["json", "git"].map(|ending| self.directory.join(format!("{id}.{ending}")));
+        let root = self.work_tree(id);
         let git = self.git.work_tree(&root);
         let objects = Objects::new(scratch.clone(), git.store(), self.config.author.clone())?;
         let files = Files::new(root, scratch, objects.clone());

@@ -17,8 +17,10 @@ use crate::objects::Change;
 /// ```
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(extend("x-goondan" = { "root": "the repository" }))]
 pub struct Config {
     /// A directory in the repository, relative to the bundle. It is the bundle's own unless it is set.
+    #[schemars(extend("x-goondan" = "root"))]
     pub repository: Option<PathBuf>,
     /// The files that a changeset may add, change and delete: paths from the top of the repository, in which `*` stands
     /// for any text and `?` for one character. All of them, unless it is set.
@@ -26,8 +28,10 @@ pub struct Config {
     /// A command that must succeed before a changeset is committed. It runs in a directory with exactly the files that
     /// are committed, and with ignored files that earlier checks have left, such as those of a build. Of this
     /// directory, it starts in what corresponds to `repository`. The model reads what it prints if it fails.
+    #[schemars(extend("x-goondan" = "command"))]
     pub check: Option<Vec<String>>,
     /// A command that runs before the first check in that directory, such as one that installs what the check needs.
+    #[schemars(extend("x-goondan" = "command"))]
     pub setup: Option<Vec<String>>,
     /// The largest number of seconds that the check may take, and the setup.
     pub check_timeout: u64,

@@ -70,19 +70,16 @@ impl Filters {
         }
         let changed: Vec<_> = changes.iter().filter(|change| change.kind != Kind::Deleted).collect();
         let paths: Vec<_> = changed.iter().map(|change| change.path.as_str()).collect();
-        let mut files = Vec::new();
+        let (mut files, mut large) = (Vec::new(), Vec::new());
         for (path, filter) in git.filters_of(&paths).await? {
             let is_own = self.own.contains(&filter);
-            let change = changed.iter().find(|change| change.path == path);
-            let is_pointer = async |change: &Change| is_pointer(objects, &change.blob.id).await;
-            let fits = match change {
-                Some(change) if is_own && filter == LFS => is_pointer(change).await?,
-                _ => !is_own && !self.others.contains(&filter),
-            };
-            if !fits {
-                files.push(path);
+            match changed.iter().find(|change| change.path == path) {
+                Some(change) if is_own && filter == LFS => large.push((path, change.blob.id.clone())),
+                _ if is_own || self.others.contains(&filter) => files.push(path),
+                _ => {}
             }
         }
+        files.extend(no_pointers(objects, large).await?);
         let message = "these files have a filter, through which a changeset does not pass them".to_owned();
         Ok((!files.is_empty()).then_some(Filtered { files, message }))
     }
@@ -103,16 +100,20 @@ fn chooses(path: &str) -> bool {
     name == ".gitattributes" || name.starts_with("gitatt~")
 }
 
-async fn is_pointer(objects: &Objects, id: &str) -> Result<bool> {
-    let (objects, id) = (objects.clone(), id.to_owned());
+/// Returns those of the files, paths with the ids of their contents, that do not stand for large ones.
+async fn no_pointers(objects: &Objects, files: Vec<(String, String)>) -> Result<Vec<String>> {
+    let objects = objects.clone();
     tokio::task::spawn_blocking(move || {
-        let mut is_pointer = false;
-        blobs::read(&objects, &[&id], |_, content| {
+        let (paths, ids): (Vec<_>, Vec<_>) = files.iter().map(|(path, id)| (path, id.as_str())).unzip();
+        let mut others = Vec::new();
+        blobs::read(&objects, &ids, |at, content| {
             // Longer ones are none.
-            is_pointer = content.len() < 1024 && content.starts_with(POINTER);
+            if content.len() >= 1024 || !content.starts_with(POINTER) {
+                others.push(paths[at].clone());
+            }
             Ok(())
         })?;
-        Ok(is_pointer)
+        Ok(others)
     })
     .await?
 }

@@ -171,14 +171,14 @@ impl ChangesetsExtension {
     /// Lists the open changesets.
     #[tool(name = "changesets__list", effect = read)]
     async fn list(&self) -> Result<Listed> {
-        let changesets =
-            Changesets::to_run(self.changesets.as_ref())?.all()?.into_iter().map(|changeset| ListedChangeset {
-                workdir: changeset.work_tree().to_owned(),
-                changeset_id: changeset.id,
-                conversation: changeset.description.owner,
-                reason: changeset.description.reason,
-            });
-        Ok(Listed { changesets: changesets.collect() })
+        let changesets = Changesets::to_run(self.changesets.as_ref())?;
+        let listed = changesets.all()?.into_iter().map(|(id, description)| ListedChangeset {
+            workdir: changesets.work_tree(&id),
+            changeset_id: id,
+            conversation: description.owner,
+            reason: description.reason,
+        });
+        Ok(Listed { changesets: listed.collect() })
     }
 }
 

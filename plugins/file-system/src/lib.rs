@@ -2,12 +2,15 @@
 //!
 //! # Layout
 //! - `place`: paths, which lead to places below the roots.
-//! - `protect`: places that no tool changes.
+//! - `protect`, `own_files`: places that no tool changes.
+//! - `guard`: decides whether a call may change its place.
 //! - `read`, `list`, `write`: what the tools do there. It blocks, so each call runs on a thread of its own.
 //! - `diff`: what a change looks like to people.
 
 mod diff;
+mod guard;
 mod list;
+mod own_files;
 mod place;
 mod protect;
 mod read;
@@ -18,8 +21,10 @@ use std::sync::Arc;
 
 use goondan::ErrorCode;
 use goondan::event::FilesChanged;
+use goondan::extension::BundleFiles;
 use goondan::prelude::*;
 
+use guard::Guard;
 use list::{List, Listed, Status};
 use place::{Place, Roots};
 use protect::Protected;
@@ -32,14 +37,16 @@ use write::{Deleted, Edit, Edited, MadeDir, Write, Written};
 pub struct Config {
     /// The directories below which the tools work. A relative one starts at the directory of the bundle. Relative paths
     /// in calls start at the first. Defaults to the working directory of the conversation, which is empty at first.
+    #[schemars(extend("x-goondan" = "root"))]
     pub roots: Vec<PathBuf>,
     /// Whether the tools also work in work trees that other extensions make, such as those of `changesets`. Relative
     /// paths in calls then start at the newest one that is open.
     pub work_trees: bool,
     /// Paths that the tools do not write, create or delete, besides those that are protected unless this list is empty:
-    /// `.git*`, and the files with which shells start. An entry is a path from a root, or a name at any depth if it has
+    /// `.git*`, the files with which shells start, and the files that the bundle is made of. An entry is a path from a root, or a name at any depth if it has
     /// no `/`; `*` stands for any text and `?` for one character. What is below a protected directory is protected too.
     /// In work trees that other extensions make, only `.git*` is protected.
+    #[schemars(extend("x-goondan" = "limit"))]
     pub protect: Option<Vec<String>>,
 }
 
@@ -77,6 +84,7 @@ struct Delete {
 #[derive(Debug)]
 pub struct FileSystem {
     api: ExtensionApi,
+    ctx: InitContext,
     work_trees: bool,
     protected: Arc<Protected>,
     /// `None` for the working directory of the conversation.
@@ -94,7 +102,7 @@ impl FileSystem {
             work_trees::note(&api)?;
         }
         if roots.is_empty() {
-            return Ok(Self { api, work_trees, protected, roots: None });
+            return Ok(Self { api, ctx, work_trees, protected, roots: None });
         }
         let bundle = ctx.bundle_root().unwrap_or(Path::new("."));
         let canonical = |root: &PathBuf| {
@@ -105,7 +113,7 @@ impl FileSystem {
             })
         };
         let roots: Vec<PathBuf> = roots.iter().map(canonical).collect::<Result<_>>()?;
-        Ok(Self { api, work_trees, protected, roots: Some(roots.into()) })
+        Ok(Self { api, ctx, work_trees, protected, roots: Some(roots.into()) })
     }
 
     /// Reads a text file, up to 100000 bytes at once. If `truncated` is true there is more: go on at `nextOffset`.
@@ -119,7 +127,8 @@ impl FileSystem {
     // Not `idempotent`, because it can append.
     #[tool]
     async fn write(&self, input: Write, ctx: &ToolContext<'_>) -> Result<Written> {
-        let (written, diff) = self.change(ctx, input.path.clone(), move |place| write::write(place, &input)).await?;
+        let (written, diff) =
+            self.change(ctx, input.path.clone(), move |place, guard| write::write(place, guard, &input)).await?;
         self.show(diff);
         Ok(written)
     }
@@ -127,7 +136,8 @@ impl FileSystem {
     /// Replaces a text in a file by another one. The text must occur exactly as it is in the file, and only once.
     #[tool]
     async fn edit(&self, input: Edit, ctx: &ToolContext<'_>) -> Result<Edited> {
-        let (edited, diff) = self.change(ctx, input.path.clone(), move |place| write::edit(place, &input)).await?;
+        let (edited, diff) =
+            self.change(ctx, input.path.clone(), move |place, guard| write::edit(place, guard, &input)).await?;
         self.show(diff);
         Ok(edited)
     }
@@ -147,18 +157,15 @@ impl FileSystem {
     /// Creates a directory. It is no error if it exists.
     #[tool(effect = idempotent)]
     async fn mkdir(&self, input: Mkdir, ctx: &ToolContext<'_>) -> Result<MadeDir> {
-        self.change(ctx, input.path, move |place| write::mkdir(place, input.recursive)).await
+        self.change(ctx, input.path, move |place, guard| write::mkdir(place, guard, input.recursive)).await
     }
 
     /// Deletes a file, a link or a directory.
     #[tool(effect = idempotent)]
     async fn delete(&self, input: Delete, ctx: &ToolContext<'_>) -> Result<Deleted> {
-        let protected = self.protected.clone();
+        let (protected, bundle) = (self.protected.clone(), self.bundle_files()?);
         let delete = move |place: &Place| {
-            protected.check(place, true)?;
-            if input.recursive {
-                protected.check_below(place)?;
-            }
+            Guard::new(place, &protected, bundle).check_deletion(input.recursive)?;
             write::delete(place, input.recursive)
         };
         self.at(ctx, input.path, delete).await
@@ -177,14 +184,20 @@ impl FileSystem {
         &self,
         ctx: &ToolContext<'_>,
         path: String,
-        work: impl FnOnce(&Place) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&Place, &Guard<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let protected = self.protected.clone();
+        let (protected, bundle) = (self.protected.clone(), self.bundle_files()?);
         let change = move |place: &Place| {
-            protected.check(place, false)?;
-            work(place)
+            let guard = Guard::new(place, &protected, bundle);
+            guard.check()?;
+            work(place, &guard)
         };
         self.at(ctx, path, change).await
+    }
+
+    /// Returns the files that the agent is made of, as far as they are protected.
+    fn bundle_files(&self) -> Result<Arc<BundleFiles>> {
+        if self.protected.is_off() { Ok(Arc::default()) } else { self.ctx.bundle_files() }
     }
 
     /// Does some work at a path, on a thread that may block.

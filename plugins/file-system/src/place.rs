@@ -30,7 +30,7 @@ pub(crate) struct Roots {
 
 /// A place below a root, at which there may be something.
 pub(crate) struct Place {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
     /// Whether it is in a work tree that another extension has made.
     pub(crate) is_in_work_tree: bool,
     pub(crate) dir: Dir,
@@ -76,6 +76,25 @@ impl Place {
     /// Returns the absolute path of the place.
     pub(crate) fn shown(&self) -> PathBuf {
         self.absolute(&self.path)
+    }
+
+    /// Returns the path without links and `..`, but for its last component if `is_link`, which says that a link itself
+    /// is meant. What is not there yet has no links.
+    pub(crate) fn real(&self, is_link: bool) -> PathBuf {
+        let (mut real, mut parts) = (PathBuf::new(), self.path.components().peekable());
+        while let Some(part) = parts.next() {
+            match part {
+                Component::Normal(name) => {
+                    real.push(name);
+                    if !is_link || parts.peek().is_some() {
+                        real = self.dir.canonicalize(&real).unwrap_or(real);
+                    }
+                }
+                Component::ParentDir => _ = real.pop(),
+                _ => {}
+            }
+        }
+        real
     }
 
     /// Returns the error for a failed access.

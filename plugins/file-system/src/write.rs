@@ -1,5 +1,6 @@
 //! Writes, edits and deletes files, and creates directories.
 
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::diff;
+use crate::guard::Guard;
 use crate::list::Type;
 use crate::place::Place;
 
@@ -17,6 +19,8 @@ use crate::place::Place;
 const NO_MATCH: &str = "E_FILE_NO_MATCH";
 /// The largest file that can be edited, in bytes.
 const EDITABLE: u64 = 10_000_000;
+/// No bundle reads larger files, in bytes.
+const DOCUMENT: u64 = 2_000_000;
 
 /// The input of `file-system__write`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -83,19 +87,21 @@ pub(crate) struct Deleted {
 }
 
 /// Writes a file. The difference that it makes is returned too.
-pub(crate) fn write(place: &Place, input: &Write) -> Result<(Written, Option<String>)> {
+pub(crate) fn write(place: &Place, guard: &Guard<'_>, input: &Write) -> Result<(Written, Option<String>)> {
     let failed = |error| place.failed(error);
     let before = diff::before(place);
+    let content = content(place, guard, input).map_err(failed)?;
+    guard.check_content(content.as_deref().unwrap_or_default())?;
     create_parent(place).map_err(failed)?;
-    let size = if input.append {
+    let size = if let Some(content) = content {
+        replace(place, &content)?;
+        content.len() as u64
+    } else {
         // Not through a link to a file that is not there, which could be protected.
         resolve(place).map_err(failed)?;
         let mut file = place.open(OpenOptions::new().append(true).create(true))?;
         file.write_all(input.content.as_bytes()).map_err(failed)?;
         file.metadata().map_err(failed)?.len()
-    } else {
-        replace(place, input.content.as_bytes())?;
-        input.content.len() as u64
     };
     let diff = before.and_then(|before| {
         let after = if input.append { format!("{before}{}", input.content) } else { input.content.clone() };
@@ -104,8 +110,29 @@ pub(crate) fn write(place: &Place, input: &Write) -> Result<(Written, Option<Str
     Ok((Written { path: place.shown(), size, written: true, append: input.append }, diff))
 }
 
+/// Returns the whole content that a file will have; `None` if it is appended to instead. What could become a document of
+/// the bundle is replaced, so that it has the content that was checked, whatever another call appends meanwhile.
+fn content<'a>(place: &Place, guard: &Guard<'_>, input: &'a Write) -> io::Result<Option<Cow<'a, [u8]>>> {
+    let new = input.content.as_bytes();
+    if !input.append {
+        return Ok(Some(new.into()));
+    }
+    let size = match place.dir.metadata(&place.path) {
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        Err(error) if error.kind() == ErrorKind::NotFound => 0,
+        // Opening it tells what is wrong.
+        _ => return Ok(None),
+    };
+    if size > DOCUMENT || !guard.judges_content() {
+        return Ok(None);
+    }
+    let mut content = if size == 0 { Vec::new() } else { place.dir.read(&place.path)? };
+    content.extend_from_slice(new);
+    Ok(Some(content.into()))
+}
+
 /// Edits a file. The difference that it makes is returned too.
-pub(crate) fn edit(place: &Place, input: &Edit) -> Result<(Edited, Option<String>)> {
+pub(crate) fn edit(place: &Place, guard: &Guard<'_>, input: &Edit) -> Result<(Edited, Option<String>)> {
     let Edit { old_text, new_text, replace_all, .. } = input;
     let shown = place.shown();
     let mut text = String::new();
@@ -132,6 +159,7 @@ pub(crate) fn edit(place: &Place, input: &Edit) -> Result<(Edited, Option<String
         return Err(Error::new(NO_MATCH, message).suggest(hint));
     }
     let after = text.replace(old_text, new_text);
+    guard.check_content(after.as_bytes())?;
     replace(place, after.as_bytes())?;
     Ok((Edited { path: shown, replacements: others.len() + 1, line }, diff::unified(place, &text, &after)))
 }
@@ -141,11 +169,12 @@ fn squeeze(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn mkdir(place: &Place, recursive: bool) -> Result<MadeDir> {
+pub(crate) fn mkdir(place: &Place, guard: &Guard<'_>, recursive: bool) -> Result<MadeDir> {
     let failed = |error| place.failed(error);
     if place.dir.is_dir(&place.path) {
         return Ok(MadeDir { path: place.shown(), created: false });
     }
+    guard.check_content(&[])?;
     if recursive {
         create_parent(place).map_err(failed)?;
     }

@@ -34,12 +34,15 @@ use response::Fetched;
 /// The config of the extension.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[schemars(extend("x-goondan" = { "host": "any public one" }))]
 pub struct Config {
     /// Hosts that may be reached although their addresses are not public, each as it is in URLs: `localhost`,
     /// `192.168.1.7`, `[fd00::7]`. All of their ports may be.
+    #[schemars(extend("x-goondan" = "host"))]
     pub allow_hosts: Vec<String>,
     /// The sites that are sent a token of the extension `oauth` with each request, such as `https://api.github.com`. No
     /// other site is sent one.
+    #[schemars(extend("x-goondan" = "host"))]
     pub auth: BTreeMap<String, SiteAuth>,
 }
 

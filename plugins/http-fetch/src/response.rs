@@ -1,5 +1,6 @@
 //! What the model reads of a response.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -67,7 +68,8 @@ impl Fetched {
             }
         }
         let (body, file) = match text(bytes, says_text, truncated) {
-            Ok(text) => (Some(mask(&text).into_owned()), None),
+            // Most bodies have no secret, and some are large.
+            Ok(text) => (Some(masked(text)), None),
             Err(bytes) => {
                 let file = NumberedFile::new(ctx.workdir()?, ["http", ctx.call_id().as_str()], "bin");
                 (None, Some(file.write(&bytes)?))
@@ -84,6 +86,14 @@ fn is_text(content_type: &[u8]) -> bool {
     let content_type = String::from_utf8_lossy(content_type).to_ascii_lowercase();
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     essence.starts_with("text/") || ["json", "xml", "javascript"].iter().any(|end| essence.ends_with(end))
+}
+
+/// Returns a text without secrets, which is the same one if it has none.
+fn masked(text: String) -> String {
+    match mask(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(masked) => masked,
+    }
 }
 
 /// Returns a body as text, or as it is if it is none.

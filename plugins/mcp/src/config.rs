@@ -55,19 +55,22 @@ pub enum Transport {
     // PATTERN-MCP-07
     Stdio {
         /// The program and its arguments. A path with a slash starts at `cwd`.
-        #[schemars(length(min = 1))]
+        #[schemars(length(min = 1), extend("x-goondan" = "command"))]
         command: Vec<String>,
         /// Variables that are added to the inherited environment.
         #[serde(default)]
+        #[schemars(extend("x-goondan" = "variable"))]
         env: BTreeMap<String, String>,
         /// The working directory, from that of the bundle on; the default is that of the bundle.
         #[serde(default)]
+        #[schemars(extend("x-goondan" = "root"))]
         cwd: Option<PathBuf>,
     },
     /// A URL.
     // PATTERN-MCP-08
     Http {
         /// The URL.
+        #[schemars(extend("x-goondan" = "host"))]
         endpoint: String,
         /// Headers of each request.
         #[serde(default)]
@@ -186,6 +189,9 @@ pub struct ToolSettings {
     /// How long a call may take, in milliseconds.
     #[schemars(range(min = 1))]
     pub timeout_ms: u64,
+    /// The digests of tools, by name, as `goondan plugin list --start` prints them. A tool that the server has changed
+    /// since then is withheld.
+    pub pin: BTreeMap<String, String>,
 }
 
 impl Default for ToolSettings {
@@ -196,6 +202,7 @@ impl Default for ToolSettings {
             trust_hints: false,
             effects: BTreeMap::new(),
             timeout_ms: 60_000,
+            pin: BTreeMap::new(),
         }
     }
 }
@@ -238,12 +245,42 @@ pub struct Limits {
     /// end it is killed.
     #[schemars(range(max = 4000))]
     pub shutdown_ms: u64,
+    /// The bytes of a message of the server, such as an answer. Each value in it counts at least 64, as each takes
+    /// memory.
+    #[schemars(range(min = 1024))]
+    pub message_bytes: usize,
+    /// The bytes of what the server says of a tool: its name, description and schema. Tools with more are left out.
+    #[schemars(range(min = 1))]
+    pub tool_bytes: usize,
+    /// The bytes of what the server says of all its tools. Those that do not fit are left out. The same is the limit
+    /// for its resources, and for its prompts.
+    #[schemars(range(min = 1))]
+    pub list_bytes: usize,
+    /// The most tools, with those that the server has withdrawn.
+    pub tools: usize,
+}
+
+/// The limits of what a server sends, which count while it is read.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Sizes {
+    pub(crate) message: usize,
+    pub(crate) tool: usize,
+    pub(crate) list: usize,
 }
 
 impl Default for Limits {
     /// The time to connect is less than what an agent gives `#[init]`, so that the error names the server.
     fn default() -> Self {
-        Self { connect_ms: 25_000, output_chars: 30_000, restarts: 5, shutdown_ms: 2_000 }
+        Self {
+            connect_ms: 25_000,
+            output_chars: 30_000,
+            restarts: 5,
+            shutdown_ms: 2_000,
+            message_bytes: 16_000_000,
+            tool_bytes: 64_000,
+            list_bytes: 256_000,
+            tools: 500,
+        }
     }
 }
 
@@ -254,6 +291,10 @@ impl Limits {
 
     pub(crate) fn shutdown(&self) -> Duration {
         Duration::from_millis(self.shutdown_ms)
+    }
+
+    pub(crate) fn sizes(&self) -> Sizes {
+        Sizes { message: self.message_bytes, tool: self.tool_bytes, list: self.list_bytes }
     }
 }
 
@@ -285,6 +326,17 @@ impl ToolSettings {
 
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
+    }
+
+    /// Checks a tool against its pin, if it has one.
+    ///
+    /// # Errors
+    /// Why the tool may not be offered.
+    pub(crate) fn check_pin(&self, name: &str, digest: &str) -> Result<(), String> {
+        match self.pin.get(name) {
+            Some(pin) if pin != digest => Err(format!("its digest is {digest}, and `tools.pin` has {pin}")),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -57,7 +57,7 @@ impl Mcp {
             return Err(Error::new(ErrorCode::EXT_CONFIG, message)
                 .suggest("choose a shorter one: the names of the tools begin with it"));
         }
-        let connection = pool::connection(&transport, config.protocol, config.attach, &ctx)?;
+        let connection = pool::connection(&transport, config.protocol, config.attach, config.limits.sizes(), &ctx)?;
         if ctx.inspect() {
             return Ok(Self { api, attached: None });
         }
@@ -87,9 +87,10 @@ impl Mcp {
     /// Says how the server is, for programs that show it.
     #[on("status.request")]
     async fn report(&self) -> Result<()> {
-        if let Some(Attached { server, .. }) = &self.attached {
+        if let Some(Attached { server, tools, .. }) = &self.attached {
             let text = server.connection.status(&server.config.limits).to_string();
-            self.api.events().emit("status.report", (json!({ "extension": server.extension, "text": text }),));
+            let report = json!({ "extension": server.extension, "text": text, "digests": tools.lock().digests() });
+            self.api.events().emit("status.report", (report,));
         }
         Ok(())
     }
@@ -109,7 +110,7 @@ impl Attached {
         if config.expose.resources {
             connection.listing().want_resources();
         }
-        let tools = Tools::new(extension.clone(), config.tools.clone(), reserved);
+        let tools = Tools::new(extension.clone(), config.tools.clone(), config.limits.tools, reserved);
         Self {
             resources_id: format!("mcp:{extension}:resources"),
             user: Lock::new(Some(Arc::clone(&connection).join(api.clone()))),
@@ -232,9 +233,12 @@ fn extra_tools(config: &Config) -> impl Iterator<Item = ExtraTool> + use<> {
 /// Returns a list of the resources for the model.
 fn describe(resources: &[Resource]) -> String {
     let mut text = "Resources of the server, which can be read by their URI:".to_owned();
-    for Resource { uri, name, media_type } in resources.iter().take(RESOURCES) {
+    for Resource { uri, name, description, media_type } in resources.iter().take(RESOURCES) {
         let media_type = media_type.as_deref().map(|media_type| format!(", {media_type}")).unwrap_or_default();
-        text.push_str(&format!("\n- {uri} ({name}{media_type})"));
+        // On one line, so that it cannot look like another resource.
+        let words = description.as_deref().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+        let description = words.map(|words| format!(": {words}")).unwrap_or_default();
+        text.push_str(&format!("\n- {uri} ({name}{media_type}){description}"));
     }
     if let Some(more @ 1..) = resources.len().checked_sub(RESOURCES) {
         text.push_str(&format!("\n{more} more are listed by the tool that lists resources."));

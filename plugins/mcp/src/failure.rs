@@ -10,6 +10,8 @@ pub(crate) const TIMEOUT: &str = "E_MCP_TIMEOUT";
 pub(crate) const GONE: &str = "E_MCP_GONE";
 /// The server failed too often in a row.
 pub(crate) const DOWN: &str = "E_MCP_DOWN";
+/// The answer of the server is too large, or cannot be read.
+pub(crate) const ANSWER: &str = "E_MCP_ANSWER";
 /// The server refused a request.
 pub(crate) const REFUSED: &str = "E_MCP_REFUSED";
 /// The server answered with something that is not supported.

@@ -14,7 +14,8 @@
 //! - `offer`: what the server offers: the `listing`, kept up to date, the `tools` that are registered, and their
 //!   `names`.
 //! - `server`: a server that can be started at its `place`, and one that runs (`live`): its `process`, or requests over
-//!   `http` with a token (`bearer`), and the `session` of the protocol, by the crate `rmcp`.
+//!   `http` with a token (`bearer`), and the `session` of the protocol, by the crate `rmcp`. What is too large in a
+//!   `message` is left out before it is read, from `pipes` or from the answer to a `post`.
 //! - `failure`: the errors of the extension.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // PATTERN-MCP-02

@@ -27,12 +27,16 @@ pub struct AppConfig {
     /// What the tokens are for: the URL of an MCP server, or of another protected resource. With the flow
     /// `authorization-code` it is enough, if the resource announces its authorization server: then `tokenUrl`,
     /// `authorizeUrl` and `clientId` are found out.
+    #[schemars(extend("x-goondan" = "host"))]
     pub resource: Option<String>,
     /// The token endpoint of the authorization server.
+    #[schemars(extend("x-goondan" = "host"))]
     pub token_url: Option<String>,
     /// The page on which a person allows an access, for the flow `authorization-code`.
+    #[schemars(extend("x-goondan" = "host"))]
     pub authorize_url: Option<String>,
     /// The endpoint that gives codes, for the flow `device-code`.
+    #[schemars(extend("x-goondan" = "host"))]
     pub device_url: Option<String>,
     /// The id of the app.
     pub client_id: Option<String>,

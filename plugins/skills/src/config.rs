@@ -25,6 +25,7 @@ pub struct Config {
     #[schemars(range(min = 1))]
     pub max_open: usize,
     /// Whether the model can run commands in the directories of skills.
+    #[schemars(extend("x-goondan" = { "shell": "skills" }))]
     pub run: bool,
 }
 

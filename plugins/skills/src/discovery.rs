@@ -1,9 +1,11 @@
 //! The skills in some directories. Everything here blocks its thread.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirEntry, File};
-use std::io::{self, ErrorKind, Read};
+use std::fs::{self, DirEntry};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+
+use goondan::extension::{BundleFile, BundleFileError};
 
 use crate::describe::{About, describe};
 
@@ -86,14 +88,8 @@ impl Found {
     ///
     /// # Errors
     /// When it cannot be read, is no plain file, or a link leads out of the root.
-    pub(crate) fn read(&self, path: &Path, limit: u64) -> io::Result<String> {
-        let path = self.real(path)?;
-        // Opening a pipe would wait.
-        if !fs::metadata(&path)?.is_file() {
-            return Err(io::Error::other("it is not a plain file"));
-        }
-        let mut bytes = Vec::new();
-        File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    pub(crate) fn read(&self, path: &Path, limit: u64) -> Result<String, BundleFileError> {
+        let bytes = BundleFile::open_within(&self.root, path)?.read_beginning(limit)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 

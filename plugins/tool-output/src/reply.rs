@@ -62,7 +62,7 @@ fn short_json(mut value: Value, max: usize, mut save: impl Save) -> Option<ToolR
 fn short_content(parts: Vec<Part>, max: usize, mut save: impl Save) -> Option<ToolReply> {
     let parts = parts.into_iter().filter_map(|part| match part {
         Part::Text(part) => Some(ReplyPart::Text(part)),
-        Part::File(part) => Some(ReplyPart::File(part)),
+        Part::File(part) => Some(ReplyPart::File(*part)),
         // A reply has no other parts.
         _ => None,
     });

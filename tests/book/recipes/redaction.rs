@@ -33,7 +33,7 @@ pub mod redact {
 
 #[cfg(test)]
 mod tests {
-    use goondan::conversation::{FilePart, Part, TextPart};
+    use goondan::conversation::{FilePart, TextPart};
     use goondan::event::AgentEvent;
     use goondan::json;
     use goondan::model::ScriptItem;
@@ -69,8 +69,8 @@ mod tests {
         let chat = Chat::with::<redact::Extension>(json!({})).with::<people::Extension>(json!({}));
         let chat = chat.script(script).start().await?;
         let letter = FilePart::new("text/plain", "https://example.org/letter").named("to ada@example.org.txt");
-        let input = Part::Text(TextPart::new("I am bob@example.org and look for Ada"));
-        chat.say(AgentEvent::content([input, Part::File(letter)])).await?;
+        let input = TextPart::new("I am bob@example.org and look for Ada");
+        chat.say(AgentEvent::content([input.into(), letter.into()])).await?;
         let transcript = chat.last_request().transcript();
         assert_eq!(transcript[0], "user: I am [address] and look for Ada [text/plain to [address]]");
         assert_eq!(transcript[2], "tool: write to [address] or call");

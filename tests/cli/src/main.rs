@@ -103,7 +103,7 @@ mod pencil {
     use goondan::prelude::*;
 
     fn picture() -> FilePart {
-        FilePart::from_bytes("image/png", &[1, 2, 3]).named("line.png")
+        FilePart::from_bytes("image/png", b"\x89PNG\r\n\x1a\n").named("line.png")
     }
 
     /// Draws a line.

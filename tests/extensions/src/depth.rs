@@ -143,20 +143,20 @@ impl Deep {
         }
         let id = "call_0";
         if let Some(value) = config.value("arguments in a message") {
-            let call = Part::ToolCall(ToolCallPart::new(id.into(), "a__b", value));
+            let call = Part::from(ToolCallPart::new(id.into(), "a__b", value));
             ctx.emit(MessageEvent::append(Message::new(Role::Assistant, vec![call], Source::System)));
             let result = ToolResultPart::new(id.into(), "a__b", ToolOutput::Text("done".to_owned()));
-            ctx.emit(MessageEvent::append(Message::new(Role::Tool, vec![Part::ToolResult(result)], Source::System)));
+            ctx.emit(MessageEvent::append(Message::new(Role::Tool, vec![result.into()], Source::System)));
         }
         if let Some(value) = config.value("replaced output in a message") {
             let input = ctx.conversation().iter().last().map(|message| message.id().to_owned()).unwrap_or_default();
             let result = ToolResultPart::new(id.into(), "a__b", ToolOutput::Json(value));
-            let message = Message::new(Role::Tool, vec![Part::ToolResult(result)], Source::System);
+            let message = Message::new(Role::Tool, vec![result.into()], Source::System);
             ctx.emit(MessageEvent::replace(input.as_str(), message.with_id(input.as_str())));
         }
         if let Some(value) = config.value("other part of a message") {
             let part = Map::from_iter([("type".to_owned(), "image".into()), ("deep".to_owned(), value)]);
-            ctx.emit(MessageEvent::append(Message::user(vec![Part::Other(part)])));
+            ctx.emit(MessageEvent::append(Message::user(vec![Part::Other(Box::new(part))])));
         }
         if let Some(value) = config.value("event") {
             self.api.events().emit("deep.event", (1, value));

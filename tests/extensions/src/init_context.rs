@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::Path;
 
 use goondan::prelude::*;
 
@@ -48,6 +49,15 @@ impl Placed {
     #[on("placed.others")]
     async fn others(&self) -> Result<()> {
         self.log.write(present(&self.ctx)?);
+        Ok(())
+    }
+
+    #[on("placed.files")]
+    async fn files(&self) -> Result<()> {
+        let bundle = self.ctx.bundle_files()?;
+        let paths: Vec<_> = bundle.paths().map(|path| path.display().to_string()).collect();
+        let takes_more = bundle.would_change(Path::new("/bundle/more.yaml"), b"kind: Agent");
+        self.log.write(format!("{} more={takes_more}", paths.join(" ")));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use goondan::Value;
-use goondan::conversation::{Content, FilePart, Part, ToolCallPart};
+use goondan::conversation::{Content, FilePart, ToolCallPart};
 use goondan::name::ExtensionName;
 use goondan::prelude::*;
 
@@ -39,16 +39,16 @@ enum Reply {
     /// A text and a file, of a tool that failed.
     Failed(String),
     Deep,
-    Large,
 }
 
 impl From<Reply> for ToolReply {
     fn from(reply: Reply) -> Self {
         match reply {
             Reply::Value(value) => value.into(),
-            Reply::Failed(text) => Self::text(text).file(FilePart::from_bytes("image/png", &[7])).failed(),
+            Reply::Failed(text) => {
+                Self::text(text).file(FilePart::from_bytes("image/png", b"\x89PNG\r\n\x1a\n")).failed()
+            }
             Reply::Deep => nested(100).into(),
-            Reply::Large => FilePart::from_bytes("image/png", &vec![7; 6 << 20]).into(),
         }
     }
 }
@@ -76,7 +76,7 @@ impl Preparing {
             None | Some(Value::Null) => {}
             Some(Value::String(text)) if text == "(deep)" => {
                 let args = goondan::json!({ "text": nested(100) });
-                ctx.answer_with(vec![Part::ToolCall(ToolCallPart::new("1".into(), "preparing__act", args))]);
+                ctx.answer_with(vec![ToolCallPart::new("1".into(), "preparing__act", args).into()]);
             }
             Some(answer) => ctx.answer_with(serde_json::from_value::<Content>(answer.clone())?),
         }

@@ -57,15 +57,14 @@ enum Form {
     Failed,
     FailedFile,
     FailedJson,
-    Large,
     OfModel,
     Deep,
     DeepMember,
 }
 
-/// A picture of one byte.
+/// A picture of which there is no more than the beginning.
 fn dot() -> FilePart {
-    FilePart::from_bytes("image/png", &[7]).named("dot.png")
+    FilePart::from_bytes("image/png", b"\x89PNG\r\n\x1a\n").named("dot.png")
 }
 
 /// Returns a text part with a member that goondan does not know.
@@ -90,7 +89,6 @@ fn reply(form: Form) -> Result<ToolReply> {
         Form::Failed => ToolReply::text("there is no such city").failed(),
         Form::FailedFile => ToolReply::text("it looks like this:").file(dot()).failed(),
         Form::FailedJson => ToolReply::json(json!({ "status": 404 }))?.failed(),
-        Form::Large => FilePart::from_bytes("image/png", &vec![7; 6 << 20]).named("large.png").into(),
         Form::OfModel => {
             let data = json!({ "api": "a", "model": "m", "rest": {} });
             ToolReply::content([ReplyPart::Text(text_with("provider", &data)?)])

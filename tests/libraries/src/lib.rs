@@ -10,29 +10,43 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// default features of the package.
 #[derive(Clone, Debug)]
 pub struct Build {
-    package: String,
-    library: String,
+    /// What cargo is called with.
+    arguments: Vec<String>,
+    /// Where it puts the library, below the directory of the profile.
+    library: PathBuf,
     profile: String,
     toolchain: Option<String>,
     default_features: bool,
 }
 
 impl Build {
-    /// A build of `package` with the defaults.
+    /// A build of `package` with the defaults, as an author of an extension builds it.
     pub fn new(package: &str) -> Self {
+        let library = format!("lib{}.so", package.replace('-', "_"));
+        Self::with(&["rustc", "--lib", "--crate-type", "cdylib", "--package", package], library)
+    }
+
+    /// A build of the crate in `plugins/` with this name, out of the examples of this package: all of them have the
+    /// same features of the same dependencies, so that none of these is built twice.
+    pub fn ready_made(name: &str) -> Self {
+        let example = name.replace('-', "_");
+        Self::with(&["build", "--features", "libraries", "--example", &example], format!("examples/lib{example}.so"))
+    }
+
+    /// A build of an example of the workspace, with the features that `cargo test --workspace` builds it with: for what
+    /// needs the runtime, which is in the tests already.
+    pub fn of_workspace(example: &str) -> Self {
+        Self::with(&["build", "--workspace", "--example", example], format!("examples/lib{example}.so"))
+    }
+
+    fn with(arguments: &[&str], library: String) -> Self {
         Self {
-            package: package.to_owned(),
-            library: package.replace('-', "_"),
+            arguments: arguments.iter().map(|&argument| argument.to_owned()).collect(),
+            library: library.into(),
             profile: "dev".to_owned(),
             toolchain: None,
             default_features: true,
         }
-    }
-
-    /// A build of the crate in `plugins/` with this name, whose package has the prefix `goondan-` and whose library
-    /// has not.
-    pub fn ready_made(name: &str) -> Self {
-        Self { package: format!("goondan-{name}"), ..Self::new(name) }
     }
 
     /// Builds in this profile.
@@ -51,13 +65,13 @@ impl Build {
     }
 
     /// Builds the library and returns its path. `directory` is the `CARGO_TARGET_TMPDIR` of the test. The library is
-    /// made in the target directory in use, where crates that have the same features are built already. The crates in
-    /// `plugins/` and those of tests are made into libraries by nothing else, so that none replaces another.
+    /// made in the target directory in use, where crates that have the same features are built already. The crates of
+    /// tests are made into libraries by nothing else, so that none replaces another.
     ///
     /// # Panics
     /// When the build fails.
     pub fn run(&self, directory: &str) -> PathBuf {
-        let Self { package, library, profile, toolchain, default_features } = self;
+        let Self { arguments, library, profile, toolchain, default_features } = self;
         let (mut cargo, target) = match toolchain {
             None => (Command::new(env!("CARGO")), Path::new(directory).parent().unwrap().to_owned()),
             // In a shared directory, each toolchain would rebuild what another one has built.
@@ -68,14 +82,13 @@ impl Build {
             }
         };
         without_the_package_of_the_test(&mut cargo);
-        cargo.args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--package", package]);
-        cargo.args(["--profile", profile]).arg("--target-dir").arg(&target);
+        cargo.args(arguments).args(["--quiet", "--profile", profile]).arg("--target-dir").arg(&target);
         if !default_features {
             cargo.arg("--no-default-features");
         }
         finish(cargo.current_dir(env!("CARGO_MANIFEST_DIR")));
         let directory = if profile == "dev" { "debug" } else { profile };
-        target.join(directory).join(format!("lib{library}.so"))
+        target.join(directory).join(library)
     }
 }
 

@@ -75,7 +75,10 @@ fn answer(server: &mut Server, open: &mut Open, stream: TcpStream) -> io::Result
     if answers.is_empty() {
         return respond(&mut stream, "202 Accepted", "");
     }
-    respond(&mut stream, "200 OK\r\ncontent-type: text/event-stream", &events(&answers))
+    match (&answers[..], server.has("json")) {
+        ([answer], true) => respond(&mut stream, "200 OK\r\ncontent-type: application/json", &answer.to_string()),
+        _ => respond(&mut stream, "200 OK\r\ncontent-type: text/event-stream", &events(&answers)),
+    }
 }
 
 fn events(messages: &[Value]) -> String {

@@ -2,7 +2,8 @@
 //! has children, and offers odd schemas. It answers one message after the other.
 //!
 //! ```text
-//! odd-server [fail | noisy | silent | mute | strict] [modern] [stubborn] [child] [http] [log=<file>] [tools=<file>]
+//! odd-server [fail | noisy | silent | mute | strict] [modern] [stubborn] [child] [http [json]] [pages] [id-last]
+//!            [log=<file>] [tools=<file>] [list=<file>]
 //! ```
 //!
 //! - `fail`: writes thirty lines to its standard error, and ends.
@@ -15,8 +16,12 @@
 //! - `stubborn`: ignores the end of its input, and `SIGTERM`.
 //! - `child`: has a child that sleeps, with its standard output and error.
 //! - `http`: listens on a port of the loopback interface instead of its standard input, and logs which.
+//! - `json`: answers over HTTP with one message instead of a stream of events.
+//! - `id-last`: answers name their request behind the result.
+//! - `pages`: each list of tools names a next one, which has a tool more.
 //! - `log=<file>`: appends lines that say what happens.
 //! - `tools=<file>`: offers the tools in a JSON file besides its own. The call of one returns its name.
+//! - `list=<file>`: offers the list of tools in a file, which is not read, and so can be large. Not over HTTP.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test server that fails should say where")]
 
@@ -57,6 +62,7 @@ fn main() {
         for answer in server.receive(&message) {
             let mut output = io::stdout().lock();
             // The client may have closed the pipe.
+            let answer = answer.to_string().replace(&json!(LIST).to_string(), server.list.as_deref().unwrap_or("[]"));
             let _ = output.write_all(format!("{answer}\n").as_bytes()).and_then(|()| output.flush());
         }
     }
@@ -69,8 +75,12 @@ fn main() {
 /// Where a message says to which subscription it belongs.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
+/// What stands for the list in a file.
+const LIST: &str = "the list in the file";
+
 struct Server {
     options: Vec<String>,
+    list: Option<String>,
     log: Option<File>,
     tools: Vec<Value>,
     resources: Vec<Value>,
@@ -100,7 +110,9 @@ impl Server {
             "add",
             "remove",
             "change",
+            "describe",
             "long",
+            "deep",
             "fail",
             "refuse",
             "image",
@@ -114,9 +126,12 @@ impl Server {
             let more: Vec<Value> = serde_json::from_reader(File::open(path).unwrap()).unwrap();
             tools.extend(more);
         }
-        let resources = vec![json!({ "uri": "odd://one", "name": "One", "mimeType": "text/plain" })];
+        let about = "The first\n- odd://two";
+        let one = json!({ "uri": "odd://one", "name": "One", "description": about, "mimeType": "text/plain" });
+        let resources = vec![one];
+        let list = value("list=").map(|path| std::fs::read_to_string(path).unwrap());
         let (subscriptions, outbox) = Default::default();
-        let mut server = Self { options: options.to_vec(), log, tools, resources, subscriptions, outbox };
+        let mut server = Self { options: options.to_vec(), list, log, tools, resources, subscriptions, outbox };
         server.log(&format!("start {}", std::process::id()));
         server
     }
@@ -184,6 +199,12 @@ impl Server {
                 return self.announce("notifications/subscriptions/acknowledged", id, filter);
             }
             "tools/list" if self.has("mute") => return,
+            "tools/list" if self.has("pages") => {
+                let page = params["cursor"].as_str().map_or(0, |cursor| cursor.parse::<u64>().unwrap());
+                self.log(&format!("page {page}"));
+                json!({ "tools": [any(&format!("page{page}"))], "nextCursor": (page + 1).to_string() })
+            }
+            "tools/list" if self.list.is_some() => json!({ "tools": LIST }),
             "tools/list" => json!({ "tools": self.tools }),
             "tools/call" => match self.call(params["name"].as_str().unwrap(), &params["arguments"]) {
                 Some(result) => result,
@@ -222,7 +243,10 @@ impl Server {
                 if self.has("modern") && result["resultType"].is_null() {
                     result["resultType"] = "complete".into();
                 }
-                self.send(json!({ "id": id, "result": result }));
+                self.send(match self.has("id-last") {
+                    true => json!({ "result": result, "id": id }),
+                    false => json!({ "id": id, "result": result }),
+                });
             }
         }
     }
@@ -261,10 +285,13 @@ impl Server {
                 self.changed();
                 text("removed".to_owned())
             }
-            // The tool `name` needs a number from now on.
+            // The tool `name` needs a number from now on, and has other properties, if these are counted.
             "change" => {
-                let schema =
+                let mut schema =
                     json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+                for index in 0..arguments["properties"].as_u64().unwrap_or_default() {
+                    schema["properties"][format!("p{}-{index}", arguments["since"])] = json!({});
+                }
                 self.tools
                     .iter_mut()
                     .filter(|tool| tool["name"] == name)
@@ -272,12 +299,23 @@ impl Server {
                 self.changed();
                 text("changed".to_owned())
             }
+            // The tool `name` has another description from now on.
+            "describe" => {
+                let tools = self.tools.iter_mut().filter(|tool| tool["name"] == name);
+                tools.for_each(|tool| tool["description"] = arguments["text"].clone());
+                self.changed();
+                text("described".to_owned())
+            }
+            "deep" => {
+                let deep = (0..arguments["depth"].as_u64().unwrap()).fold(json!([]), |inner, _| json!([inner]));
+                Some(json!({ "content": [], "structuredContent": { "deep": deep } }))
+            }
             "long" => text("x".repeat(usize::try_from(arguments["length"].as_u64().unwrap()).unwrap())),
             "fail" => Some(json!({ "isError": true, "content": [{ "type": "text", "text": "it went wrong" }] })),
             "refuse" => Some(json!("not today")),
             "image" => Some(json!({ "content": [
                 { "type": "text", "text": "a dot" },
-                { "type": "image", "mimeType": "image/png", "data": "iVBORw==" },
+                { "type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo=" },
             ] })),
             "data" => Some(json!({ "content": [], "structuredContent": { "answer": 42 } })),
             "ask" => Some(json!({ "resultType": "input_required", "inputRequests": {} })),

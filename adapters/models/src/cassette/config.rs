@@ -78,7 +78,8 @@ impl CassetteConfig {
             return Ok(None);
         }
         let file = self.file(at);
-        let around = file.ancestors().skip(1).find_map(|directory| directory.canonicalize().ok());
+        // The file, or the directory in which it will be.
+        let around = file.ancestors().find_map(|path| path.canonicalize().ok());
         if !around.zip(at.root().canonicalize().ok()).is_some_and(|(around, root)| around.starts_with(root)) {
             let message = format!("the cassette `{}` leads out of the bundle through a link", file.display());
             return Err(format::refused(message, "name a file in the bundle"));

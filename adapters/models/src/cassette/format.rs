@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use goondan_core::{Error, ErrorCode, Result};
+use goondan_core::{BundleFile, BundleFileError, Error, ErrorCode, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,6 +13,9 @@ use crate::http::{Failure, FailureKind};
 
 /// The version of the format.
 const VERSION: u32 = 1;
+
+/// The most bytes that a file has.
+const LARGEST: u64 = 256 << 20;
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
@@ -74,16 +76,21 @@ pub(super) struct Recorded {
     pub(super) text: String,
 }
 
+fn is_absent(error: &BundleFileError) -> bool {
+    matches!(error, BundleFileError::Io(error) if error.kind() == ErrorKind::NotFound)
+}
+
 /// Reads a file. One that does not exist has nothing, unless it is `needed`.
 ///
 /// # Errors
 /// `E_MODEL_CASSETTE` when it cannot be read or is no cassette.
 pub(super) fn read(path: &Path, needed: bool) -> Result<Recorded> {
     let shown = path.display();
-    let text = match fs::read_to_string(path) {
+    let read = BundleFile::open(path).and_then(|file| file.read_whole(LARGEST));
+    let text = match read.and_then(|bytes| String::from_utf8(bytes).map_err(|error| io::Error::other(error).into())) {
         Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound && !needed => return Ok(Recorded::default()),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Err(error) if is_absent(&error) && !needed => return Ok(Recorded::default()),
+        Err(error) if is_absent(&error) => {
             let message = format!("there is no cassette `{shown}`");
             return Err(refused(message, "record one: `goondan run --cassettes record`"));
         }

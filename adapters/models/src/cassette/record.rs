@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
+use goondan_core::BundleFile;
 use goondan_lock::Lock;
 use http::header::CONTENT_TYPE;
 use tokio::time::Instant;
@@ -65,12 +66,14 @@ impl Recorder {
     }
 
     fn append(&self, file: &mut Writing, exchange: &Exchange, redaction: &Redaction) -> Result<(), String> {
-        let line = serde_json::to_string(exchange).map_err(|error| error.to_string())? + "\n";
         let events = match &exchange.response.content {
             Content::Events(events) => &events[..],
             Content::Body(_) => &[],
         };
-        if let Some(why) = redaction.objection(&line, events.iter().map(|(_, _, data)| &**data)) {
+        // First, because the line and what the pieces of an answer add up to are as large as the answer each.
+        let in_pieces = redaction.objection_to_pieces(events.iter().map(|(_, _, data)| &**data));
+        let line = serde_json::to_string(exchange).map_err(|error| error.to_string())? + "\n";
+        if let Some(why) = redaction.objection(&line).or(in_pieces) {
             return Err(format!("{why}, and is not recorded; `redact` of the cassette replaces it"));
         }
         let written = match file {
@@ -90,8 +93,8 @@ impl Recorder {
         if let Some(directory) = self.path.parent() {
             fs::create_dir_all(directory)?;
         }
-        if let Ok(other) = File::open(&self.path) {
-            lock(&other)?;
+        if let Ok(other) = BundleFile::open(&self.path) {
+            lock(&other.into_file())?;
         }
         let new = self.path.with_extension(format!("jsonl.{}", std::process::id()));
         // What is there under this name was left by a process that was killed. A link is not followed.
@@ -135,8 +138,12 @@ impl Recording {
         let recorded = self.redaction.headers(&headers);
         let is_stream = status.is_success()
             && headers.get(CONTENT_TYPE).is_none_or(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        let arrived = match is_stream {
+            true => Arrived::Events(Events { parser: Parser::default(), events: Vec::new(), before: self.asked }),
+            false => Arrived::Bytes(Vec::new()),
+        };
         let recording = Some((self, recorded));
-        let body = Recorded { body, status: status.as_u16(), is_stream, recording, arrived: Vec::new() };
+        let body = Recorded { body, status: status.as_u16(), recording, arrived };
         Incoming { status, headers, body: Box::pin(body) }
     }
 }
@@ -145,22 +152,39 @@ impl Recording {
 struct Recorded {
     body: Body,
     status: u16,
-    is_stream: bool,
     /// With the headers of the response. `None` when it is written.
     recording: Option<(Recording, std::collections::BTreeMap<String, String>)>,
-    arrived: Vec<(Instant, Bytes)>,
+    arrived: Arrived,
+}
+
+/// What has arrived of a body. Comments of a stream are not kept: some servers send one every second.
+enum Arrived {
+    Events(Events),
+    Bytes(Vec<u8>),
+}
+
+/// The events of a stream, with their times.
+struct Events {
+    parser: Parser,
+    events: Vec<(u64, String, String)>,
+    /// When the last event arrived, or the request was sent.
+    before: Instant,
 }
 
 impl Recorded {
+    fn add(&mut self, bytes: &[u8]) {
+        let Some((Recording { redaction, .. }, _)) = &self.recording else { return };
+        match &mut self.arrived {
+            Arrived::Events(events) => events.add(bytes, redaction),
+            Arrived::Bytes(arrived) => arrived.extend_from_slice(bytes),
+        }
+    }
+
     fn end(&mut self, broken: Option<&str>) {
-        let Some((Recording { recorder, redaction, request, asked }, headers)) = self.recording.take() else { return };
-        let arrived = std::mem::take(&mut self.arrived);
-        let content = match self.is_stream.then(|| events(&arrived, asked, &redaction)).flatten() {
-            Some(events) => Content::Events(events),
-            None => {
-                let bytes = arrived.iter().flat_map(|(_, bytes)| bytes).copied().collect::<Vec<_>>();
-                Content::Body(redaction.text(&String::from_utf8_lossy(&bytes)))
-            }
+        let Some((Recording { recorder, redaction, request, .. }, headers)) = self.recording.take() else { return };
+        let content = match &mut self.arrived {
+            Arrived::Events(arrived) => Content::Events(std::mem::take(&mut arrived.events)),
+            Arrived::Bytes(bytes) => Content::Body(redaction.text(&String::from_utf8_lossy(bytes))),
         };
         let broken = broken.map(|why| redaction.text(why));
         let response = Response { status: self.status, headers, content, broken };
@@ -174,7 +198,7 @@ impl Stream for Recorded {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = std::task::ready!(self.body.as_mut().poll_next(cx));
         match &next {
-            Some(Ok(bytes)) => self.arrived.push((Instant::now(), bytes.clone())),
+            Some(Ok(bytes)) => self.add(bytes),
             Some(Err(error)) => self.end(Some(&error.to_string())),
             None => self.end(None),
         }
@@ -188,17 +212,15 @@ impl Drop for Recorded {
     }
 }
 
-/// Reads the events of a response, with their times. `None` if they are not text.
-fn events(arrived: &[(Instant, Bytes)], asked: Instant, redaction: &Redaction) -> Option<Vec<(u64, String, String)>> {
-    let (mut parser, mut events, mut before) = (Parser::default(), Vec::new(), asked);
-    for (now, bytes) in arrived {
-        parser.push(bytes);
-        while parser.next() {
-            let event = parser.event().ok()?;
-            let after = u64::try_from(now.duration_since(before).as_millis()).unwrap_or(u64::MAX);
-            before = *now;
-            events.push((after, redaction.text(event.name), redaction.text(event.data)));
+impl Events {
+    fn add(&mut self, bytes: &[u8], redaction: &Redaction) {
+        let now = Instant::now();
+        self.parser.push(bytes);
+        while self.parser.next() {
+            let event = self.parser.event();
+            let after = u64::try_from(now.duration_since(self.before).as_millis()).unwrap_or(u64::MAX);
+            self.before = now;
+            self.events.push((after, redaction.text(&event.name), redaction.text(&event.data)));
         }
     }
-    Some(events)
 }

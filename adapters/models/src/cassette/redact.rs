@@ -89,12 +89,13 @@ impl Redaction {
         }
     }
 
-    /// Returns why a line must not be written, if it still has what looks like a key, or if the data of its events have
-    /// a secret in pieces.
-    pub(super) fn objection<'a>(&self, line: &str, events: impl Iterator<Item = &'a str>) -> Option<String> {
-        if let Some(key) = looks_like_a_key(line) {
-            return Some(format!("`{key}…` looks like a key"));
-        }
+    /// Returns why a line must not be written, if it still has what looks like a key.
+    pub(super) fn objection(&self, line: &str) -> Option<String> {
+        looks_like_a_key(line).map(|key| format!("`{key}…` looks like a key"))
+    }
+
+    /// Returns why an answer must not be written, if the data of its events have a secret in pieces.
+    pub(super) fn objection_to_pieces<'a>(&self, events: impl Iterator<Item = &'a str>) -> Option<String> {
         let mut texts = BTreeMap::new();
         for data in events {
             if let Ok(event) = serde_json::from_str(data) {

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use tokio::time::timeout;
 
 use super::client::Body;
-use super::failure::{Failure, FailureKind};
-use super::limits::{Broken, Clock, LONGEST_EVENT, Limits};
+use super::failure::Failure;
+use super::limits::{Broken, Clock, Limits};
 use super::sse::{Event, Parser};
 
 /// How long the end of a response is waited for after its last event, so that the connection can be used again.
@@ -19,10 +19,16 @@ const DRAIN: Duration = Duration::from_millis(250);
 /// How long more events are waited for after an answer is complete.
 const MORE: Duration = Duration::from_secs(2);
 
+/// What an event takes beside its bytes, for example in a recording.
+const EVENT: usize = 64;
+
 /// The server-sent events of one response, read under limits.
 pub struct Events {
     body: Body,
     parser: Parser,
+    /// How many bytes have arrived, and how many may arrive.
+    received: usize,
+    max_bytes: usize,
     /// Has the first limit until the first event.
     clock: Clock,
     /// The limit after that.
@@ -30,29 +36,35 @@ pub struct Events {
 }
 
 impl Events {
-    /// Returns the events of `body`. `first` is the clock that was started with the request.
-    pub fn new(body: Body, first: Clock, limits: &Limits) -> Self {
-        Self { body, parser: Parser::default(), clock: first, idle: Some(limits.idle) }
+    /// Returns the events of `body`, which may have `max_bytes`. `first` is the clock that was started with the
+    /// request.
+    pub fn new(body: Body, first: Clock, limits: &Limits, max_bytes: usize) -> Self {
+        Self { body, parser: Parser::default(), received: 0, max_bytes, clock: first, idle: Some(limits.idle) }
+    }
+
+    /// Returns how many bytes have arrived, and some for each event.
+    pub(crate) fn received(&self) -> usize {
+        self.received
     }
 
     /// Returns the next event, or `None` at the end of the response.
     ///
     /// # Errors
-    /// When the connection breaks, a limit is exceeded, or the bytes are not text.
+    /// When the connection breaks, or a limit is exceeded.
     pub async fn next(&mut self) -> Result<Option<Event<'_>>, Failure> {
         while !self.parser.next() {
             let Some(bytes) = poll_fn(|cx| self.poll_bytes(cx)).await? else { return Ok(None) };
-            self.parser.push(&bytes);
-            if self.parser.pending() > LONGEST_EVENT {
-                return Err(Broken::TooLong.into());
+            self.received += bytes.len();
+            if self.received > self.max_bytes {
+                return Err(Failure::too_large("bytes", "maxBytes", self.max_bytes));
             }
+            self.parser.push(&bytes);
         }
+        self.received += EVENT;
         if let Some(idle) = self.idle.take() {
             self.clock.set("idleMs", idle);
         }
-        self.parser.event().map(Some).map_err(|error| {
-            Failure::new(FailureKind::Answer, "the provider sent bytes that are not text").caused_by(error)
-        })
+        Ok(Some(self.parser.event()))
     }
 
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Broken>> {

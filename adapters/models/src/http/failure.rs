@@ -52,6 +52,8 @@ pub enum FailureKind {
     Request,
     /// What arrived is not an answer of this interface.
     Answer,
+    /// The answer is larger than the model's config allows.
+    TooLarge,
     /// The request is not in the cassette that is played, or the exchange cannot be recorded.
     Cassette,
 }
@@ -69,7 +71,7 @@ impl FailureKind {
             Self::ContextOverflow => ErrorCode::MODEL_CONTEXT_OVERFLOW,
             Self::Refused => ErrorCode::MODEL_REFUSED,
             Self::Request => ErrorCode::MODEL_REQUEST,
-            Self::Answer => ErrorCode::MODEL_ANSWER,
+            Self::Answer | Self::TooLarge => ErrorCode::MODEL_ANSWER,
             Self::Cassette => ErrorCode::MODEL_CASSETTE,
         }
     }
@@ -78,7 +80,8 @@ impl FailureKind {
     pub fn is_retryable(self) -> bool {
         match self {
             Self::RateLimit | Self::Overloaded | Self::Network | Self::Timeout | Self::Answer => true,
-            Self::Auth | Self::Quota | Self::ContextOverflow | Self::Refused | Self::Request | Self::Cassette => false,
+            Self::Auth | Self::Quota | Self::ContextOverflow | Self::Refused | Self::Request => false,
+            Self::TooLarge | Self::Cassette => false,
         }
     }
 
@@ -95,6 +98,7 @@ impl FailureKind {
             Self::Refused => "change the request, or use another model",
             Self::Request => "correct `model`, `baseUrl` or the options of the model",
             Self::Answer => "check that `baseUrl` of the model is the address of the provider's interface",
+            Self::TooLarge => "raise the limit in `answer` of the model if such answers are expected",
             Self::Cassette => {
                 "record the conversation anew (`goondan run --cassettes record`), undo what changed it, or begin it \
                  from its start, in a new instance"
@@ -120,6 +124,17 @@ impl Failure {
     /// Returns the failure for an event that is not JSON of this wire.
     pub fn unreadable(error: serde_json::Error) -> Self {
         Self::new(FailureKind::Answer, "the provider sent an event that cannot be read").caused_by(error)
+    }
+
+    /// Returns the failure for an answer with more `parts`, such as bytes, than `max`, which is the limit `setting` of
+    /// the model.
+    pub(crate) fn too_large(parts: &str, setting: &str, max: usize) -> Self {
+        Self::new(FailureKind::TooLarge, format!("the answer has more than {max} {parts} (`answer.{setting}`)"))
+    }
+
+    /// Returns whether this is the failure for an event that cannot be read.
+    pub(crate) fn is_unreadable(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| source.is::<serde_json::Error>())
     }
 
     /// Returns the failure for an answer whose end did not arrive.
@@ -231,6 +246,13 @@ impl Failure {
             && WORDS.iter().any(|word| message.contains(word))
     }
 
+    /// Returns whether the provider refused the container of an earlier answer, which may have expired.
+    pub fn is_about_container(&self) -> bool {
+        self.kind == FailureKind::Request
+            && matches!(self.status, Some(StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND))
+            && self.message.to_lowercase().contains("container")
+    }
+
     /// Returns the error that ends the call of a model of `provider` after `attempts` requests.
     pub fn into_error(self, provider: &str, attempts: u32) -> Error {
         let Self { kind, status, provider_code, message, request_id, retry_after, source } = self;
@@ -272,7 +294,6 @@ impl From<Broken> for Failure {
         let message = broken.to_string();
         match broken {
             Broken::Silent { .. } => Self::new(FailureKind::Timeout, message),
-            Broken::TooLong => Self::new(FailureKind::Answer, message),
             Broken::Connection(source) => Self::new(FailureKind::Network, message).caused_by(source),
         }
     }

@@ -1,4 +1,4 @@
-//! Limits of time and size while a response is read.
+//! Limits of time while a response is read.
 
 use std::fmt;
 use std::pin::Pin;
@@ -18,9 +18,6 @@ pub struct Limits {
     /// How long nothing may arrive after that.
     pub idle: Duration,
 }
-
-/// How many bytes may arrive without completing an event.
-pub(super) const LONGEST_EVENT: usize = 32 << 20;
 
 /// Measures silence: the time in which a future was polled and was not ready.
 ///
@@ -93,8 +90,6 @@ pub enum Broken {
         /// The limit.
         after: Duration,
     },
-    /// An event does not end.
-    TooLong,
     /// The connection broke.
     Connection(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -108,7 +103,6 @@ impl fmt::Display for Broken {
             Self::Silent { limit, after } => {
                 write!(f, "the provider did not begin to answer within {after:?} (`{limit}`)")
             }
-            Self::TooLong => write!(f, "the provider sent {LONGEST_EVENT} bytes without the end of an event"),
             Self::Connection(_) => f.write_str("the connection to the provider broke"),
         }
     }
@@ -118,7 +112,7 @@ impl std::error::Error for Broken {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Connection(source) => Some(&**source),
-            Self::Silent { .. } | Self::TooLong => None,
+            Self::Silent { .. } => None,
         }
     }
 }

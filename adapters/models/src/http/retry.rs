@@ -45,7 +45,12 @@ impl Waits {
         if !failure.kind().is_retryable() || self.attempts >= self.retries.max {
             return None;
         }
-        let wait = failure.retry_after().unwrap_or_else(|| BACKOFF.random(self.attempts));
+        let wait = match failure.retry_after() {
+            // A provider that asks for none would be asked as fast as it refuses.
+            Some(Duration::ZERO) => BACKOFF.random(1),
+            Some(wait) => wait,
+            None => BACKOFF.random(self.attempts),
+        };
         let waited = self.waited.checked_add(wait).filter(|waited| *waited <= self.retries.budget)?;
         self.waited = waited;
         Some(wait)

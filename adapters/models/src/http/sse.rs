@@ -1,7 +1,8 @@
 //! Splits bytes into server-sent events.
 
+use std::borrow::Cow;
 use std::ops::Range;
-use std::str::{Utf8Error, from_utf8};
+use std::str::from_utf8;
 
 /// Reads server-sent events from bytes, however they are cut. Each byte is searched once, and an event borrows the
 /// buffer in which it arrived, so that reading one allocates nothing.
@@ -28,13 +29,13 @@ pub(crate) struct Parser {
 }
 
 /// A server-sent event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event<'a> {
     /// Its name, which is empty if it has none.
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     /// Its data, with a line feed between lines.
-    pub data: &'a str,
+    pub data: Cow<'a, str>,
 }
 
 impl Parser {
@@ -68,13 +69,10 @@ impl Parser {
         false
     }
 
-    /// Returns the event that [`next`](Self::next) went to.
-    ///
-    /// # Errors
-    /// When it is not text.
-    pub(crate) fn event(&self) -> Result<Event<'_>, Utf8Error> {
+    /// Returns the event that [`next`](Self::next) went to. Bytes that are not text are replaced by U+FFFD.
+    pub(crate) fn event(&self) -> Event<'_> {
         let data = self.data.as_ref().map_or(&[][..], |data| &self.buffer[self.start..][data.clone()]);
-        Ok(Event { name: from_utf8(&self.name)?, data: from_utf8(data)? })
+        Event { name: text(&self.name), data: text(data) }
     }
 
     /// Begins an event with the next line.
@@ -134,6 +132,11 @@ impl Parser {
     }
 }
 
+/// Returns bytes as text, which they nearly always are.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,8 +146,8 @@ mod tests {
         for chunk in chunks {
             parser.push(chunk);
             while parser.next() {
-                let Event { name, data } = parser.event().unwrap();
-                events.push((name.to_owned(), data.to_owned()));
+                let Event { name, data } = parser.event();
+                events.push((name.into_owned(), data.into_owned()));
             }
         }
         events
@@ -166,12 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_an_error() {
-        for stream in [&b"data: \xff\n\n"[..], b"event: \xff\ndata: x\n\n"] {
-            let mut parser = Parser::default();
-            parser.push(stream);
-            assert!(parser.next() && parser.event().is_err(), "{stream:?}");
-        }
+    fn what_is_not_text_is_replaced() {
+        let replaced = |name: &str, data: &str| [(name.to_owned(), data.to_owned())];
+        assert_eq!(events(&[b"data: a\xffb\n\n"]), replaced("", "a\u{fffd}b"));
+        assert_eq!(events(&[b"event: \xc3\ndata: x\n\n"]), replaced("\u{fffd}", "x"));
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use goondan_core::{MessageData, ModelOptions, Part, ProviderData, Role, ToolItem};
+use goondan_core::{FilePart, MessageData, ModelInfo, ModelOptions, Part, ProviderData, Role, TextPart, ToolItem};
 use goondan_runtime::ModelRequest;
 use serde_json::{Map, Value};
 
-use super::legal::digits;
+use super::legal::{digits, substitute};
+use crate::answer::NOTES;
 
 /// A request to a model, and what of its parts may go back to the provider.
 #[derive(Debug)]
@@ -17,6 +18,7 @@ pub struct Encoding<'a> {
     options: Cow<'a, ModelOptions>,
     messages: Vec<Cow<'a, MessageData>>,
     with_reasoning: bool,
+    with_container: bool,
 }
 
 impl<'a> Encoding<'a> {
@@ -27,13 +29,54 @@ impl<'a> Encoding<'a> {
             Some(of_step) => Cow::Owned(of_step.clone().or(options)),
             None => Cow::Borrowed(options),
         };
-        Self { api, model, request, options, messages: request.messages().collect(), with_reasoning: true }
+        Self {
+            api,
+            model,
+            request,
+            options,
+            messages: request.messages().collect(),
+            with_reasoning: true,
+            with_container: true,
+        }
+    }
+
+    /// Returns the request with texts in place of the files that the model does not take. What a model made is left to
+    /// the wires: they know whose it is.
+    #[must_use]
+    pub fn accepting(mut self, info: &ModelInfo) -> Self {
+        if info.accepts.is_none() {
+            return self;
+        }
+        for message in self.messages.iter_mut().filter(|message| message.role != Role::Assistant) {
+            let text = |file: &FilePart| (!info.takes(&file.media_type)).then(|| TextPart::new(substitute(file)));
+            if let Some(content) = message.content.replace_files(text) {
+                message.to_mut().content = content;
+            }
+        }
+        self
     }
 
     /// Returns the request without the reasoning of earlier answers.
     #[must_use]
     pub fn without_reasoning(self) -> Self {
         Self { with_reasoning: false, ..self }
+    }
+
+    /// Returns the request without the container of earlier answers.
+    #[must_use]
+    pub fn without_container(self) -> Self {
+        Self { with_container: false, ..self }
+    }
+
+    /// Returns whether the container of earlier answers, in which a provider runs code, may go back.
+    pub fn with_container(&self) -> bool {
+        self.with_container
+    }
+
+    /// Returns what the provider said about its newest answer that has a note of this name.
+    pub fn note(&self, name: &str) -> Option<&Value> {
+        let parts = self.messages.iter().rev().flat_map(|message| message.content.parts().iter().rev());
+        parts.filter_map(|part| self.rest(part)).find_map(|rest| rest.get(NOTES)?.get(name))
     }
 
     /// Returns the model, as the provider names it.

@@ -4,6 +4,7 @@
 mod anthropic;
 #[cfg(feature = "chat")]
 mod chat;
+mod doubled;
 mod encoding;
 #[cfg(any(feature = "chat", feature = "gemini"))]
 mod few;
@@ -11,6 +12,7 @@ mod few;
 mod gemini;
 #[cfg_attr(not(all(feature = "anthropic", feature = "chat")), allow(dead_code, reason = "others use a part of it"))]
 mod legal;
+mod maybe;
 #[cfg(feature = "openai")]
 mod responses;
 mod settings;
@@ -101,6 +103,9 @@ pub trait Wire: Send + Sync + 'static {
     /// When the event cannot be read ([`Failure::unreadable`]), or reports a failure ([`Failure::from_event`]). The
     /// request is then sent again, if that may help.
     fn event(&self, name: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>;
+
+    /// Reads the end of a response in which [`event`](Self::event) found no end of the answer.
+    fn closed(&self, _answer: &mut Answer<'_>) {}
 
     /// Returns the failure that a response without an answer reports. The beginning of its body is enough.
     fn failure(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {

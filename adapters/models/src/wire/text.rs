@@ -8,6 +8,7 @@ use serde::Deserialize;
 /// A text in an event. It borrows the event unless the text has escapes. In an `Option`, a `Cow` would always be
 /// copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
 pub struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl Deref for Text<'_> {

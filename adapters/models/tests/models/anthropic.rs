@@ -1,11 +1,12 @@
 //! What requests to Anthropic carry.
 
 use goondan_core::{ErrorCode, ModelFinish};
+use goondan_covers::covers;
 use goondan_models::wire::Anthropic;
 use goondan_models::{HttpModel, ModelConfig, providers};
 use serde_json::{Value, json};
 
-use crate::support::{self, Asked, Played, Sent, ask, config, data, result, sent_body, text, weather};
+use crate::support::{self, Asked, Played, Sent, ask, config, data, result, sent_body, text, told, weather};
 
 const ANSWER: &str = "data: {\"type\":\"message_start\",\"message\":{}}\n\ndata: {\"type\":\"message_stop\"}\n\n";
 
@@ -339,4 +340,42 @@ async fn the_name_of_an_event_is_enough() {
     let answer = ask(&model(config("http://127.0.0.1:9"), &sent)).await.unwrap();
     assert_eq!((&*answer.to_text(), answer.model.as_deref()), ("Hi.", Some("m-1")));
     assert_eq!(answer.finish_reason, Some(ModelFinish::Stop));
+}
+
+#[tokio::test]
+#[covers("MODEL-01")]
+async fn the_container_of_an_answer_goes_back_until_it_is_refused() {
+    let events = [
+        json!({ "type": "message_start", "message": { "container": null } }),
+        json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "done" } }),
+        json!({ "type": "message_delta", "delta": {
+            "stop_reason": "end_turn", "container": { "id": "container_1", "expires_at": "2026-01-01T00:00:00Z" },
+        } }),
+        json!({ "type": "message_stop" }),
+    ];
+    let stream: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let sent = Sent::to([Played::events(&stream)]);
+    let answer = ask(&model(config("http://127.0.0.1:9"), &sent)).await.unwrap();
+    let asked = Asked::messages(json!([
+        { "role": "user", "content": "a" },
+        { "role": "assistant", "content": answer.content },
+        { "role": "user", "content": "b" },
+    ]));
+    let sent = body(asked.clone()).await;
+    assert_eq!(sent["container"], "container_1");
+    assert_eq!(sent["messages"][1]["content"], json!([{ "type": "text", "text": "done" }]));
+    let skills = json!({ "skills": [{ "type": "anthropic", "skill_id": "pptx" }] });
+    let sent = body(asked.clone().options(json!({ "provider": { "container": skills } }))).await;
+    assert_eq!(sent["container"]["id"], "container_1");
+    assert_eq!(sent["container"]["skills"][0]["skill_id"], "pptx");
+    assert_eq!(body(Asked::default()).await.get("container"), None);
+
+    // A conversation must never be stuck.
+    let report =
+        json!({ "error": { "type": "invalid_request_error", "message": "Container container_1 has expired" } });
+    let refusing = Sent::to([Played::json(400, &report), Played::events(&stream)]);
+    let (answer, _) = told(&model(config("http://127.0.0.1:9"), &refusing), &asked).await;
+    assert_eq!(answer.unwrap().to_text(), "done");
+    let containers: Vec<_> = refusing.bodies().iter().map(|body| body.get("container").cloned()).collect();
+    assert_eq!(containers, [Some(json!("container_1")), None]);
 }

@@ -95,6 +95,7 @@ fn mistakes_in_a_spec_are_told_with_their_place_and_what_to_do() {
             "change it: How long the provider may be",
         ),
         ("model: m\nretries: { max: 0 }", (8, 19), "`spec.retries.max`", "change it: How many attempts a request has"),
+        ("model: m\naccepts: [image/png, png]", (8, 24), "`spec.accepts[1]`", "change it"),
         ("model: m\nprices: { input: -1, output: 2 }", (8, 20), "`spec.prices.input`", "change it: A million tokens"),
     ];
     for (spec, (line, column), message, remedy) in mistakes {

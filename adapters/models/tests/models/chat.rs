@@ -3,12 +3,15 @@
 use std::collections::HashSet;
 
 use goondan_core::{ErrorCode, ModelFinish, ToolItem, ToolName};
+use goondan_covers::covers;
 use goondan_models::wire::{Chat, Dialect};
 use goondan_models::{HttpModel, ModelConfig, providers};
 use goondan_runtime::DeltaSink;
 use serde_json::{Value, json};
 
-use crate::support::{Asked, Played, Reply, Sent, Server, ask, config, requests_are_as_written_down, sent_body, told};
+use crate::support::{
+    Asked, Played, Reply, Sent, Server, Step, ask, config, requests_are_as_written_down, sent_body, told,
+};
 
 const ANSWER: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello.\"},\"finish_reason\":\"stop\"}]}\n\n";
 
@@ -263,6 +266,57 @@ async fn done_without_a_reason_is_an_answer_that_was_cut_off() {
     assert!(told[1].starts_with("restart "), "{told:?}");
 }
 
+/// A piece of a message, from a server that never says why an answer ends.
+fn bare(delta: &Value) -> String {
+    format!("data: {}\n\n", json!({ "choices": [{ "delta": delta }] }))
+}
+
+#[tokio::test]
+async fn a_whole_answer_may_end_without_a_reason() {
+    let text = bare(&json!({ "content": "Hello." }));
+    let call = |arguments: &str| {
+        let function = json!({ "name": "t", "arguments": arguments });
+        bare(&json!({ "tool_calls": [{ "index": 0, "id": "a", "function": function }] }))
+    };
+    let thought = bare(&json!({ "reasoning": "hm" }));
+    let pending = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"},\"finish_reason\":null}]}\n\n".to_owned();
+    let counts = "data: {\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n\n";
+    let done = "data: [DONE]\n\n";
+    for (said, end, is_whole) in [
+        (&text, format!("{counts}{done}"), true),
+        (&text, counts.to_owned(), true),
+        (&call("{}"), counts.to_owned(), true),
+        (&pending, format!("{counts}{done}"), true),
+        // It says reasons, so this one is missing.
+        (&pending, counts.to_owned(), false),
+        (&text, done.to_owned(), false),
+        (&text, String::new(), false),
+        (&call("{\"n\": "), format!("{counts}{done}"), false),
+        (&thought, format!("{counts}{done}"), false),
+    ] {
+        let (model, _) = played(Dialect::OPENAI_COMPATIBLE, [Played::events(&format!("{said}{end}"))]);
+        match ask(&model).await {
+            Ok(answer) => assert!(is_whole && answer.finish_reason == Some(ModelFinish::Unknown), "{said}{end}"),
+            Err(error) => assert!(!is_whole && error.code() == "E_MODEL_NETWORK", "{said}{end}: {error}"),
+        }
+    }
+    // A connection that breaks is no end.
+    let broken = Played::events(&format!("{text}{counts}")).then(Step::Break);
+    let (model, _) = played(Dialect::OPENAI_COMPATIBLE, [broken]);
+    assert_eq!(ask(&model).await.unwrap_err().code(), "E_MODEL_NETWORK");
+}
+
+#[tokio::test]
+async fn no_arguments_are_an_empty_object() {
+    for arguments in ["", "null", " null\n", "{}"] {
+        let call = json!({ "index": 0, "id": "a", "function": { "name": "t", "arguments": arguments } });
+        let played_stream = stream([json!({ "tool_calls": [call] })], "tool_calls");
+        let (model, _) = played(Dialect::GROQ, [Played::events(&played_stream)]);
+        let answer = ask(&model).await.unwrap();
+        assert_eq!(answer.calls().next().unwrap().input, json!({}), "{arguments:?}");
+    }
+}
+
 #[tokio::test]
 async fn failures_inside_of_a_stream_have_their_codes() {
     let chunk = json!({ "choices": [{ "delta": { "content": "Hel" } }] });
@@ -474,4 +528,80 @@ async fn a_key_is_sent_if_there_is_one_and_missed_where_it_is_needed() {
     let error = ask(&without(Dialect::MISTRAL)).await.unwrap_err();
     assert_eq!(*error.code(), ErrorCode::MODEL_AUTH);
     assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+#[covers("MODEL-01")]
+async fn blocks_of_reasoning_go_back_as_they_came() {
+    let thinking = |elements: Value| json!({ "type": "thinking", "thinking": elements });
+    let said = |text: &str| json!({ "type": "text", "text": text });
+    let reference = json!({ "type": "reference", "reference_ids": [1] });
+    let deltas = [
+        json!({ "content": [thinking(json!([said("Hm, ")]))] }),
+        json!({ "content": [thinking(json!([said("yes."), reference]))] }),
+        json!({ "content": [said("It is")] }),
+        json!({ "content": " so." }),
+        json!({ "content": [thinking("Or not?".into())] }),
+        json!({ "content": [said("Perhaps.")] }),
+    ];
+    let (model, sent) = played(Dialect::MISTRAL, [Played::events(&stream(deltas, "stop"))]);
+    let answer = ask(&model).await.unwrap();
+    let messages = json!([
+        { "role": "user", "content": "a" },
+        { "role": "assistant", "content": answer.content },
+        { "role": "user", "content": "b" },
+    ]);
+    Asked::messages(messages).of(&model, DeltaSink::none()).await.unwrap();
+    let expected = json!([
+        thinking(json!([said("Hm, yes."), reference])),
+        said("It is so."),
+        thinking(json!([said("Or not?")])),
+        said("Perhaps."),
+    ]);
+    assert_eq!(sent.bodies()[1]["messages"][1]["content"], expected);
+}
+
+#[tokio::test]
+async fn a_message_with_calls_alone_has_an_empty_text_where_the_provider_wants_one() {
+    let call = json!({ "type": "tool-call", "toolCallId": "a", "toolName": "t", "input": {} });
+    let output = json!({ "type": "text", "value": "done" });
+    let result = json!({ "type": "tool-result", "toolCallId": "a", "toolName": "t", "output": output });
+    let conversation = json!([
+        { "role": "user", "content": "a" },
+        { "role": "assistant", "content": [call] },
+        { "role": "tool", "content": [result] },
+    ]);
+    for (dialect, content) in [(Dialect::XAI, json!("")), (Dialect::OPENAI_COMPATIBLE, Value::Null)] {
+        assert_eq!(messages(dialect, conversation.clone()).await[1]["content"], content, "{}", dialect.name);
+    }
+}
+
+#[tokio::test]
+async fn a_call_after_the_reason_to_stop_is_no_part_of_the_answer() {
+    let call = |index: Option<u64>, id: &str, arguments: &str| {
+        let function = json!({ "name": "weather__today", "arguments": arguments });
+        json!({ "tool_calls": [{ "index": index, "id": id, "function": function }] })
+    };
+    let late = |index| {
+        let rest = json!({ "tool_calls": [{ "index": index, "function": { "arguments": "1}" } }] });
+        stream([call(index, "late", "{\"late\":"), rest], "tool_calls")
+    };
+    let text = || json!({ "content": "Hello." });
+    for (before, finish, expected) in [
+        (vec![text()], "stop", (Some(ModelFinish::Stop), "Hello.", 0)),
+        (vec![text(), call(None, "early", "{}")], "tool_calls", (Some(ModelFinish::ToolCalls), "Hello.", 1)),
+        // Some gateways send a reason to stop before the answer begins.
+        (vec![], "tool_calls", (Some(ModelFinish::ToolCalls), "", 1)),
+    ] {
+        for index in [None, Some(1)] {
+            let sent = stream(before.clone(), finish).replace("data: [DONE]\n\n", "") + &late(index);
+            let (model, _) = played(dialect("openai-compatible"), [Played::events(&sent)]);
+            let (answer, told) = told(&model, &Asked::default()).await;
+            let answer = answer.unwrap();
+            let calls: Vec<_> = answer.calls().map(|call| (call.tool_call_id.as_str(), &call.input)).collect();
+            assert_eq!((answer.finish_reason, &*answer.to_text(), calls.len()), expected, "{calls:?}");
+            assert_eq!(told.iter().filter(|line| line.contains("call")).count(), calls.len(), "{told:?}");
+            assert!(calls.iter().all(|(id, input)| *id == "early" && **input == json!({}) || before.is_empty()));
+        }
+    }
 }

@@ -26,6 +26,7 @@ fn a_config_has_every_member_of_the_documentation() {
         "timeouts": { "firstMs": 1000 },
         "retries": { "max": 2 },
         "contextWindow": 200_000,
+        "accepts": ["image/*", "application/pdf"],
         "prices": { "input": 3, "output": 15 },
     }));
     let config = config.unwrap();
@@ -41,6 +42,7 @@ fn a_config_has_every_member_of_the_documentation() {
         ("anthropic".into(), "claude-sonnet-4-5".into(), Some(200_000))
     );
     assert_eq!(info.max_output, Some(16_000));
+    assert_eq!(info.accepts.unwrap(), ["image/*", "application/pdf"]);
 }
 
 #[test]

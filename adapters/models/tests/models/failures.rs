@@ -133,6 +133,19 @@ async fn a_rate_limit_is_waited_for_and_hidden() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_provider_that_wants_no_wait_gets_the_least_one() {
+    let limited = |value| Played::json(429, &report("rate_limit_error", "slow down")).header("retry-after", value);
+    for value in ["0", "Sun, 06 Nov 1994 08:49:37 GMT"] {
+        let (model, sent) = played(patient(), [limited(value), limited(value), Played::events(&stream(6))]);
+        let start = Instant::now();
+        assert_eq!(ask(&model).await.unwrap().to_text(), "Hello there.");
+        let waited = start.elapsed().as_millis();
+        assert!((500..=1010).contains(&waited), "{waited} ms");
+        assert_eq!(sent.bodies().len(), 3);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_wait_beyond_the_budget_is_not_begun() {
     let limited = Played::json(429, &report("rate_limit_error", "slow down")).header("retry-after", "7");
     let mut config = patient();
@@ -305,7 +318,7 @@ async fn a_server_may_fail_in_any_way() {
         (
             Reply::events(&format!("data: {}", "x".repeat(1 << 16))).endless(),
             "E_MODEL_ANSWER",
-            "without the end of an event",
+            "more than 67108864 bytes (`answer.maxBytes`)",
         ),
         (elsewhere, "E_MODEL_REQUEST", "redirects the request to `elsewhere.example`"),
     ] {

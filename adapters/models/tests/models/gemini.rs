@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use goondan::Agent;
 use goondan_core::{ErrorCode, ModelFinish, ToolItem};
 use goondan_covers::covers;
 use goondan_models::wire::Gemini;
@@ -451,4 +452,16 @@ async fn a_reason_to_stop_before_the_answer_does_not_end_it() {
 
     let nothing = ask(&played([Played::events(&stream([json!({ "finishReason": "STOP" })]))]).0).await.unwrap();
     assert!(nothing.content.is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_of_blanks_is_asked_for_again() {
+    let said = |text: &str| {
+        let part = json!({ "text": text, "thoughtSignature": "c2lnbmVk" });
+        Played::events(&stream([json!({ "content": { "parts": [part] }, "finishReason": "STOP" })]))
+    };
+    let (model, sent) = played([said(" \n"), said(""), said("Hello.")]);
+    let agent = Agent::builder("assistant").model(model).build().unwrap();
+    let turn = agent.instance("one").await.unwrap().run("hi").await.unwrap();
+    assert_eq!((turn.text().as_ref(), turn.steps(), sent.bodies().len()), ("Hello.", 3, 3));
 }

@@ -49,7 +49,7 @@ impl Serialize for ListedAgent {
 impl Display for ListedAgent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "tools of the agent {}", self.name)?;
-        self.tools.page().lines().try_for_each(|line| writeln!(f, "{}", format!("  {line}").trim_end()))
+        self.tools.page_with_digests().lines().try_for_each(|line| writeln!(f, "{}", format!("  {line}").trim_end()))
     }
 }
 

@@ -34,8 +34,8 @@ pub(crate) fn event(text: &str, files: Vec<FilePart>) -> AgentEvent {
     if files.is_empty() {
         return text.into();
     }
-    let text = Some(Part::Text(TextPart::new(text))).filter(|_| !text.trim().is_empty());
-    AgentEvent::content(text.into_iter().chain(files.into_iter().map(Part::File)))
+    let text = Some(TextPart::new(text).into()).filter(|_| !text.trim().is_empty());
+    AgentEvent::content(text.into_iter().chain(files.into_iter().map(Part::from)))
 }
 
 /// Reads the file at `path`. The type is that of its extension; other files are plain text if they are UTF-8.
@@ -56,9 +56,9 @@ pub(crate) fn read(path: &Path) -> Result<FilePart> {
     let known = MEDIA_TYPES.iter().find(|(known, _)| *known == extension).map(|(_, media_type)| *media_type);
     let is_text = || str::from_utf8(&content).is_ok();
     let media_type = known.unwrap_or_else(|| if is_text() { "text/plain" } else { "application/octet-stream" });
-    let file = FilePart::from_bytes(media_type, &content);
-    Ok(match path.file_name() {
-        Some(name) => file.named(name.to_string_lossy()),
-        None => file,
-    })
+    let mut file = FilePart::from_bytes(media_type, &content);
+    file.name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    // Before the conversation is opened, and when the file is named.
+    file.check()?;
+    Ok(file)
 }

@@ -34,11 +34,18 @@ pub(super) fn describe(outcome: Result<HostReload, OpenError>, own: &AgentName, 
     match outcome {
         Ok(()) if changes.is_empty() => page.paint(Style::Dim, "reloaded"),
         Ok(()) => page.paint(Style::Dim, &format!("reloaded: {}", changes.join(", "))),
-        Err(error) => {
-            page.append(&reason(&error)).paint(Style::Dim, "not reloaded; the conversation goes on as it was")
-        }
+        Err(error) => page.append(&reason(error)).paint(Style::Dim, "not reloaded; the conversation goes on as it was"),
     }
     .text("\n")
+}
+
+/// Returns what is printed on a terminal, where a person can accept what a reload adds.
+// TREE-01
+pub(super) fn describe_to_person(outcome: Result<HostReload, OpenError>, own: &AgentName, page: Styled) -> Styled {
+    match outcome {
+        Err(OpenError::Adds(added)) => page.paint(Style::Yellow, &format!("reload adds: {added}; /accept")).text("\n"),
+        outcome => describe(outcome, own, page),
+    }
 }
 
 /// Describes a change. Code from a library has the start of the digest of its file, which tells two builds of one

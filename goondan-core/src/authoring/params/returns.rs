@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use super::{IntoError, ToJson};
 use crate::error::Result;
-use crate::tool::ToolReply;
+use crate::tool::{ToolContext, ToolReply};
 use pin_project_lite::pin_project;
 
 /// What a handler returns: a `Result` with the output of its kind, and an error that converts into a goondan error.
@@ -63,22 +63,26 @@ impl<T, F: Future<Output: IntoResult<T>>> Future for HandlerFuture<T, F> {
     note = "any error type that converts into `goondan::Error` will do"
 )]
 pub trait IntoToolOutput {
-    /// Returns the output as a reply.
+    /// Returns the output as a reply. With a context, of an output that is too large for it no copy is made.
     ///
     /// # Errors
     /// The error of the tool, or that of writing its output.
-    fn into_reply(self) -> Result<ToolReply>;
+    fn into_reply(self, ctx: Option<&ToolContext<'_>>) -> Result<ToolReply>;
 }
 
 impl<T: ToJson, E: IntoError> IntoToolOutput for Result<T, E> {
-    fn into_reply(self) -> Result<ToolReply> {
-        ToolReply::json(self.map_err(Into::into)?)
+    fn into_reply(self, ctx: Option<&ToolContext<'_>>) -> Result<ToolReply> {
+        let output = self.map_err(Into::into)?;
+        let Some(ctx) = ctx else { return ToolReply::json(output) };
+        let small = ToolReply::small_json(&output).transpose();
+        let reply = small.unwrap_or_else(|| ctx.with_reply_limit(|limit| limit.json(&output)));
+        reply.map_err(|error| error.of_output(output))
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<E: IntoError> IntoToolOutput for Result<ToolReply, E> {
-    fn into_reply(self) -> Result<ToolReply> {
+    fn into_reply(self, _: Option<&ToolContext<'_>>) -> Result<ToolReply> {
         self.map_err(Into::into)
     }
 }

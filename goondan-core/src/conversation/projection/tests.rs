@@ -5,9 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::conversation::{
-    Content, ConversationExt, Part, Role, Source, TextPart, ToolCallPart, ToolOutput, ToolResultPart,
-};
+use crate::conversation::{Content, ConversationExt, Role, Source, TextPart, ToolCallPart, ToolOutput, ToolResultPart};
 
 /// An event whose target is a message, by number.
 #[derive(Clone, Debug)]
@@ -40,12 +38,12 @@ fn edits(length: usize) -> impl Strategy<Value = Vec<Edit>> {
 
 fn message(number: usize, halves: &[Half]) -> Message {
     let part = |half: &Half| match half {
-        Half::Call(id) => Part::ToolCall(ToolCallPart::new(id.to_string().into(), "a__b", json!({}))),
+        Half::Call(id) => ToolCallPart::new(id.to_string().into(), "a__b", json!({})).into(),
         Half::Result(id) => {
             let output = ToolOutput::Text("done".to_owned());
-            Part::ToolResult(ToolResultPart::new(id.to_string().into(), "a__b", output))
+            ToolResultPart::new(id.to_string().into(), "a__b", output).into()
         }
-        Half::Text => Part::Text(TextPart::new("text")),
+        Half::Text => TextPart::new("text").into(),
     };
     let content = Content::from(halves.iter().map(part).collect::<Vec<_>>());
     Message::new(Role::Assistant, content, Source::System).with_id(format!("m{number}"))

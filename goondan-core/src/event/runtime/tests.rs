@@ -233,7 +233,7 @@ fn span_ids_are_16_hexadecimal_digits() {
 #[test]
 fn the_input_of_a_model_shows_its_text_and_its_parts() {
     let later = Map::from_iter([("type".to_owned(), json!("later"))]);
-    let parts = vec![Part::Text(TextPart::new("look")), Part::Other(later)];
+    let parts = vec![TextPart::new("look").into(), Part::Other(Box::new(later))];
     let said = MessageData::new(Role::User, parts.clone());
     let input = LlmInputMessage::from(&said);
     assert_eq!((&*input.content.text(), input.content.parts()), ("look", &*parts));

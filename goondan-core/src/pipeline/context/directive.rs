@@ -41,6 +41,7 @@ pub trait Payload: Sized {
 impl Payload for () {}
 
 impl Payload for MessageEvent {
+    #[inline]
     fn checked(self) -> Result<Self> {
         match self.check_depth() {
             Ok(()) => Ok(self),
@@ -50,6 +51,7 @@ impl Payload for MessageEvent {
 }
 
 impl Payload for Content {
+    #[inline]
     fn checked(self) -> Result<Self> {
         match self.check_depth(MAX_DEPTH) {
             Ok(()) => Ok(self),

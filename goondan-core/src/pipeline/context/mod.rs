@@ -82,8 +82,9 @@ macro_rules! message_members {
 
         /// Changes the conversation at once. An appended message gets this extension as its source.
         ///
-        /// An event that cannot be applied, because its id exists already, a value in it is nested too deeply, or the
-        /// disk is full, fails the step before the model is called.
+        /// An event that cannot be applied, because its id exists already, a value in it is nested too deeply, a file
+        /// in it [cannot be used](crate::FilePart::check), or the disk is full, fails the step before the model is
+        /// called.
         // CONV-16, D-24
         pub fn emit(&mut self, mut event: MessageEvent) {
             if let Err(error) = event.check_depth() {

@@ -59,8 +59,8 @@ result_fields! {
         prepared_by: Option<ExtensionName> = "preparedBy",
     }
     local {
-        /// Whether the model's answer was malformed, and another step asks it again (F-TURN).
-        repair: bool,
+        /// What was wrong with the model's answer, if another step asks it again (F-TURN).
+        problem: Option<String>,
     }
 }
 
@@ -120,7 +120,7 @@ impl StepResult {
                 model: None.into(),
                 finish_reason: None.into(),
                 prepared_by: None.into(),
-                repair: false,
+                problem: None,
             }),
         }
     }
@@ -234,8 +234,8 @@ pub trait StepResultExt {
     /// # Errors
     /// `E_VALUE_DEPTH` with the place.
     fn check_metadata(&self) -> crate::Result<()>;
-    /// Returns whether the answer was unusable and the model is to be asked again.
-    fn wants_repair(&self) -> bool;
+    /// Returns what was wrong with the answer, if the model is asked again because it was unusable.
+    fn problem(&self) -> Option<&str>;
 }
 
 impl StepResultExt for StepResult {
@@ -252,7 +252,7 @@ impl StepResultExt for StepResult {
                 model: model_call.model.clone().into(),
                 finish_reason: model_call.finish_reason.into(),
                 prepared_by: model_call.prepared_by.clone().into(),
-                repair: false,
+                problem: None,
             }),
         }
     }
@@ -260,7 +260,7 @@ impl StepResultExt for StepResult {
     fn repair(problem: &str, model_call: &ModelCall) -> Self {
         let mut result = Self::from_parts(Vec::new(), Vec::new(), model_call);
         result.set_has_tool_calls(true);
-        result.data.get_mut().repair = true;
+        result.data.get_mut().problem = Some(problem.to_owned());
         result.metadata_mut().insert("malformed".to_owned(), problem.into());
         result
     }
@@ -270,7 +270,7 @@ impl StepResultExt for StepResult {
         self.data.field(|data| &data.metadata).check("a value in the metadata")
     }
 
-    fn wants_repair(&self) -> bool {
-        self.data.get().repair && self.has_tool_calls()
+    fn problem(&self) -> Option<&str> {
+        self.data.get().problem.as_deref().filter(|_| self.has_tool_calls())
     }
 }

@@ -14,7 +14,8 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::name::{ExtensionName, ToolCallId};
 use crate::outcome::ToolCallStatus;
 use crate::secret::mask_text;
-use crate::tool::{ToolReply, WireReply};
+use crate::size;
+use crate::tool::{ReplyLimit, ToolReply, WireReply};
 
 /// The result of a tool call: the output of the handler, or an error, which the model reads.
 ///
@@ -335,6 +336,20 @@ impl ToolError {
         self
     }
 
+    fn size(&self) -> usize {
+        let Self { message, code, suggestion, help_url } = self;
+        message.len() + [code, suggestion, help_url].into_iter().flatten().map(String::len).sum::<usize>()
+    }
+
+    /// Returns an error that is too large without what is.
+    #[cold]
+    fn within(&self, limit: &ReplyLimit<'_>) -> Self {
+        let mut error = Self::new("");
+        error.message = self.message.chars().take(limit.size.bytes / 4).collect();
+        error.code = self.code.clone().filter(|code| code.len() < 100);
+        error
+    }
+
     /// Cuts the message to `limit` characters.
     // F-TOOL
     fn cut(&mut self, limit: usize) {
@@ -381,6 +396,9 @@ pub trait ToolCallResultExt {
     /// Cuts the message of the error, if there is one, to `limit` characters.
     // F-TOOL
     fn cut_error(&mut self, limit: usize);
+    /// Replaces what is too large by an excerpt.
+    // SIZE-01
+    fn keep_within(&mut self, limit: &ReplyLimit<'_>);
     /// Returns whether the tool said that it failed.
     fn has_failed_reply(&self) -> bool;
 }
@@ -404,6 +422,18 @@ impl ToolCallResultExt for ToolCallResult {
     fn cut_error(&mut self, limit: usize) {
         if let Outcome::Error(error) = self.data.field_mut(|data| &mut data.outcome) {
             error.cut(limit);
+        }
+    }
+
+    fn keep_within(&mut self, limit: &ReplyLimit<'_>) {
+        let fits = match (self.data.field(|data| &data.reply), self.outcome()) {
+            (Some(reply), _) => reply.0.fits(limit.size),
+            (None, Outcome::Output(value) | Outcome::Other(value)) => size::of_json(value) <= limit.size.bytes,
+            (None, Outcome::Error(error)) => error.size() <= limit.size.bytes,
+        };
+        if !fits {
+            let outcome = self.to_outcome().map(|reply| reply.within(limit)).map_err(|error| error.within(limit));
+            self.data.get_mut().set(outcome);
         }
     }
 

@@ -60,6 +60,8 @@ pub enum FinishReason {
     TextResponse,
     /// The limit of steps was reached.
     MaxSteps,
+    /// The limit of tokens cut the answer off. What had been said is the answer.
+    Length,
     /// The turn failed, and a middleware recovered with an answer.
     Error,
     /// A reason that this version does not know.

@@ -201,7 +201,7 @@ impl ScriptedModel {
             }
         };
         if let Some(text) = reasoning {
-            response.content.insert(0, Part::Reasoning(ReasoningPart::new(text, None)));
+            response.content.insert(0, ReasoningPart::new(text, None).into());
         }
         if let Some(pieces) = pieces.filter(|_| deltas.wanted()) {
             stream(&response, pieces, deltas);

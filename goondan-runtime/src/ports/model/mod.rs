@@ -190,14 +190,14 @@ struct ResponseFields {
 impl From<ResponseFields> for ModelResponse {
     fn from(fields: ResponseFields) -> Self {
         let ResponseFields { mut content, text, tool_calls, finish_reason, usage, model, request_id } = fields;
-        content.extend(text.map(|text| Part::Text(TextPart::new(text))));
+        content.extend(text.map(|text| TextPart::new(text).into()));
         content.extend(tool_calls.into_iter().map(call_part));
         Self { content, finish_reason, usage, model, request_id }
     }
 }
 
 fn call_part(call: ToolRequest) -> Part {
-    Part::ToolCall(ToolCallPart::new(call.id, call.name, call.args))
+    ToolCallPart::new(call.id, call.name, call.args).into()
 }
 
 impl ModelResponse {
@@ -208,7 +208,7 @@ impl ModelResponse {
 
     /// Returns a response with a text.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::content([Part::Text(TextPart::new(text))])
+        Self::content([TextPart::new(text).into()])
     }
 
     /// Returns a response that requests tool calls.
@@ -247,7 +247,7 @@ impl ModelResponse {
 /// Returns the tool calls among the parts of an answer.
 pub(crate) fn calls_in(content: &[Part]) -> impl Iterator<Item = &ToolCallPart> {
     content.iter().filter_map(|part| match part {
-        Part::ToolCall(call) => Some(call),
+        Part::ToolCall(call) => Some(&**call),
         _ => None,
     })
 }

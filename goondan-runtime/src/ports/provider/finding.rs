@@ -11,6 +11,8 @@ use goondan_core::ErrorCode;
 pub struct Findings {
     found: Vec<Finding>,
     files: Vec<PathBuf>,
+    recordings: Vec<PathBuf>,
+    hosts: Vec<String>,
 }
 
 impl Findings {
@@ -35,6 +37,18 @@ impl Findings {
         self.files.push(path.into());
     }
 
+    /// Adds a file that the model does not read now, but would with other settings, such as a recording that tests play.
+    /// It belongs to the bundle, so that no tool writes it.
+    pub fn recording(&mut self, path: impl Into<PathBuf>) {
+        self.recordings.push(path.into());
+    }
+
+    /// Adds a host that the model connects to although no setting names it, as a URL. Settings that name one are marked
+    /// in the schema of the config: `#[schemars(extend("x-goondan" = "host"))]`.
+    pub fn host(&mut self, url: impl Into<String>) {
+        self.hosts.push(url.into());
+    }
+
     /// Iterates over what was found.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.found.iter()
@@ -43,6 +57,16 @@ impl Findings {
     /// Returns the files that the model reads.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
+    }
+
+    /// Returns the files that the model would read with other settings.
+    pub fn recordings(&self) -> &[PathBuf] {
+        &self.recordings
+    }
+
+    /// Returns the hosts that no setting names.
+    pub fn hosts(&self) -> &[String] {
+        &self.hosts
     }
 }
 

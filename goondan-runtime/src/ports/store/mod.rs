@@ -4,7 +4,7 @@ mod instance_id;
 mod outcome;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goondan_core::{
@@ -24,6 +24,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns the id of the workspace whose instances this store keeps, if it has workspaces.
     fn workspace(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns the directory in which conversations and files of extensions are kept, if there is one. Tools do not write
+    /// there for a model, other than in working directories.
+    // TREE-01
+    fn directory(&self) -> Option<&Path> {
         None
     }
 
@@ -245,6 +252,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn workspace(&self) -> Option<&str> {
         (**self).workspace()
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        (**self).directory()
     }
 
     fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {

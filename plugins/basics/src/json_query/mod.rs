@@ -82,7 +82,15 @@ fn one() -> u32 {
     1
 }
 
+/// How many values `data` may have: they take up to 20 MB.
+const MOST_VALUES: usize = 200_000;
+
 fn parse(data: &str) -> Result<Value> {
+    let count = json::count_values(data);
+    if count > MOST_VALUES {
+        let message = format!("`data` has {count} values, and may have {MOST_VALUES}");
+        return Err(Error::msg(message).suggest("pass a part of it"));
+    }
     json::from_str(data).map_err(|error| Error::msg(format!("`data` is not JSON: {error}")))
 }
 

@@ -93,9 +93,9 @@ fn members(value: Value) -> Map<String, Value> {
 
 /// Returns the resources as JSON.
 fn listed(resources: &[Resource]) -> Value {
-    let all = resources
-        .iter()
-        .map(|Resource { uri, name, media_type }| json!({ "uri": uri, "name": name, "mimeType": media_type }));
+    let all = resources.iter().map(|Resource { uri, name, description, media_type }| {
+        json!({ "uri": uri, "name": name, "description": description, "mimeType": media_type })
+    });
     all.collect()
 }
 
@@ -123,7 +123,7 @@ impl ToolHandler for Extra {
             };
             match self.kind {
                 ExtraTool::ListResources => {
-                    let all = connection.ask(limits, |client| async move { client.resources().await }).await?;
+                    let (all, _) = connection.ask(limits, |client| async move { client.resources().await }).await?;
                     reply::value_reply(ctx, listed(&all), length)
                 }
                 ExtraTool::ReadResource => {

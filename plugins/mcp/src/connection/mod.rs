@@ -14,7 +14,7 @@ use goondan::{Error, Result};
 use goondan_lock::Lock;
 use tokio::time::{sleep, timeout};
 
-use crate::config::{Limits, Mode, Protocol, Transport};
+use crate::config::{Limits, Mode, Protocol, Sizes, Transport};
 use crate::failure::{self, Failure};
 use crate::offer::Listing;
 use crate::server::{Client, Ended, Live, Server, Users, Watch};
@@ -48,9 +48,15 @@ pub(crate) struct User {
 impl Connection {
     /// # Errors
     /// `E_EXT_CONFIG` when the transport cannot be used.
-    pub(crate) fn new(transport: &Transport, protocol: Protocol, root: &Path, mode: Mode) -> Result<Arc<Self>> {
+    pub(crate) fn new(
+        transport: &Transport,
+        protocol: Protocol,
+        sizes: Sizes,
+        root: &Path,
+        mode: Mode,
+    ) -> Result<Arc<Self>> {
         let users = Users::default();
-        let server = Server::new(transport, protocol, root, &users)?;
+        let server = Server::new(transport, protocol, sizes, root, &users)?;
         let (live, listing, restarts, fault) = Default::default();
         Ok(Arc::new(Self { server, mode, live, listing, restarts, fault, users }))
     }

@@ -9,15 +9,14 @@ use goondan::{Error, ErrorCode, Result, json};
 use goondan_lock::Lock;
 
 use super::Connection;
-use crate::config::{Attach, Protocol, Scope, Transport};
+use crate::config::{Attach, Protocol, Scope, Sizes, Transport};
 
 /// All connections, by what must be the same for two conversations to share one. A library has a pool of its own.
 static POOL: LazyLock<Lock<HashMap<String, Weak<Connection>>>> = LazyLock::new(Lock::default);
 
 /// Returns the connection for an extension: a new one, or one that exists.
 ///
-/// Only what is in the key decides: an extension that is created again with other limits or other tools finds its
-/// connection.
+/// Only what is in the key decides: an extension that is created again with other tools finds its connection.
 ///
 /// # Errors
 /// `E_EXT_CONFIG` when the transport cannot be used.
@@ -26,6 +25,7 @@ pub(crate) fn connection(
     transport: &Transport,
     protocol: Protocol,
     attach: Attach,
+    sizes: Sizes,
     ctx: &InitContext,
 ) -> Result<Arc<Connection>> {
     // It is that of the conversation's user.
@@ -44,9 +44,9 @@ pub(crate) fn connection(
     // Names alone do not do: agents in one program that store in different places may have the same.
     let conversation = (ctx.agent(), ctx.conversation());
     let key = match attach.scope {
-        Scope::Agent => json::to_string(&(transport, protocol, attach, &directory, place, conversation)),
-        Scope::Instance => json::to_string(&(transport, protocol, attach, &directory, place)),
-        Scope::Shared => json::to_string(&(transport, protocol, attach, &directory)),
+        Scope::Agent => json::to_string(&(transport, protocol, attach, sizes, &directory, place, conversation)),
+        Scope::Instance => json::to_string(&(transport, protocol, attach, sizes, &directory, place)),
+        Scope::Shared => json::to_string(&(transport, protocol, attach, sizes, &directory)),
     };
     let key = key.map_err(|error| Error::new(ErrorCode::EXT_CONFIG, format!("the transport has no text: {error}")))?;
     let mut pool = POOL.lock();
@@ -54,7 +54,7 @@ pub(crate) fn connection(
         return Ok(connection);
     }
     pool.retain(|_, connection| connection.strong_count() > 0);
-    let connection = Connection::new(transport, protocol, &directory, attach.mode)?;
+    let connection = Connection::new(transport, protocol, sizes, &directory, attach.mode)?;
     pool.insert(key, Arc::downgrade(&connection));
     Ok(connection)
 }

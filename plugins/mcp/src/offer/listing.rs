@@ -23,9 +23,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Offers {
     /// The name that the server gives itself.
     pub(crate) server: Option<String>,
-    pub(crate) tools: Vec<Tool>,
+    pub(crate) tools: Vec<Arc<Tool>>,
     pub(crate) resources: Vec<Resource>,
-    /// What could not be read, for the log.
+    /// What is left out, for the log.
     pub(crate) problems: Vec<String>,
 }
 
@@ -85,12 +85,15 @@ impl Listing {
     }
 
     async fn fetch(&self, client: &Client) -> Result<Offers, Failure> {
-        let (tools, unreadable) = client.tools().await?;
+        let (tools, mut problems) = client.tools().await?;
         let resources = match self.resources.load(Ordering::Acquire) {
-            true => client.resources().await?,
+            true => {
+                let (resources, missing) = client.resources().await?;
+                problems.extend(missing);
+                resources
+            }
             false => Vec::new(),
         };
-        let problems = unreadable.into_iter().map(|tool| format!("the tool {tool}")).collect();
         Ok(Offers { server: client.server_name(), tools, resources, problems })
     }
 

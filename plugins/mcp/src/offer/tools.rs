@@ -1,5 +1,8 @@
 //! Which tools of a server are registered, and under which names.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use goondan::name::{ExtensionName, ToolName};
 use goondan::tool::{Effect, ToolItem, ToolSource};
 use goondan::{Result, Value};
@@ -14,6 +17,8 @@ use crate::server::Tool;
 pub(crate) struct Tools {
     extension: ExtensionName,
     settings: ToolSettings,
+    /// The most tools that are registered.
+    most: usize,
     /// Names that tools of the extension itself have.
     reserved: Vec<String>,
     known: Vec<Known>,
@@ -22,8 +27,8 @@ pub(crate) struct Tools {
 }
 
 struct Known {
-    tool: Tool,
-    item: ToolItem,
+    tool: Arc<Tool>,
+    name: ToolName,
     offered: bool,
 }
 
@@ -39,8 +44,14 @@ pub(crate) struct Changes {
 }
 
 impl Tools {
-    pub(crate) fn new(extension: ExtensionName, settings: ToolSettings, reserved: Vec<String>) -> Self {
-        Self { extension, settings, reserved, known: Vec::new(), withdrawn: false }
+    pub(crate) fn new(extension: ExtensionName, settings: ToolSettings, most: usize, reserved: Vec<String>) -> Self {
+        Self { extension, settings, most, reserved, known: Vec::new(), withdrawn: false }
+    }
+
+    /// Returns the digest of each tool that is offered, by its name at the server.
+    pub(crate) fn digests(&self) -> BTreeMap<String, String> {
+        let offered = self.known.iter().filter(|known| known.offered);
+        offered.map(|Known { tool, .. }| (tool.name.clone(), tool.digest.clone())).collect()
     }
 
     /// Registers what is new or different in `offers`. What cannot be registered is left out with a warning.
@@ -50,48 +61,71 @@ impl Tools {
         mut register: impl FnMut(&ToolItem, &Tool) -> Result<()>,
     ) -> Changes {
         let mut changes = Changes::default();
-        changes.warnings.extend(offers.problems.iter().map(|problem| format!("cannot be used: {problem}")));
+        changes.warnings.extend(offers.problems.iter().map(|problem| format!("left out: {problem}")));
         let before: Vec<_> = self.known.iter_mut().map(|known| std::mem::replace(&mut known.offered, false)).collect();
+        let mut beyond = 0;
         for tool in offers.tools.iter().filter(|tool| self.settings.offers(&tool.name)) {
+            if let Err(reason) = self.settings.check_pin(&tool.name, &tool.digest) {
+                changes.warnings.push(format!("the tool `{}` is withheld: {reason}", tool.name));
+                continue;
+            }
             let index = self.known.iter().position(|known| known.tool.name == tool.name);
-            if let Some(known) = index.map(|index| &mut self.known[index]) {
-                if known.offered {
-                    changes.warnings.push(format!("the server has two tools `{}`: the second is left out", tool.name));
+            let known = index.map(|index| &self.known[index]);
+            if known.is_some_and(|known| known.offered) {
+                changes.warnings.push(format!("the server has two tools `{}`: the second is left out", tool.name));
+                continue;
+            }
+            let is_known = known.is_some_and(|known| known.tool.digest == tool.digest);
+            match index {
+                Some(index) if is_known && before[index] => {
+                    self.known[index].offered = true;
                     continue;
                 }
-                if known.tool == *tool {
-                    known.offered = true;
-                    if !before[index.unwrap_or_default()] {
-                        changes.added.push(known.item.clone());
-                    }
+                None if self.known.len() >= self.most => {
+                    beyond += 1;
                     continue;
                 }
+                _ => {}
             }
             let name = match index {
-                Some(index) => self.known[index].item.name.to_string(),
+                Some(index) => self.known[index].name.to_string(),
                 None => self.name(tool, &mut changes.warnings),
             };
-            let item = match self.item(&name, tool, offers).and_then(|item| register(&item, tool).map(|()| item)) {
+            let item = self.item(&name, tool, offers);
+            // A registration stays when its tool is withdrawn.
+            let item = item.and_then(|item| if is_known { Ok(item) } else { register(&item, tool).map(|()| item) });
+            let item = match item {
                 Ok(item) => item,
                 Err(error) => {
                     changes.warnings.push(format!("the tool `{}` is left out: {}", tool.name, error.message()));
                     continue;
                 }
             };
-            let known = Known { tool: tool.clone(), item: item.clone(), offered: true };
+            let new = Known { tool: Arc::clone(tool), name: item.name.clone(), offered: true };
             match index {
                 Some(index) => {
-                    self.known[index] = known;
+                    let old = std::mem::replace(&mut self.known[index], new);
+                    if is_known {
+                        changes.added.push(item);
+                        continue;
+                    }
+                    changes.warnings.push(format!(
+                        "the server has changed the tool `{}`: its digest was {}, and is {}",
+                        tool.name, old.tool.digest, tool.digest
+                    ));
                     changes.changed.push(item);
                 }
                 None => {
-                    self.known.push(known);
+                    self.known.push(new);
                     changes.added.push(item);
                 }
             }
         }
+        if beyond > 0 {
+            changes.warnings.push(format!("{beyond} tools are left out: `limits.tools` is {}", self.most));
+        }
         let gone = self.known.iter().zip(before).filter(|(known, before)| *before && !known.offered);
-        changes.removed.extend(gone.map(|(known, _)| known.item.name.to_string()));
+        changes.removed.extend(gone.map(|(known, _)| known.name.to_string()));
         self.withdrawn = self.known.iter().any(|known| !known.offered);
         changes
     }
@@ -99,8 +133,7 @@ impl Tools {
     /// Returns a legal name that no other tool of the extension has, or had.
     fn name(&self, tool: &Tool, warnings: &mut Vec<String>) -> String {
         let taken = |name: &str| {
-            self.reserved.iter().any(|reserved| reserved == name)
-                || self.known.iter().any(|known| known.item.name == *name)
+            self.reserved.iter().any(|reserved| reserved == name) || self.known.iter().any(|known| known.name == *name)
         };
         let name = names::legal(self.extension.as_str(), &tool.name, taken);
         if names::legal(self.extension.as_str(), &tool.name, |_| false) != name {
@@ -134,7 +167,7 @@ impl Tools {
 
     /// Returns the tools that the server has withdrawn, if any.
     pub(crate) fn withdrawn(&self) -> Option<Vec<ToolName>> {
-        let withdrawn = || self.known.iter().filter(|known| !known.offered).map(|known| known.item.name.clone());
+        let withdrawn = || self.known.iter().filter(|known| !known.offered).map(|known| known.name.clone());
         self.withdrawn.then(|| withdrawn().collect())
     }
 }

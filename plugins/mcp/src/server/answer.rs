@@ -13,6 +13,8 @@ pub(crate) struct Tool {
     pub(crate) read_only: bool,
     /// The server says that two calls have the effect of one.
     pub(crate) idempotent: bool,
+    /// Of everything that the server says, with what a reader would not see.
+    pub(crate) digest: String,
 }
 
 /// A resource of a server.
@@ -20,6 +22,7 @@ pub(crate) struct Tool {
 pub(crate) struct Resource {
     pub(crate) uri: String,
     pub(crate) name: String,
+    pub(crate) description: Option<String>,
     pub(crate) media_type: Option<String>,
 }
 

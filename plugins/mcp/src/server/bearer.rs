@@ -4,22 +4,17 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use futures_core::Stream;
 use goondan::BoxFuture;
 use goondan_lock::Lock;
 use goondan_oauth_client::{Token, TokenRequest, get_access_token};
 use http::{HeaderName, HeaderValue};
 use rmcp::model::ClientJsonRpcMessage;
-use rmcp::transport::streamable_http_client::{
-    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
-};
-use sse_stream::Sse;
+use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 
+use super::events::{AnyEvents, Events};
+use super::post::{Failure, Post};
 use super::users::Users;
-use crate::config::Auth;
-
-type Failure = StreamableHttpError<reqwest::Error>;
-type Events = std::pin::Pin<Box<dyn Stream<Item = Result<Sse, SseError>> + Send>>;
+use crate::config::{Auth, Sizes};
 
 /// The tokens for a server.
 #[derive(Clone)]
@@ -53,11 +48,12 @@ impl Bearer {
 pub(crate) struct Requests {
     client: reqwest::Client,
     bearer: Option<Bearer>,
+    sizes: Sizes,
 }
 
 impl Requests {
-    pub(crate) fn new(client: reqwest::Client, bearer: Option<Bearer>) -> Self {
-        Self { client, bearer }
+    pub(crate) fn new(client: reqwest::Client, bearer: Option<Bearer>, sizes: Sizes) -> Self {
+        Self { client, bearer, sizes }
     }
 
     /// Sends a request with a token. One that the server refuses is renewed once.
@@ -88,9 +84,10 @@ impl StreamableHttpClient for Requests {
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         self.send(|token| {
-            let client = self.client.clone();
+            let (client, sizes) = (self.client.clone(), self.sizes);
             let (uri, message, session, headers) = (uri.clone(), message.clone(), session.clone(), headers.clone());
-            Box::pin(async move { client.post_message(uri, message, session, token, headers).await })
+            let post = Post { uri, message, session, token, headers };
+            Box::pin(async move { post.send(&client, sizes).await })
         })
         .await
     }
@@ -116,11 +113,16 @@ impl StreamableHttpClient for Requests {
         last_event: Option<String>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Events, Failure> {
+    ) -> Result<AnyEvents, Failure> {
         self.send(|token| {
-            let client = self.client.clone();
+            let (client, sizes) = (self.client.clone(), self.sizes);
             let (uri, session, event, headers) = (uri.clone(), session.clone(), last_event.clone(), headers.clone());
-            Box::pin(async move { client.get_stream(uri, session, event, token, headers).await })
+            Box::pin(async move {
+                let size = sizes.message;
+                let events =
+                    client.get_stream_with_max_sse_event_size(uri, session, event, token, headers, size).await?;
+                Ok(Box::pin(Events::resumed(events, sizes)) as AnyEvents)
+            })
         })
         .await
     }

@@ -3,10 +3,18 @@
 mod answer;
 #[cfg(feature = "http")]
 mod bearer;
+mod digest;
+#[cfg(feature = "http")]
+mod events;
 #[cfg(feature = "http")]
 mod http;
+mod json;
 mod live;
+mod message;
+mod pipes;
 mod place;
+#[cfg(feature = "http")]
+mod post;
 mod process;
 mod session;
 mod users;
@@ -19,11 +27,12 @@ use std::time::Duration;
 use goondan::Result;
 use tokio::time::Instant;
 
-use crate::config::{Protocol, Transport};
+use crate::config::{Protocol, Sizes, Transport};
 
 pub(crate) use answer::{Answer, Block, Resource, Tool};
 pub(crate) use live::{Ended, Live, Watch};
 use place::Place;
+use session::Begin;
 pub(crate) use session::{Announced, Client, Subscription};
 pub(crate) use users::Users;
 
@@ -31,6 +40,7 @@ pub(crate) use users::Users;
 pub(crate) struct Server {
     place: Place,
     protocol: Protocol,
+    sizes: Sizes,
     /// Whether it was found that the server does not survive the question which versions of the protocol it knows.
     old: AtomicBool,
 }
@@ -38,8 +48,14 @@ pub(crate) struct Server {
 impl Server {
     /// # Errors
     /// `E_EXT_CONFIG` when the transport cannot be used. Relative paths start at `root`.
-    pub(crate) fn new(transport: &Transport, protocol: Protocol, root: &Path, users: &Users) -> Result<Self> {
-        Ok(Self { place: Place::new(transport, root, users)?, protocol, old: AtomicBool::new(false) })
+    pub(crate) fn new(
+        transport: &Transport,
+        protocol: Protocol,
+        sizes: Sizes,
+        root: &Path,
+        users: &Users,
+    ) -> Result<Self> {
+        Ok(Self { place: Place::new(transport, root, users)?, protocol, sizes, old: AtomicBool::new(false) })
     }
 
     /// Starts the server, and begins a session. One that ends when it is asked which versions of the protocol it knows
@@ -54,7 +70,10 @@ impl Server {
         watch: Weak<dyn Watch>,
     ) -> Result<Live> {
         let limit = Instant::now() + connect;
-        let attempt = |protocol| self.place.open(protocol, Arc::clone(&announced), connect, limit, Weak::clone(&watch));
+        let attempt = |protocol| {
+            let begin = Begin { protocol, announced: Arc::clone(&announced), sizes: self.sizes };
+            self.place.open(begin, connect, limit, Weak::clone(&watch))
+        };
         if self.protocol != Protocol::Auto {
             return attempt(self.protocol).await;
         }

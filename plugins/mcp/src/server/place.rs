@@ -1,7 +1,9 @@
 //! How a server is reached.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+#[cfg(feature = "http")]
+use std::sync::Arc;
+use std::sync::Weak;
 use std::time::Duration;
 
 use goondan::{Error, ErrorCode, Result};
@@ -15,9 +17,9 @@ use super::bearer::{Bearer, Requests};
 use super::http::{self, Endpoint};
 use super::live::{Live, Watch};
 use super::process::Child;
-use super::session::{Announced, Session};
+use super::session::{Begin, Session};
 use super::users::Users;
-use crate::config::{Protocol, Transport};
+use crate::config::Transport;
 use crate::failure;
 
 /// How long the end of a process is waited for that did not shake hands.
@@ -65,18 +67,17 @@ impl Place {
 
     pub(super) async fn open(
         &self,
-        protocol: Protocol,
-        announced: Arc<Announced>,
+        begin: Begin,
         connect: Duration,
         limit: Instant,
         watch: Weak<dyn Watch>,
     ) -> Result<Live> {
         match self {
-            Self::Program(program) => program.open(protocol, announced, connect, limit, watch).await,
+            Self::Program(program) => program.open(begin, connect, limit, watch).await,
             #[cfg(feature = "http")]
             Self::Endpoint(endpoint) => {
-                let requests = Requests::new(http::client(connect)?, endpoint.bearer.clone());
-                let session = Session::over_http(endpoint, requests, protocol, announced);
+                let requests = Requests::new(http::client(connect)?, endpoint.bearer.clone(), begin.sizes);
+                let session = Session::over_http(endpoint, requests, begin);
                 let problem = match timeout_at(limit, session).await {
                     Ok(Ok(session)) => return Ok(Live::without_process(session)),
                     Ok(Err(error)) => error.message().into_owned(),
@@ -90,14 +91,7 @@ impl Place {
 }
 
 impl Program {
-    async fn open(
-        &self,
-        protocol: Protocol,
-        announced: Arc<Announced>,
-        connect: Duration,
-        limit: Instant,
-        watch: Weak<dyn Watch>,
-    ) -> Result<Live> {
+    async fn open(&self, begin: Begin, connect: Duration, limit: Instant, watch: Weak<dyn Watch>) -> Result<Live> {
         let Self { name, args, env, directory } = self;
         let hearing = Weak::clone(&watch);
         let heard = move |line: &str| {
@@ -106,7 +100,7 @@ impl Program {
             }
         };
         let Child { mut process, input, output, stderr } = Child::start(name, args, env, directory, heard).await?;
-        let session = Session::over_pipes(output, input, protocol, announced);
+        let session = Session::over_pipes(output, input, begin);
         let problem = tokio::select! {
             session = session => match session {
                 Ok(session) => return Ok(Live::with_process(session, process, stderr, watch)),

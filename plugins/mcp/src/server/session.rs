@@ -8,11 +8,12 @@ use goondan::conversation::FilePart;
 #[cfg(feature = "http")]
 use goondan::error::StdErr;
 use goondan::{Error, Map, Value, json};
+use goondan_text::visible;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
-    ContentBlock, CustomResult, GetPromptRequestParams, Implementation, JsonRpcMessage, ListToolsRequest,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ResourceContents, ServerNotification,
-    ServerPeerInfo, ServerResult, SubscriptionFilter,
+    ContentBlock, CustomResult, GetPromptRequestParams, Implementation, JsonRpcMessage, ListPromptsRequest,
+    ListResourcesRequest, ListToolsRequest, MetaObject, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ResourceContents, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RoleClient, RunningService, RxJsonRpcMessage,
@@ -20,7 +21,6 @@ use rmcp::service::{
 };
 #[cfg(feature = "http")]
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::async_rw::AsyncRwTransport;
 #[cfg(feature = "http")]
 use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use rmcp::transport::{DynamicTransportError, Transport};
@@ -31,9 +31,12 @@ use tokio::sync::watch;
 use super::answer::{Answer, Block, Resource, Tool};
 #[cfg(feature = "http")]
 use super::bearer::Requests;
+use super::digest::digest;
 #[cfg(feature = "http")]
 use super::http::Endpoint;
-use crate::config::Protocol;
+use super::message::{Abridged, is_unreadable};
+use super::pipes::Pipes;
+use crate::config::{Protocol, Sizes};
 use crate::failure::{self, Failure};
 
 /// The most pages of a list that are read.
@@ -45,15 +48,24 @@ const PAGES: usize = 100;
 /// handled can be overtaken by the answer that the server sent after one.
 pub(crate) type Announced = watch::Sender<u64>;
 
+/// How a session begins.
+pub(crate) struct Begin {
+    pub(crate) protocol: Protocol,
+    pub(crate) announced: Arc<Announced>,
+    pub(crate) sizes: Sizes,
+}
+
 /// An open session, which ends when it is dropped.
 pub(crate) struct Session {
     running: RunningService<RoleClient, Quiet>,
+    sizes: Sizes,
 }
 
 /// Asks the server of a session.
 #[derive(Clone)]
 pub(crate) struct Client {
     peer: Peer<RoleClient>,
+    sizes: Sizes,
 }
 
 /// The announcements that a server without a handshake sends. They are counted where messages are read.
@@ -94,10 +106,9 @@ impl Session {
     pub(crate) async fn over_pipes(
         output: impl AsyncRead + Send + Unpin + 'static,
         input: impl AsyncWrite + Send + Unpin + 'static,
-        protocol: Protocol,
-        announced: Arc<Announced>,
+        Begin { protocol, announced, sizes }: Begin,
     ) -> Result<Self, Error> {
-        Self::over(Counting { inner: AsyncRwTransport::new(output, input), announced }, protocol).await
+        Self::over(Counting { inner: Pipes::new(output, input, sizes), announced }, protocol, sizes).await
     }
 
     /// Begins with the server at a URL.
@@ -105,23 +116,26 @@ impl Session {
     pub(crate) async fn over_http(
         endpoint: &Endpoint,
         requests: Requests,
-        protocol: Protocol,
-        announced: Arc<Announced>,
+        Begin { protocol, announced, sizes }: Begin,
     ) -> Result<Self, Error> {
         let config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str());
         let config = config.custom_headers(endpoint.headers.clone());
         let inner = StreamableHttpClientTransport::with_client(requests, config);
-        Self::over(Counting { inner, announced }, protocol).await
+        Self::over(Counting { inner, announced }, protocol, sizes).await
     }
 
-    async fn over(transport: impl Transport<RoleClient> + 'static, protocol: Protocol) -> Result<Self, Error> {
+    async fn over(
+        transport: impl Transport<RoleClient> + 'static,
+        protocol: Protocol,
+        sizes: Sizes,
+    ) -> Result<Self, Error> {
         let (version, lifecycle) = lifecycle(protocol);
         let running = Quiet { version }.serve_with_lifecycle(transport, lifecycle).await;
-        Ok(Self { running: running.map_err(|error| Error::new(failure::START, reason(&error)))? })
+        Ok(Self { running: running.map_err(|error| Error::new(failure::START, reason(&error)))?, sizes })
     }
 
     pub(crate) fn client(&self) -> Client {
-        Client { peer: self.running.peer().clone() }
+        Client { peer: self.running.peer().clone(), sizes: self.sizes }
     }
 
     /// Returns whether the server can be asked.
@@ -167,61 +181,82 @@ impl Client {
         self.peer.listen(filter).await.ok().map(Subscription)
     }
 
-    /// Returns the tools of the server, and the names of those that cannot be read.
-    pub(crate) async fn tools(&self) -> Result<(Vec<Tool>, Vec<String>), Failure> {
-        let (mut tools, mut unreadable) = (Vec::new(), Vec::new());
+    /// Returns the tools of the server, and what is missing among them.
+    pub(crate) async fn tools(&self) -> Result<(Vec<Arc<Tool>>, Vec<String>), Failure> {
+        let (mut tools, mut pages) = (Vec::new(), Pages::new(self.sizes));
         if self.info().is_none_or(|info| info.capabilities.tools.is_none()) {
-            return Ok((tools, unreadable));
+            return Ok((tools, pages.problems));
         }
-        let mut cursor = None;
-        for _ in 0..PAGES {
+        while let Some(params) = pages.next() {
             // Not by `list_tools`: that fails for all tools if one cannot be read, and it caches.
-            let request = ListToolsRequest {
-                params: Some(PaginatedRequestParams::default().with_cursor(cursor)),
-                ..ListToolsRequest::default()
-            };
-            cursor = match self.peer.send_request(ClientRequest::ListToolsRequest(request)).await.map_err(failed)? {
+            let request = ListToolsRequest { params, ..ListToolsRequest::default() };
+            match self.peer.send_request(ClientRequest::ListToolsRequest(request)).await.map_err(failed)? {
                 ServerResult::ListToolsResult(page) => {
-                    tools.extend(page.tools.into_iter().map(Tool::from));
-                    page.next_cursor
+                    if pages.fits(page.meta, page.next_cursor) {
+                        tools.extend(page.tools.into_iter().map(|tool| Arc::new(Tool::from(tool))));
+                    }
                 }
                 ServerResult::CustomResult(CustomResult(page)) => {
                     let page =
                         Page::deserialize(page).map_err(|error| unsupported(format!("the list of tools: {error}")))?;
+                    if !pages.fits(page.meta, page.next_cursor) {
+                        continue;
+                    }
                     for tool in page.tools {
                         let name = tool["name"].as_str().unwrap_or("without a name").to_owned();
                         match rmcp::model::Tool::deserialize(tool) {
-                            Ok(tool) => tools.push(tool.into()),
-                            Err(error) => unreadable.push(format!("`{name}`: {error}")),
+                            Ok(tool) => tools.push(Arc::new(tool.into())),
+                            Err(error) => pages.problems.push(format!("`{name}`: {error}")),
                         }
                     }
-                    page.next_cursor
                 }
                 _ => return Err(unsupported("the list of tools is of another kind")),
-            };
-            if cursor.is_none() {
-                break;
             }
         }
-        Ok((tools, unreadable))
+        Ok((tools, pages.problems))
     }
 
-    /// Returns the resources of the server.
-    pub(crate) async fn resources(&self) -> Result<Vec<Resource>, Failure> {
+    /// Returns the resources of the server, and what is missing among them.
+    pub(crate) async fn resources(&self) -> Result<(Vec<Resource>, Vec<String>), Failure> {
+        let (mut resources, mut pages) = (Vec::new(), Pages::new(self.sizes));
         if self.info().is_none_or(|info| info.capabilities.resources.is_none()) {
-            return Ok(Vec::new());
+            return Ok((resources, pages.problems));
         }
-        let all = self.peer.list_all_resources().await.map_err(failed)?;
-        Ok(all.into_iter().map(Resource::from).collect())
+        while let Some(params) = pages.next() {
+            let request = ListResourcesRequest { params, ..ListResourcesRequest::default() };
+            match self.peer.send_request(ClientRequest::ListResourcesRequest(request)).await.map_err(failed)? {
+                ServerResult::ListResourcesResult(page) => {
+                    if pages.fits(page.meta, page.next_cursor) {
+                        resources.extend(page.resources.into_iter().map(Resource::from));
+                    }
+                }
+                _ => return Err(unsupported("the list of resources is of another kind")),
+            }
+        }
+        Ok((resources, pages.problems))
     }
 
     /// Returns the prompts of the server as JSON.
     pub(crate) async fn prompts(&self) -> Result<Value, Failure> {
+        let (mut prompts, mut pages) = (Vec::new(), Pages::new(self.sizes));
         if self.info().is_none_or(|info| info.capabilities.prompts.is_none()) {
             return Ok(json!([]));
         }
-        let all = self.peer.list_all_prompts().await.map_err(failed)?;
-        json::to_value(all).map_err(|error| unsupported(format!("the list of prompts: {error}")))
+        while let Some(params) = pages.next() {
+            let request = ListPromptsRequest { params, ..ListPromptsRequest::default() };
+            match self.peer.send_request(ClientRequest::ListPromptsRequest(request)).await.map_err(failed)? {
+                ServerResult::ListPromptsResult(page) => {
+                    if pages.fits(page.meta, page.next_cursor) {
+                        prompts.extend(page.prompts);
+                    }
+                }
+                _ => return Err(unsupported("the list of prompts is of another kind")),
+            }
+        }
+        let mut prompts =
+            json::to_value(prompts).map_err(|error| unsupported(format!("the list of prompts: {error}")))?;
+        make_visible(&mut prompts);
+        Ok(prompts)
     }
 
     /// Calls a tool. The server is told if the future is dropped.
@@ -266,6 +301,7 @@ fn reason(error: &ClientInitializeError) -> String {
     let error = match error {
         ClientInitializeError::TransportError { error: DynamicTransportError { error, .. }, .. } => error,
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => return reason(fallback),
+        ClientInitializeError::JsonRpcError(error) => return error.message.to_string(),
         error => return error.to_string(),
     };
     #[cfg(feature = "http")]
@@ -288,6 +324,72 @@ struct Page {
     tools: Vec<Value>,
     #[serde(default)]
     next_cursor: Option<String>,
+    #[serde(rename = "_meta")]
+    meta: Option<MetaObject>,
+}
+
+/// The pages of a list, which are asked for one after the other.
+struct Pages {
+    /// The next one; `None` after the last one.
+    next: Option<Option<PaginatedRequestParams>>,
+    asked: usize,
+    limit: usize,
+    bytes: usize,
+    /// What is missing in the list, for the log.
+    problems: Vec<String>,
+}
+
+impl Pages {
+    fn new(sizes: Sizes) -> Self {
+        Self { next: Some(None), asked: 0, limit: sizes.list, bytes: 0, problems: Vec::new() }
+    }
+
+    /// Returns the parameters of the next request, if there is one.
+    fn next(&mut self) -> Option<Option<PaginatedRequestParams>> {
+        let next = self.next.take()?;
+        if self.asked == PAGES {
+            self.problems.push(format!("what is on more than {PAGES} pages"));
+            return None;
+        }
+        self.asked += 1;
+        Some(next)
+    }
+
+    /// Takes note of a page, and returns whether the list has room for what is on it.
+    fn fits(&mut self, meta: Option<MetaObject>, next: Option<String>) -> bool {
+        let Abridged { bytes, left_out } = Abridged::of(meta);
+        self.problems.extend(left_out);
+        self.bytes += bytes;
+        if self.bytes > self.limit {
+            self.problems
+                .push(format!("page {} and what is behind it: `limits.listBytes` is {}", self.asked, self.limit));
+            return false;
+        }
+        self.next = next.map(|cursor| Some(PaginatedRequestParams::default().with_cursor(Some(cursor))));
+        true
+    }
+}
+
+/// Removes what a reader would not see from all texts in a value.
+fn make_visible(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(visible) = visible(text) {
+                *text = visible;
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(make_visible),
+        Value::Object(members) => make_members_visible(members),
+        _ => {}
+    }
+}
+
+fn make_members_visible(members: &mut Map<String, Value>) {
+    members.values_mut().for_each(make_visible);
+    if members.keys().any(|name| matches!(visible(name), Cow::Owned(_))) {
+        *members =
+            std::mem::take(members).into_iter().map(|(name, value)| (visible(&name).into_owned(), value)).collect();
+    }
 }
 
 fn failed(error: ServiceError) -> Failure {
@@ -297,6 +399,9 @@ fn failed(error: ServiceError) -> Failure {
         #[cfg(not(feature = "http"))]
         ServiceError::TransportSend(_) => Failure::Gone,
         ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Failure::Gone,
+        ServiceError::McpError(error) if is_unreadable(&error) => Failure::Answered(
+            Error::new(failure::ANSWER, error.message.into_owned()).suggest("ask the server for less at once"),
+        ),
         ServiceError::McpError(error) => Failure::Answered(
             Error::new(failure::REFUSED, error.message.into_owned()).with_detail("code", error.code.0),
         ),
@@ -331,19 +436,26 @@ impl From<rmcp::model::Tool> for Tool {
         let hint = |hint: fn(&rmcp::model::ToolAnnotations) -> Option<bool>| {
             tool.annotations.as_ref().and_then(hint).unwrap_or_default()
         };
-        Self {
-            read_only: hint(|hints| hints.read_only_hint),
-            idempotent: hint(|hints| hints.idempotent_hint),
-            name: tool.name.into_owned(),
-            description: tool.description.map(Cow::into_owned),
-            parameters: Arc::unwrap_or_clone(tool.input_schema),
-        }
+        let read_only = hint(|hints| hints.read_only_hint);
+        let idempotent = hint(|hints| hints.idempotent_hint);
+        let (name, mut schema) = (tool.name.into_owned(), Arc::unwrap_or_clone(tool.input_schema));
+        let said = [json!(name), json!(tool.description), json!(read_only), json!(idempotent), json!(schema)];
+        let digest = digest(&said);
+        make_members_visible(&mut schema);
+        let description = tool.description.map(|text| visible(&text).into_owned());
+        Self { name, description, parameters: schema, read_only, idempotent, digest }
     }
 }
 
 impl From<rmcp::model::Resource> for Resource {
     fn from(resource: rmcp::model::Resource) -> Self {
-        Self { uri: resource.uri, name: resource.name, media_type: resource.mime_type }
+        let visible = |text: String| visible(&text).into_owned();
+        Self {
+            uri: visible(resource.uri),
+            name: visible(resource.name),
+            description: resource.description.map(visible),
+            media_type: resource.mime_type.map(visible),
+        }
     }
 }
 
@@ -361,8 +473,8 @@ impl From<ContentBlock> for Block {
     fn from(block: ContentBlock) -> Self {
         match block {
             ContentBlock::Text(text) => Self::Text(text.text),
-            ContentBlock::Image(image) => file(image.mime_type, &image.data),
-            ContentBlock::Audio(audio) => file(audio.mime_type, &audio.data),
+            ContentBlock::Image(image) => Self::File(file(image.mime_type, &image.data)),
+            ContentBlock::Audio(audio) => Self::File(file(audio.mime_type, &audio.data)),
             ContentBlock::Resource(resource) => resource.resource.into(),
             ContentBlock::ResourceLink(link) => Self::Text(format!("[resource {}: {}]", link.uri, link.name)),
             _ => Self::Text("[a kind of content that is not supported]".to_owned()),
@@ -375,24 +487,18 @@ impl From<ResourceContents> for Block {
         match contents {
             ResourceContents::TextResourceContents { uri, text, .. } => Self::Text(format!("{uri}:\n{text}")),
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                match file(mime_type.unwrap_or_else(|| "application/octet-stream".to_owned()), &blob) {
-                    Self::File(part) => Self::File(part.named(uri)),
-                    text => text,
-                }
+                let media_type = mime_type.unwrap_or_else(|| "application/octet-stream".to_owned());
+                Self::File(file(media_type, &blob).named(uri))
             }
             _ => Self::Text("[a kind of resource that is not supported]".to_owned()),
         }
     }
 }
 
-/// Returns a file with this content, which is in base64; if it is too large for a message, a text that says so.
-fn file(media_type: String, base64: &str) -> Block {
-    let size = base64.len() / 4 * 3;
-    if size > FilePart::MAX_INLINE {
-        return Block::Text(format!("[{media_type} of {} MB, which is too large for a message]", size >> 20));
-    }
+/// Returns a file with this content, which is in base64. The reply of the tool checks it.
+fn file(media_type: String, base64: &str) -> FilePart {
     let url = format!("data:{media_type};base64,{base64}");
-    Block::File(FilePart::new(media_type, url))
+    FilePart::new(media_type, url)
 }
 
 /// A transport that counts the announcements among the messages that are read from it.

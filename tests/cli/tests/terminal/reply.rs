@@ -54,5 +54,5 @@ fn json_and_records_have_the_file_in_the_place_of_the_output() {
     let request: serde_json::Value = serde_json::from_str(requests.lines().last().unwrap()).unwrap();
     let part = &request["messages"][2]["content"][0];
     assert_eq!((&part["type"], &part["output"]["type"]), (&"tool-result".into(), &"content".into()), "{request}");
-    assert_eq!(part["output"]["value"][1]["url"], "data:image/png;base64,AQID");
+    assert_eq!(part["output"]["value"][1]["url"], "data:image/png;base64,iVBORw0KGgo=");
 }

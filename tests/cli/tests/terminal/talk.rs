@@ -4,6 +4,8 @@ use std::fs;
 use std::num::NonZero;
 use std::os::unix::fs::PermissionsExt;
 
+use goondan_covers::covers;
+
 use crate::screen::{BACKSPACE, CTRL_C, CTRL_D, CTRL_R, ENTER, LEFT, Screen, UP};
 use crate::support::{Fixture, kill};
 
@@ -11,6 +13,21 @@ const BANNER: &str = "\
 main:default, stored in STATE/workspaces/test/instances/main:default
 /help lists the commands, Ctrl-D leaves
 ";
+
+#[test]
+#[covers("CUT-01")]
+fn an_answer_that_was_cut_off_is_shown_as_cut() {
+    let fixture = Fixture::new();
+    let script = "- { raw: { text: Once upon, finishReason: length } }\n";
+    fs::write(fixture.bundle().join("script.yaml"), script).unwrap();
+    let screen = Screen::start(&fixture, &[], &[]);
+    screen.shows(">");
+    screen.send("hello");
+    screen.send(ENTER);
+    screen.contains("Once upon\nthe answer was cut off at the model's limit of tokens");
+    screen.send("/quit\r");
+    assert_eq!(screen.end().0.code(), Some(0));
+}
 
 #[test]
 fn a_whole_conversation() {
@@ -362,7 +379,7 @@ fn what_the_model_thinks_is_folded_unless_it_is_asked_for() {
 fn a_file_goes_with_the_next_message() {
     let fixture = Fixture::new();
     let path = fixture.bundle().join("a picture.png");
-    fs::write(&path, [1, 2, 3]).unwrap();
+    fs::write(&path, b"\x89PNG\r\n\x1a\n").unwrap();
     let screen = Screen::start(&fixture, &[], &[]);
     screen.shows(">");
     screen.send(&format!("/file {}\r", path.display()));
@@ -373,5 +390,5 @@ fn a_file_goes_with_the_next_message() {
     screen.shows("> hello\nfine\n>");
     screen.send("/quit\r");
     assert_eq!(screen.end().0.code(), Some(0));
-    assert!(fixture.stored()[0].contains("data:image/png;base64,AQID"));
+    assert!(fixture.stored()[0].contains("data:image/png;base64,iVBORw0KGgo="));
 }

@@ -2,7 +2,7 @@
 
 use goondan::tool::Effect;
 use goondan::{Value, json};
-use goondan_covers::both_linkages;
+use goondan_covers::{both_linkages, covers};
 
 use crate::call::{call, effects, open, refused};
 
@@ -87,4 +87,15 @@ async fn values_are_counted_picked_and_flattened() {
         assert_eq!(flat, json!({ "count": result.as_array().unwrap().len(), "result": result }));
     }
     assert_eq!(call(&mut chat, "json-query__flatten", json!({ "data": data })).await["count"], 4);
+}
+
+#[both_linkages]
+#[covers("SIZE-01")]
+async fn json_with_too_many_values_is_refused() {
+    let mut chat = open("json-query", json!({})).await;
+    let data = |values: usize| format!("[{}1]", "1,".repeat(values - 2));
+    let count = call(&mut chat, "json-query__count", json!({ "data": data(200_000) })).await;
+    assert_eq!(count["count"], 199_999);
+    let (_, text) = refused(&mut chat, "json-query__count", json!({ "data": data(200_001) })).await;
+    assert!(text.contains("`data` has 200001 values, and may have 200000"), "{text}");
 }

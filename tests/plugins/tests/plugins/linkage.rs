@@ -43,6 +43,14 @@ tokio::task_local! {
 }
 
 impl Linkage {
+    /// Returns the name of the test that runs the case in this linkage.
+    pub(crate) fn of_case() -> &'static str {
+        match LINKAGE.get() {
+            Self::Linked => "linked",
+            Self::Loaded => "loaded",
+        }
+    }
+
     /// Runs `case` in this linkage.
     pub(crate) async fn run(self, case: impl Future<Output = ()>) {
         LINKAGE.scope(self, case).await;
@@ -61,7 +69,7 @@ fn package_of(extension: &'static str) -> &'static str {
 fn file(package: &'static str) -> &'static Path {
     static FILES: Mutex<BTreeMap<&str, &Path>> = Mutex::new(BTreeMap::new());
     let mut files = FILES.lock().unwrap();
-    let build = if package == RECIPES { Build::new(package) } else { Build::ready_made(package) };
+    let build = if package == RECIPES { Build::of_workspace(package) } else { Build::ready_made(package) };
     files.entry(package).or_insert_with(|| build.run(env!("CARGO_TARGET_TMPDIR")).leak())
 }
 
@@ -120,5 +128,5 @@ pub(crate) fn entry(package: &'static str, directory: &Path) -> String {
 
 /// Returns the agents of the bundle in `directory`.
 pub(crate) async fn build(directory: &Path) -> Agents {
-    Bundle::load(directory).unwrap().build_with(MemoryStore::new(), &Plugins::new()).await.unwrap()
+    Bundle::load(directory).unwrap().build_with(MemoryStore::new().with_directories(), &Plugins::new()).await.unwrap()
 }

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod additions;
 mod agents;
 mod bash;
 mod call;
 mod changesets;
 mod changesets_effect;
 mod file_system;
+mod growth;
 mod http_fetch;
 mod json_query;
 mod linkage;

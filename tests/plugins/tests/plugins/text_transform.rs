@@ -2,7 +2,7 @@
 
 use goondan::json;
 use goondan::tool::Effect;
-use goondan_covers::both_linkages;
+use goondan_covers::{both_linkages, covers};
 
 use crate::call::{call, effects, open, refused};
 
@@ -77,4 +77,22 @@ async fn arguments_that_mean_nothing_are_refused() {
         let (code, message) = refused(&mut chat, &format!("text-transform__{tool}"), arguments).await;
         assert_eq!(code, "E_TOOL_INVALID_ARGS", "{message}");
     }
+}
+
+#[both_linkages]
+#[covers("SIZE-01")]
+async fn a_result_that_would_be_too_large_is_refused() {
+    let mut chat = open("text-transform", json!({})).await;
+    let (kilobyte, megabyte) = ("a".repeat(1 << 10), "a".repeat(1 << 20));
+    for (tool, arguments) in [
+        ("replace", json!({ "text": kilobyte, "search": "a", "replacement": "b".repeat(5 << 10), "all": true })),
+        ("join", json!({ "parts": vec![""; 1 << 10], "delimiter": "b".repeat(5 << 10) })),
+        ("split", json!({ "text": megabyte, "delimiter": "" })),
+        ("split", json!({ "text": megabyte, "delimiter": "a" })),
+    ] {
+        let (_, text) = refused(&mut chat, &format!("text-transform__{tool}"), arguments).await;
+        assert!(text.contains("the result would have more than 4 MB"), "{tool}: {text}");
+    }
+    let parts = json!({ "text": "a".repeat(100_000), "delimiter": "", "maxParts": 10 });
+    assert_eq!(call(&mut chat, "text-transform__split", parts).await["count"], 10);
 }

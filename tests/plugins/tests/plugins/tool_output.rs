@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use goondan::conversation::{FilePart, Part, Role, ToolOutput};
+use goondan::conversation::{Part, Role, ToolOutput};
 use goondan::middleware::ToolCallResult;
 use goondan::testing::Chat;
 use goondan::{Value, json};
@@ -45,7 +45,7 @@ mod big {
     #[tool]
     async fn content(reply: Reply) -> Result<ToolReply> {
         let texts: Vec<String> = goondan::json::from_value(reply.json)?;
-        let file = || FilePart::from_bytes("image/png", b"\x89PNG").named("dot.png").into();
+        let file = || FilePart::from_bytes("image/png", b"\x89PNG\r\n\x1a\n").named("dot.png").into();
         Ok(ToolReply::content(texts.into_iter().flat_map(|text| [text.into(), file()])))
     }
 
@@ -148,7 +148,7 @@ async fn files_of_a_reply_stay_in_their_places() {
     let described = parts.iter().map(|part| match part {
         Part::Text(part) if part.text.len() < 10 => part.text.clone(),
         Part::Text(part) => read(&files(&part.text)[0]),
-        Part::File(FilePart { name, .. }) => format!("{name:?}"),
+        Part::File(file) => format!("{:?}", file.name),
         part => panic!("{part:?}"),
     });
     let image = "Some(\"dot.png\")";

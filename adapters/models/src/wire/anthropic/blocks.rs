@@ -7,6 +7,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::answer::NOTES;
 use crate::wire::legal::substitute;
 
 /// A block of a message.
@@ -142,8 +143,8 @@ impl Serialize for Block<'_> {
             Kind::Whole => &[],
         };
         let rest = self.rest.into_iter().flatten();
-        let marked = |name: &str| self.cache.is_some() && name == "cache_control";
-        for (name, value) in rest.filter(|(name, _)| !own.contains(&name.as_str()) && !marked(name)) {
+        let left_out = |name: &str| name == NOTES || (self.cache.is_some() && name == "cache_control");
+        for (name, value) in rest.filter(|(name, _)| !own.contains(&name.as_str()) && !left_out(name)) {
             block.serialize_entry(name, value)?;
         }
         if let Some(cache) = self.cache {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::answer::Answer;
 use crate::http::{Failure, FailureKind};
 use crate::wire::Text;
+use crate::wire::maybe::Maybe;
 
 /// An event, with the members of all kinds.
 #[derive(Deserialize)]
@@ -20,13 +21,13 @@ struct Event<'a> {
     #[serde(default)]
     content_block: Option<Map<String, Value>>,
     #[serde(default, borrow)]
-    message: Option<Message<'a>>,
+    message: Maybe<Message<'a>>,
     #[serde(default)]
-    usage: Option<Usage>,
+    usage: Maybe<Usage>,
     #[serde(default)]
     error: Option<Value>,
     #[serde(default, borrow)]
-    request_id: Option<Text<'a>>,
+    request_id: Maybe<Text<'a>>,
 }
 
 /// A piece of a block, or what is new of the message.
@@ -51,30 +52,30 @@ struct Delta<'a> {
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(default, borrow)]
-    model: Option<Text<'a>>,
+    model: Maybe<Text<'a>>,
     #[serde(default)]
-    usage: Option<Usage>,
+    usage: Maybe<Usage>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 struct Usage {
     /// Without the tokens of the cache.
     #[serde(default)]
-    input_tokens: Option<u64>,
+    input_tokens: Maybe<u64>,
     #[serde(default)]
-    cache_read_input_tokens: Option<u64>,
+    cache_read_input_tokens: Maybe<u64>,
     #[serde(default)]
-    cache_creation_input_tokens: Option<u64>,
+    cache_creation_input_tokens: Maybe<u64>,
     #[serde(default)]
-    output_tokens: Option<u64>,
+    output_tokens: Maybe<u64>,
     #[serde(default)]
-    output_tokens_details: Option<OutputDetails>,
+    output_tokens_details: Maybe<OutputDetails>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
 struct OutputDetails {
     #[serde(default)]
-    thinking_tokens: Option<u64>,
+    thinking_tokens: Maybe<u64>,
 }
 
 /// Reads one event, which has its type, or only a name.
@@ -87,21 +88,23 @@ pub(super) fn event(name: &str, data: &str, answer: &mut Answer<'_>) -> Result<(
         "content_block_stop" => stop(event.index, answer),
         "message_start" => {
             answer.restart("the provider began its answer again");
-            let Some(message) = event.message else { return Ok(()) };
-            if let Some(model) = message.model {
+            let Some(message) = event.message.0 else { return Ok(()) };
+            if let Some(model) = message.model.0 {
                 answer.model(&model);
             }
-            count(message.usage, answer);
+            count(message.usage.0, answer);
+            note(data, "message", answer);
         }
         "message_delta" => {
             if let Some(reason) = event.delta.and_then(|delta| delta.stop_reason) {
                 answer.finish(finish(&reason));
             }
-            count(event.usage, answer);
+            count(event.usage.0, answer);
+            note(data, "delta", answer);
         }
         "message_stop" => answer.end(),
         kind if kind == "error" || event.error.is_some() => {
-            let id = event.request_id.map(|id| id.to_string());
+            let id = event.request_id.0.map(|id| id.to_string());
             return Err(Failure::from_event(&event.error.unwrap_or_default()).with_request_id(id));
         }
         "" => return Err(Failure::new(FailureKind::Answer, "the provider sent an event without a type")),
@@ -109,6 +112,23 @@ pub(super) fn event(name: &str, data: &str, answer: &mut Answer<'_>) -> Result<(
         _ => {}
     }
     Ok(())
+}
+
+/// The members of a message that are read, or that every message has.
+const KNOWN: [&str; 8] = ["type", "usage", "id", "role", "model", "content", "stop_reason", "stop_sequence"];
+
+/// Notes what an event says about the message beside that: in itself, and in the object `within`.
+#[cold]
+fn note(data: &str, within: &str, answer: &mut Answer<'_>) {
+    let Ok(Value::Object(mut event)) = serde_json::from_str(data) else { return };
+    if let Some(Value::Object(message)) = event.shift_remove(within) {
+        event.extend(message);
+    }
+    for (name, value) in event {
+        if !KNOWN.contains(&&*name) && !value.is_null() {
+            answer.note(name, value);
+        }
+    }
 }
 
 /// Opens a block.
@@ -213,13 +233,16 @@ fn finish(reason: &str) -> ModelFinish {
 /// Takes over counts. Later ones are totals, and may lack members.
 fn count(counts: Option<Usage>, answer: &mut Answer<'_>) {
     let Some(counts) = counts else { return };
+    if [counts.input_tokens.0, counts.output_tokens.0] == [None; 2] {
+        return;
+    }
     let usage = answer.usage();
     let known = usage.prompt_tokens.saturating_sub(usage.cached_prompt_tokens).saturating_sub(usage.cache_write_tokens);
-    usage.cached_prompt_tokens = counts.cache_read_input_tokens.unwrap_or(usage.cached_prompt_tokens);
-    usage.cache_write_tokens = counts.cache_creation_input_tokens.unwrap_or(usage.cache_write_tokens);
-    let fresh = counts.input_tokens.unwrap_or(known);
+    usage.cached_prompt_tokens = counts.cache_read_input_tokens.0.unwrap_or(usage.cached_prompt_tokens);
+    usage.cache_write_tokens = counts.cache_creation_input_tokens.0.unwrap_or(usage.cache_write_tokens);
+    let fresh = counts.input_tokens.0.unwrap_or(known);
     usage.prompt_tokens = fresh.saturating_add(usage.cached_prompt_tokens).saturating_add(usage.cache_write_tokens);
-    usage.completion_tokens = counts.output_tokens.unwrap_or(usage.completion_tokens);
-    let thinking = counts.output_tokens_details.and_then(|details| details.thinking_tokens);
+    usage.completion_tokens = counts.output_tokens.0.unwrap_or(usage.completion_tokens);
+    let thinking = counts.output_tokens_details.0.and_then(|details| details.thinking_tokens.0);
     usage.reasoning_tokens = thinking.unwrap_or(usage.reasoning_tokens);
 }

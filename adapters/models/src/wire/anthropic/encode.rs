@@ -40,7 +40,8 @@ pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
         (system, messages) = conversation(request, false);
     }
     let names = &mut request.tools().map(|tool| tool.name.as_str());
-    let (settings, provider_tools) = options::settings(request.model(), request.options(), thinking, names)?;
+    let container = request.note("container").filter(|_| request.with_container()).and_then(|note| note.get("id"));
+    let (settings, provider_tools) = options::settings(request.model(), request.options(), thinking, container, names)?;
     let mut tools: Vec<_> = provider_tools.iter().map(Tool::Provider).collect();
     tools.extend(request.tools().map(|item| Tool::Step(Function::new(item))));
     let mark = options::cache_mark(request.options());

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use goondan_core::{ModelOptions, Result};
 
+use super::doubled::once;
 use super::{Encoding, Wire};
 use crate::answer::Answer;
 use crate::http::Failure;
@@ -41,6 +42,6 @@ impl Wire for Anthropic {
     }
 
     fn event(&self, name: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
-        decode::event(name, data, answer)
+        once(data, |data| decode::event(name, data, answer))
     }
 }

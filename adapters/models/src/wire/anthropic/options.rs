@@ -94,12 +94,13 @@ pub(super) fn check(model: &str, options: &ModelOptions) -> Result<()> {
     Ok(())
 }
 
-/// Returns the members of the request, and the tools that run at the provider. `has_tools` is whether the step offers
-/// any.
+/// Returns the members of the request, and the tools that run at the provider. `container` is the id of the one in which
+/// the provider ran code for an earlier answer, and `tools` are the names of those that the step offers.
 pub(super) fn settings(
     model: &str,
     options: &ModelOptions,
     thinking: Thinking,
+    container: Option<&Value>,
     tools: &mut dyn Iterator<Item = &str>,
 ) -> Result<(Settings, Vec<Value>)> {
     let mut settings = Settings::default();
@@ -128,6 +129,12 @@ pub(super) fn settings(
     }
     let provider_tools = options.provider.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
     set_tool_choice(&mut settings, options, tools, provider_tools)?;
+    match (container, options.provider.get("container")) {
+        // What else the container has, such as skills.
+        (Some(id), Some(Value::Object(_))) => settings.set_in("container", "id", id.clone()),
+        (Some(id), None) => settings.set("container", id.clone()),
+        _ => {}
+    }
     let own = ["messages", "model", "stream", "system"];
     let provider_tools = settings.merge(Anthropic::API, options, &own)?;
     Ok((settings, provider_tools))

@@ -1,27 +1,61 @@
 //! Answers of chat completions.
 
 use goondan_core::{Cost, ModelFinish, TokenUsage};
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::dialect::Dialect;
-use crate::answer::Answer;
+use crate::answer::{Answer, Key};
 use crate::http::{Failure, FailureKind};
 use crate::wire::Text;
 use crate::wire::few::Few;
+use crate::wire::maybe::Maybe;
 
 /// An event: pieces of answers, counts of tokens, or a failure.
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(default, borrow)]
-    model: Option<Text<'a>>,
+    model: Maybe<Text<'a>>,
     #[serde(default, borrow)]
-    object: Option<Text<'a>>,
+    object: Maybe<Text<'a>>,
     #[serde(default, borrow)]
     choices: Option<Few<Choice<'a>>>,
     #[serde(default)]
-    usage: Option<Usage>,
+    usage: Maybe<Usage>,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(default)]
+    x_groq: Maybe<Groq>,
+    // Every event repeats these, and nothing reads them.
+    #[serde(default, rename = "id")]
+    _id: IgnoredAny,
+    #[serde(default, rename = "created")]
+    _created: IgnoredAny,
+    #[serde(default, rename = "system_fingerprint")]
+    _system_fingerprint: IgnoredAny,
+    #[serde(default, rename = "service_tier")]
+    _service_tier: IgnoredAny,
+    #[serde(default, rename = "provider")]
+    _provider: IgnoredAny,
+    #[serde(default, rename = "obfuscation")]
+    _obfuscation: IgnoredAny,
+    #[serde(default, rename = "prompt_filter_results")]
+    _prompt_filter_results: IgnoredAny,
+    #[serde(default, rename = "timings")]
+    _timings: IgnoredAny,
+    /// What the provider says about the answer, such as its sources.
+    #[serde(flatten)]
+    beside: Map<String, Value>,
+}
+
+/// What Groq alone sends.
+#[derive(Deserialize)]
+struct Groq {
+    /// It has the counts here too, and in some streams only here.
+    #[serde(default)]
+    usage: Maybe<Usage>,
+    /// Why it ended the answer early.
     #[serde(default)]
     error: Option<Value>,
 }
@@ -33,13 +67,19 @@ struct Choice<'a> {
     index: Option<u64>,
     #[serde(default, borrow)]
     delta: Option<Delta<'a>>,
-    #[serde(default, borrow)]
-    finish_reason: Option<Text<'a>>,
+    /// `Some` if the member is there, be it null.
+    #[serde(default, borrow, deserialize_with = "present")]
+    finish_reason: Option<Option<Text<'a>>>,
     /// Moonshot sends it here.
     #[serde(default)]
-    usage: Option<Usage>,
+    usage: Maybe<Usage>,
     #[serde(default)]
     error: Option<Value>,
+}
+
+/// Reads a member that is there.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 #[derive(Deserialize)]
@@ -49,6 +89,11 @@ struct Delta<'a> {
     /// Some gateways repeat that of the choice.
     #[serde(default, rename = "index")]
     _index: IgnoredAny,
+    // Snowflake has the content once more.
+    #[serde(default, rename = "type")]
+    _type: IgnoredAny,
+    #[serde(default, rename = "text")]
+    _text: IgnoredAny,
     #[serde(default, borrow)]
     content: Option<Said<'a>>,
     #[serde(default, borrow)]
@@ -118,62 +163,39 @@ enum Arguments<'a> {
 #[derive(Deserialize)]
 struct Usage {
     #[serde(default)]
-    prompt_tokens: Count,
+    prompt_tokens: Maybe<u64>,
     #[serde(default)]
-    completion_tokens: Count,
+    completion_tokens: Maybe<u64>,
     #[serde(default)]
-    total_tokens: Count,
+    total_tokens: Maybe<u64>,
     #[serde(default)]
-    prompt_tokens_details: Option<PromptDetails>,
+    prompt_tokens_details: Maybe<PromptDetails>,
     #[serde(default)]
-    completion_tokens_details: Option<CompletionDetails>,
+    completion_tokens_details: Maybe<CompletionDetails>,
     /// DeepSeek's name of `cached_tokens`.
     #[serde(default)]
-    prompt_cache_hit_tokens: Count,
+    prompt_cache_hit_tokens: Maybe<u64>,
     #[serde(default)]
-    cached_tokens: Count,
+    cached_tokens: Maybe<u64>,
     #[serde(default)]
-    cost: Option<f64>,
+    cost: Maybe<f64>,
     /// The cost at xAI. A dollar has 10,000,000,000 ticks.
     #[serde(default)]
-    cost_in_usd_ticks: Option<f64>,
+    cost_in_usd_ticks: Maybe<f64>,
 }
 
 #[derive(Deserialize)]
 struct PromptDetails {
     #[serde(default)]
-    cached_tokens: Count,
+    cached_tokens: Maybe<u64>,
     #[serde(default)]
-    cache_write_tokens: Count,
+    cache_write_tokens: Maybe<u64>,
 }
 
 #[derive(Deserialize)]
 struct CompletionDetails {
     #[serde(default)]
-    reasoning_tokens: Count,
-}
-
-/// A number, or what some servers write instead.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(untagged)]
-enum Count {
-    Tokens(u64),
-    Other(IgnoredAny),
-}
-
-impl Default for Count {
-    fn default() -> Self {
-        Self::Tokens(0)
-    }
-}
-
-impl Count {
-    fn get(self) -> u64 {
-        match self {
-            Self::Tokens(tokens) => tokens,
-            Self::Other(_) => 0,
-        }
-    }
+    reasoning_tokens: Maybe<u64>,
 }
 
 /// The kinds of keys. Calls, and details of reasoning, are numbered; of other parts, an answer has one.
@@ -195,6 +217,8 @@ pub(super) fn event(dialect: &Dialect, data: &str, answer: &mut Answer<'_>) -> R
             // Some gateways send this after an answer that was cut off.
             if answer.is_complete() {
                 answer.end();
+            } else {
+                answer.end_without_reason(true);
             }
             return Ok(());
         }
@@ -202,15 +226,17 @@ pub(super) fn event(dialect: &Dialect, data: &str, answer: &mut Answer<'_>) -> R
         _ => {}
     }
     let chunk: Chunk<'_> = serde_json::from_str(data).map_err(Failure::unreadable)?;
-    if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+    let groq = chunk.x_groq.0;
+    let (groq_usage, groq_error) = groq.map_or_else(Default::default, |groq| (groq.usage.0, groq.error));
+    if let Some(error) = chunk.error.or(groq_error).filter(|error| !error.is_null()) {
         return Err(Failure::from_event(&error));
     }
-    if chunk.object.is_some_and(|object| &*object == "error") {
+    if chunk.object.0.is_some_and(|object| &*object == "error") {
         return Err(Failure::from_event(&serde_json::from_str(data).unwrap_or_default()));
     }
     let mut choices = chunk.choices.into_iter().flat_map(Few::into_iter);
     let choice = choices.find(|choice| choice.index.unwrap_or_default() == 0);
-    let mut usage = chunk.usage;
+    let mut usage = chunk.usage.0.or(groq_usage);
     if let Some(choice) = choice {
         if let Some(error) = choice.error.filter(|error| !error.is_null()) {
             return Err(Failure::from_event(&error));
@@ -218,18 +244,27 @@ pub(super) fn event(dialect: &Dialect, data: &str, answer: &mut Answer<'_>) -> R
         if let Some(delta) = choice.delta {
             pieces(delta, answer);
         }
-        if let Some(reason) = choice.finish_reason.filter(|reason| !reason.is_empty()) {
+        if choice.finish_reason.is_some() {
+            answer.expect_reason();
+        }
+        if let Some(reason) = choice.finish_reason.flatten().filter(|reason| !reason.is_empty()) {
             let reason = finish(&reason, answer)?;
             answer.finish(reason);
             answer.complete();
-            if let Some(model) = chunk.model {
+            if let Some(model) = chunk.model.0 {
                 answer.model(&model);
             }
         }
-        usage = usage.or(choice.usage);
+        usage = usage.or(choice.usage.0);
     }
-    if let Some(usage) = usage {
-        *answer.usage() = count(dialect, &usage);
+    if let Some(usage) = usage.and_then(|counts| count(dialect, &counts)) {
+        *answer.usage() = usage;
+    }
+    for (name, value) in chunk.beside {
+        // A value that is no list and no object only names or counts.
+        if value.is_array() || value.is_object() {
+            answer.note(name, value);
+        }
     }
     Ok(())
 }
@@ -245,12 +280,12 @@ fn pieces(delta: Delta<'_>, answer: &mut Answer<'_>) {
         let members = [("reasoning_content", &delta.reasoning_content), ("reasoning", &delta.reasoning)];
         let reasoning = members.into_iter().find_map(|(name, said)| Some((name, said.as_ref()?.text()?)));
         if let Some((name, piece)) = reasoning {
-            add_reasoning(name, Map::new(), piece, answer);
+            add_reasoning(one(REASONING, answer), name, Map::new(), piece, answer);
         }
     }
     match delta.content {
         Some(Said::Blocks(blocks)) => blocks.into_iter().for_each(|block| add_block(block, answer)),
-        Some(said) => add_text(said.text().unwrap_or_default(), answer),
+        Some(said) => add_text(one(TEXT, answer), said.text().unwrap_or_default(), answer),
         None => {}
     }
     if let Some(piece) = delta.refusal.as_ref().and_then(Said::text) {
@@ -263,22 +298,40 @@ fn pieces(delta: Delta<'_>, answer: &mut Answer<'_>) {
     delta.rest.into_iter().for_each(|(name, value)| add_member(name, value, answer));
 }
 
-fn add_text(piece: &str, answer: &mut Answer<'_>) {
-    if !piece.is_empty() && !answer.has(TEXT) {
-        answer.open_text(TEXT, Map::new());
+/// Returns the key of the newest part of a kind, or `first`. The member of a message that is a text is one part.
+fn one(first: (u64, u64), answer: &Answer<'_>) -> Key {
+    answer.newest_of(first.0).unwrap_or(first.into())
+}
+
+/// Returns the key of the newest part of a kind, or that of a new one if a block of the kind `other` is behind it:
+/// blocks keep their order.
+fn one_after(first: (u64, u64), other: (u64, u64), answer: &Answer<'_>) -> Key {
+    let known = one(first, answer);
+    let is_behind = answer.has(known) && answer.newest().is_some_and(|newest| newest.index() == other.0);
+    if is_behind { (first.0, answer.count()).into() } else { known }
+}
+
+fn add_text(key: Key, piece: &str, answer: &mut Answer<'_>) {
+    if !piece.is_empty() && !answer.has(key) {
+        answer.open_text(key, Map::new());
     }
-    answer.grow(TEXT, piece);
+    answer.grow(key, piece);
 }
 
 /// Adds reasoning that is a text. Its rest has the type: the member, or the block, in which it came.
-fn add_reasoning(kind: &str, rest: Map<String, Value>, piece: &str, answer: &mut Answer<'_>) {
-    if !answer.has(REASONING) {
-        answer.open_reasoning(REASONING, typed(kind, Map::new()));
+fn add_reasoning(key: Key, kind: &str, rest: Map<String, Value>, piece: &str, answer: &mut Answer<'_>) {
+    if !answer.has(key) {
+        answer.open_reasoning(key, typed(kind, Map::new()));
     }
-    if let Some(known) = answer.rest(REASONING) {
-        known.extend(rest);
+    for (name, value) in rest {
+        let known = answer.rest(key).map(|known| known.entry(name).or_insert(Value::Null));
+        match (known, value) {
+            (Some(Value::Array(known)), Value::Array(more)) => known.extend(more),
+            (Some(known), value) => *known = value,
+            (None, _) => {}
+        }
     }
-    answer.grow(REASONING, piece);
+    answer.grow(key, piece);
 }
 
 /// Adds an element of `reasoning_details`, and returns whether it has text. Pieces of one text have one index.
@@ -302,16 +355,29 @@ fn add_detail(mut detail: Map<String, Value>, answer: &mut Answer<'_>) -> bool {
 /// Adds an element of content that is a list.
 fn add_block(mut block: Map<String, Value>, answer: &mut Answer<'_>) {
     match block.get("type").and_then(Value::as_str) {
-        Some("text") => add_text(&take(&mut block, "text"), answer),
+        Some("text") => add_text(one_after(TEXT, REASONING, answer), &take(&mut block, "text"), answer),
         Some("thinking") => {
             block.shift_remove("type");
-            let texts = block.shift_remove("thinking");
-            let texts = texts.as_ref().and_then(Value::as_array).into_iter().flatten();
-            let texts: String = texts.filter_map(|text| text.get("text")?.as_str()).collect();
-            add_reasoning("thinking", block, &texts, answer);
+            let (text, others) = thinking(block.shift_remove("thinking").unwrap_or_default());
+            if !others.is_empty() {
+                block.insert("thinking".to_owned(), others.into());
+            }
+            add_reasoning(one_after(REASONING, TEXT, answer), "thinking", block, &text, answer);
         }
         _ => answer.open_block(BLOCK, block),
     }
+}
+
+/// Returns the text of a block of reasoning, and its elements that are none, such as references.
+fn thinking(said: Value) -> (String, Vec<Value>) {
+    let elements = match said {
+        Value::String(text) => return (text, Vec::new()),
+        Value::Array(elements) => elements,
+        _ => Vec::new(),
+    };
+    let is_text = |element: &Value| element.get("text").is_some_and(Value::is_string);
+    let (texts, others): (Vec<_>, Vec<_>) = elements.into_iter().partition(is_text);
+    (texts.iter().filter_map(|text| text.get("text")?.as_str()).collect(), others)
 }
 
 /// Adds a piece of a call. A piece without an index belongs to the newest call, unless it has an id or a name of its
@@ -353,10 +419,7 @@ fn add_member(name: String, value: Value, answer: &mut Answer<'_>) {
     if is_empty {
         return;
     }
-    if !answer.has(TEXT) {
-        answer.open_text(TEXT, Map::new());
-    }
-    let Some(rest) = answer.rest(TEXT) else { return };
+    let rest = answer.rest_of_text(TEXT);
     match (rest.get_mut(&name), value) {
         (Some(Value::String(text)), Value::String(piece)) => text.push_str(&piece),
         (Some(Value::Array(items)), Value::Array(more)) => items.extend(more),
@@ -385,25 +448,31 @@ fn finish(reason: &str, answer: &Answer<'_>) -> Result<ModelFinish, Failure> {
     })
 }
 
-fn count(dialect: &Dialect, counts: &Usage) -> TokenUsage {
-    let mut usage = TokenUsage::new(counts.prompt_tokens.get(), counts.completion_tokens.get());
-    let sum = usage.total_tokens;
-    usage.total_tokens = sum.max(counts.total_tokens.get());
-    if let Some(details) = &counts.prompt_tokens_details {
-        usage.cached_prompt_tokens = details.cached_tokens.get();
-        usage.cache_write_tokens = details.cache_write_tokens.get();
+/// Returns the counts, unless none can be read.
+fn count(dialect: &Dialect, counts: &Usage) -> Option<TokenUsage> {
+    let known = [counts.prompt_tokens.0, counts.completion_tokens.0, counts.total_tokens.0];
+    if known == [None; 3] {
+        return None;
     }
-    let elsewhere = counts.prompt_cache_hit_tokens.get().max(counts.cached_tokens.get());
-    usage.cached_prompt_tokens = usage.cached_prompt_tokens.max(elsewhere);
-    usage.reasoning_tokens =
-        counts.completion_tokens_details.as_ref().map_or(0, |details| details.reasoning_tokens.get());
+    let [prompt, completion, total] = known.map(Option::unwrap_or_default);
+    let mut usage = TokenUsage::new(prompt, completion);
+    let sum = usage.total_tokens;
+    usage.total_tokens = sum.max(total);
+    let mut cached = [counts.prompt_cache_hit_tokens.0, counts.cached_tokens.0, None];
+    if let Some(details) = &counts.prompt_tokens_details.0 {
+        cached[2] = details.cached_tokens.0;
+        usage.cache_write_tokens = details.cache_write_tokens.0.unwrap_or_default();
+    }
+    usage.cached_prompt_tokens = cached.into_iter().flatten().max().unwrap_or_default();
+    let details = counts.completion_tokens_details.0.as_ref();
+    usage.reasoning_tokens = details.and_then(|details| details.reasoning_tokens.0).unwrap_or_default();
     if usage.reasoning_tokens > 0 && sum.saturating_add(usage.reasoning_tokens) == usage.total_tokens {
         // xAI counts reasoning beside the completion, and not in it.
         usage.completion_tokens = usage.completion_tokens.saturating_add(usage.reasoning_tokens);
     }
-    let ticks = counts.cost_in_usd_ticks.map(|ticks| ticks / 1e10);
-    usage.cost = counts.cost.filter(|_| dialect.cost).or(ticks).map(Cost::usd);
-    usage
+    let ticks = counts.cost_in_usd_ticks.0.map(|ticks| ticks / 1e10);
+    usage.cost = counts.cost.0.filter(|_| dialect.cost).or(ticks).map(Cost::usd);
+    Some(usage)
 }
 
 /// Returns a block of this type.

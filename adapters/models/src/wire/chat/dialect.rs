@@ -34,6 +34,8 @@ pub struct Dialect {
     pub(super) cache_control: bool,
     /// Whether the ids of calls must have nine letters and digits.
     pub(super) short_ids: bool,
+    /// Whether a message with calls alone needs an empty text.
+    pub(super) needs_content: bool,
     /// Whether the results of tools must be followed by an answer.
     pub(super) answers_follow_tools: bool,
     /// Whether members of an answer that this crate does not know may go back.
@@ -93,6 +95,7 @@ impl Dialect {
         cost: false,
         cache_control: false,
         short_ids: false,
+        needs_content: false,
         answers_follow_tools: false,
         unknown_members: true,
     };
@@ -165,7 +168,9 @@ impl Dialect {
         needs_key: true,
         max_tokens: "max_completion_tokens",
         efforts: THREE_LEVELS,
+        // It has no member for reasoning in requests: see <https://docs.x.ai/developers/model-capabilities/text>.
         replay: Replay::Never,
+        needs_content: true,
         ..Self::OPENAI_COMPATIBLE
     };
 

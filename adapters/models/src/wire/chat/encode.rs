@@ -65,6 +65,7 @@ impl<'a> Conversation<'a, '_> {
             _ => USER,
         });
         message.content.parts().iter().for_each(|part| self.add_part(&mut said, part, in_turn));
+        said.needs_content = self.dialect.needs_content;
         said.needs_reasoning = self.dialect.replay == Replay::Required && self.request.with_reasoning();
         if !said.is_empty() {
             self.add_files();

@@ -8,6 +8,8 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::answer::NOTES;
+
 /// A message.
 pub(super) struct Message<'a> {
     pub(super) role: &'static str,
@@ -19,6 +21,8 @@ pub(super) struct Message<'a> {
     /// Whether calls need reasoning, if only an empty one.
     pub(super) needs_reasoning: bool,
     pub(super) calls: Vec<Call<'a>>,
+    /// Whether a message without text needs an empty one.
+    pub(super) needs_content: bool,
     /// The members of the provider's message that no part has a field for.
     pub(super) rest: Option<&'a Map<String, Value>>,
 }
@@ -31,6 +35,8 @@ pub(super) enum Block<'a> {
     Thinking(Reasoning<'a>),
     /// A block of the provider.
     Whole(&'a Map<String, Value>),
+    /// An element of reasoning that is no text.
+    Other(&'a Value),
 }
 
 /// Reasoning with the members of the provider's block. The type is one of them.
@@ -53,7 +59,7 @@ const DETAILS: &str = "reasoning_details";
 /// The member of messages that is reasoning as a text, of the servers that must have one.
 const REASONING: &str = "reasoning_content";
 /// The members of messages that are written from parts.
-const OWN: [&str; 7] = ["role", "tool_call_id", "content", "refusal", "tool_calls", DETAILS, REASONING];
+const OWN: [&str; 8] = ["role", "tool_call_id", "content", "refusal", "tool_calls", DETAILS, REASONING, NOTES];
 
 impl<'a> Message<'a> {
     pub(super) fn new(role: &'static str) -> Self {
@@ -65,6 +71,7 @@ impl<'a> Message<'a> {
             reasoning: Vec::new(),
             needs_reasoning: false,
             calls: Vec::new(),
+            needs_content: false,
             rest: None,
         }
     }
@@ -118,7 +125,7 @@ impl Serialize for Message<'_> {
             message.serialize_entry("tool_call_id", id)?;
         }
         match self.text() {
-            Some(_) if self.content.is_empty() && self.call_id.is_none() => {
+            Some(_) if self.content.is_empty() && self.call_id.is_none() && !self.needs_content => {
                 message.serialize_entry("content", &Value::Null)?;
             }
             Some(text) => message.serialize_entry("content", &text)?,
@@ -156,7 +163,12 @@ impl Serialize for Block<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let file = match self {
             Self::Thinking(reasoning) => return reasoning.serialize(serializer),
-            Self::Whole(block) => return block.serialize(serializer),
+            Self::Other(element) => return element.serialize(serializer),
+            Self::Whole(members) => {
+                let mut block = serializer.serialize_map(None)?;
+                add_rest(&mut block, Some(members), &[NOTES])?;
+                return block.end();
+            }
             Self::Text(text) => {
                 let mut block = serializer.serialize_map(Some(2))?;
                 block.serialize_entry("type", "text")?;
@@ -211,7 +223,9 @@ impl Serialize for Reasoning<'_> {
         block.serialize_entry("type", self.kind)?;
         let own = match self.kind {
             "thinking" => {
-                block.serialize_entry("thinking", &[Block::Text(self.text.into())])?;
+                let others = self.rest.get("thinking").and_then(Value::as_array).into_iter().flatten();
+                let elements = std::iter::once(Block::Text(self.text.into())).chain(others.map(Block::Other));
+                block.serialize_entry("thinking", &elements.collect::<Vec<_>>())?;
                 "thinking"
             }
             "reasoning.text" => {
@@ -224,7 +238,7 @@ impl Serialize for Reasoning<'_> {
             }
             _ => "",
         };
-        add_rest(&mut block, Some(self.rest), &["type", own])?;
+        add_rest(&mut block, Some(self.rest), &["type", own, NOTES])?;
         block.end()
     }
 }
@@ -235,7 +249,7 @@ impl Serialize for Call<'_> {
         call.serialize_entry("id", &self.id)?;
         call.serialize_entry("type", "function")?;
         call.serialize_entry("function", &Function(self))?;
-        add_rest(&mut call, self.rest, &["id", "type", "function", "index"])?;
+        add_rest(&mut call, self.rest, &["id", "type", "function", "index", NOTES])?;
         call.end()
     }
 }

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 
 use goondan_core::{ModelOptions, Result};
 
+use super::doubled::once;
 use super::{Encoding, Wire};
 use crate::answer::Answer;
 use crate::http::Failure;
@@ -45,6 +46,10 @@ impl Wire for Chat {
     }
 
     fn event(&self, _: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
-        decode::event(&self.dialect, data, answer)
+        once(data, |data| decode::event(&self.dialect, data, answer))
+    }
+
+    fn closed(&self, answer: &mut Answer<'_>) {
+        answer.end_without_reason(false);
     }
 }

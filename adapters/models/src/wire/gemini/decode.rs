@@ -6,10 +6,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use super::{CANDIDATE, INLINE, LINKED, SIGNATURE, THOUGHT, calls, drop_empty, take_text, texts};
-use crate::answer::{Answer, Key};
+use crate::answer::{Answer, Key, merge};
 use crate::http::{Failure, FailureKind};
 use crate::wire::Text;
 use crate::wire::few::Few;
+use crate::wire::maybe::Maybe;
 
 /// An event: what is new of the answer.
 #[derive(Deserialize)]
@@ -18,13 +19,13 @@ struct Event<'a> {
     #[serde(default, borrow)]
     candidates: Option<Few<Candidate<'a>>>,
     #[serde(default, borrow)]
-    prompt_feedback: Option<PromptFeedback<'a>>,
+    prompt_feedback: Maybe<PromptFeedback<'a>>,
     #[serde(default)]
-    usage_metadata: Option<Usage>,
+    usage_metadata: Maybe<Usage>,
     #[serde(default, borrow)]
-    model_version: Option<Text<'a>>,
+    model_version: Maybe<Text<'a>>,
     #[serde(default, borrow)]
-    response_id: Option<Text<'a>>,
+    response_id: Maybe<Text<'a>>,
     #[serde(default)]
     error: Option<Value>,
 }
@@ -71,9 +72,9 @@ struct Part<'a> {
 #[serde(rename_all = "camelCase")]
 struct PromptFeedback<'a> {
     #[serde(default, borrow)]
-    block_reason: Option<Text<'a>>,
+    block_reason: Maybe<Text<'a>>,
     #[serde(default, borrow)]
-    block_reason_message: Option<Text<'a>>,
+    block_reason_message: Maybe<Text<'a>>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -81,19 +82,19 @@ struct PromptFeedback<'a> {
 struct Usage {
     /// With the tokens of the cache.
     #[serde(default)]
-    prompt_token_count: Option<u64>,
+    prompt_token_count: Maybe<u64>,
     #[serde(default)]
-    cached_content_token_count: Option<u64>,
+    cached_content_token_count: Maybe<u64>,
     /// What the tools that run at the provider added to the prompt.
     #[serde(default)]
-    tool_use_prompt_token_count: Option<u64>,
+    tool_use_prompt_token_count: Maybe<u64>,
     /// Without the tokens of reasoning.
     #[serde(default)]
-    candidates_token_count: Option<u64>,
+    candidates_token_count: Maybe<u64>,
     #[serde(default)]
-    thoughts_token_count: Option<u64>,
+    thoughts_token_count: Maybe<u64>,
     #[serde(default)]
-    total_token_count: Option<u64>,
+    total_token_count: Maybe<u64>,
     #[serde(default, rename = "promptTokensDetails", deserialize_with = "ignored")]
     _prompt_tokens_details: IgnoredAny,
 }
@@ -116,7 +117,7 @@ fn newest(kind: u64, answer: &Answer<'_>) -> Key {
 /// Reads one event.
 pub(super) fn event(data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
     let event: Event<'_> = serde_json::from_str(data).map_err(Failure::unreadable)?;
-    let id = event.response_id.as_deref();
+    let id = event.response_id.0.as_deref();
     let with_id = |failure: Failure| failure.with_request_id(id.map(str::to_owned));
     if let Some(report) = &event.error {
         return Err(with_id(Failure::from_event(report)));
@@ -124,15 +125,15 @@ pub(super) fn event(data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> 
     if let Some(id) = id {
         answer.request_id(id);
     }
-    if let Some(model) = event.model_version {
+    if let Some(model) = event.model_version.0 {
         answer.model(&model);
     }
-    if let Some(counts) = event.usage_metadata {
+    if let Some(counts) = event.usage_metadata.0 {
         count(counts, answer);
     }
     let mut candidates = event.candidates.into_iter().flat_map(Few::into_iter).peekable();
     if candidates.peek().is_none()
-        && let Some(failure) = event.prompt_feedback.and_then(blocked)
+        && let Some(failure) = event.prompt_feedback.0.and_then(blocked)
     {
         return Err(with_id(failure));
     }
@@ -165,8 +166,8 @@ pub(super) fn event(data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> 
 
 /// Returns the failure for a prompt that the provider did not give to the model.
 fn blocked(feedback: PromptFeedback<'_>) -> Option<Failure> {
-    let reason = feedback.block_reason?;
-    let more = feedback.block_reason_message.map(|message| format!(" ({})", &*message)).unwrap_or_default();
+    let reason = feedback.block_reason.0?;
+    let more = feedback.block_reason_message.0.map(|message| format!(" ({})", &*message)).unwrap_or_default();
     Some(Failure::new(FailureKind::Refused, format!("the provider blocked the prompt: {}{more}", &*reason)))
 }
 
@@ -236,26 +237,7 @@ fn note(mut metadata: Map<String, Value>, answer: &mut Answer<'_>) {
     }
     let key = [TEXT, REASONING, OTHER].into_iter().map(|kind| newest(kind, answer)).find(|key| answer.has(*key));
     if let Some(rest) = key.and_then(|key| answer.rest(key)) {
-        add(rest.entry(CANDIDATE).or_insert(Value::Null), Value::Object(metadata));
-    }
-}
-
-/// Merges new metadata into what is known: some events have the new items of a list, and some the whole list.
-fn add(known: &mut Value, new: Value) {
-    match (known, new) {
-        (Value::Object(known), Value::Object(new)) => {
-            for (name, value) in new {
-                add(known.entry(name).or_insert(Value::Null), value);
-            }
-        }
-        (Value::Array(known), Value::Array(new)) => {
-            for item in new {
-                if !known.contains(&item) {
-                    known.push(item);
-                }
-            }
-        }
-        (known, new) => *known = new,
+        merge(rest.entry(CANDIDATE).or_insert(Value::Null), Value::Object(metadata));
     }
 }
 
@@ -287,13 +269,19 @@ fn finish(reason: &str, has_calls: bool) -> Result<ModelFinish, Failure> {
 
 /// Takes over counts. Later ones are totals, and may lack members.
 fn count(counts: Usage, answer: &mut Answer<'_>) {
-    let usage = answer.usage();
-    let said = counts.candidates_token_count.unwrap_or(usage.completion_tokens.saturating_sub(usage.reasoning_tokens));
-    if let Some(prompt) = counts.prompt_token_count {
-        usage.prompt_tokens = prompt.saturating_add(counts.tool_use_prompt_token_count.unwrap_or_default());
+    let all = [counts.prompt_token_count.0, counts.candidates_token_count.0, counts.thoughts_token_count.0];
+    if all == [None; 3] && counts.total_token_count.0.is_none() {
+        // The kind of traffic alone, for example.
+        return;
     }
-    usage.cached_prompt_tokens = counts.cached_content_token_count.unwrap_or(usage.cached_prompt_tokens);
-    usage.reasoning_tokens = counts.thoughts_token_count.unwrap_or(usage.reasoning_tokens);
+    let usage = answer.usage();
+    let [prompt, said, thought] = all;
+    let said = said.unwrap_or(usage.completion_tokens.saturating_sub(usage.reasoning_tokens));
+    if let Some(prompt) = prompt {
+        usage.prompt_tokens = prompt.saturating_add(counts.tool_use_prompt_token_count.0.unwrap_or_default());
+    }
+    usage.cached_prompt_tokens = counts.cached_content_token_count.0.unwrap_or(usage.cached_prompt_tokens);
+    usage.reasoning_tokens = thought.unwrap_or(usage.reasoning_tokens);
     usage.completion_tokens = said.saturating_add(usage.reasoning_tokens);
-    usage.total_tokens = counts.total_token_count.unwrap_or(usage.total_tokens);
+    usage.total_tokens = counts.total_token_count.0.unwrap_or(usage.total_tokens);
 }

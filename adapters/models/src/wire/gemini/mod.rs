@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use goondan_core::{ModelOptions, Result};
 use serde_json::{Map, Value};
 
+use super::doubled::once;
 use super::{Encoding, Wire};
 use crate::answer::Answer;
 use crate::http::Failure;
@@ -56,7 +57,7 @@ impl Wire for Gemini {
     }
 
     fn event(&self, _: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
-        decode::event(data, answer)
+        once(data, |data| decode::event(data, answer))
     }
 }
 

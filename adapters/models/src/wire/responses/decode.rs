@@ -9,6 +9,7 @@ use crate::answer::{Answer, Key};
 use crate::http::Failure;
 use crate::wire::Text;
 use crate::wire::legal::is_word;
+use crate::wire::maybe::Maybe;
 
 /// What an event is.
 #[derive(Deserialize)]
@@ -78,56 +79,56 @@ fn next_index(answer: &Answer<'_>) -> u64 {
 
 #[derive(Deserialize)]
 struct Event<'a> {
-    #[serde(borrow)]
-    response: Response<'a>,
+    #[serde(default, borrow)]
+    response: Maybe<Response<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Response<'a> {
     #[serde(default, borrow)]
-    model: Option<Text<'a>>,
+    model: Maybe<Text<'a>>,
     #[serde(default)]
-    output: Option<Vec<Value>>,
+    output: Option<Value>,
     #[serde(default)]
-    usage: Option<Usage>,
+    usage: Maybe<Usage>,
     #[serde(default)]
     error: Option<Value>,
     #[serde(default, borrow)]
-    incomplete_details: Option<Incomplete<'a>>,
+    incomplete_details: Maybe<Incomplete<'a>>,
 }
 
 #[derive(Deserialize)]
 struct Incomplete<'a> {
     #[serde(default, borrow)]
-    reason: Option<Text<'a>>,
+    reason: Maybe<Text<'a>>,
 }
 
 #[derive(Deserialize)]
 struct Usage {
     #[serde(default)]
-    input_tokens: u64,
+    input_tokens: Maybe<u64>,
     #[serde(default)]
-    input_tokens_details: Option<InputDetails>,
+    input_tokens_details: Maybe<InputDetails>,
     #[serde(default)]
-    output_tokens: u64,
+    output_tokens: Maybe<u64>,
     #[serde(default)]
-    output_tokens_details: Option<OutputDetails>,
+    output_tokens_details: Maybe<OutputDetails>,
     #[serde(default)]
-    total_tokens: Option<u64>,
+    total_tokens: Maybe<u64>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 struct InputDetails {
     #[serde(default)]
-    cached_tokens: Option<u64>,
+    cached_tokens: Maybe<u64>,
     #[serde(default)]
-    cache_write_tokens: Option<u64>,
+    cache_write_tokens: Maybe<u64>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 struct OutputDetails {
     #[serde(default)]
-    reasoning_tokens: Option<u64>,
+    reasoning_tokens: Maybe<u64>,
 }
 
 /// Reads one event. Pieces are a preview: each item comes again as a whole when it is done, and with the response.
@@ -176,14 +177,14 @@ fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>
             answer.restart("the provider began its answer again");
             // Until an item says otherwise.
             answer.finish(ModelFinish::Stop);
-            if let Some(model) = read::<Event<'_>>(data)?.response.model {
+            if let Some(model) = response(data)?.model.0 {
                 answer.model(&model);
             }
         }
-        "response.completed" => end(read::<Event<'_>>(data)?.response, answer),
-        "response.incomplete" => incomplete(read::<Event<'_>>(data)?.response, answer),
+        "response.completed" => end(response(data)?, answer),
+        "response.incomplete" => incomplete(response(data)?, answer),
         "response.failed" => {
-            let report = read::<Event<'_>>(data)?.response.error;
+            let report = response(data)?.error;
             return Err(Failure::from_event(&report.unwrap_or_default()));
         }
         "error" => {
@@ -202,6 +203,11 @@ fn named(kind: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure>
 
 fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, Failure> {
     serde_json::from_str(data).map_err(Failure::unreadable)
+}
+
+/// Returns the response in an event.
+fn response(data: &str) -> Result<Response<'_>, Failure> {
+    Ok(read::<Event<'_>>(data)?.response.0.unwrap_or_default())
 }
 
 /// Opens an entry of an item.
@@ -355,7 +361,7 @@ fn part<'a>(
 
 /// Reads a response that ended early.
 fn incomplete(response: Response<'_>, answer: &mut Answer<'_>) {
-    let finish = match response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref()) {
+    let finish = match response.incomplete_details.0.as_ref().and_then(|details| details.reason.0.as_deref()) {
         Some("max_output_tokens") => ModelFinish::Length,
         Some("content_filter") => ModelFinish::ContentFilter,
         _ => ModelFinish::Other,
@@ -366,10 +372,13 @@ fn incomplete(response: Response<'_>, answer: &mut Answer<'_>) {
 
 /// Reads the end of a response, which has the items once more.
 fn end(response: Response<'_>, answer: &mut Answer<'_>) {
-    if let Some(model) = response.model {
+    if let Some(model) = response.model.0 {
         answer.model(&model);
     }
-    let items = response.output.unwrap_or_default();
+    let items = match response.output {
+        Some(Value::Array(items)) => items,
+        _ => Vec::new(),
+    };
     // OpenAI leaves out items that had an index in the stream, and some gateways rename or leave out items here. Each
     // item was read when it was done, so the list is read only if nothing else was, or if its items are the known ones.
     let is_known = answer.is_empty()
@@ -382,16 +391,24 @@ fn end(response: Response<'_>, answer: &mut Answer<'_>) {
             whole(index, item, answer);
         }
     }
-    if let Some(counts) = response.usage {
-        let usage = answer.usage();
-        usage.prompt_tokens = counts.input_tokens;
-        usage.completion_tokens = counts.output_tokens;
-        usage.total_tokens = counts.total_tokens.unwrap_or_default();
-        let input = counts.input_tokens_details.unwrap_or_default();
-        usage.cached_prompt_tokens = input.cached_tokens.unwrap_or_default();
-        usage.cache_write_tokens = input.cache_write_tokens.unwrap_or_default();
-        let output = counts.output_tokens_details.unwrap_or_default();
-        usage.reasoning_tokens = output.reasoning_tokens.unwrap_or_default();
+    if let Some(counts) = response.usage.0 {
+        count(&counts, answer);
     }
     answer.end();
+}
+
+/// Takes over counts, unless none can be read.
+fn count(counts: &Usage, answer: &mut Answer<'_>) {
+    let known = [counts.input_tokens.0, counts.output_tokens.0, counts.total_tokens.0];
+    let [input, output, total] = known.map(Option::unwrap_or_default);
+    if known == [None; 3] {
+        return;
+    }
+    let usage = answer.usage();
+    (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) = (input, output, total);
+    let details = counts.input_tokens_details.0.unwrap_or_default();
+    usage.cached_prompt_tokens = details.cached_tokens.0.unwrap_or_default();
+    usage.cache_write_tokens = details.cache_write_tokens.0.unwrap_or_default();
+    let details = counts.output_tokens_details.0.unwrap_or_default();
+    usage.reasoning_tokens = details.reasoning_tokens.0.unwrap_or_default();
 }

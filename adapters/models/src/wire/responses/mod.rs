@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use goondan_core::{ModelOptions, Result};
 
+use super::doubled::once;
 use super::{Encoding, Wire};
 use crate::answer::Answer;
 use crate::http::Failure;
@@ -47,7 +48,7 @@ impl Wire for Responses {
     }
 
     fn event(&self, name: &str, data: &str, answer: &mut Answer<'_>) -> Result<(), Failure> {
-        decode::event(name, data, answer)
+        once(data, |data| decode::event(name, data, answer))
     }
 }
 

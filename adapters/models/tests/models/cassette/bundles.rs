@@ -1,11 +1,13 @@
 //! Bundles whose models have cassettes: the examples, and one whose model changes in the middle of a conversation.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use goondan::model::CassetteMode;
 use goondan::store::{FileStore, MemoryStore};
 use goondan::{Bundle, ErrorCode};
+use goondan_covers::covers;
 // The bundles of the examples name it.
 use message_window as _;
 use serde_json::{Value, json};
@@ -189,6 +191,7 @@ fn error(spec: &str, mode: CassetteMode, prepare: impl FnOnce(&Path)) -> String 
 }
 
 #[test]
+#[covers("SIZE-01")]
 fn mistakes_in_the_settings_of_a_cassette_are_told_when_the_bundle_is_checked() {
     let spec = |cassette: &str| format!("{{ provider: ollama, model: m, cassette: {cassette} }}");
     let text = error(&spec("{}"), CassetteMode::Replay, |_| ());
@@ -209,5 +212,18 @@ fn mistakes_in_the_settings_of_a_cassette_are_told_when_the_bundle_is_checked() 
         let link = |root: &Path| std::os::unix::fs::symlink(elsewhere.path(), root.join("cassettes")).unwrap();
         let text = error(&spec("{}"), CassetteMode::Record, link);
         assert!(text.contains("leads out of the bundle through a link"), "{text}");
+        // What would be read without an end.
+        for mode in [CassetteMode::Replay, CassetteMode::Record, CassetteMode::Auto] {
+            let zero = |root: &Path| std::os::unix::fs::symlink("/dev/zero", root.join("a.jsonl")).unwrap();
+            let text = error(&spec("{ file: a.jsonl }"), mode, zero);
+            assert!(text.contains("leads out of the bundle through a link"), "{text}");
+            let pipe =
+                |root: &Path| assert!(Command::new("mkfifo").arg(root.join("a.jsonl")).status().unwrap().success());
+            let text = error(&spec("{ file: a.jsonl }"), mode, pipe);
+            assert!(text.contains("a.jsonl` cannot be read: it is no regular file"), "{text}");
+            let large = |root: &Path| File::create(root.join("a.jsonl")).unwrap().set_len(300 << 20).unwrap();
+            let text = error(&spec("{ file: a.jsonl }"), mode, large);
+            assert!(text.contains("a.jsonl` cannot be read: it is larger than 268435456 bytes"), "{text}");
+        }
     }
 }

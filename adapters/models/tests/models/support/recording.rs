@@ -47,14 +47,22 @@ impl Recording {
         paths.into_iter().map(recording).collect()
     }
 
-    /// Returns the server-sent events. Those with a type are named after it, as Anthropic and OpenAI do.
-    pub(crate) fn stream(&self) -> String {
+    /// Returns the names and the data of the events. Those with a type are named after it, as Anthropic and OpenAI do.
+    pub(crate) fn events(&self) -> Vec<(String, String)> {
         let event = |line: &String| {
             let json: Value = serde_json::from_str(line).unwrap_or_default();
-            let name = json["type"].as_str().map(|name| format!("event: {name}\n")).unwrap_or_default();
-            format!("{name}data: {line}\n\n")
+            (json["type"].as_str().unwrap_or_default().to_owned(), line.clone())
         };
         self.lines.iter().map(event).collect()
+    }
+
+    /// Returns the server-sent events.
+    pub(crate) fn stream(&self) -> String {
+        let event = |(name, data): (String, String)| {
+            let name = if name.is_empty() { name } else { format!("event: {name}\n") };
+            format!("{name}data: {data}\n\n")
+        };
+        self.events().into_iter().map(event).collect()
     }
 
     /// Returns the response that plays the stream.

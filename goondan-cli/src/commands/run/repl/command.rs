@@ -17,13 +17,14 @@ pub(crate) enum Command {
     State,
     Order,
     Reload,
+    Accept,
     Quit,
     /// A command that does not exist, and the nearest one that does.
     Unknown(String, Option<&'static str>),
 }
 
 /// The commands with their descriptions.
-pub(crate) const COMMANDS: [(&str, &str); 9] = [
+pub(crate) const COMMANDS: [(&str, &str); 10] = [
     ("/help", "show this list"),
     ("/file", "PATH: send a file with the next message"),
     ("/tools", "list the tools of the agent"),
@@ -31,6 +32,7 @@ pub(crate) const COMMANDS: [(&str, &str); 9] = [
     ("/state", "show the state of the extensions"),
     ("/order", "show which extension wraps which, and why"),
     ("/reload", "read the bundle again and continue this conversation"),
+    ("/accept", "take what the changed bundle adds, such as a command"),
     ("/quit", "leave; the next run continues the conversation"),
     ("/exit", "the same as /quit"),
 ];
@@ -54,6 +56,7 @@ pub(crate) fn parse(input: &str) -> Command {
         "/state" => Command::State,
         "/order" => Command::Order,
         "/reload" => Command::Reload,
+        "/accept" => Command::Accept,
         "/quit" | "/exit" => Command::Quit,
         _ if command.split_whitespace().next() == Some("/file") => {
             Command::File(command["/file".len()..].trim().into())

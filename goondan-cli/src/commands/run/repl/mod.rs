@@ -16,8 +16,8 @@ use std::path::Path;
 use goondan::agent::{BackgroundUpdate, ReloadRequest};
 use goondan::conversation::FilePart;
 use goondan::event::FilesChanged;
-use goondan::host::Reloader;
 use goondan::host::race::{Either, race};
+use goondan::host::{HostReload, OpenError, Reloader};
 use goondan::middleware::TurnResult;
 use goondan::store::state_root;
 use goondan::{Error, ErrorCode, Result};
@@ -28,7 +28,7 @@ pub(crate) use terminal::Terminal;
 use super::background::heading;
 use super::conversation::OpenConversation;
 use super::files;
-use super::reload::describe;
+use super::reload::describe_to_person;
 use super::signals::{Signal, Signals, TurnEnd};
 use crate::args::RunArgs;
 use crate::commands::order;
@@ -180,7 +180,7 @@ impl<'a> Repl<'a> {
         let turn = instance.run_stream(event).with_events(instance.events().subscribe(FilesChanged::NAME)?);
         // Printed after the turn, which has the terminal until then.
         let mut reloaded = Vec::new();
-        let reload = |outcome| reloaded.push(describe(outcome, &instance.id().agent, self.terminal.styled()));
+        let reload = |outcome| reloaded.push(describe_to_person(outcome, &instance.id().agent, self.terminal.styled()));
         let turn = self.signals.run_turn(view.watch(turn), self.args.grace());
         let end = self.reloader.while_running(turn, reload).await;
         reloaded.iter().for_each(output::eprint_styled);
@@ -222,7 +222,20 @@ impl<'a> Repl<'a> {
     /// Reloads, and describes the outcome.
     async fn reload(&mut self, request: Option<ReloadRequest>) -> Styled {
         let outcome = self.reloader.reload(request).await;
-        describe(outcome, &self.conversation.instance.id().agent, self.terminal.styled())
+        self.describe(outcome)
+    }
+
+    /// Reloads with what the last reload would have added.
+    async fn accept(&mut self) -> Styled {
+        if self.reloader.waiting().is_empty() {
+            return self.terminal.styled().paint(Style::Dim, "no reload waits").text("\n");
+        }
+        let outcome = self.reloader.accept().await;
+        self.describe(outcome)
+    }
+
+    fn describe(&self, outcome: Result<HostReload, OpenError>) -> Styled {
+        describe_to_person(outcome, &self.conversation.instance.id().agent, self.terminal.styled())
     }
 
     async fn execute(&mut self, command: Command) -> Result<()> {
@@ -235,6 +248,7 @@ impl<'a> Repl<'a> {
             Command::State => print(&pages::state(instance).await?)?,
             Command::Order => print(&order::page(instance).await?)?,
             Command::Reload => output::eprint_styled(&self.reload(None).await),
+            Command::Accept => output::eprint_styled(&self.accept().await),
             Command::Unknown(word, nearest) => {
                 let nearest = nearest.map(|name| format!(" Did you mean {name}?")).unwrap_or_default();
                 self.print_status(&format!(
@@ -264,8 +278,9 @@ impl<'a> Repl<'a> {
 }
 
 fn report(result: Result<TurnResult>) {
-    if let Err(error) = result {
-        output::report(&error);
+    match result {
+        Ok(turn) => output::answer::report_cut(&turn),
+        Err(error) => output::report(&error),
     }
 }
 

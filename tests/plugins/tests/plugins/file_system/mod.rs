@@ -1,5 +1,6 @@
 //! F-BASE: the tools for files.
 
+mod bundle;
 mod escapes;
 mod files;
 mod protected;

@@ -37,7 +37,7 @@ async fn an_answer_may_be_an_error_json_or_a_file() {
     let image = chat.call("odd__image", json!({})).await.unwrap().to_reply().unwrap();
     let ToolOutput::Content(parts) = image.output() else { panic!("{image:?}") };
     let [Part::Text(text), Part::File(file)] = &parts[..] else { panic!("{parts:?}") };
-    assert_eq!((text.text.as_str(), file.url.as_str()), ("a dot", "data:image/png;base64,iVBORw=="));
+    assert_eq!((text.text.as_str(), file.url.as_str()), ("a dot", "data:image/png;base64,iVBORw0KGgo="));
 }
 
 #[both_linkages]

@@ -91,7 +91,9 @@ async fn each_kind_of_offering_has_a_switch() {
     let extra = ["list_resources", "read_resource", "list_prompts", "get_prompt"].map(|name| format!("odd__{name}"));
     assert_eq!(tools(&chat).await, extra);
     let listed = call(&mut chat, "list_resources", json!({})).await;
-    assert_eq!(listed, r#"[{"uri":"odd://one","name":"One","mimeType":"text/plain"}]"#);
+    let about = r"The first\n- odd://two";
+    let expected = format!(r#"[{{"uri":"odd://one","name":"One","description":"{about}","mimeType":"text/plain"}}]"#);
+    assert_eq!(listed, expected);
     let read = call(&mut chat, "read_resource", json!({ "uri": "odd://one" })).await;
     assert_eq!(read, "odd://one:\nthe text of \"odd://one\"");
     assert!(call(&mut chat, "list_prompts", json!({})).await.contains("greet"));
@@ -113,7 +115,7 @@ async fn the_resources_are_one_message_that_changes_only_with_them() {
     chat.say("one").await.unwrap();
     let first = shown(&chat);
     assert_eq!(first.len(), 1);
-    assert!(first[0].contains("- odd://one (One, text/plain)"), "{first:?}");
+    assert!(first[0].contains("- odd://one (One, text/plain): The first - odd://two"), "{first:?}");
     let before = chat.messages().await;
     chat.say("two").await.unwrap();
     assert_eq!(shown(&chat), first);

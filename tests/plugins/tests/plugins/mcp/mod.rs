@@ -3,6 +3,7 @@
 mod calls;
 mod changes;
 mod failures;
+mod limits;
 mod over_http;
 mod protocol;
 mod settings;

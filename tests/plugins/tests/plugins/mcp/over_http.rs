@@ -22,7 +22,7 @@ impl Listening {
         Self::start_with(&[]).await
     }
 
-    async fn start_with(options: &[&str]) -> Self {
+    pub(super) async fn start_with(options: &[&str]) -> Self {
         let odd = Odd::new();
         let mut command = Command::new(env!("CARGO_BIN_EXE_odd-server"));
         command.arg("http").args(options).arg(format!("log={}", odd.path("log").display())).stdin(Stdio::null());
@@ -36,7 +36,7 @@ impl Listening {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    fn config(&self, mut settings: Value) -> Value {
+    pub(super) fn config(&self, mut settings: Value) -> Value {
         settings["transport"] =
             json!({ "type": "http", "endpoint": self.endpoint(), "headers": { "X-Odd": "a header" } });
         settings

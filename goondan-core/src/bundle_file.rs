@@ -1,0 +1,128 @@
+//! Files of bundles, opened to be read.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+/// A file of a bundle, or of another directory with files that are not trusted, which was opened to be read.
+///
+/// It is a regular file: opening a pipe would wait, and `/dev/zero` has no end.
+///
+/// ```
+/// use goondan::extension::BundleFile;
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let root = directory.path();
+/// std::fs::write(root.join("rules.txt"), "Be brief.")?;
+/// let rules = BundleFile::open_within(root, &root.join("rules.txt"))?;
+/// assert_eq!(rules.read_whole(1_000)?, b"Be brief.");
+///
+/// std::os::unix::fs::symlink("/etc/hostname", root.join("link"))?;
+/// let outside = BundleFile::open_within(root, &root.join("link")).unwrap_err();
+/// assert_eq!(outside.to_string(), "a link leads out of the root");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+// SIZE-01
+#[derive(Debug)]
+pub struct BundleFile(File);
+
+impl BundleFile {
+    /// Opens a file, of which it does not matter where links on the way lead.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is no regular file.
+    pub fn open(path: &Path) -> Result<Self, BundleFileError> {
+        // Before it is opened, which for a pipe would wait.
+        check_regular(&fs::metadata(path)?)?;
+        let file = File::open(path)?;
+        // Another one could have been put there meanwhile.
+        check_regular(&file.metadata()?)?;
+        Ok(Self(file))
+    }
+
+    /// Opens a file that is below `root`, also if there are links on the way.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and when it is not below `root`.
+    pub fn open_within(root: &Path, path: &Path) -> Result<Self, BundleFileError> {
+        let path = path.canonicalize()?;
+        if !path.starts_with(root.canonicalize()?) {
+            return Err(BundleFileError::Outside);
+        }
+        Self::open(&path)
+    }
+
+    /// Reads all of the file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or has more than `limit` bytes. Of those, no more than the limit is read.
+    pub fn read_whole(self, limit: u64) -> Result<Vec<u8>, BundleFileError> {
+        let size = self.0.metadata()?.len();
+        if size > limit {
+            return Err(BundleFileError::TooLarge(limit));
+        }
+        // It may grow while it is read, and some file systems do not know sizes.
+        let bytes = self.read_beginning(limit.saturating_add(1))?;
+        if bytes.len() as u64 > limit { Err(BundleFileError::TooLarge(limit)) } else { Ok(bytes) }
+    }
+
+    /// Reads the beginning of the file: at most `limit` bytes.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read_beginning(self, limit: u64) -> Result<Vec<u8>, BundleFileError> {
+        let mut bytes = Vec::new();
+        self.0.take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Returns the open file.
+    pub fn into_file(self) -> File {
+        self.0
+    }
+}
+
+fn check_regular(metadata: &fs::Metadata) -> Result<(), BundleFileError> {
+    if metadata.is_file() { Ok(()) } else { Err(BundleFileError::NotRegular) }
+}
+
+/// Why a file of a bundle cannot be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BundleFileError {
+    /// The system says so.
+    Io(io::Error),
+    /// It is a directory, a pipe or a device.
+    NotRegular,
+    /// It is not below the root.
+    Outside,
+    /// It has more bytes than this.
+    TooLarge(u64),
+}
+
+impl fmt::Display for BundleFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::NotRegular => f.write_str("it is no regular file"),
+            Self::Outside => f.write_str("a link leads out of the root"),
+            Self::TooLarge(limit) => write!(f, "it is larger than {limit} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for BundleFileError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io(error) => Some(error),
+            Self::NotRegular | Self::Outside | Self::TooLarge(_) => None,
+        }
+    }
+}
+
+impl From<io::Error> for BundleFileError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

@@ -1,0 +1,2 @@
+//! The library `bash`.
+use bash as _;

@@ -1,0 +1,2 @@
+//! The library `basics`.
+use basics as _;

@@ -1,0 +1,2 @@
+//! The library `changesets`.
+use changesets as _;

@@ -1,0 +1,2 @@
+//! The library `file-system`.
+use file_system as _;

@@ -1,0 +1,2 @@
+//! The library `http-fetch`.
+use http_fetch as _;

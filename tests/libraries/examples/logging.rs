@@ -1,0 +1,2 @@
+//! The library `logging`.
+use logging as _;

@@ -1,0 +1,2 @@
+//! The library `mcp`.
+use mcp as _;

@@ -1,0 +1,2 @@
+//! The library `message-compaction`.
+use message_compaction as _;

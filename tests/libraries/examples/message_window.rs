@@ -1,0 +1,2 @@
+//! The library `message-window`.
+use message_window as _;

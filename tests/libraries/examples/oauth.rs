@@ -1,0 +1,2 @@
+//! The library `oauth`.
+use oauth as _;

@@ -1,0 +1,2 @@
+//! The library `retry`.
+use retry as _;

@@ -1,0 +1,2 @@
+//! The library `shared`.
+use shared as _;

@@ -1,0 +1,2 @@
+//! The library `skills`.
+use skills as _;

@@ -1,0 +1,2 @@
+//! The library `tool-output`.
+use tool_output as _;

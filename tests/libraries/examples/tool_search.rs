@@ -1,0 +1,2 @@
+//! The library `tool-search`.
+use tool_search as _;

@@ -1,0 +1,2 @@
+//! The library `validate`.
+use validate as _;

@@ -1,0 +1,2 @@
+//! The extensions as a library.
+use recipes as _;
