@@ -152,7 +152,7 @@ pub mod __private {
     pub use std::sync::Arc;
 
     pub use goondan_core::{
-        API_VERSION, AnyRegistration, BoxFuture, CleanupHandler, Effect, Event, EventHandler, Extension, ExtensionApi,
+        AnyRegistration, BoxFuture, CleanupHandler, Effect, Event, EventHandler, Extension, ExtensionApi,
         ExtensionDescriptor, LinkedExtension, Middleware, MiddlewareDescriptor, MiddlewareKind, MiddlewareOptions,
         Next, Result, Step, StepContext, StepResult, ToolCall, ToolCallContext, ToolCallResult, ToolContext,
         ToolDescriptor, ToolHandler, ToolReply, Turn, TurnContext, TurnResult, inventory, length_prefixed, params,

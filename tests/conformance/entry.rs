@@ -74,19 +74,12 @@ async fn one_extension_may_be_used_twice_under_two_names_but_not_under_one() {
     assert_eq!(twice("Quick").unwrap_err().code(), &ErrorCode::EXT_NAME);
 }
 
-static FOREIGN: goondan::extension::ExtensionDescriptor = goondan::extension::ExtensionDescriptor {
-    name: "foreign",
-    description: "",
-    package: "foreign",
-    version: "1.0.0",
-    api_version: "goondan.ai/v2",
-    middlewares: &[],
-    tools: &[],
-    subscriptions: &[],
-    requires: &[],
-    guard: false,
-    config_schema: &|| json!({}),
-    register: &|_, _| Box::pin(async { Err(Error::msg("code of a foreign extension must not run")) }),
+static FOREIGN: goondan::extension::ExtensionDescriptor = {
+    let mut foreign = goondan::extension::ExtensionDescriptor::new("foreign", &|| json!({}), &|_, _| {
+        Box::pin(async { Err(Error::msg("code of a foreign extension must not run")) })
+    });
+    foreign.api_version = "goondan.ai/v2";
+    foreign
 };
 
 struct Foreign;

@@ -71,10 +71,7 @@ mod hello {
 fn module_is_described_like_a_type() {
     let descriptor = hello::Extension::DESCRIPTOR;
     assert_eq!((descriptor.name, descriptor.description), ("hello", "Says hello.\n\nAnd goodbye."));
-    assert_eq!(
-        descriptor.middlewares,
-        [MiddlewareDescriptor { kind: MiddlewareKind::Step, function: "pass", priority: 3, before: &[], after: &[] }]
-    );
+    assert_eq!(descriptor.middlewares, [MiddlewareDescriptor::new(MiddlewareKind::Step, "pass").priority(3)]);
     assert_eq!(descriptor.tools.iter().map(|tool| tool.name).collect::<Vec<_>>(), ["hello__greet", "hello__slots"]);
     assert_eq!((descriptor.subscriptions, descriptor.requires), (&["turn.completed"][..], &["workspace"][..]));
     assert_eq!((descriptor.config_schema)()["required"], json!(["greeting"]));

@@ -72,28 +72,10 @@ fn descriptor_describes_the_extension() {
     assert_eq!(
         descriptor.middlewares,
         [
-            MiddlewareDescriptor {
-                kind: MiddlewareKind::ToolCall,
-                function: "guard",
-                priority: -5,
-                before: &[],
-                after: &[]
-            },
-            MiddlewareDescriptor { kind: MiddlewareKind::Turn, function: "loop", priority: 0, before: &[], after: &[] },
-            MiddlewareDescriptor {
-                kind: MiddlewareKind::Step,
-                function: "count",
-                priority: i32::MAX,
-                before: &[],
-                after: &[]
-            },
-            MiddlewareDescriptor {
-                kind: MiddlewareKind::Turn,
-                function: "register",
-                priority: 1,
-                before: &[],
-                after: &[]
-            },
+            MiddlewareDescriptor::new(MiddlewareKind::ToolCall, "guard").priority(-5),
+            MiddlewareDescriptor::new(MiddlewareKind::Turn, "loop"),
+            MiddlewareDescriptor::new(MiddlewareKind::Step, "count").priority(i32::MAX),
+            MiddlewareDescriptor::new(MiddlewareKind::Turn, "register").priority(1),
         ]
     );
 }

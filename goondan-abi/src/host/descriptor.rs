@@ -4,8 +4,8 @@ use std::ffi::c_void;
 use std::time::Duration;
 
 use goondan_core::{
-    API_VERSION, BoxFuture, Error, ErrorCode, ExtensionApi, ExtensionDescriptor, MiddlewareDescriptor, Result,
-    SchemaFn, ToolDescriptor,
+    BoxFuture, Error, ErrorCode, ExtensionApi, ExtensionDescriptor, MiddlewareDescriptor, RegisterFn, Result, SchemaFn,
+    ToolDescriptor,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -60,6 +60,10 @@ pub(super) fn leaked_list<T>(values: impl IntoIterator<Item = T>) -> &'static [T
     Box::leak(values.into_iter().collect::<Vec<_>>().into_boxed_slice())
 }
 
+fn leaked_texts(texts: &[String]) -> &'static [&'static str] {
+    leaked_list(texts.iter().map(|text| leaked_text(text)))
+}
+
 fn schema(schema: Value) -> SchemaFn {
     leaked(move || schema.clone())
 }
@@ -73,42 +77,34 @@ pub(super) fn descriptor(
     number: usize,
 ) -> &'static ExtensionDescriptor {
     let ExtensionDescription { config_schema, tools: mut schemas, .. } = description;
-    let tool = |tool: &ToolRecord| ToolDescriptor {
-        name: leaked_text(&tool.name),
-        description: leaked_text(&tool.description),
-        effect: tool.effect,
-        timeout: tool.timeout_ms.map(Duration::from_millis),
-        parameters: schema(
-            schemas
-                .iter_mut()
-                .find(|schema| schema.name == tool.name)
-                .map(|schema| schema.parameters.take())
-                .unwrap_or_default(),
-        ),
+    let tool = |tool: &ToolRecord| {
+        let parameters = schemas.iter_mut().find(|schema| schema.name == tool.name);
+        let parameters = schema(parameters.map(|schema| schema.parameters.take()).unwrap_or_default());
+        let mut descriptor = ToolDescriptor::new(leaked_text(&tool.name), parameters)
+            .description(leaked_text(&tool.description))
+            .effect(tool.effect);
+        descriptor.timeout = tool.timeout_ms.map(Duration::from_millis);
+        descriptor
     };
     let tools = leaked_list(record.tools.iter().map(tool));
-    let middlewares = leaked_list(record.middlewares.iter().map(|layer| MiddlewareDescriptor {
-        kind: layer.kind,
-        function: leaked_text(&layer.function),
-        priority: layer.priority,
-        before: leaked_list(layer.before.iter().map(|name| leaked_text(name))),
-        after: leaked_list(layer.after.iter().map(|name| leaked_text(name))),
+    let middlewares = leaked_list(record.middlewares.iter().map(|layer| {
+        MiddlewareDescriptor::new(layer.kind, leaked_text(&layer.function))
+            .priority(layer.priority)
+            .before(leaked_texts(&layer.before))
+            .after(leaked_texts(&layer.after))
     }));
-    leaked(ExtensionDescriptor {
-        name: leaked_text(&record.name),
-        description: leaked_text(&record.description),
-        package: leaked_text(&record.package),
-        version: leaked_text(&record.version),
-        // Inspection refuses libraries of any other version.
-        api_version: API_VERSION,
-        middlewares,
-        tools,
-        subscriptions: leaked_list(record.subscriptions.iter().map(|pattern| leaked_text(pattern))),
-        requires: leaked_list(record.requires.iter().map(|capability| leaked_text(capability))),
-        guard: record.guard,
-        config_schema: schema(if config_schema.is_null() { Value::Object(Map::new()) } else { config_schema }),
-        register: leaked(move |api, config| register(library, number, api, &config)),
-    })
+    let config_schema = schema(if config_schema.is_null() { Value::Object(Map::new()) } else { config_schema });
+    let register: RegisterFn = leaked(move |api, config| register(library, number, api, &config));
+    // Inspection refuses libraries of any other version of the contract.
+    let descriptor = ExtensionDescriptor::new(leaked_text(&record.name), config_schema, register)
+        .description(leaked_text(&record.description))
+        .package(leaked_text(&record.package), leaked_text(&record.version))
+        .middlewares(middlewares)
+        .tools(tools)
+        .subscriptions(leaked_texts(&record.subscriptions))
+        .requires(leaked_texts(&record.requires))
+        .guard(record.guard);
+    leaked(descriptor)
 }
 
 /// Initializes an extension of the library for one conversation.

@@ -269,26 +269,18 @@ fn a_tool_whose_input_no_object_can_fit_is_an_error_and_one_without_a_descriptio
     assert!(warning.message.contains("the tool `window__echo` of the extension `message-window`"), "{warning}");
 }
 
-static STRICT: ExtensionDescriptor = ExtensionDescriptor {
-    name: "strict",
-    description: "",
-    package: "strict",
-    version: "0.1.0",
-    api_version: goondan_core::API_VERSION,
-    middlewares: &[],
-    tools: &[],
-    subscriptions: &[],
-    requires: &[],
-    guard: false,
-    config_schema: &|| {
+static STRICT: ExtensionDescriptor = ExtensionDescriptor::new(
+    "strict",
+    &|| {
         json!({
             "type": "object",
             "properties": { "maxMessages": { "type": "integer", "maximum": 9 }, "nested": {} },
             "additionalProperties": false,
         })
     },
-    register: &|_, _| Box::pin(async { Ok(()) }),
-};
+    &|_, _| Box::pin(async { Ok(()) }),
+)
+.package("strict", "0.1.0");
 
 /// A library whose schema is not in its file, so that `check` does not know it.
 struct Unpacked;

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::fixture::{MODEL, bundle_of, code};
 
 const fn layer(before: &'static [&'static str], after: &'static [&'static str]) -> MiddlewareDescriptor {
-    MiddlewareDescriptor { kind: MiddlewareKind::Step, function: "wrap", priority: 0, before, after }
+    MiddlewareDescriptor::new(MiddlewareKind::Step, "wrap").before(before).after(after)
 }
 
 const OUTER: &[MiddlewareDescriptor] = &[layer(&["inner"], &[])];

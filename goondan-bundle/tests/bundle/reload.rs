@@ -1,7 +1,7 @@
 //! Bundles that are reloaded while their agents have conversations.
 
 use goondan_bundle::{Bundle, Declared, Libraries, LibraryEntry};
-use goondan_core::{API_VERSION, Error, ErrorCode, ExtensionDescriptor, Result};
+use goondan_core::{Error, ErrorCode, ExtensionDescriptor, Result};
 use goondan_runtime::{Change, MemoryStore};
 use serde_json::json;
 use tempfile::TempDir;
@@ -11,24 +11,12 @@ use crate::fixture::{MODEL, directory_of};
 /// A library with an extension whose config decides whether `#[init]` succeeds.
 struct Fickle;
 
-static FICKLE: ExtensionDescriptor = ExtensionDescriptor {
-    name: "fickle",
-    description: "",
-    package: "fickle",
-    version: "0.1.0",
-    api_version: API_VERSION,
-    middlewares: &[],
-    tools: &[],
-    subscriptions: &[],
-    requires: &[],
-    guard: false,
-    config_schema: &|| json!({}),
-    register: &|_, config| {
-        Box::pin(async move {
-            if config["works"] == true { Ok(()) } else { Err(Error::new(ErrorCode::EXT_INIT, "it does not work")) }
-        })
-    },
-};
+static FICKLE: ExtensionDescriptor = ExtensionDescriptor::new("fickle", &|| json!({}), &|_, config| {
+    Box::pin(async move {
+        if config["works"] == true { Ok(()) } else { Err(Error::new(ErrorCode::EXT_INIT, "it does not work")) }
+    })
+})
+.package("fickle", "0.1.0");
 
 impl Libraries for Fickle {
     fn declared(&self, _: &LibraryEntry) -> Result<Declared> {

@@ -34,6 +34,7 @@ pub type SchemaFn = &'static (dyn Fn() -> Value + Send + Sync);
 pub type RegisterFn = &'static (dyn Fn(ExtensionApi, Value) -> BoxFuture<'static, Result<()>> + Send + Sync);
 
 /// Static data that describes an extension before any of its code runs. `#[goondan::extension]` generates it.
+#[non_exhaustive]
 pub struct ExtensionDescriptor {
     /// The name, which identifies the extension.
     pub name: &'static str,
@@ -64,6 +65,66 @@ pub struct ExtensionDescriptor {
 }
 
 impl ExtensionDescriptor {
+    /// Returns the descriptor of an extension of this version of the contract that declares nothing yet.
+    pub const fn new(name: &'static str, config_schema: SchemaFn, register: RegisterFn) -> Self {
+        Self {
+            name,
+            description: "",
+            package: "",
+            version: "",
+            api_version: API_VERSION,
+            middlewares: &[],
+            tools: &[],
+            subscriptions: &[],
+            requires: &[],
+            guard: false,
+            config_schema,
+            register,
+        }
+    }
+
+    /// Sets the description.
+    #[must_use]
+    pub const fn description(self, description: &'static str) -> Self {
+        Self { description, ..self }
+    }
+
+    /// Sets the crate that contains the extension, and its version.
+    #[must_use]
+    pub const fn package(self, package: &'static str, version: &'static str) -> Self {
+        Self { package, version, ..self }
+    }
+
+    /// Sets the declared middlewares.
+    #[must_use]
+    pub const fn middlewares(self, middlewares: &'static [MiddlewareDescriptor]) -> Self {
+        Self { middlewares, ..self }
+    }
+
+    /// Sets the declared tools.
+    #[must_use]
+    pub const fn tools(self, tools: &'static [ToolDescriptor]) -> Self {
+        Self { tools, ..self }
+    }
+
+    /// Sets the patterns of events.
+    #[must_use]
+    pub const fn subscriptions(self, subscriptions: &'static [&'static str]) -> Self {
+        Self { subscriptions, ..self }
+    }
+
+    /// Sets the required capabilities.
+    #[must_use]
+    pub const fn requires(self, requires: &'static [&'static str]) -> Self {
+        Self { requires, ..self }
+    }
+
+    /// Sets whether the extension guards.
+    #[must_use]
+    pub const fn guard(self, guard: bool) -> Self {
+        Self { guard, ..self }
+    }
+
     /// Checks that an agent may have the extension under `on_error`.
     ///
     /// # Errors
@@ -85,6 +146,7 @@ pub fn skipped_guard() -> Error {
 
 /// A middleware that an attribute declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MiddlewareDescriptor {
     /// The kind.
     pub kind: MiddlewareKind,
@@ -96,6 +158,31 @@ pub struct MiddlewareDescriptor {
     pub before: &'static [&'static str],
     /// The extensions whose layers must be outside of this one, in the same notation.
     pub after: &'static [&'static str],
+}
+
+impl MiddlewareDescriptor {
+    /// Returns the descriptor of a middleware with the priority 0, beside any other.
+    pub const fn new(kind: MiddlewareKind, function: &'static str) -> Self {
+        Self { kind, function, priority: 0, before: &[], after: &[] }
+    }
+
+    /// Sets the priority.
+    #[must_use]
+    pub const fn priority(self, priority: i32) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// Sets the extensions whose layers must be inside of this one.
+    #[must_use]
+    pub const fn before(self, before: &'static [&'static str]) -> Self {
+        Self { before, ..self }
+    }
+
+    /// Sets the extensions whose layers must be outside of this one.
+    #[must_use]
+    pub const fn after(self, after: &'static [&'static str]) -> Self {
+        Self { after, ..self }
+    }
 }
 
 impl fmt::Debug for ExtensionDescriptor {
@@ -115,6 +202,7 @@ impl fmt::Debug for ExtensionDescriptor {
 
 /// A tool that an attribute declares.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct ToolDescriptor {
     /// The full name.
     pub name: &'static str,
@@ -126,6 +214,31 @@ pub struct ToolDescriptor {
     pub timeout: Option<Duration>,
     /// The JSON Schema of the arguments.
     pub parameters: SchemaFn,
+}
+
+impl ToolDescriptor {
+    /// Returns the descriptor of a tool whose calls must not run twice, with the timeout of other tools.
+    pub const fn new(name: &'static str, parameters: SchemaFn) -> Self {
+        Self { name, description: "", effect: Effect::Once, timeout: None, parameters }
+    }
+
+    /// Sets what the tool does, for the model.
+    #[must_use]
+    pub const fn description(self, description: &'static str) -> Self {
+        Self { description, ..self }
+    }
+
+    /// Sets whether a call changes anything, and may be repeated.
+    #[must_use]
+    pub const fn effect(self, effect: Effect) -> Self {
+        Self { effect, ..self }
+    }
+
+    /// Sets how long a call may take.
+    #[must_use]
+    pub const fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
 }
 
 impl fmt::Debug for ToolDescriptor {
@@ -141,7 +254,14 @@ impl fmt::Debug for ToolDescriptor {
 
 /// The entry of an extension in the [`inventory`] of extensions that are linked into this program.
 #[derive(Debug)]
-pub struct LinkedExtension(pub &'static ExtensionDescriptor);
+pub struct LinkedExtension(&'static ExtensionDescriptor);
+
+impl LinkedExtension {
+    /// Returns the entry of the extension with this descriptor.
+    pub const fn new(descriptor: &'static ExtensionDescriptor) -> Self {
+        Self(descriptor)
+    }
+}
 
 inventory::collect!(LinkedExtension);
 

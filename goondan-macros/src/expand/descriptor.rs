@@ -9,13 +9,14 @@ use crate::attr::doc_comment;
 use crate::check::{Middleware, Plan, Subscription};
 
 /// ```text
-/// static __DESCRIPTOR: ExtensionDescriptor = ExtensionDescriptor { name: "message-window", … };
+/// static __DESCRIPTOR: ExtensionDescriptor =
+///     ExtensionDescriptor::new("message-window", &__config_schema, &__register).description(…);
 ///
 /// impl Extension for Window {
 ///     const DESCRIPTOR: &'static ExtensionDescriptor = &__DESCRIPTOR;
 /// }
 ///
-/// inventory::submit! { LinkedExtension(&__DESCRIPTOR) }
+/// inventory::submit! { LinkedExtension::new(&__DESCRIPTOR) }
 /// ```
 pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
     let (name, requires, guard, this) = (&plan.name, &plan.requires, plan.guard, self_type(plan.block));
@@ -25,13 +26,10 @@ pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
         let (kind, cfgs, function) = (middleware::kind(middleware), cfgs(function), function.name());
         quote_spanned! {Span::mixed_site()=>
             #cfgs
-            __goondan::MiddlewareDescriptor {
-                kind: __goondan::MiddlewareKind::#kind,
-                function: #function,
-                priority: #priority,
-                before: &[#(#before),*],
-                after: &[#(#after),*],
-            }
+            __goondan::MiddlewareDescriptor::new(__goondan::MiddlewareKind::#kind, #function)
+                .priority(#priority)
+                .before(&[#(#before),*])
+                .after(&[#(#after),*])
         }
     });
     let tools = plan.tools().map(|tool| {
@@ -43,26 +41,21 @@ pub(super) fn descriptor(plan: &Plan<'_>) -> TokenStream {
         quote_spanned!(Span::mixed_site()=> #cfgs #pattern)
     });
     quote_spanned! {Span::mixed_site()=>
-        static __DESCRIPTOR: __goondan::ExtensionDescriptor = __goondan::ExtensionDescriptor {
-            name: #name,
-            description: #description,
-            package: __goondan::env!("CARGO_PKG_NAME"),
-            version: __goondan::env!("CARGO_PKG_VERSION"),
-            api_version: __goondan::API_VERSION,
-            middlewares: &[#(#middlewares),*],
-            tools: &[#(#tools),*],
-            subscriptions: &[#(#patterns),*],
-            requires: &[#(#requires),*],
-            guard: #guard,
-            config_schema: &__config_schema,
-            register: &__register,
-        };
+        static __DESCRIPTOR: __goondan::ExtensionDescriptor =
+            __goondan::ExtensionDescriptor::new(#name, &__config_schema, &__register)
+                .description(#description)
+                .package(__goondan::env!("CARGO_PKG_NAME"), __goondan::env!("CARGO_PKG_VERSION"))
+                .middlewares(&[#(#middlewares),*])
+                .tools(&[#(#tools),*])
+                .subscriptions(&[#(#patterns),*])
+                .requires(&[#(#requires),*])
+                .guard(#guard);
 
         #[automatically_derived]
         impl __goondan::Extension for #this {
             const DESCRIPTOR: &'static __goondan::ExtensionDescriptor = &__DESCRIPTOR;
         }
 
-        __goondan::inventory::submit! { __goondan::LinkedExtension(&__DESCRIPTOR) }
+        __goondan::inventory::submit! { __goondan::LinkedExtension::new(&__DESCRIPTOR) }
     }
 }

@@ -19,7 +19,7 @@ use crate::check::{Plan, Tool};
 /// struct __tool_status(__Bound);                                                  // + handler
 ///
 /// impl __tool_status {
-///     const DESCRIPTOR: ToolDescriptor = ToolDescriptor { name: "window__status", … };
+///     const DESCRIPTOR: ToolDescriptor = ToolDescriptor::new("window__status", &Self::parameters).description(…);
 ///
 ///     fn parameters() -> Value { … }                                              // see `tokens::schema`
 /// }
@@ -28,10 +28,8 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
     let wrapper = wrapper("tool", &tool.function.sig);
     let (name, description) = (&tool.name, doc_comment(&tool.function.attrs));
     let effect = Ident::new(tool.effect.variant(), Span::mixed_site());
-    let timeout = match tool.timeout {
-        None => quote_spanned!(Span::mixed_site()=> None),
-        Some(time) => quote_spanned!(Span::mixed_site()=> Some(__goondan::Duration::from_millis(#time))),
-    };
+    let timeout =
+        tool.timeout.map(|time| quote_spanned!(Span::mixed_site()=> .timeout(__goondan::Duration::from_millis(#time))));
     let schema = schema(&parameters(plan, &tool.function.sig), "input");
     let handler = if tool.blocking { blocking(plan, tool) } else { handler(plan, tool) };
     let cfgs = cfgs(tool.function);
@@ -43,13 +41,11 @@ pub(super) fn tool(plan: &Plan<'_>, tool: &Tool<'_>) -> TokenStream {
 
         #cfgs
         impl #wrapper {
-            const DESCRIPTOR: __goondan::ToolDescriptor = __goondan::ToolDescriptor {
-                name: #name,
-                description: #description,
-                effect: __goondan::Effect::#effect,
-                timeout: __goondan::Option::#timeout,
-                parameters: &Self::parameters,
-            };
+            const DESCRIPTOR: __goondan::ToolDescriptor =
+                __goondan::ToolDescriptor::new(#name, &Self::parameters)
+                    .description(#description)
+                    .effect(__goondan::Effect::#effect)
+                    #timeout;
 
             fn parameters() -> __goondan::Value {
                 #schema

@@ -34,34 +34,34 @@ impl Window {
 }
 const _: () = {
     use ::goondan::__private as __goondan;
-    static __DESCRIPTOR: __goondan::ExtensionDescriptor = __goondan::ExtensionDescriptor {
-        name: "window",
-        description: "Keeps the newest messages of a conversation.",
-        package: __goondan::env!("CARGO_PKG_NAME"),
-        version: __goondan::env!("CARGO_PKG_VERSION"),
-        api_version: __goondan::API_VERSION,
-        middlewares: &[
-            __goondan::MiddlewareDescriptor {
-                kind: __goondan::MiddlewareKind::Turn,
-                function: "trim",
-                priority: -5i32,
-                before: &[],
-                after: &[],
-            },
-        ],
-        tools: &[__tool_status::DESCRIPTOR],
-        subscriptions: &["turn.completed"],
-        requires: &[],
-        guard: false,
-        config_schema: &__config_schema,
-        register: &__register,
-    };
+    static __DESCRIPTOR: __goondan::ExtensionDescriptor = __goondan::ExtensionDescriptor::new(
+            "window",
+            &__config_schema,
+            &__register,
+        )
+        .description("Keeps the newest messages of a conversation.")
+        .package(__goondan::env!("CARGO_PKG_NAME"), __goondan::env!("CARGO_PKG_VERSION"))
+        .middlewares(
+            &[
+                __goondan::MiddlewareDescriptor::new(
+                        __goondan::MiddlewareKind::Turn,
+                        "trim",
+                    )
+                    .priority(-5i32)
+                    .before(&[])
+                    .after(&[]),
+            ],
+        )
+        .tools(&[__tool_status::DESCRIPTOR])
+        .subscriptions(&["turn.completed"])
+        .requires(&[])
+        .guard(false);
     #[automatically_derived]
     impl __goondan::Extension for Window {
         const DESCRIPTOR: &'static __goondan::ExtensionDescriptor = &__DESCRIPTOR;
     }
     __goondan::inventory::submit! {
-        __goondan::LinkedExtension(& __DESCRIPTOR)
+        __goondan::LinkedExtension::new(& __DESCRIPTOR)
     }
     #[allow(dead_code)]
     struct __Bound {
@@ -166,13 +166,13 @@ const _: () = {
     #[allow(non_camel_case_types)]
     struct __tool_status(__Bound);
     impl __tool_status {
-        const DESCRIPTOR: __goondan::ToolDescriptor = __goondan::ToolDescriptor {
-            name: "window__status",
-            description: "Returns how many messages the window keeps.",
-            effect: __goondan::Effect::Read,
-            timeout: __goondan::Option::Some(__goondan::Duration::from_millis(5000u64)),
-            parameters: &Self::parameters,
-        };
+        const DESCRIPTOR: __goondan::ToolDescriptor = __goondan::ToolDescriptor::new(
+                "window__status",
+                &Self::parameters,
+            )
+            .description("Returns how many messages the window keeps.")
+            .effect(__goondan::Effect::Read)
+            .timeout(__goondan::Duration::from_millis(5000u64));
         fn parameters() -> __goondan::Value {
             #[allow(unused_imports)]
             use __goondan::params::NoSchema as _;

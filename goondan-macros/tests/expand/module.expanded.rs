@@ -27,35 +27,38 @@ pub mod hello {
     pub enum Extension {}
     const _: () = {
         use agents::__private as __goondan;
-        static __DESCRIPTOR: __goondan::ExtensionDescriptor = __goondan::ExtensionDescriptor {
-            name: "hello",
-            description: "Says hello.",
-            package: __goondan::env!("CARGO_PKG_NAME"),
-            version: __goondan::env!("CARGO_PKG_VERSION"),
-            api_version: __goondan::API_VERSION,
-            middlewares: &[
-                #[cfg(unix)]
-                __goondan::MiddlewareDescriptor {
-                    kind: __goondan::MiddlewareKind::ToolCall,
-                    function: "guard",
-                    priority: 0i32,
-                    before: &[],
-                    after: &[],
-                },
-            ],
-            tools: &[__tool_read::DESCRIPTOR],
-            subscriptions: &[],
-            requires: &["workspace"],
-            guard: false,
-            config_schema: &__config_schema,
-            register: &__register,
-        };
+        static __DESCRIPTOR: __goondan::ExtensionDescriptor = __goondan::ExtensionDescriptor::new(
+                "hello",
+                &__config_schema,
+                &__register,
+            )
+            .description("Says hello.")
+            .package(
+                __goondan::env!("CARGO_PKG_NAME"),
+                __goondan::env!("CARGO_PKG_VERSION"),
+            )
+            .middlewares(
+                &[
+                    #[cfg(unix)]
+                    __goondan::MiddlewareDescriptor::new(
+                            __goondan::MiddlewareKind::ToolCall,
+                            "guard",
+                        )
+                        .priority(0i32)
+                        .before(&[])
+                        .after(&[]),
+                ],
+            )
+            .tools(&[__tool_read::DESCRIPTOR])
+            .subscriptions(&[])
+            .requires(&["workspace"])
+            .guard(false);
         #[automatically_derived]
         impl __goondan::Extension for Extension {
             const DESCRIPTOR: &'static __goondan::ExtensionDescriptor = &__DESCRIPTOR;
         }
         __goondan::inventory::submit! {
-            __goondan::LinkedExtension(& __DESCRIPTOR)
+            __goondan::LinkedExtension::new(& __DESCRIPTOR)
         }
         #[allow(dead_code)]
         struct __Bound {
@@ -111,13 +114,12 @@ pub mod hello {
         #[allow(non_camel_case_types)]
         struct __tool_read(__Bound);
         impl __tool_read {
-            const DESCRIPTOR: __goondan::ToolDescriptor = __goondan::ToolDescriptor {
-                name: "hello__read",
-                description: "Reads a file.",
-                effect: __goondan::Effect::Once,
-                timeout: __goondan::Option::None,
-                parameters: &Self::parameters,
-            };
+            const DESCRIPTOR: __goondan::ToolDescriptor = __goondan::ToolDescriptor::new(
+                    "hello__read",
+                    &Self::parameters,
+                )
+                .description("Reads a file.")
+                .effect(__goondan::Effect::Once);
             fn parameters() -> __goondan::Value {
                 #[allow(unused_imports)]
                 use __goondan::params::NoSchema as _;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 
 use goondan_core::host::ToolCallResultExt;
 use goondan_core::{
-    API_VERSION, BoxFuture, Error, Event, EventPattern, Extension, ExtensionApi, ExtensionCleanup, ExtensionDescriptor,
-    Middleware, MiddlewareOptions, Next, Result, Step, StepContext, StepResult, ToolCallId, ToolCallResult,
+    BoxFuture, Error, Event, EventPattern, Extension, ExtensionApi, ExtensionCleanup, ExtensionDescriptor, Middleware,
+    MiddlewareOptions, Next, Result, Step, StepContext, StepResult, ToolCallId, ToolCallResult,
 };
 use goondan_lock::Lock;
 use serde_json::{Value, json};
@@ -17,20 +17,12 @@ pub(super) struct Probe;
 const NAME: &str = "goondan-testing";
 
 impl Extension for Probe {
-    const DESCRIPTOR: &'static ExtensionDescriptor = &ExtensionDescriptor {
-        name: NAME,
-        description: "Records what happens, for tests.",
-        package: env!("CARGO_PKG_NAME"),
-        version: env!("CARGO_PKG_VERSION"),
-        api_version: API_VERSION,
-        middlewares: &[],
-        tools: &[],
-        subscriptions: &[],
-        requires: &[],
-        guard: false,
-        config_schema: &|| json!({ "type": "object" }),
-        register: &|api, config| Box::pin(async move { register(&api, &config) }),
-    };
+    const DESCRIPTOR: &'static ExtensionDescriptor =
+        &ExtensionDescriptor::new(NAME, &|| json!({ "type": "object" }), &|api, config| {
+            Box::pin(async move { register(&api, &config) })
+        })
+        .description("Records what happens, for tests.")
+        .package(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
 }
 
 fn register(api: &ExtensionApi, config: &Value) -> Result<()> {

@@ -1,33 +1,20 @@
 //! Schemas of configs and inputs that no object can fit are refused when an agent is built.
 
-use goondan_core::{API_VERSION, Effect, ErrorCode, ExtensionDescriptor, Result, ToolDescriptor};
+use goondan_core::{Effect, ErrorCode, ExtensionDescriptor, Result, ToolDescriptor};
 use goondan_runtime::schema::{check_config, check_input};
 use goondan_runtime::{Agent, ScriptedModel};
 use serde_json::{Value, json};
 
 /// Builds an agent with an extension with these schemas.
 fn build(config: Value, input: Value, written: Value) -> Result<Agent> {
-    let tool = ToolDescriptor {
-        name: "odd__echo",
-        description: "Says it again.",
-        effect: Effect::Read,
-        timeout: None,
-        parameters: Box::leak(Box::new(move || input.clone())),
-    };
-    let descriptor = ExtensionDescriptor {
-        name: "odd",
-        description: "",
-        package: "odd",
-        version: "0.1.0",
-        api_version: API_VERSION,
-        middlewares: &[],
-        tools: Box::leak(Box::new([tool])),
-        subscriptions: &[],
-        requires: &[],
-        guard: false,
-        config_schema: Box::leak(Box::new(move || config.clone())),
-        register: &|_, _| Box::pin(async { Ok(()) }),
-    };
+    let tool = ToolDescriptor::new("odd__echo", Box::leak(Box::new(move || input.clone())))
+        .description("Says it again.")
+        .effect(Effect::Read);
+    let descriptor = ExtensionDescriptor::new("odd", Box::leak(Box::new(move || config.clone())), &|_, _| {
+        Box::pin(async { Ok(()) })
+    })
+    .package("odd", "0.1.0")
+    .tools(Box::leak(Box::new([tool])));
     Agent::builder("main")
         .model(ScriptedModel::new([]))
         .described_extension("odd", Box::leak(Box::new(descriptor)), written)

@@ -1,28 +1,19 @@
 //! An extension that takes notes: tools, state, events and log lines, written by hand.
 
 use goondan_core::{
-    API_VERSION, BoxFuture, Error, Event, Extension, ExtensionApi, ExtensionDescriptor, Result, ToolContext,
-    ToolHandler, ToolItem, ToolReply,
+    BoxFuture, Error, Event, Extension, ExtensionApi, ExtensionDescriptor, Result, ToolContext, ToolHandler, ToolItem,
+    ToolReply,
 };
 use serde_json::{Value, json};
 
 pub(super) struct Notes;
 
 impl Extension for Notes {
-    const DESCRIPTOR: &'static ExtensionDescriptor = &ExtensionDescriptor {
-        name: "notes",
-        description: "",
-        package: "",
-        version: "",
-        api_version: API_VERSION,
-        middlewares: &[],
-        tools: &[],
-        subscriptions: &[],
-        requires: &[],
-        guard: false,
-        config_schema: &|| json!({ "type": "object", "properties": { "limit": { "type": "integer" } } }),
-        register: &|api, _| Box::pin(async move { register(&api) }),
-    };
+    const DESCRIPTOR: &'static ExtensionDescriptor = &ExtensionDescriptor::new(
+        "notes",
+        &|| json!({ "type": "object", "properties": { "limit": { "type": "integer" } } }),
+        &|api, _| Box::pin(async move { register(&api) }),
+    );
 }
 
 fn register(api: &ExtensionApi) -> Result<()> {

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
 
 use goondan_core::{
-    API_VERSION, BoxFuture, Effect, Error, Extension, ExtensionApi, ExtensionDescriptor, Message, MessageEvent,
-    Middleware, MiddlewareOptions, Next, Part, Result, ToolContext, ToolHandler, ToolItem, ToolReply, Turn,
-    TurnContext, TurnResult,
+    BoxFuture, Effect, Error, Extension, ExtensionApi, ExtensionDescriptor, Message, MessageEvent, Middleware,
+    MiddlewareOptions, Next, Part, Result, ToolContext, ToolHandler, ToolItem, ToolReply, Turn, TurnContext,
+    TurnResult,
 };
 use goondan_file_store::FileStore;
 use goondan_runtime::{Agent, DeltaSink, Model, ModelRequest, ModelResponse, ScriptItem, ScriptedModel};
@@ -83,20 +83,10 @@ impl<M: Model> Model for CheckedModel<M> {
 pub(crate) struct World;
 
 impl Extension for World {
-    const DESCRIPTOR: &'static ExtensionDescriptor = &ExtensionDescriptor {
-        name: "world",
-        description: "",
-        package: "",
-        version: "",
-        api_version: API_VERSION,
-        middlewares: &[],
-        tools: &[],
-        subscriptions: &[],
-        requires: &[],
-        guard: false,
-        config_schema: &|| json!({}),
-        register: &|api, config| Box::pin(async move { register(&api, &config) }),
-    };
+    const DESCRIPTOR: &'static ExtensionDescriptor =
+        &ExtensionDescriptor::new("world", &|| json!({}), &|api, config| {
+            Box::pin(async move { register(&api, &config) })
+        });
 }
 
 fn register(api: &ExtensionApi, config: &Value) -> Result<()> {
