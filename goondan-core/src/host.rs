@@ -31,7 +31,9 @@ pub use crate::pipeline::{StepResultExt, ToolCallResultExt, TurnResultExt};
 pub use crate::tool::{ReplyLimit, ReplySize, ToolCatalogExt, ToolItemExt};
 
 // The parts of a running conversation.
-pub use crate::conversation::{AsOf, IdSet, Mark, Projection, answer_content, message_tokens, text_of, tokens_of};
+pub use crate::conversation::{
+    AsOf, IdMap, IdSet, Mark, Projection, answer_content, message_tokens, text_of, tokens_of,
+};
 pub use crate::crossing::CoreRun;
 pub use crate::error::WireError;
 pub use crate::extension::skipped_guard;

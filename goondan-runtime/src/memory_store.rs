@@ -1,11 +1,12 @@
 //! In-memory store: instances live as long as the store.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use goondan_core::host::IdMap;
 use goondan_core::{
     BoxFuture, Conversation, Error, ErrorCode, ExtensionName, Message, MessageEvent, Result, ToolCallId,
 };
@@ -18,7 +19,7 @@ use crate::state::{StateCell, States};
 /// Keeps instances in memory, for tests and for programs that need no history. The default store of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStore {
-    instances: Arc<Lock<HashMap<InstanceId, MemoryInstance>>>,
+    instances: Arc<Lock<IdMap<InstanceId, MemoryInstance>>>,
     /// The working directories of tools, created when a tool first needs one.
     workdirs: Arc<Workdirs>,
     /// What the conversations of each extension share.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use goondan_core::host::ToolCatalogExt;
+use goondan_core::host::{IdMap, ToolCatalogExt};
 use goondan_core::{Effect, ExtensionName, LogHost, Result, ToolCatalog, ToolHandler, ToolItem, ToolName, ToolSource};
 use goondan_lock::Lock;
 
@@ -13,7 +13,7 @@ use crate::schema::{Schema, SchemaCache, check_input};
 #[derive(Clone, Default)]
 pub(crate) struct ToolRegistry {
     catalog: ToolCatalog,
-    tools: HashMap<ToolName, Arc<Tool>>,
+    tools: IdMap<ToolName, Arc<Tool>>,
 }
 
 /// The handler of a tool, and what checks, limits and logs its calls.

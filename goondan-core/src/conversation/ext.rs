@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::Conversation;
 use super::as_of::{AsOf, Mark};
 use super::content::{Content, parts_within};
 use super::event::MessageEvent;
 use super::message::{Message, MessageData};
 use super::part::Part;
 use super::projection::Projection;
-use super::{Conversation, IdSet};
 use crate::error::{Error, ErrorCode, Result};
 use crate::name::{MessageId, ToolCallId};
 
@@ -45,7 +45,7 @@ pub trait ConversationExt {
     /// Returns whether a message has a call with this id, or its result.
     fn has_tool_call(&self, id: &ToolCallId) -> bool;
     /// Returns the ids of the tool calls without a result and the results without a call.
-    fn orphan_ids(&self) -> Cow<'_, IdSet<ToolCallId>>;
+    fn orphan_ids(&self) -> Cow<'_, [ToolCallId]>;
 }
 
 impl ConversationExt for Conversation {
@@ -103,7 +103,7 @@ impl ConversationExt for Conversation {
         self.pairs.contains(id)
     }
 
-    fn orphan_ids(&self) -> Cow<'_, IdSet<ToolCallId>> {
+    fn orphan_ids(&self) -> Cow<'_, [ToolCallId]> {
         self.pairs.orphan_ids(|| self.messages().map(|message| &**message))
     }
 }

@@ -52,7 +52,7 @@ use remote::Snapshot;
 
 /// A map with ids as keys. Every message passes several, so the hash is a fast one; it is seeded randomly nevertheless,
 /// because the ids of tool calls come from models.
-type IdMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+pub type IdMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 /// A set of ids, with the hash of `IdMap`.
 pub type IdSet<T> = std::collections::HashSet<T, foldhash::fast::RandomState>;
 
@@ -248,8 +248,7 @@ impl Conversation {
 
     /// Returns the tool calls that the events of this turn added and did not answer.
     pub fn unanswered_calls(&self) -> Vec<ToolCallPart> {
-        let ids = self.orphan_ids();
-        if ids.is_empty() {
+        if !self.pairs.has_orphans() {
             return Vec::new();
         }
         let positions = self.base_end.max(self.truncated_end)..self.entries.len();
@@ -260,7 +259,7 @@ impl Conversation {
             Part::ToolCall(call) => Some((message, index, call)),
             _ => None,
         });
-        let mut candidates = calls.filter(|(_, _, call)| ids.contains(&call.tool_call_id)).peekable();
+        let mut candidates = calls.filter(|(_, _, call)| self.pairs.may_be_orphan(&call.tool_call_id)).peekable();
         if candidates.peek().is_none() {
             return Vec::new();
         }

@@ -2,10 +2,11 @@
 // PAIR-01
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 
+use super::IdMap;
 use super::message::{Message, MessageData, MessageDataExt};
 use super::part::Part;
-use super::{IdMap, IdSet};
 use crate::name::{MessageId, ToolCallId};
 
 /// The tool call ids of a conversation, each with its calls and results. Every event updates them, so that a step of a
@@ -17,7 +18,7 @@ use crate::name::{MessageId, ToolCallId};
 pub(super) struct Pairs {
     calls: IdMap<ToolCallId, CallState>,
     /// The ids that have a call or a result, but not both.
-    unpaired: IdSet<ToolCallId>,
+    unpaired: Vec<ToolCallId>,
     /// The number of ids whose counts do not determine which calls and results belong together.
     ambiguous: usize,
     /// Whether results may precede their calls: a message was replaced by one with other calls or results, or one
@@ -33,6 +34,8 @@ struct CallState {
     /// Whether the id was used more than once, so that a removed call or result may be any of them, or whether the
     /// call was added after its result.
     ambiguous: bool,
+    /// The position of the id in [`Pairs::unpaired`].
+    unpaired_at: Option<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -61,7 +64,9 @@ impl CallState {
 
 impl Pairs {
     pub(super) fn add(&mut self, message: &Message) {
+        let (mut has_call, mut has_result) = (false, false);
         for (id, half) in halves(message) {
+            *if half == Half::Call { &mut has_call } else { &mut has_result } = true;
             self.update(id, |state| {
                 let occurrences = state.of(half);
                 occurrences.count += 1;
@@ -70,8 +75,7 @@ impl Pairs {
                 state.ambiguous |= repeated || half == Half::Call && state.results.count > 0;
             });
         }
-        self.reordered |=
-            halves(message).any(|(_, half)| half != Half::Call) && halves(message).any(|(_, half)| half == Half::Call);
+        self.reordered |= has_call && has_result;
     }
 
     pub(super) fn remove(&mut self, message: &Message) {
@@ -98,19 +102,35 @@ impl Pairs {
     }
 
     fn update(&mut self, id: &ToolCallId, update: impl FnOnce(&mut CallState)) {
-        let state = self.calls.entry(id.clone()).or_default();
-        let (was_unpaired, was_ambiguous) = (state.is_unpaired(), state.ambiguous);
+        let mut entry = match self.calls.entry(id.clone()) {
+            Entry::Occupied(entry) => entry,
+            Entry::Vacant(entry) => entry.insert_entry(CallState::default()),
+        };
+        let state = entry.get_mut();
+        let was_ambiguous = state.ambiguous;
         update(state);
-        if state.is_unpaired() && !was_unpaired {
-            self.unpaired.insert(id.clone());
-        }
-        if !state.is_unpaired() && was_unpaired {
-            self.unpaired.remove(id);
-        }
         let is_ambiguous = state.ambiguous && !state.is_empty();
         self.ambiguous = self.ambiguous + usize::from(is_ambiguous) - usize::from(was_ambiguous);
+        let mut moved = None;
+        match (state.is_unpaired(), state.unpaired_at) {
+            (true, None) => {
+                state.unpaired_at = Some(self.unpaired.len());
+                self.unpaired.push(id.clone());
+            }
+            (false, Some(position)) => {
+                state.unpaired_at = None;
+                self.unpaired.swap_remove(position);
+                moved = self.unpaired.get(position).map(|last| (last, position));
+            }
+            _ => {}
+        }
         if state.is_empty() {
-            self.calls.remove(id);
+            entry.remove();
+        }
+        if let Some((id, position)) = moved
+            && let Some(state) = self.calls.get_mut(id)
+        {
+            state.unpaired_at = Some(position);
         }
     }
 
@@ -127,12 +147,22 @@ impl Pairs {
     pub(super) fn orphan_ids<'a, M: Iterator<Item = &'a Message>>(
         &self,
         messages: impl FnOnce() -> M,
-    ) -> Cow<'_, IdSet<ToolCallId>> {
+    ) -> Cow<'_, [ToolCallId]> {
         if self.needs_matching() {
             Cow::Owned(match_in_order(messages(), |_| true).ids())
         } else {
             Cow::Borrowed(&self.unpaired)
         }
+    }
+
+    /// Returns whether there may be calls without a result, or results without a call.
+    pub(super) fn has_orphans(&self) -> bool {
+        self.needs_matching() || !self.unpaired.is_empty()
+    }
+
+    /// Returns whether a call with this id may have no result.
+    pub(super) fn may_be_orphan(&self, id: &ToolCallId) -> bool {
+        self.needs_matching() || self.calls.get(id).is_some_and(CallState::is_unpaired)
     }
 
     /// Returns whether counts do not determine which calls and results belong together.
@@ -253,7 +283,7 @@ impl<'a> Orphans<'a> {
     }
 
     /// Returns the ids of the calls and results.
-    fn ids(&self) -> IdSet<ToolCallId> {
+    fn ids(&self) -> Vec<ToolCallId> {
         self.parts.values().copied().cloned().collect()
     }
 

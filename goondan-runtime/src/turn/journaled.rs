@@ -24,7 +24,7 @@ pub(crate) struct JournaledConversation {
     /// The calls of the open turn that have started and must not run twice (EFFECT-01).
     started: IdSet<ToolCallId>,
     /// The orphans that were logged.
-    orphans: IdSet<ToolCallId>,
+    orphans: Vec<ToolCallId>,
     /// The answer that the model is generating.
     pub(super) partial: PartialAnswer,
     pub(super) estimate: TokenEstimate,
@@ -66,7 +66,7 @@ impl JournaledConversation {
             journal,
             open_turn,
             started,
-            orphans: IdSet::default(),
+            orphans: Vec::new(),
             partial,
             estimate: TokenEstimate::default(),
         })
@@ -116,15 +116,17 @@ impl JournaledConversation {
     /// Sets the turn that made the message of an event: the open one, or if the message is a changed one that keeps its
     /// id, the turn of that.
     fn set_turn(&self, event: &mut MessageEvent) {
-        let open = self.open_turn.as_ref().map(|open| &open.id);
-        let (message, turn) = match event {
-            MessageEvent::Append { message } => (message, open),
-            MessageEvent::Replace { target_id, message } if message.id() == target_id => {
-                let changed = self.conversation.find(target_id);
-                (message, changed.and_then(|changed| changed.turn()))
+        let (message, changed) = match event {
+            MessageEvent::Append { message } => (message, None),
+            MessageEvent::Replace { target_id, message } => {
+                let changed = if message.id() == target_id { self.conversation.find(target_id) } else { None };
+                (message, changed)
             }
-            MessageEvent::Replace { message, .. } => (message, open),
             _ => return,
+        };
+        let turn = match changed {
+            Some(changed) => changed.turn(),
+            None => self.open_turn.as_ref().map(|open| &open.id),
         };
         if message.turn() != turn {
             Arc::make_mut(message).set_turn(turn.cloned());
@@ -146,7 +148,8 @@ impl JournaledConversation {
         if *orphans == self.orphans {
             return;
         }
-        let new: Vec<_> = orphans.difference(&self.orphans).collect();
+        let known: IdSet<_> = self.orphans.iter().collect();
+        let new: Vec<_> = orphans.iter().filter(|id| !known.contains(id)).collect();
         if !new.is_empty() {
             tracing::warn!(
                 %turn, orphans = new.len(), calls = ?new,

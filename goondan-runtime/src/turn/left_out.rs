@@ -21,7 +21,11 @@ const REFUSED_FILES: &str = "refusedFiles";
 
 /// Gives the files of a model's answer the type of their content, and replaces those that have no such type by texts.
 /// Returns the latter: nothing that a model made is lost.
+#[inline]
 pub(super) fn take_unusable(content: &mut [Part]) -> Vec<Value> {
+    if !content.iter().any(|part| matches!(part, Part::File(_))) {
+        return Vec::new();
+    }
     let replaced = content.iter_mut().filter_map(|part| {
         let Part::File(file) = part else { return None };
         let problem = file.correct_type().err()?;

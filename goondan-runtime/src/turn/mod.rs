@@ -39,7 +39,7 @@ pub(super) use workdir::Workdir;
 
 use std::sync::Arc;
 
-use goondan_core::host::{ConversationExt, StepResultExt, TurnResultExt};
+use goondan_core::host::{ConversationExt, MessageExt, StepResultExt, TurnResultExt};
 use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
 use goondan_core::{
     AgentsHost, Error, ErrorCode, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent, ModelFinish, Result,
@@ -165,7 +165,7 @@ impl<'a> TurnRun<'a> {
                         tracing::info!(turn = %self.info.turn, step = index, attempt, ?delay, "running a step again");
                         self.shared.metadata.insert("attempt".to_owned(), attempt.into());
                         tokio::time::sleep(delay).await;
-                    } else {
+                    } else if !self.shared.metadata.is_empty() {
                         self.shared.metadata.remove("attempt");
                     }
                     let outcome = self.step(index).await;
@@ -253,9 +253,13 @@ impl<'a> TurnRun<'a> {
         }
     }
 
-    /// Appends a message of the runtime.
-    fn append(&mut self, message: impl Into<Arc<Message>>) {
-        self.apply(MessageEvent::Append { message: message.into() });
+    /// Appends a message of the runtime, and returns it.
+    fn append(&mut self, mut message: Message) -> Arc<Message> {
+        // Before it is shared: the conversation would copy it.
+        message.set_turn(Some(self.info.turn.clone()));
+        let message = Arc::new(message);
+        self.apply(MessageEvent::Append { message: Arc::clone(&message) });
+        message
     }
 
     fn apply(&mut self, event: MessageEvent) {
@@ -272,12 +276,10 @@ impl<'a> TurnRun<'a> {
 }
 
 fn step_end(result: &StepResult) -> StepEnd {
-    match result.problem() {
-        Some(problem) => StepEnd::Repair(problem.to_owned()),
-        None if result.has_tool_calls() => StepEnd::Another,
-        None if result.finish_reason() == Some(ModelFinish::Length) => StepEnd::Cut,
-        None => StepEnd::Final,
+    if result.has_tool_calls() {
+        return result.problem().map_or(StepEnd::Another, |problem| StepEnd::Repair(problem.to_owned()));
     }
+    if result.finish_reason() == Some(ModelFinish::Length) { StepEnd::Cut } else { StepEnd::Final }
 }
 
 impl RunHost for TurnRun<'_> {

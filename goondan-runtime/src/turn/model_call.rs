@@ -81,8 +81,7 @@ impl StepRun<'_, '_> {
             self.turn.journaled.keep_left_out(&left_out, answer.is_ok())?;
         }
         let mut response = answer?;
-        give_unique_ids(&mut response.content, &self.turn.journaled.conversation);
-        cut_names(&mut response.content);
+        correct_calls(&mut response.content, &self.turn.journaled.conversation);
         if !sent.load(Ordering::Relaxed) {
             // The model does not stream.
             self.send_whole(&response.content);
@@ -166,8 +165,7 @@ impl StepRun<'_, '_> {
     /// Uses the answer that the extension `by` has prepared.
     #[cold]
     fn use_prepared(&mut self, mut content: Vec<Part>, by: ExtensionName) -> Vec<Part> {
-        give_unique_ids(&mut content, &self.turn.journaled.conversation);
-        cut_names(&mut content);
+        correct_calls(&mut content, &self.turn.journaled.conversation);
         self.report_start(None);
         self.send_whole(&content);
         self.model_call = ModelCall { prepared_by: Some(by), ..ModelCall::default() };
@@ -176,16 +174,18 @@ impl StepRun<'_, '_> {
 }
 
 /// Replaces ids of calls that are empty, or that another call of the answer or of the conversation has: results refer
-/// to their calls by id.
+/// to their calls by id. Cuts names that are too long for any tool, because the model has made them up: the conversation
+/// keeps them.
 // D-12
-fn give_unique_ids(content: &mut [Part], conversation: &Conversation) {
+fn correct_calls(content: &mut [Part], conversation: &Conversation) {
     // Most answers have one call, for which a set would cost more than the rest.
-    let mut ids = (calls_in(content).nth(1).is_some()).then(IdSet::default);
-    let calls = content.iter_mut().filter_map(|part| match part {
-        Part::ToolCall(call) => Some(&mut call.tool_call_id),
-        _ => None,
-    });
-    for id in calls {
+    let mut ids = (content.len() > 1 && calls_in(content).nth(1).is_some()).then(IdSet::default);
+    for part in content {
+        let Part::ToolCall(call) = part else { continue };
+        if call.tool_name.len() > LONGEST_NAME {
+            cut_name(&mut call.tool_name);
+        }
+        let id = &mut call.tool_call_id;
         let blank = id.as_str().chars().all(char::is_whitespace);
         if blank || conversation.has_tool_call(id) || ids.as_mut().is_some_and(|ids| !ids.insert(id.clone())) {
             *id = ToolCallId::random();
@@ -197,15 +197,9 @@ fn give_unique_ids(content: &mut [Part], conversation: &Conversation) {
 // TOOL-01
 const LONGEST_NAME: usize = 64;
 
-/// Cuts names of tools that are too long for any tool, because the model has made them up. The conversation keeps them.
-fn cut_names(content: &mut [Part]) {
-    for part in content {
-        if let Part::ToolCall(call) = part
-            && call.tool_name.len() > LONGEST_NAME
-        {
-            call.tool_name.truncate(call.tool_name.floor_char_boundary(LONGEST_NAME));
-            // What is left may be the name of a tool.
-            call.tool_name.push('…');
-        }
-    }
+#[cold]
+fn cut_name(name: &mut String) {
+    name.truncate(name.floor_char_boundary(LONGEST_NAME));
+    // What is left may be the name of a tool.
+    name.push('…');
 }

@@ -1,15 +1,15 @@
 //! A step: one model call and the tool calls that it asks for. Implements the host behind step contexts.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use goondan_core::host::{
-    Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageExt, MessageHost, ModelCall, PartExt,
+    Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt,
     ReplySize, RunHost, StepHost, StepResultExt, answer_content, directive,
 };
 use goondan_core::{
-    AgentsHost, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MiddlewareKind, ModelInfo, ModelName,
-    ModelOptions, Part, Result, Role, Source, Span, StepRef, StepResult, ToolCallResult, ToolCallSummary, ToolCatalog,
-    ToolRequest, TurnInfo,
+    AgentsHost, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MiddlewareKind, ModelFinish, ModelInfo,
+    ModelName, ModelOptions, Part, Result, Role, Source, Span, StepRef, StepResult, ToolCallResult, ToolCallSummary,
+    ToolCatalog, ToolRequest, TurnInfo,
 };
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -131,8 +131,10 @@ impl<'a, 't> StepRun<'a, 't> {
             Answer::Refused(error) => return Err(error),
         };
         let unusable_files = take_unusable(&mut content);
-        // Half a call must not run.
-        content.retain(|part| !is_half_call(part, finish));
+        if finish == Some(ModelFinish::Length) {
+            // Half a call must not run.
+            content.retain(|part| !is_half_call(part, finish));
+        }
         let requests: Vec<_> = calls_in(&content).map(ToolRequest::from).collect();
         let step_id = StepRef::new(&self.turn.info.turn, self.index).step_id;
         let mut message = Message::new(Role::Assistant, answer_content(content), Source::Assistant { step_id });
@@ -142,10 +144,7 @@ impl<'a, 't> StepRun<'a, 't> {
         if !unusable_files.is_empty() {
             message = message.with_metadata(UNUSABLE_FILES, unusable_files);
         }
-        // Before it is shared: the conversation would copy it.
-        message.set_turn(Some(self.turn.info.turn.clone()));
-        let message = Arc::new(message);
-        self.turn.append(Arc::clone(&message));
+        let message = self.turn.append(message);
         let results = self.call_tools(&requests, &message).await?;
         // What happens next may take long, such as a retry that waits. The results survive the process by then.
         self.turn.journaled.flush(Durability::Flushed).await?;

@@ -4,6 +4,7 @@
 //! Every call is run here, and therefore passes the tool-call middlewares (DISPATCH-01).
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use goondan_core::host::depth::Unchecked;
 use goondan_core::host::directive::ReplyWith;
@@ -90,7 +91,8 @@ struct ToolCallRun<'a, 'l> {
     journal: &'a Mutex<CallJournal<'l>>,
     request: &'a ToolRequest,
     span: Span,
-    args: Unchecked,
+    /// The arguments, once a middleware may have changed them.
+    changed_args: Option<Unchecked>,
     shared: Shared,
     /// Whether a handler that must not run twice has started (EFFECT-01).
     once_started: bool,
@@ -101,13 +103,12 @@ struct ToolCallRun<'a, 'l> {
 
 impl<'a, 'l> ToolCallRun<'a, 'l> {
     fn new(step: StepCalls<'a>, request: &'a ToolRequest, span: Span, journal: &'a Mutex<CallJournal<'l>>) -> Self {
-        let args = request.args.as_object().cloned().unwrap_or_default().into();
         Self {
             step,
             journal,
             request,
             span,
-            args,
+            changed_args: None,
             shared: Shared::new(Unchecked::default()),
             once_started: false,
             prepared: PreparedReply::default(),
@@ -130,7 +131,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             return Err(Error::new(ErrorCode::TOOL_NOT_FOUND, format!("the tool `{name}` has no handler"))
                 .suggest("use another tool"));
         };
-        let mut input = Value::Object((*self.args).clone());
+        let mut input = Value::Object(self.args().clone());
         let violations = tool.schema.as_ref().map(|schema| schema.violations(&input)).unwrap_or_default();
         if !violations.is_empty() {
             let message = format!("the arguments of `{name}` do not fit: {}", summary(&violations));
@@ -180,21 +181,30 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             workdir: &workdir,
         });
         // Comparing recurses no deeper than the arguments of the model.
-        let rewritten = self.request.args.as_object().is_none_or(|args| *args != *self.args);
+        let rewritten = self.changed_args.filter(|args| **args != *requested_args(self.request));
         // Arguments that were refused were not passed to the handler.
-        let rewritten = rewritten.then(|| self.args.into_checked().ok()).flatten();
+        let rewritten = rewritten.and_then(|args| args.into_checked().ok());
         CallOutcome { result, rewritten }
     }
 
     /// Checks what middlewares have changed.
     fn check_changes(&mut self) -> Result<()> {
         self.shared.check_refused()?;
-        self.args.check("an argument")?;
-        check_arguments(&self.args).map_err(|problem| {
-            Error::new(ErrorCode::TOOL_INVALID_ARGS, problem).suggest("pass the name of a file, or less at once")
-        })?;
+        // Those of the model were checked with its answer.
+        if let Some(args) = &self.changed_args {
+            args.check("an argument")?;
+            check_arguments(args).map_err(|problem| {
+                Error::new(ErrorCode::TOOL_INVALID_ARGS, problem).suggest("pass the name of a file, or less at once")
+            })?;
+        }
         self.shared.check_metadata()
     }
+}
+
+/// Returns the arguments of the model. A call without any was not run.
+fn requested_args(request: &ToolRequest) -> &Map<String, Value> {
+    static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+    request.args.as_object().unwrap_or(&NONE)
 }
 
 impl RunHost for ToolCallRun<'_, '_> {
@@ -252,11 +262,11 @@ impl ToolCallHost for ToolCallRun<'_, '_> {
     }
 
     fn args(&self) -> &Map<String, Value> {
-        &self.args
+        self.changed_args.as_deref().unwrap_or_else(|| requested_args(self.request))
     }
 
     fn args_mut(&mut self) -> &mut Map<String, Value> {
-        &mut self.args
+        self.changed_args.get_or_insert_with(|| requested_args(self.request).clone().into())
     }
 
     fn run_core(&mut self) -> CoreRun<'_, ToolCallResult> {
