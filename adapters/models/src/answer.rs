@@ -538,6 +538,9 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// How many items of a list are compared with new ones.
+const COMPARED: usize = 1_000;
+
 /// Merges new values into what is known: some events have the new items of a list, and some the whole list.
 pub(crate) fn merge(known: &mut Value, new: Value) {
     match (known, new) {
@@ -546,9 +549,11 @@ pub(crate) fn merge(known: &mut Value, new: Value) {
                 merge(known.entry(name).or_insert(Value::Null), value);
             }
         }
+        (Value::Array(known), Value::Array(new)) if new.starts_with(known) => *known = new,
         (Value::Array(known), Value::Array(new)) => {
             for item in new {
-                if !known.contains(&item) {
+                // Of long lists, not every item is compared with every other.
+                if known.len() > COMPARED || !known.contains(&item) {
                     known.push(item);
                 }
             }

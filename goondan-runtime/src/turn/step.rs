@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use goondan_core::host::{
-    Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt,
-    ReplySize, RunHost, StepHost, StepResultExt, answer_content, directive,
+    Apply, ConversationExt, ConversationHost, CoreRun, Directive, Mark, MessageHost, ModelCall, PartExt, ReplySize,
+    RunHost, StepHost, StepResultExt, answer_content, directive,
 };
 use goondan_core::{
     AgentsHost, Effect, Error, ExtensionName, LayerInfo, Message, MessageEvent, MiddlewareKind, ModelFinish, ModelInfo,

@@ -127,3 +127,23 @@ async fn an_answer_within_the_limits_is_an_answer() {
     let answer = ask(&limited(&server, &providers::ANTHROPIC, Anthropic)).await.unwrap();
     assert_eq!((answer.content.len(), answer.to_text().len()), (20, 400 * KB + 19));
 }
+
+#[tokio::test]
+#[covers("SIZE-01")]
+async fn long_lists_about_an_answer_are_not_compared_item_by_item() {
+    // Compared with each other, they would take minutes.
+    let list = |from: usize| (from..from + 100_000).collect::<Vec<_>>();
+    let said = |more: serde_json::Value, numbers: Vec<usize>| {
+        event(&json!({ "choices": [{ "index": 0, "delta": more }], "citations": numbers }))
+    };
+    let other = list(200_000);
+    let events = said(json!({ "content": "fine" }), list(0))
+        + &said(json!({}), list(0))
+        + &said(json!({}), other)
+        + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let server = Server::start([Reply::events(&events)]).await;
+    let model = config(server.url()).model(&providers::chat(&CHAT), Chat::new(CHAT)).unwrap();
+    let answer = ask(&model).await.unwrap();
+    let about = json!(answer.content[0])["provider"]["rest"]["aboutAnswer"]["citations"].take();
+    assert_eq!(about.as_array().unwrap().len(), 200_000);
+}
