@@ -50,7 +50,18 @@ impl BundleFile {
         if !path.starts_with(root.canonicalize()?) {
             return Err(BundleFileError::Outside);
         }
-        Self::open(&path)
+        let file = Self::open(&path)?;
+        // A directory on the way could have become a link since it was checked. What was opened is what is there
+        // without links, or it came from elsewhere.
+        if !file.is_at(&path)? {
+            return Err(BundleFileError::Outside);
+        }
+        Ok(file)
+    }
+
+    /// Returns whether this is the file at `path`, on which there are no links.
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        Ok(path.canonicalize()? == path && is_same(&self.0.metadata()?, &fs::symlink_metadata(path)?))
     }
 
     /// Reads all of the file.
@@ -81,6 +92,18 @@ impl BundleFile {
     pub fn into_file(self) -> File {
         self.0
     }
+}
+
+#[cfg(unix)]
+fn is_same(one: &fs::Metadata, other: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &fs::Metadata, _: &fs::Metadata) -> bool {
+    true
 }
 
 fn check_regular(metadata: &fs::Metadata) -> Result<(), BundleFileError> {
@@ -124,5 +147,41 @@ impl std::error::Error for BundleFileError {
 impl From<io::Error> for BundleFileError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::os::unix::fs::symlink;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// Changes a directory on the way into a link and back, as fast as it can.
+    #[test]
+    fn what_was_checked_is_what_is_read() {
+        let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (root, skill) = (inside.path(), inside.path().join("skill"));
+        fs::create_dir(&skill).unwrap();
+        fs::write(skill.join("file"), "inside").unwrap();
+        fs::write(outside.path().join("file"), "outside").unwrap();
+        symlink(outside.path(), root.join("link")).unwrap();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let [link, aside] = ["link", "aside"].map(|name| root.join(name));
+                while !is_over.load(Ordering::Relaxed) {
+                    fs::rename(&skill, &aside).and_then(|()| fs::rename(&link, &skill)).unwrap();
+                    fs::rename(&skill, &link).and_then(|()| fs::rename(&aside, &skill)).unwrap();
+                }
+            });
+            let read = |_| BundleFile::open_within(root, &skill.join("file")).ok()?.read_whole(100).ok();
+            let read: Vec<_> = (0..50_000).filter_map(read).collect();
+            is_over.store(true, Ordering::Relaxed);
+            assert!(read.iter().all(|bytes| bytes == b"inside"), "{} were read", read.len());
+            assert!(!read.is_empty());
+        });
     }
 }

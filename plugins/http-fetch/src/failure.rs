@@ -11,6 +11,8 @@ pub(crate) const REQUEST: &str = "E_HTTP_REQUEST";
 pub(crate) const ADDRESS: &str = "E_HTTP_ADDRESS";
 /// There was no answer.
 pub(crate) const FAILED: &str = "E_HTTP_FAILED";
+/// The answer is in an encoding.
+pub(crate) const ENCODING: &str = "E_HTTP_ENCODING";
 /// The answer took too long.
 pub(crate) const TIMEOUT: &str = "E_HTTP_TIMEOUT";
 

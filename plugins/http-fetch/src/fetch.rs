@@ -6,7 +6,7 @@ use goondan::extension::ExtensionApi;
 use goondan::tool::ToolContext;
 use goondan::{Error, Result};
 use goondan_oauth_client::{Token, get_access_token};
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
+use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use tokio::time::timeout;
 
@@ -86,6 +86,8 @@ impl Fetcher {
 
     async fn send_with(&self, request: &Request, token: Option<&Token>) -> Result<Response> {
         let mut headers = request.headers.clone();
+        // A few bytes of an encoded body can become very many.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(token) = token {
             let mut value = HeaderValue::try_from(format!("{} {}", token.kind, token.text.expose()))?;
             value.set_sensitive(true);

@@ -11,9 +11,15 @@ use serde::Deserialize;
 
 use crate::failure::REQUEST;
 
-/// Headers that belong to the connection. `host` would reach another site at the address that was checked.
-const OURS: [&str; 8] =
-    ["connection", "content-length", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
+/// Headers that are not for the model. `host` would reach another site at the address that was checked, and an answer in
+/// an encoding is not read.
+const OURS: [&str; 3] = ["accept-encoding", "content-length", "host"];
+
+/// Returns whether a header is about the connection, and ends with it: RFC 9110, 7.6.1.
+pub(crate) fn is_hop_by_hop(name: &HeaderName) -> bool {
+    const NAMES: [&str; 6] = ["connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
+    NAMES.contains(&name.as_str()) || name.as_str().starts_with("proxy-")
+}
 
 /// The input of `http-fetch__get`, and a part of that of the other tools.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -125,7 +131,7 @@ impl Request {
         let parse = |(name, value): (&String, &String)| {
             let parsed = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
             parsed
-                .filter(|(name, _)| !OURS.contains(&name.as_str()))
+                .filter(|(name, _)| !OURS.contains(&name.as_str()) && !is_hop_by_hop(name))
                 .ok_or_else(|| wrong(format!("the header `{name}` cannot be sent")))
         };
         let headers = headers.iter().map(parse).collect::<Result<_>>()?;

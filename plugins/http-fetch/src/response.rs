@@ -1,19 +1,20 @@
 //! What the model reads of a response.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use goondan::Result;
 use goondan::secret::mask;
 use goondan::tool::ToolContext;
+use goondan::{Error, Result};
 use goondan_text::NumberedFile;
-use reqwest::header::CONTENT_TYPE;
+use reqwest::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, Response};
 use serde::Serialize;
 
-use crate::failure::failed;
+use crate::failure::{ENCODING, failed};
+use crate::request::is_hop_by_hop;
 
 /// A response.
 #[derive(Debug, Serialize)]
@@ -39,7 +40,8 @@ impl Fetched {
     /// Reads a response, and not more of its body than `max_bytes`.
     ///
     /// # Errors
-    /// When the connection ends before the body does, or a body that is no text cannot be written to a file.
+    /// `E_HTTP_ENCODING` when the body is in an encoding; when the connection ends before the body does, or a body that
+    /// is no text cannot be written to a file.
     pub(crate) async fn read(
         ctx: &ToolContext<'_>,
         method: Method,
@@ -49,8 +51,16 @@ impl Fetched {
     ) -> Result<Self> {
         let status = response.status();
         let url = response.url().to_string();
+        if let Some(encoding) = encoding(response.headers()) {
+            let message = format!("the answer is in the encoding `{encoding}`, although none was asked for");
+            return Err(Error::new(ENCODING, message).suggest("use another URL, which has the content as it is"));
+        }
         let mut headers = BTreeMap::<String, String>::new();
+        let named = named_by_connection(response.headers());
         for (name, value) in response.headers() {
+            if is_hop_by_hop(name) || named.contains(name.as_str()) {
+                continue;
+            }
             // Some sites answer with what they were sent, tokens included.
             let value = mask(&String::from_utf8_lossy(value.as_bytes())).into_owned();
             let all = headers.entry(name.to_string()).or_default();
@@ -79,6 +89,19 @@ impl Fetched {
         let (method, duration_ms) = (method.to_string(), started.elapsed().as_millis().try_into()?);
         Ok(Self { url, method, status: status.as_u16(), status_text, headers, body, file, truncated, duration_ms })
     }
+}
+
+/// Returns the encoding of a body, if it has one.
+fn encoding(headers: &HeaderMap) -> Option<String> {
+    let encodings = headers.get_all(CONTENT_ENCODING).into_iter();
+    let encodings = encodings.map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_owned());
+    encodings.into_iter().find(|encoding| !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity"))
+}
+
+/// Returns the headers that are about the connection because `connection` names them.
+fn named_by_connection(headers: &HeaderMap) -> BTreeSet<String> {
+    let values = headers.get_all(CONNECTION).into_iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    values.flat_map(|value| value.split(',').map(|name| name.trim().to_ascii_lowercase()).collect::<Vec<_>>()).collect()
 }
 
 /// Returns whether this type of content is text in any encoding.

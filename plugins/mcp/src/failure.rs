@@ -1,5 +1,7 @@
 //! The errors of the extension. `docs/mcp.md` has a section for each code.
 
+use std::fmt::Display;
+
 use goondan::Error;
 
 /// The server could not be started, or ended before it could be asked.
@@ -24,6 +26,14 @@ pub(crate) enum Failure {
     Gone,
     /// The server answered with an error, which is about the call and not about the server.
     Answered(Error),
+    /// The server sent an answer that cannot be read; the text says what it is.
+    Unreadable(String),
+}
+
+/// Returns the error for an answer that cannot be read. `asked` names the server and what it was asked.
+pub(crate) fn unreadable(asked: impl Display, reason: &str) -> Error {
+    let message = format!("the answer of the MCP server {asked} {reason}");
+    Error::new(ANSWER, message).suggest("ask the server for less at once")
 }
 
 /// Returns the error for a call whose connection ended; `reason` says how.

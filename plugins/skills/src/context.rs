@@ -35,7 +35,7 @@ impl Context {
             "There are skills: instructions for certain tasks. When a task fits the description of one, \
              open it with `{OPEN}` before you begin."
         );
-        for (name, Skill { description, .. }) in &found.skills {
+        for (name, Skill { description, .. }) in found.in_order() {
             text.push_str(&format!("\n- {name}: {description}"));
         }
         self.messages.insert(format!("{OURS}catalog"), text);

@@ -20,6 +20,8 @@ const MOST: usize = 500;
 #[derive(Clone, Debug)]
 pub(crate) struct Skill {
     pub(crate) description: String,
+    /// How many skills were found before it.
+    place: usize,
     /// Its `SKILL.md`.
     pub(crate) path: PathBuf,
     pub(crate) dir: PathBuf,
@@ -55,6 +57,13 @@ impl Found {
         found
     }
 
+    /// Returns the skills with their names, by directory in the order of the directories, then by name.
+    pub(crate) fn in_order(&self) -> Vec<(&str, &Skill)> {
+        let mut skills: Vec<_> = self.skills.iter().map(|(name, skill)| (&**name, skill)).collect();
+        skills.sort_by_key(|(_, skill)| skill.place);
+        skills
+    }
+
     /// Adds the skill in the folder `folder`, if it is one.
     fn add(&mut self, folder: &Path) {
         // PATTERN-SKILL-09
@@ -78,7 +87,8 @@ impl Found {
                     let message = format!("{}: the skill is called `{name}`, not `{called}`", path.display());
                     self.warnings.push(message);
                 }
-                self.skills.insert(name.to_owned(), Skill { description, path, dir });
+                let place = self.skills.len();
+                self.skills.insert(name.to_owned(), Skill { description, place, path, dir });
             }
             Err(error) => self.warn(&path, error),
         }

@@ -98,8 +98,8 @@ impl ToolHandler for Handler {
 fn list(skills: &Collection) -> Value {
     let found = skills.found();
     let all: Value = found
-        .skills
-        .iter()
+        .in_order()
+        .into_iter()
         .map(|(name, skill)| json!({ "name": name, "description": skill.description, "path": skill.path }))
         .collect();
     json!({ "skills": all, "items": all, "total": found.skills.len() })

@@ -9,7 +9,8 @@ use goondan::{BoxFuture, Map, Result, Value, json};
 use super::reply;
 use crate::config::Config;
 use crate::connection::Connection;
-use crate::server::Resource;
+use crate::failure::Failure;
+use crate::server::{Client, Resource};
 
 /// A server, with the config of the extension that uses it.
 #[derive(Clone)]
@@ -18,6 +19,16 @@ pub(crate) struct ConfiguredServer {
     pub(crate) extension: ExtensionName,
     pub(crate) connection: Arc<Connection>,
     pub(crate) config: Arc<Config>,
+}
+
+impl ConfiguredServer {
+    /// Asks the server something. `what` is the name of the tool.
+    async fn ask<T, F>(&self, what: &str, question: impl FnOnce(Client) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T, Failure>>,
+    {
+        self.connection.ask(&self.config.limits, [self.extension.as_str(), what], question).await
+    }
 }
 
 /// Forwards calls to a tool of the server.
@@ -102,10 +113,9 @@ fn listed(resources: &[Resource]) -> Value {
 impl ToolHandler for Call {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
-            let ConfiguredServer { connection, config, .. } = &self.server;
             let (tool, arguments) = (self.tool.clone(), members(input));
-            let asked = connection.ask(&config.limits, |client| async move { client.call(tool, arguments).await });
-            reply::reply(ctx, asked.await?, config.limits.output_chars)
+            let asked = self.server.ask(&self.tool, |client| async move { client.call(tool, arguments).await });
+            reply::reply(ctx, asked.await?, self.server.config.limits.output_chars)
         })
     }
 }
@@ -113,8 +123,8 @@ impl ToolHandler for Call {
 impl ToolHandler for Extra {
     fn call<'a>(&'a self, ctx: &'a ToolContext<'_>, input: Value) -> BoxFuture<'a, Result<ToolReply>> {
         Box::pin(async move {
-            let ConfiguredServer { connection, config, .. } = &self.server;
-            let (limits, length) = (&config.limits, config.limits.output_chars);
+            let (server, what) = (&self.server, self.kind.name());
+            let length = server.config.limits.output_chars;
             let mut input = members(input);
             let mut text = |key: &str| match input.remove(key) {
                 Some(Value::String(text)) => text,
@@ -123,22 +133,22 @@ impl ToolHandler for Extra {
             };
             match self.kind {
                 ExtraTool::ListResources => {
-                    let (all, _) = connection.ask(limits, |client| async move { client.resources().await }).await?;
+                    let (all, _) = server.ask(what, |client| async move { client.resources().await }).await?;
                     reply::value_reply(ctx, listed(&all), length)
                 }
                 ExtraTool::ReadResource => {
                     let uri = text("uri");
-                    let read = connection.ask(limits, |client| async move { client.read(&uri).await }).await?;
+                    let read = server.ask(what, |client| async move { client.read(&uri).await }).await?;
                     reply::reply(ctx, read, length)
                 }
                 ExtraTool::ListPrompts => {
-                    let all = connection.ask(limits, |client| async move { client.prompts().await }).await?;
+                    let all = server.ask(what, |client| async move { client.prompts().await }).await?;
                     reply::value_reply(ctx, all, length)
                 }
                 ExtraTool::GetPrompt => {
                     let name = text("name");
                     let arguments = input.remove("arguments").map(members).unwrap_or_default();
-                    let asked = connection.ask(limits, |client| async move { client.prompt(&name, arguments).await });
+                    let asked = server.ask(what, |client| async move { client.prompt(&name, arguments).await });
                     reply::reply(ctx, asked.await?, length)
                 }
             }

@@ -123,11 +123,18 @@ impl Connection {
         }
     }
 
-    /// Asks the server something, which is started if it does not run.
+    /// Asks the server something, which is started if it does not run. In errors, it is called
+    /// `server`, and the question `what`.
     ///
     /// # Errors
-    /// As [`Self::start`]; `E_MCP_GONE` when the server ends before it answers; the error that it answers with.
-    pub(crate) async fn ask<T, F>(self: &Arc<Self>, limits: &Limits, question: impl FnOnce(Client) -> F) -> Result<T>
+    /// As [`Self::start`]; `E_MCP_GONE` when the server ends before it answers; `E_MCP_ANSWER` when the answer cannot be
+    /// read; the error that it answers with.
+    pub(crate) async fn ask<T, F>(
+        self: &Arc<Self>,
+        limits: &Limits,
+        [server, what]: [&str; 2],
+        question: impl FnOnce(Client) -> F,
+    ) -> Result<T>
     where
         F: Future<Output = Result<T, Failure>>,
     {
@@ -153,6 +160,10 @@ impl Connection {
             Err(Failure::Answered(error)) => {
                 self.restarts.lock().answered();
                 Err(error)
+            }
+            Err(Failure::Unreadable(reason)) => {
+                self.restarts.lock().answered();
+                Err(failure::unreadable(format_args!("`{server}` to `{what}`"), &reason))
             }
             Ok(answer) => {
                 self.restarts.lock().answered();

@@ -74,6 +74,7 @@ impl Listing {
                 Ok(())
             }
             Ok(Err(Failure::Answered(error))) => Err(error),
+            Ok(Err(Failure::Unreadable(reason))) => Err(failure::unreadable("about what it offers", &reason)),
             Ok(Err(Failure::Gone)) => Err(failure::gone("it ended while it was asked what it offers")),
             Err(_) => {
                 let message = format!("the MCP server did not say within {limit:?} what it offers");

@@ -63,10 +63,9 @@ pub(crate) fn abridged<'a>(text: &'a [u8], sizes: &Sizes) -> Result<Cow<'a, [u8]
     Ok(Cow::Owned(message))
 }
 
-/// Returns the error that takes the place of an answer, for a request with an id.
+/// Returns the error that takes the place of an answer, for a request with an id. Its message says what the answer is.
 pub(crate) fn error(id: Option<RequestId>, reason: &str) -> Option<Message> {
-    let message = format!("the answer of the MCP server {reason}");
-    Some(JsonRpcMessage::error(ErrorData::new(UNREADABLE, message, None), Some(id?)))
+    Some(JsonRpcMessage::error(ErrorData::new(UNREADABLE, reason.to_owned(), None), Some(id?)))
 }
 
 /// Returns whether an error took the place of an answer that cannot be read.

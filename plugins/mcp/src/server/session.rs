@@ -399,9 +399,7 @@ fn failed(error: ServiceError) -> Failure {
         #[cfg(not(feature = "http"))]
         ServiceError::TransportSend(_) => Failure::Gone,
         ServiceError::TransportClosed | ServiceError::Cancelled { .. } => Failure::Gone,
-        ServiceError::McpError(error) if is_unreadable(&error) => Failure::Answered(
-            Error::new(failure::ANSWER, error.message.into_owned()).suggest("ask the server for less at once"),
-        ),
+        ServiceError::McpError(error) if is_unreadable(&error) => Failure::Unreadable(error.message.into_owned()),
         ServiceError::McpError(error) => Failure::Answered(
             Error::new(failure::REFUSED, error.message.into_owned()).with_detail("code", error.code.0),
         ),

@@ -94,7 +94,7 @@ async fn a_request_has_what_the_model_says_and_the_answer_is_a_result() {
     assert!(answer.as_object_mut().unwrap().remove("durationMs").unwrap().is_u64());
     let expected = json!({
         "url": server.url("/a?b=c"), "method": "GET", "status": 404, "statusText": "Not Found",
-        "headers": { "connection": "close", "content-length": "8", "x-a": "1, 2" },
+        "headers": { "content-length": "8", "x-a": "1, 2" },
         "body": "{\"ä\":1}", "truncated": false,
     });
     assert_eq!(answer, expected);
@@ -118,7 +118,16 @@ async fn what_cannot_be_sent_is_refused() {
         let (code, message) = refused_get(&mut chat, url).await;
         assert_eq!(code, "E_HTTP_REQUEST", "{message}");
     }
-    for name in ["Host", "Content-Length", "transfer-encoding", "Connection", "a b", ""] {
+    for name in [
+        "Host",
+        "Content-Length",
+        "transfer-encoding",
+        "Connection",
+        "Accept-Encoding",
+        "proxy-authorization",
+        "a b",
+        "",
+    ] {
         let arguments = json!({ "url": "http://127.0.0.1:9/", "headers": { name: "x" } });
         let (code, message) = refused(&mut chat, "http-fetch__get", arguments).await;
         assert_eq!(code, "E_HTTP_REQUEST");
@@ -128,6 +137,31 @@ async fn what_cannot_be_sent_is_refused() {
     assert_eq!(refused(&mut chat, "http-fetch__get", arguments).await.0, "E_HTTP_REQUEST");
     let both = json!({ "url": "http://127.0.0.1:9/", "body": {}, "bodyString": "" });
     assert_eq!(refused(&mut chat, "http-fetch__post", both).await.0, "E_HTTP_REQUEST");
+}
+
+#[both_linkages]
+async fn no_encoding_is_asked_for_and_one_is_refused() {
+    let mut chat = chat(&["127.0.0.1"]).await;
+    for encoding in ["gzip", "br", "deflate, gzip", "x-unknown"] {
+        let head = format!("200 OK\r\ncontent-encoding: {encoding}");
+        let server = Server::answering("127.0.0.1", head, b"\x1f\x8b");
+        let (code, message) = refused_get(&mut chat, &server.url("/")).await;
+        assert_eq!(code, "E_HTTP_ENCODING", "{message}");
+        assert!(message.contains(&format!("the encoding `{encoding}`")), "{message}");
+        assert!(server.requests()[0].contains("accept-encoding: identity\r\n"), "{:?}", server.requests());
+    }
+    let server = Server::answering("127.0.0.1", "200 OK\r\ncontent-encoding: Identity".to_owned(), b"text");
+    assert_eq!(get(&mut chat, &server.url("/")).await["body"], "text");
+}
+
+#[both_linkages]
+async fn headers_about_the_connection_are_not_for_the_model() {
+    let mut chat = chat(&["127.0.0.1"]).await;
+    let hop = "keep-alive: timeout=5\r\nproxy-authenticate: Basic\r\nproxy-status: x\r\nte: x\r\ntrailer: x\r\nupgrade: h2c\r\n";
+    let head = format!("200 OK\r\n{hop}connection: X-Hop, close\r\nx-hop: 1\r\nx-kept: 1");
+    let server = Server::answering("127.0.0.1", head, b"text");
+    let answer = get(&mut chat, &server.url("/")).await;
+    assert_eq!(answer["headers"], json!({ "content-length": "4", "x-kept": "1" }));
 }
 
 #[both_linkages]

@@ -30,12 +30,14 @@ async fn is_told_at_once(mut chat: Chat) {
     for length in [100_000, 5_000_000] {
         let (code, message) = refused(&mut chat, "long", json!({ "length": length })).await;
         assert_eq!(code, "E_MCP_ANSWER", "{message}");
-        assert!(message.contains("is too long: `limits.messageBytes` is 100000"), "{message}");
+        let expected = "the answer of the MCP server `odd` to `long` is too long: `limits.messageBytes` is 100000";
+        assert!(message.contains(expected), "{message}");
     }
     for depth in [100, 1000] {
         let (code, message) = refused(&mut chat, "deep", json!({ "depth": depth })).await;
         assert_eq!(code, "E_MCP_ANSWER", "{message}");
-        assert!(message.contains("is nested too deeply"), "{message}");
+        let expected = "the answer of the MCP server `odd` to `deep` is nested too deeply";
+        assert!(message.contains(expected), "{message}");
     }
     assert!(call(&mut chat, "deep", json!({ "depth": 50 })).await.contains("[[[["));
     assert_eq!(call(&mut chat, "long", json!({ "length": 20_000 })).await.len(), 20_000);

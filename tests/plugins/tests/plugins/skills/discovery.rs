@@ -7,7 +7,7 @@ use goondan::{ErrorCode, Value, json};
 use goondan_covers::{both_linkages, covers};
 use nix::sys::stat::Mode;
 
-use super::support::{Repo, builder, call, defaults, listed, refused, warnings};
+use super::support::{Repo, builder, call, defaults, listed, refused, shown, warnings};
 
 fn directories(names: &[&str]) -> Value {
     json!({ "discovery": { "repoSkillDirs": names } })
@@ -24,9 +24,15 @@ async fn directories_are_searched_in_their_order_and_the_first_of_a_name_counts(
     let list = call(&mut chat, "list", json!({})).await;
     assert_eq!(list["skills"][1]["description"], "Second");
     assert_eq!(list["total"], 2);
+    repo.write("a/first/SKILL.md", "# By directory, then by name");
     assert!(warnings(&chat)[0].contains("a/same is left out"), "{:?}", warnings(&chat));
     let mut turned = repo.chat(directories(&["./a", "b"])).await;
     assert_eq!(call(&mut turned, "list", json!({})).await["skills"][1]["description"], "First");
+    assert_eq!(listed(&mut turned).await, ["first", "same", "other"]);
+    turned.say("hello").await.unwrap();
+    assert!(
+        shown(&turned, "There are skills")[0].contains("- first: By directory, then by name\n- same: First\n- other")
+    );
 }
 
 #[both_linkages]
