@@ -1,16 +1,17 @@
-//! JSON Schema validation: a schema is compiled once and validates many values.
+//! JSON Schema validation: a schema is compiled at most once and validates many values.
 
+mod fits;
 mod object;
 pub use object::{check_config, check_input, config_value, description};
 
 use std::collections::HashMap;
 use std::path::{Component, Path};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use goondan_core::{Error, ErrorCode, Result};
 use goondan_lock::Lock;
-use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 use crate::nearest::{did_you_mean, nearest, one_of};
@@ -22,11 +23,14 @@ pub(crate) const BUNDLE_PATH: &str = "bundle-path";
 /// How many bytes the patterns of a schema may take together.
 const PATTERNS: usize = 10 << 20;
 
-/// A compiled JSON Schema.
+/// A JSON Schema that values are checked against.
 pub struct Schema {
-    validator: jsonschema::Validator,
+    /// Set when it is needed, if the schema was derived.
+    validator: OnceLock<Validator>,
     /// As it was written, for the names of members in messages.
     written: Value,
+    /// Whether formats are checked, if it was derived.
+    formats: bool,
 }
 
 /// One way in which a value breaks its schema.
@@ -55,11 +59,13 @@ impl Schema {
         let room = PATTERNS / patterns(schema).max(1);
         let limits = jsonschema::PatternOptions::fancy_regex().size_limit(room).dfa_size_limit(room);
         let validator = jsonschema::options().with_pattern_options(limits).build(schema);
-        Ok(Self { validator: validator.map_err(|error| invalid(&error))?, written: schema.clone() })
+        let validator = OnceLock::from(validator.map_err(|error| invalid(&error))?);
+        Ok(Self { validator, written: schema.clone(), formats: false })
     }
 
-    /// Compiles a schema that was derived from a type and is therefore known to be valid: it is not checked against the
-    /// meta-schema, because compiling the meta-schema takes longer than all the rest of a short run.
+    /// Reads a schema that was derived from a type and is therefore known to be valid: it is not checked against the
+    /// meta-schema, and it is compiled only if a value does not fit, because either takes longer than all the rest of a
+    /// short run.
     ///
     /// # Errors
     /// `E_SCHEMA_INVALID` when it cannot be compiled nevertheless.
@@ -76,23 +82,29 @@ impl Schema {
     }
 
     fn trusted(schema: &Value, formats: bool) -> Result<Self> {
-        const URI: &str = "urn:goondan:derived";
-        // Only the root is checked against the meta-schema of its draft, and the one of draft 4 is small. So the root
-        // is a reference in draft 4, and the schema itself is in the registry.
-        let root = json!({ "$ref": URI });
-        let registry = jsonschema::Registry::new().add(URI, schema).and_then(|registry| registry.prepare());
-        let registry = registry.map_err(|error| invalid(&error))?;
-        let mut options = jsonschema::options().with_draft(jsonschema::Draft::Draft4).with_registry(&registry);
-        if formats {
-            options = options.with_format(BUNDLE_PATH, is_below_bundle).should_validate_formats(true);
+        let validator = OnceLock::new();
+        if !fits::is_plain(schema) {
+            let compiled = compile_derived(schema, formats)?;
+            validator.get_or_init(|| compiled);
         }
-        let validator = options.build(&root).map_err(|error| invalid(&error))?;
-        Ok(Self { validator, written: schema.clone() })
+        Ok(Self { validator, written: schema.clone(), formats })
     }
 
     /// Returns all violations in `value`, in document order.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
-        let errors: Vec<_> = self.validator.iter_errors(value).collect();
+        let validator = match self.validator.get() {
+            Some(validator) => validator,
+            None if fits::fits(&self.written, value, self.formats) => return Vec::new(),
+            None => match compile_derived(&self.written, self.formats) {
+                Ok(validator) => self.validator.get_or_init(|| validator),
+                // A schema that could fail to compile is compiled when it is read. Nothing fits one that fails here.
+                Err(error) => {
+                    let (path, message, keyword) = (String::new(), error.message().into_owned(), "$schema".to_owned());
+                    return vec![Violation { path, message, meant: None, missing: None, keyword }];
+                }
+            },
+        };
+        let errors: Vec<_> = validator.iter_errors(value).collect();
         // Where no form of an object fits, none of its members is known.
         let follows = |error: &ValidationError<'_>| {
             let formless = |other: &ValidationError<'_>| {
@@ -140,6 +152,20 @@ impl Schema {
         });
         unknown.collect()
     }
+}
+
+fn compile_derived(schema: &Value, formats: bool) -> Result<Validator> {
+    const URI: &str = "urn:goondan:derived";
+    // Only the root is checked against the meta-schema of its draft, and the one of draft 4 is small. So the root is a
+    // reference in draft 4, and the schema itself is in the registry.
+    let root = json!({ "$ref": URI });
+    let registry = jsonschema::Registry::new().add(URI, schema).and_then(|registry| registry.prepare());
+    let registry = registry.map_err(|error| invalid(&error))?;
+    let mut options = jsonschema::options().with_draft(jsonschema::Draft::Draft4).with_registry(&registry);
+    if formats {
+        options = options.with_format(BUNDLE_PATH, is_below_bundle).should_validate_formats(true);
+    }
+    options.build(&root).map_err(|error| invalid(&error))
 }
 
 /// Returns how many patterns a schema has, or more.

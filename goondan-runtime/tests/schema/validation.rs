@@ -47,7 +47,10 @@ fn keyword(schema: BoxedStrategy<Value>) -> BoxedStrategy<(&'static str, Value)>
         2 => several.clone().prop_map(|schemas| ("anyOf", schemas)),
         1 => several.prop_map(|schemas| ("oneOf", schemas)),
         2 => choice.prop_map(|schemas| ("oneOf", json!(schemas))),
-        1 => schema.prop_map(|schema| ("not", schema)),
+        1 => schema.clone().prop_map(|schema| ("not", schema)),
+        1 => schema.prop_map(|schema| ("unevaluatedProperties", schema)),
+        1 => (0..3_u32).prop_map(|length| ("maxLength", json!(length))),
+        1 => (0..3_u32).prop_map(|length| ("minItems", json!(length))),
         2 => prop::collection::vec(value(), 0..3).prop_map(|values| ("enum", json!(values))),
         1 => value().prop_map(|value| ("const", value)),
         1 => value().prop_map(|value| ("default", value)),
@@ -85,6 +88,9 @@ proptest! {
     fn a_derived_schema_compiles_and_reports_the_same_violations(schema in schema(), values in prop::collection::vec(value(), 4)) {
         match (Schema::derived(&schema), Schema::compile(&schema)) {
             (Ok(derived), Ok(full)) => for value in &values {
+                // Of a schema that is not compiled before it is needed, and then of one that is.
+                let fresh = Schema::derived(&schema).unwrap();
+                prop_assert_eq!(fresh.violations(value), full.violations(value), "{} for {}", value, schema);
                 prop_assert_eq!(derived.violations(value), full.violations(value), "{} for {}", value, schema);
             },
             (derived, Ok(_)) => prop_assert!(false, "{}: {:?}", schema, derived.err()),
