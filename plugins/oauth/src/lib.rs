@@ -13,7 +13,7 @@
 //! - `sign_in`: the page or the code by which a person allows an access.
 //! - `discovery`: what a resource announces about its authorization server, and that about itself.
 //! - `registration`: the registration of an app with such a server.
-//! - `callback`: the listener to which the browser of that person is sent.
+//! - `callback`: the listener for the browser of that person.
 //! - `server`: requests to an authorization server.
 //! - `kept`: what is kept of an app and its owner.
 //! - `store`: where tokens are kept.
