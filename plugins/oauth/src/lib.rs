@@ -10,6 +10,7 @@
 //! - `extension`: takes requests, and decides on whose behalf they are.
 //! - `access`: the answer to a request: a token, or the sign-in that it needs.
 //! - `tokens`: the token for a request: a stored one, one that is refreshed, or none until a person signs in.
+//! - `narrowed`: tokens with fewer scopes than were granted.
 //! - `sign_in`: the page or the code by which a person allows an access.
 //! - `discovery`: what a resource announces about its authorization server, and that about itself.
 //! - `registration`: the registration of an app with such a server.
@@ -28,6 +29,7 @@ mod discovery;
 mod extension;
 mod failure;
 mod kept;
+mod narrowed;
 mod registration;
 mod seal;
 mod server;
