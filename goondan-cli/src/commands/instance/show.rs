@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use goondan::Result;
-use goondan::conversation::{Message, Source};
+use goondan::conversation::{Message, Role, Source};
 use goondan::event::TokenUsage;
 use goondan::store::{InstanceStatus, StoredConversation, TurnOutcome};
 
@@ -78,7 +78,7 @@ enum Item<'a> {
 
 /// Returns the messages, with the cost of each turn after its last message.
 fn in_order<'a>(messages: &'a [Arc<Message>], costs: &'a [TurnCost]) -> Vec<Item<'a>> {
-    let turns: Vec<_> = messages.chunk_by(|_, next| !matches!(next.source(), Source::User)).collect();
+    let turns: Vec<_> = messages.chunk_by(|message, next| !begins_turn(message, next)).collect();
     let mut items = Vec::new();
     for (index, turn) in turns.iter().enumerate() {
         items.extend(turn.iter().map(|message| Item::Message(message)));
@@ -86,6 +86,11 @@ fn in_order<'a>(messages: &'a [Arc<Message>], costs: &'a [TurnCost]) -> Vec<Item
         items.extend(cost::of(turn, next, costs).map(Item::Cost));
     }
     items
+}
+
+/// Returns whether `next` is the input of a turn. One that an extension has replaced has the extension as its source.
+fn begins_turn(message: &Message, next: &Message) -> bool {
+    matches!(next.source(), Source::User) || next.role() == Role::User && next.turn() != message.turn()
 }
 
 fn line(item: &Item<'_>) -> Result<String> {
