@@ -61,13 +61,15 @@
 //! | read agents from a bundle | `bundle`, with the feature of that name |
 //! | keep a bundle running, in a server | `host`, with the feature of that name |
 //! | connect real models | `models`, with the feature of that name |
+//! | write a log without secrets | `log`, with the feature of that name |
 //! | load libraries | `plugin`, with the feature `plugins` |
 //! | test an extension | `testing`, with the feature of that name |
 //!
 //! # Features
 //! An extension depends on `goondan` without default features. A program uses `runtime`, which is on by default, and
 //! as needed `bundle` (agents described in YAML), `host` (bundles that run, in servers), `models` (models over HTTP),
-//! `plugins` (extensions in libraries) and `testing` (the harness for tests of extensions).
+//! `plugins` (extensions in libraries), `log` (a layer of `tracing` that masks secrets) and `testing` (the harness for
+//! tests of extensions).
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 // The examples of the README compile and run.
@@ -101,6 +103,8 @@ pub mod errors;
 pub mod event;
 pub mod extension;
 pub mod json;
+#[cfg(feature = "log")]
+pub mod log;
 pub mod middleware;
 #[cfg(feature = "runtime")]
 pub mod model;

@@ -73,6 +73,10 @@ impl<F: Send + Sync> CallHost for IdleRun<F> {
     fn workdir(&self) -> Result<&Path> {
         Err(missing("working directory"))
     }
+
+    fn max_output(&self) -> u64 {
+        0
+    }
 }
 
 impl<F, D> Apply<D> for IdleRun<F> {

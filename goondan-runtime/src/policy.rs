@@ -39,6 +39,10 @@ pub struct Policy {
     /// at most. Defaults to 512 kB.
     // SIZE-01
     pub max_result_bytes: NonZeroU32,
+    /// How many bytes the files in the working directory that hold whole outputs may have together. What does not fit is
+    /// cut, and the model reads that. Defaults to 1 GB.
+    // SIZE-01
+    pub max_output_bytes: NonZeroU32,
     /// How many tool calls of an answer run at the same time, if all of them only read. Defaults to 16.
     // SIZE-01
     pub max_parallel_calls: NonZeroU32,
@@ -62,6 +66,7 @@ impl Default for Policy {
     fn default() -> Self {
         const DEFAULT_STEPS: NonZeroU32 = NonZeroU32::new(32).unwrap();
         const DEFAULT_RESULT: NonZeroU32 = NonZeroU32::new(512 << 10).unwrap();
+        const DEFAULT_OUTPUT: NonZeroU32 = NonZeroU32::new(1_000_000_000).unwrap();
         const DEFAULT_CALLS: NonZeroU32 = NonZeroU32::new(16).unwrap();
         Self {
             max_steps_per_turn: DEFAULT_STEPS,
@@ -73,6 +78,7 @@ impl Default for Policy {
             layer_timeout: Duration::from_secs(120),
             error_message_limit: 1000,
             max_result_bytes: DEFAULT_RESULT,
+            max_output_bytes: DEFAULT_OUTPUT,
             max_parallel_calls: DEFAULT_CALLS,
             report_model_input: false,
         }

@@ -36,6 +36,8 @@ async fn the_fold_follows_every_event_at_once() {
     assert_eq!(messages[2].metadata()["pinned"], json!({ "why": ["é"] }));
     let expected = Source::Extension { extension_name: "editing".parse().unwrap() };
     assert_eq!(messages[2].source(), &expected);
+    // The message that was put in the place of the input, under its id.
+    assert_eq!((messages[0].source(), messages[0].turn().is_some()), (&expected, true));
 }
 
 #[both_linkages]

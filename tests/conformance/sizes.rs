@@ -90,6 +90,31 @@ async fn all_of_a_large_result_is_in_a_file_and_the_model_reads_an_excerpt() {
 
 #[both_linkages]
 #[covers("SIZE-01")]
+async fn the_output_files_of_a_conversation_have_a_quota() {
+    let quota = 500_000_u32;
+    let call = |_| ScriptItem::call("sizes__text", json!({ "bytes": 10 * LIMIT, "returned": true }));
+    let script: Vec<_> = (0..10).map(call).chain([ScriptItem::say("done").repeat()]).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let store = FileStore::open(dir.path()).unwrap().fsync(Fsync::Never);
+    let mut policy = policy();
+    policy.max_output_bytes = quota.try_into().unwrap();
+    let agent = agent(script).with::<Sizes>(json!({})).policy(policy).store(store).build().unwrap();
+    let instance = agent.instance("one").await.unwrap();
+    assert_eq!(instance.run("go").await.unwrap().text(), "done");
+
+    let messages = instance.messages().await.unwrap();
+    let results: Vec<_> = messages.iter().filter(|message| message.role() == Role::Tool).collect();
+    let has = |text: &str| results.iter().filter(|result| result.text().contains(text)).count();
+    assert_eq!(has("The whole text is in the file "), 2, "{results:?}");
+    assert_eq!(has("The first 99992 bytes"), 1, "a part of the third: {results:?}");
+    assert_eq!(has("may have 500000 (`policy.maxOutputBytes`); delete those that are no longer needed"), 7);
+    let files = fs::read_dir(directory(dir.path()).join("workspace")).unwrap();
+    let bytes: u64 = files.map(|file| file.unwrap().metadata().unwrap().len()).sum();
+    assert_eq!(bytes, u64::from(quota));
+}
+
+#[both_linkages]
+#[covers("SIZE-01")]
 async fn a_result_within_the_limit_stays_as_it_is() {
     for tool in ["text", "string", "slowly", "rows", "json", "parts"] {
         let agent = calling(tool, LIMIT as usize / 2, json!({})).build().unwrap();

@@ -60,9 +60,9 @@ async fn rewrite<E: Extension>(workspace: &str, key: &str) {
 
     let (mut before, after) = (messages(&written), messages(&at));
     for (before, after) in before.iter_mut().zip(&after) {
+        // It has replaced the message, or appended it.
+        before["source"] = json!({ "type": "extension", "extensionName": E::DESCRIPTOR.name });
         if E::DESCRIPTOR.name == Retelling::DESCRIPTOR.name {
-            // It has appended the message.
-            before["source"] = json!({ "type": "extension", "extensionName": "retelling" });
             before["turn"] = turn.turn_id().as_str().into();
         }
         assert_eq!(after, before, "{what}");

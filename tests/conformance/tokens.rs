@@ -1,5 +1,7 @@
 //! Secrets that an extension makes while it runs are masked, and forgotten.
 
+use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use conformance_extensions::tokens::Tokens;
@@ -10,6 +12,8 @@ use goondan::secret::mask;
 use goondan::testing::Chat;
 use goondan::{Value, json};
 use goondan_covers::both_linkages;
+use goondan_lock::Lock;
+use tracing_subscriber::prelude::*;
 
 use crate::linkage::Extended;
 use crate::support::agent;
@@ -91,6 +95,41 @@ async fn a_token_is_in_no_error_event_or_progress_and_the_program_masks_it_in_th
     let messages = chat.messages().await;
     assert!(messages[4..].iter().all(|message| !message.text().contains(&token)), "{messages:?}");
     let lines: Vec<_> = chat.logs().into_iter().filter(|line| line.text.contains("refused")).collect();
-    assert!(!lines.is_empty() && lines.iter().all(|line| mask(&line.text).contains("refused: ***")), "{lines:?}");
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.text.contains("refused: ***")), "{lines:?}");
+    let all = format!("{:?}", chat.logs());
+    assert!(all.contains("token=\"***\"") && !all.contains(&token), "{all}");
     chat.close().await.unwrap();
+}
+
+/// The lines that a subscriber has written.
+#[derive(Clone, Default)]
+struct Written(Arc<Lock<Vec<u8>>>);
+
+impl io::Write for Written {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.lock().extend_from_slice(line);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[both_linkages]
+async fn the_layer_for_programs_masks_what_extensions_log() {
+    let prefix = prefix();
+    let token = format!("{prefix}0");
+    let instance = call(&[("rotate", json!({ "prefix": prefix, "tokens": 1 })), ("fail", json!({}))]).await;
+    let written = Written::default();
+    let writer = written.clone();
+    let layer = goondan::log::writing_to(move || writer.clone());
+    let _subscriber = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer));
+    instance.run("sign in").await.unwrap();
+    instance.run("go on").await.unwrap();
+    tracing::warn!(token, "by the program itself: {token}");
+    instance.close().await.unwrap();
+    let log = String::from_utf8(written.0.lock().clone()).unwrap();
+    assert!(log.contains("refused: ***") && log.contains("by the program itself: ***"), "{log}");
+    assert!(!log.contains(&token), "{log}");
 }

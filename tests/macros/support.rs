@@ -227,6 +227,10 @@ impl ToolHost for FakeToolCall {
         ReplySize::UNLIMITED
     }
 
+    fn max_output(&self) -> u64 {
+        u64::MAX
+    }
+
     fn logger(&self) -> Logger<'_> {
         panic!("these tools do not log")
     }

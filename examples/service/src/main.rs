@@ -20,6 +20,8 @@ use logging as _;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::prelude::*;
 
 /// The agent of the bundle that users talk to.
 const AGENT: &str = "assistant";
@@ -28,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(30);
 
 #[tokio::main]
 async fn main() -> goondan::Result<()> {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).init();
+    tracing_subscriber::registry().with(goondan::log::layer().with_filter(LevelFilter::INFO)).init();
     let mut terminated = signal(SignalKind::terminate())?;
 
     let opening = Source::new(env::args().nth(1).unwrap_or_else(|| ".".to_owned())).read()?;

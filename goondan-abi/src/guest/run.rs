@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use goondan_core::host::{Apply, CallHost, ConversationHost, Directive, MessageHost, RunHost};
+use goondan_core::host::{Apply, CallHost, ConversationHost, Directive, MessageHost, ReplySize, RunHost};
 use goondan_core::linkage::depth::Unchecked;
 use goondan_core::linkage::{WireField, WireScope, WireToolItem};
 use goondan_core::{AgentsHost, Error, ExtensionName, MessageEvent, Result, ToolItem, TurnInfo};
@@ -173,6 +173,11 @@ impl CallHost for MiddlewareRun {
                 Ok(self.fields().workdir.get_or_init(|| workdir))
             }
         }
+    }
+
+    fn max_output(&self) -> u64 {
+        // An older host has no setting.
+        self.call.read("maxOutput").and_then(|json| json.parse()).unwrap_or(ReplySize::DEFAULT_OUTPUT)
     }
 }
 

@@ -87,6 +87,11 @@ impl ToolHost for ToolRun {
         self.call.read("maxReply").and_then(|json| json.parse()).unwrap_or(ReplySize::UNLIMITED)
     }
 
+    fn max_output(&self) -> u64 {
+        // An older host has no setting.
+        self.call.read("maxOutput").and_then(|json| json.parse()).unwrap_or(ReplySize::DEFAULT_OUTPUT)
+    }
+
     fn logger(&self) -> Logger<'_> {
         Logger::new(self)
     }

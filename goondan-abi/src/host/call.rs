@@ -126,6 +126,7 @@ impl Call<'_> {
             (_, CallContext::Step(run)) => run.ctx().read_field(field),
             ("tool", CallContext::ToolCall(run)) => json(&run.ctx().tool().map(WireToolItem::from)),
             ("workdir", CallContext::ToolCall(run)) => json(run.ctx().workdir()?),
+            ("maxOutput", CallContext::ToolCall(run)) => json(&run.ctx().max_output_bytes()),
             (_, CallContext::ToolCall(run)) => run.ctx().read_field(field),
             (_, CallContext::Tool(ctx)) => read_tool(Self::tool(ctx), field),
             (_, CallContext::Turn(_)) => Err(unknown(field)),
@@ -254,6 +255,7 @@ fn read_tool(ctx: &ToolContext<'_>, field: &str) -> Result<Vec<u8>> {
         "toolName" => json(ctx.tool_name()),
         "message" => json(ctx.message()),
         "workdir" => json(ctx.workdir()?),
+        "maxOutput" => json(&ctx.max_output_bytes()),
         "maxReply" => ctx.with_reply_limit(|limit| json(&limit.size)),
         _ => Err(unknown(field)),
     }

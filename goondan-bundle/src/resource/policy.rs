@@ -27,6 +27,9 @@ pub struct Policy {
     /// `maxResultBytes`: how many bytes of text and JSON the result of a tool call may have.
     // SIZE-01
     pub max_result_bytes: Option<NonZeroU32>,
+    /// `maxOutputBytes`: how many bytes the files with whole outputs may have together.
+    // SIZE-01
+    pub max_output_bytes: Option<NonZeroU32>,
     /// `maxParallelCalls`: how many calls that only read run at the same time.
     // SIZE-01
     pub max_parallel_calls: Option<NonZeroU32>,
@@ -45,6 +48,7 @@ impl Policy {
             tool_timeout: timeout("toolTimeoutMs"),
             layer_timeout: timeout("layerTimeoutMs"),
             max_result_bytes: number("maxResultBytes").and_then(NonZeroU32::new),
+            max_output_bytes: number("maxOutputBytes").and_then(NonZeroU32::new),
             max_parallel_calls: number("maxParallelCalls").and_then(NonZeroU32::new),
         })
     }
@@ -59,6 +63,7 @@ impl Policy {
             tool_timeout: self.tool_timeout.or(outer.tool_timeout),
             layer_timeout: self.layer_timeout.or(outer.layer_timeout),
             max_result_bytes: self.max_result_bytes.or(outer.max_result_bytes),
+            max_output_bytes: self.max_output_bytes.or(outer.max_output_bytes),
             max_parallel_calls: self.max_parallel_calls.or(outer.max_parallel_calls),
         }
     }
@@ -75,6 +80,7 @@ impl Policy {
         complete.tool_timeout = tool_timeout.unwrap_or(complete.tool_timeout);
         complete.layer_timeout = layer_timeout.unwrap_or(complete.layer_timeout);
         complete.max_result_bytes = self.max_result_bytes.unwrap_or(complete.max_result_bytes);
+        complete.max_output_bytes = self.max_output_bytes.unwrap_or(complete.max_output_bytes);
         complete.max_parallel_calls = self.max_parallel_calls.unwrap_or(complete.max_parallel_calls);
         complete
     }

@@ -223,6 +223,13 @@ pub(crate) static POLICY: MapSchema = MapSchema {
             field_type: FieldType::Positive,
         },
         FieldSchema {
+            name: "maxOutputBytes",
+            required: false,
+            example: "maxOutputBytes: 1000000000",
+            about: "How many bytes the files in the working directory that hold whole outputs may have together. What does not fit is cut, and the model reads that. Defaults to 1000000000.",
+            field_type: FieldType::Positive,
+        },
+        FieldSchema {
             name: "maxParallelCalls",
             required: false,
             example: "maxParallelCalls: 16",

@@ -2,6 +2,7 @@
 
 mod json;
 mod panics;
+mod quiet;
 
 use std::env;
 use std::io::{self, Write};
@@ -34,15 +35,20 @@ pub(crate) fn init(args: &LogArgs) -> Result<()> {
         Some(level) => Targets::new().with_default(LevelFilter::from(level)),
         None => from_environment()?,
     };
+    let (filter, limit) = (quiet::without_foreign(filter), quiet::Limited::default());
     let registry = tracing_subscriber::registry();
     match args.format {
         LogFormat::Pretty => {
             let lines = TextLines { colors: Stream::Err.uses_color() };
-            registry.with(fmt::layer().with_ansi(false).with_writer(lines)).with(filter).init();
+            registry.with(fmt::layer().with_ansi(false).with_writer(lines)).with(limit).with(filter).init();
         }
         LogFormat::Json => {
             let layer = fmt::layer().with_writer(|| JsonLines);
-            registry.with(layer.fmt_fields(json::JsonFields).event_format(json::JsonLine)).with(filter).init();
+            registry
+                .with(layer.fmt_fields(json::JsonFields).event_format(json::JsonLine))
+                .with(limit)
+                .with(filter)
+                .init();
         }
     }
     Ok(())

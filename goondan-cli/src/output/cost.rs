@@ -109,10 +109,12 @@ pub(crate) fn of<'a>(
     next: Option<Timestamp>,
     costs: &'a [TurnCost],
 ) -> Option<&'a TurnCost> {
-    let turn = messages.iter().find_map(|message| match message.source() {
+    let asked = messages.iter().find_map(|message| match message.source() {
         Source::Assistant { step_id } => step_id.rsplit_once("-step-").map(|(turn, _)| turn),
         _ => None,
     });
+    // An extension may have replaced every answer.
+    let turn = asked.or_else(|| messages.iter().rev().find_map(|message| message.turn()).map(|turn| turn.as_str()));
     // The messages of a turn that failed before the model answered do not contain its id. It ended between two inputs.
     let (begin, end) = (messages.first()?.created_at(), next);
     let within = |cost: &TurnCost| cost.ended_at >= begin && end.is_none_or(|end| cost.ended_at <= end);

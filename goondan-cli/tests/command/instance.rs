@@ -1,6 +1,7 @@
 //! `goondan instance`.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -269,4 +270,33 @@ fn an_export_is_for_its_owner_alone() {
     );
     assert!(Command::new("sh").arg("-c").arg(command).status().unwrap().success());
     assert_eq!(std::fs::metadata(file).unwrap().mode() & 0o7777, 0o600);
+}
+
+#[test]
+fn the_size_of_the_output_files_is_shown() {
+    let (_dir, state) = three_turns();
+    let shown = |arguments: &[&str]| done(&state, &[&["instance", "show", "main:default"], arguments].concat());
+    let bytes = || {
+        let end = shown(&["--json"]).lines().last().unwrap().to_owned();
+        serde_json::from_str::<Value>(&end).unwrap()["instance"]["outputBytes"].clone()
+    };
+    assert!(bytes() == 0 && !shown(&[]).contains("output files"), "{}", shown(&[]));
+    let metadata = find(&state, "metadata.json");
+    let workspace = metadata.parent().unwrap().join("workspace");
+    fs::create_dir_all(&workspace).unwrap();
+    for (name, text) in [("bash-call_1-stdout-1.txt", "12345"), ("result-call_2-1.json", "{}"), ("notes.txt", "mine")] {
+        fs::write(workspace.join(name), text).unwrap();
+    }
+    assert_eq!(bytes(), 7);
+    assert!(shown(&[]).contains("\n(the output files in the working directory have 7 bytes)\n"), "{}", shown(&[]));
+}
+
+/// Returns the only file of this name below a directory.
+fn find(directory: &Path, name: &str) -> PathBuf {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut found = entries.filter_map(|path| match path.is_dir() {
+        true => Some(find(&path, name)).filter(|path| path.is_file()),
+        false => Some(path).filter(|path| path.file_name().unwrap() == name),
+    });
+    found.next().unwrap_or_default()
 }

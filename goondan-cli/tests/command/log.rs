@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{MODEL, goondan, stderr};
+use crate::support::{MODEL, checkout, goondan, stderr, stdout};
 
 /// The documents after the model.
 const BUNDLE: &str = r#"apiVersion: goondan.ai/v1
@@ -62,4 +62,32 @@ fn json_is_one_object_per_line() {
     let output = run(&["--log-format", "json", "--log-level", "info"], None);
     let in_turn = |line: &str| serde_json::from_str::<Value>(line).unwrap()["spans"][0]["name"] == "turn";
     assert!(log(&output).lines().any(in_turn), "{output:?}");
+}
+
+/// A server that asks what no client answers, 200 times, and then says what it offers.
+#[test]
+fn a_server_decides_neither_whether_nor_how_many_lines_are_written() {
+    let dir = TempDir::new().unwrap();
+    let example = checkout().join("examples/mcp");
+    for name in ["goondan.yaml", "script.yaml"] {
+        fs::copy(example.join(name), dir.path().join(name)).unwrap();
+    }
+    let list = "  *'\"method\":\"tools/list\"'*)\n";
+    let ask = r#"printf '{"jsonrpc":"2.0","id":"q%s","method":"sampling/createMessage","params":{}}\n' $(seq 200)"#;
+    let server = fs::read_to_string(example.join("server.sh")).unwrap();
+    let server = server.replace(list, &format!("  *'\"error\":'*) ;;\n{list}    {ask}\n"));
+    assert!(server.contains(ask));
+    fs::write(dir.path().join("server.sh"), server).unwrap();
+    let lines = |arguments: &[&str], log: Option<&str>| {
+        let mut command = goondan();
+        command.args(["plugin", "list", "--start"]).arg(dir.path()).args(arguments);
+        let output = command.envs(log.map(|log| ("RUST_LOG", log))).output().unwrap();
+        assert!(stdout(&output).contains("clock__now"), "{output:?}");
+        stderr(&output).lines().filter(|line| line.contains(" rmcp::")).count()
+    };
+    assert_eq!(lines(&[], None), 0);
+    assert_eq!(lines(&["--log-level", "info"], None), 0);
+    let written = [lines(&["--log-level", "debug"], None), lines(&[], Some("warn,rmcp=debug"))];
+    println!("{written:?}");
+    assert!(written.iter().all(|lines| (1..200).contains(lines)), "{written:?}");
 }

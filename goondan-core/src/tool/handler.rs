@@ -86,12 +86,20 @@ impl<'a> ToolContext<'a> {
         self.host.workdir()
     }
 
+    /// Returns how many bytes the files that hold whole outputs may have together: `policy.maxOutputBytes`. They are
+    /// the numbered files in the working directory that [`NumberedFile`](goondan_text::NumberedFile) of the crate
+    /// `goondan-text` makes.
+    pub fn max_output_bytes(&self) -> u64 {
+        self.host.max_output()
+    }
+
     /// Calls `with` with the limit of the reply.
     #[doc(hidden)]
     pub fn with_reply_limit<T>(&self, with: impl FnOnce(&ReplyLimit<'_>) -> T) -> T {
         let workdir = || self.host.workdir();
         let (size, tool, call) = (self.host.max_reply(), self.tool_name().as_str(), self.call_id());
-        with(&ReplyLimit { size, tool, call, workdir: &workdir })
+        let max_output = || self.host.max_output();
+        with(&ReplyLimit { size, tool, call, workdir: &workdir, max_output: &max_output })
     }
 
     /// Returns a logger for the extension that registered the tool.

@@ -30,6 +30,8 @@ pub trait ToolHost: Send + Sync {
     fn workdir(&self) -> Result<&Path>;
     /// Returns how large the reply may be.
     fn max_reply(&self) -> ReplySize;
+    /// Returns how many bytes the output files of the conversation may have together.
+    fn max_output(&self) -> u64;
     /// Returns a logger for the extension that registered the tool.
     fn logger(&self) -> Logger<'_>;
     /// Tells how far the call is.

@@ -38,11 +38,16 @@ pub struct ReplyLimit<'a> {
     pub call: &'a ToolCallId,
     /// Returns the working directory of the conversation.
     pub workdir: &'a dyn Fn() -> Result<&'a Path>,
+    /// Returns how many bytes the output files of the conversation may have together.
+    pub max_output: &'a dyn Fn() -> u64,
 }
 
 impl ReplySize {
     /// For libraries of a host that says nothing of limits.
     pub const UNLIMITED: Self = Self { bytes: usize::MAX, files: usize::MAX };
+
+    /// How many bytes the output files of a conversation may have together, for libraries of a host that does not say.
+    pub const DEFAULT_OUTPUT: u64 = NumberedFile::QUOTA;
 
     /// The limit of the only call of an answer, whose reply may have so many `bytes`.
     pub fn of_one(bytes: usize) -> Self {
@@ -221,7 +226,8 @@ impl ReplyLimit<'_> {
     }
 
     fn named(&self, directory: &Path, extension: &'static str) -> NumberedFile {
-        NumberedFile::new(directory, ["result", self.tool, self.call.as_str()], extension)
+        let name = ["result", self.tool, self.call.as_str()];
+        NumberedFile::new(directory, name, extension).within((self.max_output)())
     }
 
     fn finish(&self, mut long: LongText) -> String {

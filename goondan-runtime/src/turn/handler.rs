@@ -93,6 +93,10 @@ impl ToolHost for HandlerHost<'_> {
         self.step.max_reply
     }
 
+    fn max_output(&self) -> u64 {
+        self.step.max_output()
+    }
+
     fn logger(&self) -> Logger<'_> {
         Logger::new(&*self.tool.log)
     }

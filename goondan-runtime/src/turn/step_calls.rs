@@ -28,6 +28,11 @@ pub(super) struct StepCalls<'a> {
 }
 
 impl StepCalls<'_> {
+    /// Returns how many bytes the output files of the conversation may have together.
+    pub(super) fn max_output(&self) -> u64 {
+        self.generation.spec.policy.max_output_bytes.get().into()
+    }
+
     /// Names a call in runtime events.
     pub(super) fn reference(&self, request: &ToolRequest) -> ToolCallRef {
         let step_id = StepRef::new(&self.turn.turn, self.step_index).step_id;

@@ -179,6 +179,7 @@ impl<'a, 'l> ToolCallRun<'a, 'l> {
             tool: &self.request.name,
             call: &self.request.id,
             workdir: &workdir,
+            max_output: &|| self.step.max_output(),
         });
         // Comparing recurses no deeper than the arguments of the model.
         let rewritten = self.changed_args.filter(|args| **args != *requested_args(self.request));
@@ -236,6 +237,10 @@ impl CallHost for ToolCallRun<'_, '_> {
 
     fn workdir(&self) -> Result<&Path> {
         self.step.workdir.path()
+    }
+
+    fn max_output(&self) -> u64 {
+        self.step.max_output()
     }
 }
 

@@ -6,8 +6,8 @@ use goondan_text::{LongText, NumberedFile};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// The output of a process: a [`LongText`]. A part of it is in memory: half of a limit from its beginning, and half
-/// from its end. An output that is longer is also in a file, up to 100 MB. What follows is read, so that the process
-/// goes on, and dropped.
+/// from its end. An output that is longer is also in a file, up to 100 MB, and as far as the quota of such files has
+/// room. What follows is read, so that the process goes on, and dropped.
 #[derive(Debug)]
 pub struct Output(LongText);
 

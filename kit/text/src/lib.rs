@@ -21,7 +21,7 @@
 //!             return Ok(chapter);
 //!         }
 //!         let file = NumberedFile::new(ctx.workdir()?, ["chapter", ctx.call_id().as_str()], "txt");
-//!         let place = Place::File(file.write(chapter.as_bytes())?);
+//!         let place = Place::File(file.within(ctx.max_output_bytes()).write(chapter.as_bytes())?);
 //!         Ok(Excerpt { text: &chapter, place: &place }.both_ends(LONGEST))
 //!     }
 //! }

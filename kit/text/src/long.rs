@@ -10,9 +10,12 @@ use crate::{LeftOut, NumberedFile, Place};
 
 /// The most bytes that the file has. What follows is counted and dropped.
 const FILE_LIMIT: usize = 100_000_000;
+/// The room for the file is looked up again whenever so many bytes are written: others write too.
+const STEP: usize = 4_000_000;
 
 /// A text that is written piece by piece. A part of it is in memory: half of a limit from its beginning, and half from
-/// its end. A text that is longer is also in a file, up to 100 MB. Writing never fails.
+/// its end. A text that is longer is also in a file, up to 100 MB, and as far as the quota of such files has room.
+/// Writing never fails.
 ///
 /// ```
 /// use std::io::Write;
@@ -41,6 +44,9 @@ pub struct LongText {
     name: Result<NumberedFile, String>,
     /// `None` until it is needed.
     file: Option<io::Result<(PathBuf, File)>>,
+    /// How many bytes the file may have, and whether that is to be looked up again.
+    room: usize,
+    is_last: bool,
 }
 
 impl LongText {
@@ -56,7 +62,7 @@ impl LongText {
 
     fn named(limit: usize, name: Result<NumberedFile, String>) -> Self {
         let (head, tail, gap_ends_line, all) = Default::default();
-        Self { half: limit / 2, head, tail, gap_ends_line, all, name, file: None }
+        Self { half: limit / 2, head, tail, gap_ends_line, all, name, file: None, room: 0, is_last: false }
     }
 
     /// Adds a piece.
@@ -65,8 +71,9 @@ impl LongText {
         if self.file.is_none() && self.tail.len() + rest.len() > self.half {
             self.file = Some(self.create_file());
         }
+        self.make_room(piece.len());
         if let Some(Ok((path, file))) = &mut self.file {
-            let room = FILE_LIMIT.saturating_sub(self.all.bytes).min(piece.len());
+            let room = self.room.saturating_sub(self.all.bytes).min(piece.len());
             if let Err(error) = file.write_all(&piece[..room]) {
                 self.file = Some(Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))));
             }
@@ -74,6 +81,18 @@ impl LongText {
         self.all.add(Count::of(piece));
         self.head.extend(head);
         self.keep_end(rest);
+    }
+
+    /// Looks up how many bytes the file may have, if `more` do not fit into what is known of it.
+    fn make_room(&mut self, more: usize) {
+        let written = self.all.bytes;
+        if self.is_last || written + more <= self.room || !matches!(self.file, Some(Ok(_))) {
+            return;
+        }
+        let room = self.name.as_ref().ok().and_then(|name| name.room().ok()).unwrap_or_default();
+        let step = usize::try_from(room).unwrap_or(usize::MAX).min(STEP.max(more));
+        self.room = written.saturating_add(step).min(FILE_LIMIT);
+        self.is_last = self.room < written + more;
     }
 
     /// Adds to the end, and drops what is then too far from it.
@@ -89,12 +108,17 @@ impl LongText {
     }
 
     /// Creates the file with everything that was written before.
-    fn create_file(&self) -> io::Result<(PathBuf, File)> {
+    fn create_file(&mut self) -> io::Result<(PathBuf, File)> {
         let name = self.name.as_ref().map_err(|reason| io::Error::other(reason.clone()))?;
+        let mut room = usize::try_from(name.room()?).unwrap_or(usize::MAX).min(self.all.bytes);
         let (path, mut file) = name.create()?;
+        self.room = room;
+        self.is_last = room < self.all.bytes;
         let (middle, end) = self.tail.as_slices();
-        for part in [&self.head, middle, end] {
+        for part in [&self.head[..], middle, end] {
+            let part = &part[..part.len().min(room)];
             file.write_all(part)?;
+            room -= part.len();
         }
         Ok((path, file))
     }
@@ -140,8 +164,8 @@ impl fmt::Display for LongText {
             return f.write_str(&String::from_utf8_lossy(&[&self.head[..], &tail].concat()));
         };
         let place = match file {
-            Ok((path, _)) if self.all.bytes <= FILE_LIMIT => Place::File(path.clone()),
-            Ok((path, _)) => Place::Beginning(path.clone(), FILE_LIMIT),
+            Ok((path, _)) if self.all.bytes <= self.room => Place::File(path.clone()),
+            Ok((path, _)) => Place::Beginning(path.clone(), self.room),
             Err(error) => Place::Lost(error.to_string()),
         };
         let (head, tail) = (without_end(&self.head), without_start(&tail));
@@ -265,6 +289,27 @@ mod tests {
                     && text.ends_with("89"),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn the_file_ends_where_the_quota_does() {
+        for (limit, pieces, room) in
+            [(4, vec!["0123456789"], 7), (4, vec!["01", "2345", "678901"], 7), (20, vec!["0"; 30], 7)]
+        {
+            let directory = tempfile::tempdir().unwrap();
+            std::fs::write(directory.path().join("other-1.txt"), "123").unwrap();
+            let name = NumberedFile::new(directory.path(), ["out"], "txt").within(10);
+            let mut text = LongText::new(limit, name.clone());
+            pieces.iter().for_each(|piece| text.add(piece.as_bytes()));
+            let all = pieces.concat();
+            assert_eq!(std::fs::read_to_string(text.file().unwrap()).unwrap(), all[..room]);
+            assert!(text.to_string().contains(&format!("first {room} bytes")), "{text}");
+            // There is no room for another.
+            let mut other = LongText::new(2, name);
+            other.add(b"0123");
+            assert_eq!(other.file(), None);
+            assert!(other.to_string().contains("may have 10 (`policy.maxOutputBytes`)"), "{other}");
         }
     }
 

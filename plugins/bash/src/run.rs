@@ -51,8 +51,9 @@ pub(crate) async fn run(ctx: &ToolContext<'_>, command: Command, directory: &Pat
         return Err(Error::msg(message).suggest("create it, or leave `cwd` out"));
     }
     let files = ctx.workdir()?;
-    let outputs = ["stdout", "stderr"]
-        .map(|name| Output::new(limits.bytes, NumberedFile::new(files, ["bash", ctx.call_id().as_str(), name], "txt")));
+    let quota = ctx.max_output_bytes();
+    let file = |name| NumberedFile::new(files, ["bash", ctx.call_id().as_str(), name], "txt").within(quota);
+    let outputs = ["stdout", "stderr"].map(|name| Output::new(limits.bytes, file(name)));
     let started = Instant::now();
     let report = |piece: &[u8]| {
         if let Some(line) = last_line(piece) {

@@ -82,7 +82,7 @@ impl Fetched {
             Ok(text) => (Some(masked(text)), None),
             Err(bytes) => {
                 let file = NumberedFile::new(ctx.workdir()?, ["http", ctx.call_id().as_str()], "bin");
-                (None, Some(file.write(&bytes)?))
+                (None, Some(file.within(ctx.max_output_bytes()).write(&bytes)?))
             }
         };
         let status_text = status.canonical_reason().unwrap_or_default();

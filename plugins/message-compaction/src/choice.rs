@@ -116,14 +116,23 @@ pub(crate) fn choose<'a>(messages: &[MessageRef<'a>], config: &Config, cause: Ca
 /// indices of their first messages.
 fn kept(messages: &[MessageRef<'_>], units: &[usize], mut kept: Vec<bool>, config: &Config) -> Vec<bool> {
     let retained = messages.len().saturating_sub(config.retained());
-    let is_input = |message: &MessageRef<'_>| message.role() == Role::User && *message.source() == Source::User;
-    let input = messages.iter().rposition(is_input);
+    let input = (0..messages.len()).rev().find(|index| is_input(messages, *index));
     let unmarked = |message| config.candidates == Candidates::Marked && !has(message, ELIGIBLE);
     for (index, message) in messages.iter().copied().enumerate() {
         let stays = !is_summary(message) && (index >= retained || Some(index) == input || unmarked(message));
         kept[units[index]] |= stays || has(message, PINNED);
     }
     units.iter().map(|unit| kept[*unit]).collect()
+}
+
+/// Returns whether a message is the input of a turn. One that an extension has replaced has the extension as its source.
+fn is_input(messages: &[MessageRef<'_>], index: usize) -> bool {
+    let message = messages[index];
+    let is_first = || {
+        let before = index.checked_sub(1).and_then(|before| messages[before].turn());
+        message.turn().is_some_and(|turn| before != Some(turn))
+    };
+    message.role() == Role::User && (*message.source() == Source::User || is_first())
 }
 
 /// Returns for each message the index of the first message of its unit, and at the indices of these messages whether

@@ -1,4 +1,5 @@
-//! The listener to which the browser of a person is sent when an access was allowed.
+//! The listener for the browser of a person: it sends the browser to the page of the authorization server, and is where
+//! that sends it back.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -16,6 +17,10 @@ const REQUEST: Duration = Duration::from_secs(10);
 /// The longest request that is read.
 const LONGEST: usize = 16_384;
 const PATH: &str = "/callback";
+/// The path that a person opens.
+const START: &str = "/sign-in";
+/// What other browsers read.
+const UNKNOWN: &str = "This page belongs to no sign-in that is under way.";
 
 /// Listens for one browser, on this machine only.
 pub(crate) struct Callback {
@@ -46,17 +51,25 @@ impl Callback {
         &self.url
     }
 
+    /// Returns the URL that a person opens, which says nothing of the sign-in. The URL of the page has the `state`, by
+    /// which the browser is known that comes back, so it is told to that browser alone.
+    pub(crate) fn start(&self) -> String {
+        format!("http://127.0.0.1:{}{START}", self.port)
+    }
+
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    /// Waits for the browser that was sent here with `state`, but not longer than `limit`, and closes the listener.
-    pub(crate) async fn visit(self, state: &str, limit: Duration) -> Option<Visit> {
-        timeout(limit, self.visited(state)).await.ok()?.ok()
+    /// Sends browsers to `page`, and waits for the one that was sent here with `state`, but not longer than `limit`.
+    /// Closes the listener then.
+    pub(crate) async fn visit(self, page: &Url, state: &str, limit: Duration) -> Option<Visit> {
+        timeout(limit, self.visited(page, state)).await.ok()?.ok()
     }
 
     /// Waits for the browser that was sent here with `state`. Others are refused, and end nothing.
-    async fn visited(self, state: &str) -> io::Result<Visit> {
+    async fn visited(self, page: &Url, state: &str) -> io::Result<Visit> {
+        let away = format!("302 Found\r\nlocation: {page}\r\ncache-control: no-store\r\nreferrer-policy: no-referrer");
         // A browser may open a connection before it needs it.
         let mut requests = JoinSet::new();
         loop {
@@ -69,11 +82,16 @@ impl Callback {
                     let Ok(Ok(Some((stream, url)))) = request else { continue };
                     match outcome(&url, state) {
                         Some(outcome) => return Ok(Visit { stream, outcome, issuer: value(&url, "iss") }),
-                        None => drop(requests.spawn(async {
-                            let page = "This page belongs to no sign-in that is under way.";
-                            let _ = timeout(REQUEST, respond(stream, "400 Bad Request", page)).await;
-                            Ok(None)
-                        })),
+                        None => {
+                            let (status, text) = match url.path() {
+                                START => (away.clone(), ""),
+                                _ => ("400 Bad Request".to_owned(), UNKNOWN),
+                            };
+                            requests.spawn(async move {
+                                let _ = timeout(REQUEST, respond(stream, &status, text)).await;
+                                Ok(None)
+                            });
+                        }
                     }
                 }
             }
@@ -118,6 +136,7 @@ async fn read(mut stream: TcpStream) -> Option<(TcpStream, Url)> {
     Some((stream, url))
 }
 
+/// Answers with a status, which headers may follow, and a text.
 async fn respond(mut stream: TcpStream, status: &str, text: &str) -> io::Result<()> {
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
@@ -139,7 +158,9 @@ mod tests {
         let callback = Callback::listen(0).await.unwrap();
         let address = callback.listener.local_addr().unwrap();
         let begin = tokio::time::Instant::now();
-        assert!(callback.visit("state", crate::sign_in::LIMIT).await.is_none());
+        assert!(
+            callback.visit(&Url::parse("http://127.0.0.1").unwrap(), "state", crate::sign_in::LIMIT).await.is_none()
+        );
         assert_eq!(begin.elapsed().as_secs(), 300);
         assert!(std::net::TcpStream::connect(address).is_err(), "the listener is closed");
     }

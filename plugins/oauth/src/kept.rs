@@ -27,6 +27,9 @@ impl fmt::Display for Owner {
     }
 }
 
+/// What a token with fewer scopes than were granted is kept by: the app, the owner, and the scopes.
+pub(crate) type NarrowedKey = (String, Owner, Vec<String>);
+
 /// What an authorization server has granted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Granted {
@@ -47,6 +50,11 @@ impl Granted {
         !refused && self.token.expires_at.is_none_or(|expires_at| expires_at > now())
     }
 
+    /// Returns whether the token has all scopes that `request` names, and more.
+    pub(crate) fn exceeds(&self, request: &TokenRequest) -> bool {
+        exceeds(&self.token.scopes, request)
+    }
+
     /// Returns whether the token can be used as long as `request` says. Of a token that lives less than twice as long,
     /// half of its life must be left: a new one would not live longer.
     pub(crate) fn serves(&self, request: &TokenRequest) -> bool {
@@ -56,6 +64,14 @@ impl Granted {
         });
         lasts && self.is_valid(request)
     }
+}
+
+/// Returns whether all scopes that `request` names are among these, and others too. A request that names none is for
+/// all of them.
+pub(crate) fn exceeds(scopes: &[String], request: &TokenRequest) -> bool {
+    !request.scopes.is_empty()
+        && request.scopes.iter().all(|scope| scopes.contains(scope))
+        && scopes.iter().any(|scope| !request.scopes.contains(scope))
 }
 
 /// What an authorization server knows the app by.

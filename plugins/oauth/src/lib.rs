@@ -10,10 +10,11 @@
 //! - `extension`: takes requests, and decides on whose behalf they are.
 //! - `access`: the answer to a request: a token, or the sign-in that it needs.
 //! - `tokens`: the token for a request: a stored one, one that is refreshed, or none until a person signs in.
+//! - `narrowed`: tokens with fewer scopes than were granted.
 //! - `sign_in`: the page or the code by which a person allows an access.
 //! - `discovery`: what a resource announces about its authorization server, and that about itself.
 //! - `registration`: the registration of an app with such a server.
-//! - `callback`: the listener to which the browser of that person is sent.
+//! - `callback`: the listener for the browser of that person.
 //! - `server`: requests to an authorization server.
 //! - `kept`: what is kept of an app and its owner.
 //! - `store`: where tokens are kept.
@@ -28,6 +29,7 @@ mod discovery;
 mod extension;
 mod failure;
 mod kept;
+mod narrowed;
 mod registration;
 mod seal;
 mod server;

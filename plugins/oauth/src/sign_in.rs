@@ -102,14 +102,16 @@ impl Tokens {
         let (state, verifier, session) = (random_text()?, Secret::new(random_text()?), random_text()?);
         let redirect = callback.url().to_owned();
         let url = page_url(&page, &redirect, &state, &sha256(verifier.expose()));
-        let message = format!("open {url} in a browser on this machine, within {} minutes", LIMIT.as_secs() / 60);
+        let (start, host, minutes) = (callback.start(), url.host_str().unwrap_or_default(), LIMIT.as_secs() / 60);
+        let message =
+            format!("open {start} in a browser on this machine, within {minutes} minutes; it leads to {host}");
         let expires_at = now() + LIMIT.as_secs();
-        let authorization = Authorization { session, url: url.into(), expires_at, message };
+        let authorization = Authorization { session, url: start, expires_at, message };
 
         let over = Arc::<AtomicBool>::default();
         let (tokens, app, owner, answered) = (Arc::clone(self), Arc::clone(app), owner.clone(), Arc::clone(&over));
         let task = tokio::spawn(async move {
-            let Some(visit) = callback.visit(&state, LIMIT).await else {
+            let Some(visit) = callback.visit(&url, &state, LIMIT).await else {
                 // The page may say that it does not know the app any more.
                 if let Err(failure) = tokens.forget_registration(&app, &owner).await {
                     tokens.log(&app, &failure.message);

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use crate::app::{App, Grant};
 use crate::config::Subject;
 use crate::failure::Failure;
-use crate::kept::{Granted, Owner};
-use crate::server::Server;
+use crate::kept::{Granted, NarrowedKey, Owner, exceeds};
+use crate::server::{Refusal, Server};
 use crate::store::{Store, Stored};
 
 /// The tokens of all apps.
@@ -22,6 +22,7 @@ pub(crate) struct Tokens {
     pub(crate) apps: BTreeMap<String, Arc<App>>,
     pub(crate) server: Server,
     pub(crate) store: Store,
+    pub(crate) narrowed: Lock<BTreeMap<NarrowedKey, Granted>>,
     attempts: Lock<BTreeMap<(String, Owner), Arc<Attempt>>>,
 }
 
@@ -31,7 +32,7 @@ type Attempt = tokio::sync::Mutex<Option<(Instant, Failure)>>;
 impl Tokens {
     pub(crate) fn new(api: ExtensionApi, apps: BTreeMap<String, App>, server: Server, store: Store) -> Self {
         let apps = apps.into_iter().map(|(name, app)| (name, Arc::new(app))).collect();
-        Self { api, apps, server, store, attempts: Lock::default() }
+        Self { api, apps, server, store, narrowed: Lock::default(), attempts: Lock::default() }
     }
 
     /// Returns the app of this name, and on whose behalf it acts in the turn of `user`.
@@ -49,17 +50,23 @@ impl Tokens {
         Ok((Arc::clone(app), owner))
     }
 
-    /// Returns what is granted, refreshed if necessary; `None` if a person has to sign in.
+    /// Returns what is granted, refreshed if necessary, with the scopes of the request alone if it names some; `None` if
+    /// a person has to sign in.
     pub(crate) async fn granted(
         &self,
         app: &App,
         owner: &Owner,
         request: &TokenRequest,
     ) -> Result<Option<Granted>, Failure> {
-        if let Stored::Found(granted) = self.store.load(app, owner)?
-            && granted.serves(request)
-        {
-            return Ok(Some(granted));
+        match self.store.load(app, owner)? {
+            Stored::Found(granted) if !granted.exceeds(request) && granted.serves(request) => return Ok(Some(granted)),
+            // There is none without an access.
+            Stored::Nothing | Stored::Unreadable if !acts_for_itself(app) => {}
+            _ => {
+                if let Some(granted) = self.kept_narrowed(app, owner, request) {
+                    return Ok(Some(granted));
+                }
+            }
         }
         let asked = Instant::now();
         let attempt = self.attempt(app, owner);
@@ -78,14 +85,25 @@ impl Tokens {
         let _lock = self.store.lock(app, owner).await?;
         // Another request, or another process, may have renewed it until the lock was free.
         let before = match self.store.load(app, owner)? {
-            Stored::Found(granted) if granted.serves(request) => return Ok(Some(granted)),
+            Stored::Found(granted) if !granted.exceeds(request) && granted.serves(request) => return Ok(Some(granted)),
             Stored::Found(granted) => Some(granted),
-            Stored::Unreadable if !matches!(app.grant, Grant::ClientCredentials { .. }) => {
+            Stored::Unreadable if !acts_for_itself(app) => {
                 let message = format!("the token of `{}` cannot be read: `store.key` is another one", app.name);
                 return Err(Failure { suggestion: "restore the key, or sign in again", ..unusable(message) });
             }
             Stored::Nothing | Stored::Unreadable => None,
         };
+        let is_narrow = match &before {
+            Some(granted) => granted.exceeds(request),
+            None => acts_for_itself(app) && exceeds(&app.scopes, request),
+        };
+        if is_narrow {
+            let narrowed = match self.kept_narrowed(app, owner, request) {
+                Some(narrowed) => narrowed,
+                None => self.narrow(app, owner, request, before.as_ref()).await?,
+            };
+            return Ok(Some(narrowed));
+        }
         let refresh = before.as_ref().and_then(|granted| {
             let client = app.client(granted.issued_to.as_ref())?;
             Some((granted.refresh.as_ref()?, client))
@@ -109,25 +127,34 @@ impl Tokens {
                 }
                 Ok(Some(granted))
             }
-            Err(refusal) if refusal.is("invalid_grant") => {
-                // Under the lock, what is kept is what was used.
-                self.store.save(app, owner, None)?;
-                Err(refusal.failure(app))
-            }
-            Err(refusal) if refusal.is("invalid_client") && app.registers() => {
-                // The server has forgotten the registration, and with it the access.
-                self.store.save(app, owner, None)?;
-                self.store.register(app, owner, None)?;
-                Err(Failure { code: code::TOKEN_REVOKED, ..refusal.failure(app) })
-            }
-            Err(refusal) => match before.filter(|granted| granted.is_valid(request)) {
-                Some(granted) => {
-                    self.api.logger().warn(format!("a token is not refreshed yet: {}", refusal.failure(app).message));
-                    Ok(Some(granted))
+            Err(refusal) => {
+                let failure = self.refused(app, owner, &refusal)?;
+                let ended = refusal.is("invalid_grant") || failure.code == code::TOKEN_REVOKED;
+                match before.filter(|granted| !ended && granted.is_valid(request)) {
+                    Some(granted) => {
+                        self.api.logger().warn(format!("a token is not refreshed yet: {}", failure.message));
+                        Ok(Some(granted))
+                    }
+                    None => Err(failure),
                 }
-                None => Err(refusal.failure(app)),
-            },
+            }
         }
+    }
+
+    /// Returns the failure for a refusal of the server. If it says that the access has ended, what is kept is removed.
+    pub(crate) fn refused(&self, app: &App, owner: &Owner, refusal: &Refusal) -> Result<Failure, Failure> {
+        if refusal.is("invalid_grant") {
+            // Under the lock, what is kept is what was used.
+            self.store.save(app, owner, None)?;
+            self.forget_narrowed(app, owner);
+        } else if refusal.is("invalid_client") && app.registers() {
+            // The server has forgotten the registration, and with it the access.
+            self.store.save(app, owner, None)?;
+            self.store.register(app, owner, None)?;
+            self.forget_narrowed(app, owner);
+            return Ok(Failure { code: code::TOKEN_REVOKED, ..refusal.failure(app) });
+        }
+        Ok(refusal.failure(app))
     }
 
     /// Keeps what a person has granted.
@@ -136,6 +163,7 @@ impl Tokens {
         let _alone = attempt.lock().await;
         let _lock = self.store.lock(app, owner).await?;
         self.store.save(app, owner, Some(granted))?;
+        self.forget_narrowed(app, owner);
         self.tell(app, owner, granted);
         Ok(())
     }
@@ -150,6 +178,11 @@ impl Tokens {
         let mut attempts = self.attempts.lock();
         Arc::clone(attempts.entry((app.name.clone(), owner.clone())).or_default())
     }
+}
+
+/// Returns whether no person has to sign in.
+fn acts_for_itself(app: &App) -> bool {
+    matches!(app.grant, Grant::ClientCredentials { .. })
 }
 
 fn unusable(message: String) -> Failure {

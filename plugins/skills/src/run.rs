@@ -40,8 +40,9 @@ pub(crate) async fn run(
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(script).arg("sh").args(args).current_dir(dir);
     let files = ctx.workdir()?;
-    let outputs = ["stdout", "stderr"]
-        .map(|name| Output::new(LONGEST, NumberedFile::new(files, ["skills", ctx.call_id().as_str(), name], "txt")));
+    let quota = ctx.max_output_bytes();
+    let file = |name| NumberedFile::new(files, ["skills", ctx.call_id().as_str(), name], "txt").within(quota);
+    let outputs = ["stdout", "stderr"].map(|name| Output::new(LONGEST, file(name)));
     let ended = process::run(shell, limit, outputs, |_| {}).await.map_err(|error| cannot(error.to_string()))?;
     let [stdout, stderr] = [ended.stdout, ended.stderr].map(|output| output.text().trim().to_owned());
     if ended.timed_out {

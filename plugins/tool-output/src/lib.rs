@@ -66,7 +66,10 @@ impl ToolOutput {
     fn save(&self, ctx: &ToolCallContext<'_>, text: &str, extension: &'static str) -> Place {
         let name = ["output", ctx.tool_name(), ctx.call_id().as_str()];
         let log = self.api.logger().with("tool", ctx.tool_name()).with("call", ctx.call_id()).with("bytes", text.len());
-        let write = |directory| Ok(NumberedFile::new(directory, name, extension).write(text.as_bytes())?);
+        let write = |directory| {
+            let file = NumberedFile::new(directory, name, extension).within(ctx.max_output_bytes());
+            Ok(file.write(text.as_bytes())?)
+        };
         match ctx.workdir().and_then(write) {
             Ok(path) => {
                 log.with("path", &path).debug("a long output was written to a file");

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use goondan::Result;
-use goondan::conversation::{Message, Source};
+use goondan::conversation::{Message, Role, Source};
 use goondan::event::TokenUsage;
 use goondan::store::{InstanceStatus, StoredConversation, TurnOutcome};
+use goondan_text::NumberedFile;
 
 use super::find::find;
 use crate::args::InstanceShowArgs;
@@ -27,20 +28,32 @@ pub(crate) fn show(args: &InstanceShowArgs) -> Result<()> {
         text.push_str(&if args.json { line(&item)? } else { paragraph(&item, limit) });
     }
     let (status, usage) = (store.status(&id)?, cost::total(&costs));
+    // A directory that cannot be read has none that could be deleted.
+    let output = NumberedFile::used(&store.instance_dir(&id).join("workspace")).unwrap_or_default();
     if args.json {
-        text.push_str(&end_line(&conversation, status, usage));
+        text.push_str(&end_line(&conversation, status, usage, output));
     } else {
         // Writing to a string does not fail.
         _ = usage.map_or(Ok(()), |usage| writeln!(text, "(together: {})", cost::tokens(&usage)));
+        if output > 0 {
+            _ = writeln!(text, "(the output files in the working directory have {output} bytes)");
+        }
         text.push_str(&end_paragraph(&conversation, status));
     }
     if args.json { output::print_data(text) } else { output::print(&text) }
 }
 
 /// The last line of the JSON output.
-fn end_line(conversation: &StoredConversation, status: InstanceStatus, usage: Option<TokenUsage>) -> String {
+fn end_line(
+    conversation: &StoredConversation,
+    status: InstanceStatus,
+    usage: Option<TokenUsage>,
+    output_bytes: u64,
+) -> String {
     let StoredConversation { open_turn, outcome, .. } = conversation;
-    let mut end = serde_json::json!({ "status": status, "openTurn": open_turn, "outcome": outcome });
+    let mut end = serde_json::json!({
+        "status": status, "openTurn": open_turn, "outcome": outcome, "outputBytes": output_bytes,
+    });
     if let Some(usage) = usage {
         end["tokenUsage"] = serde_json::json!(usage);
     }
@@ -78,7 +91,7 @@ enum Item<'a> {
 
 /// Returns the messages, with the cost of each turn after its last message.
 fn in_order<'a>(messages: &'a [Arc<Message>], costs: &'a [TurnCost]) -> Vec<Item<'a>> {
-    let turns: Vec<_> = messages.chunk_by(|_, next| !matches!(next.source(), Source::User)).collect();
+    let turns: Vec<_> = messages.chunk_by(|message, next| !begins_turn(message, next)).collect();
     let mut items = Vec::new();
     for (index, turn) in turns.iter().enumerate() {
         items.extend(turn.iter().map(|message| Item::Message(message)));
@@ -86,6 +99,11 @@ fn in_order<'a>(messages: &'a [Arc<Message>], costs: &'a [TurnCost]) -> Vec<Item
         items.extend(cost::of(turn, next, costs).map(Item::Cost));
     }
     items
+}
+
+/// Returns whether `next` is the input of a turn. One that an extension has replaced has the extension as its source.
+fn begins_turn(message: &Message, next: &Message) -> bool {
+    matches!(next.source(), Source::User) || next.role() == Role::User && next.turn() != message.turn()
 }
 
 fn line(item: &Item<'_>) -> Result<String> {

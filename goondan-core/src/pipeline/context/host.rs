@@ -63,6 +63,8 @@ pub trait CallHost: RunHost {
     /// # Errors
     /// When it cannot be created.
     fn workdir(&self) -> Result<&Path>;
+    /// Returns how many bytes the output files of the conversation may have together.
+    fn max_output(&self) -> u64;
 }
 
 /// Declares the host trait of each kind that has members.

@@ -80,7 +80,8 @@ macro_rules! message_members {
             AgentsApi::new(self.host.agents(), self.frame.extension())
         }
 
-        /// Changes the conversation at once. An appended message gets this extension as its source.
+        /// Changes the conversation at once. A message that is appended, or replaces another, gets this extension as
+        /// its source.
         ///
         /// An event that cannot be applied, because its id exists already, a value in it is nested too deeply, a file
         /// in it [cannot be used](crate::FilePart::check), or the disk is full, fails the step before the model is
@@ -90,7 +91,9 @@ macro_rules! message_members {
             if let Err(error) = event.check_depth() {
                 return self.host.refuse(event.refuse(error));
             }
-            if let (MessageEvent::Append { message }, Some(extension)) = (&mut event, self.frame.extension()) {
+            if let (MessageEvent::Append { message } | MessageEvent::Replace { message, .. }, Some(extension)) =
+                (&mut event, self.frame.extension())
+            {
                 let source = Source::Extension { extension_name: extension.clone() };
                 Arc::make_mut(message).set_source(source);
             }

@@ -61,4 +61,11 @@ impl ToolCallContext<'_> {
     pub fn workdir(&self) -> Result<&Path> {
         self.host.workdir()
     }
+
+    /// Returns how many bytes the files that hold whole outputs may have together: `policy.maxOutputBytes`. They are
+    /// the numbered files in the working directory that [`NumberedFile`](goondan_text::NumberedFile) of the crate
+    /// `goondan-text` makes.
+    pub fn max_output_bytes(&self) -> u64 {
+        self.host.max_output()
+    }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use goondan_core::LogLevel;
+use goondan_core::host::secret::{mask_members, mask_text};
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Level, Metadata};
@@ -11,7 +12,7 @@ use tracing::{Level, Metadata};
 ///
 /// Lines are recorded from the thread that the chat was started on: that is all lines of a test on tokio's
 /// current-thread runtime, the default of `#[tokio::test]`. Lines of other threads, such as those of blocking tools,
-/// are not recorded.
+/// are not recorded. Values of a [`Secret`](goondan_core::Secret) are masked, as they are in every log.
 ///
 /// ```
 /// use goondan::extension::LogLevel;
@@ -68,6 +69,14 @@ impl LogLine {
             context.extend(std::mem::replace(&mut fields, own.unwrap_or_default()));
         }
         Some(Self { level, target: metadata.target().to_owned(), text, extension, fields, context })
+    }
+
+    /// Returns the line without secrets.
+    pub(super) fn masked(mut self) -> Self {
+        mask_text(&mut self.text);
+        mask_members(&mut self.fields);
+        mask_members(&mut self.context);
+        self
     }
 }
 

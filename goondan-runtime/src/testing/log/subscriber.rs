@@ -84,6 +84,8 @@ impl Subscriber for Recorder {
         let mut fields = Map::new();
         event.record(&mut FieldVisitor(&mut fields));
         if let Some(line) = LogLine::of(event.metadata(), context, fields) {
+            // Outside of the lock, and now: a secret is masked as long as it exists.
+            let line = line.masked();
             self.lines.0.lock().push(line);
         }
     }

@@ -101,6 +101,31 @@ async fn a_script_gets_its_arguments_as_they_are() {
 }
 
 #[both_linkages]
+#[covers("SIZE-01")]
+async fn the_files_with_outputs_of_a_conversation_have_a_quota() {
+    let mut policy = Policy::default();
+    policy.max_output_bytes = 150_000.try_into().unwrap();
+    let chat = Chat::builder().agent(|agent| {
+        let agent = agent.policy(policy).plugin("bash", "bash", json!({}));
+        agent.plugin("tool-output", "tool-output", json!({}))
+    });
+    let mut chat = chat.script([ScriptItem::say("fine").repeat()]).start().await.unwrap();
+    let directory = PathBuf::from(exec(&mut chat, "true").await["cwd"].as_str().unwrap());
+    let mut read = Vec::new();
+    for command in [&["head -c 60000 /dev/zero | tr '\\0' a"; 3][..], &["seq 100000"; 2]].concat() {
+        read.push(exec(&mut chat, command).await.to_string());
+    }
+    // The first two by `tool-output`, whose third has no room; then by `bash`, until there is no room at all.
+    for (read, said) in read.iter().zip(["whole text", "whole text", "are lost", "stdoutFile", "are lost"]) {
+        assert!(read.contains(said), "{said}: {read}");
+    }
+    assert!(!read[4].contains("stdoutFile"), "{}", read[4]);
+    assert!(read[4].contains("may have 150000 (`policy.maxOutputBytes`)"), "{}", read[4]);
+    let files = directory.read_dir().unwrap().map(|file| file.unwrap().metadata().unwrap().len());
+    assert_eq!(files.sum::<u64>(), 150_000);
+}
+
+#[both_linkages]
 async fn of_a_long_output_the_beginning_and_the_end_are_read_and_all_is_in_a_file() {
     let mut chat = open("bash", json!({})).await;
     let short = exec(&mut chat, "head -c 100000 /dev/zero | tr '\\0' a").await;

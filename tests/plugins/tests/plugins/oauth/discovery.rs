@@ -5,7 +5,7 @@ use goondan::{Value, json};
 use goondan_covers::both_linkages;
 use tempfile::TempDir;
 
-use super::server::{CLIENT, Server, browse};
+use super::server::{CLIENT, Server, browse, leads_to};
 use super::support::{KEY, ask, ask_for, ask_in, chat_with, code, open_at, page};
 use crate::linkage::WithPlugin;
 
@@ -58,7 +58,7 @@ fn parameter(url: &str, name: &str) -> Option<String> {
 
 /// Signs in, and returns the URL of the page.
 async fn sign_in(chat: &mut Chat) -> String {
-    let url = page(&ask(chat, wanted()).await);
+    let url = leads_to(&page(&ask(chat, wanted()).await)).await;
     let (status, text) = browse(&url).await;
     assert!(status == 200 && text.contains("is allowed"), "{text}");
     url
@@ -87,7 +87,7 @@ async fn a_challenge_leads_to_a_registration_and_to_a_token_for_the_resource() {
         "token_endpoint_auth_method": "none",
     });
     assert_eq!(server.registrations(), [expected]);
-    assert_eq!(ask(&mut chat, json!({ "app": "announced", "scopes": ["write"] })).await["kind"], "Bearer");
+    assert_eq!(ask(&mut chat, json!({ "app": "announced", "scopes": ["write", "read"] })).await["kind"], "Bearer");
     assert_eq!(code(&ask(&mut chat, json!({ "app": "announced", "scopes": ["admin"] })).await), "scopeNotAllowed");
     // A refresh asks the server of the token, whatever is announced by then.
     chat.restart().await.unwrap();
@@ -127,12 +127,12 @@ async fn scopes_are_those_of_the_config_then_of_the_challenge() {
     announce(&server);
     let metadata = format!("{}/.well-known/{CHALLENGED}", server.url);
     server.challenge(format!(r#"Bearer scope="read", resource_metadata="{metadata}""#));
-    let url = page(&ask(&mut chat(&server).await, wanted()).await);
+    let url = leads_to(&page(&ask(&mut chat(&server).await, wanted()).await)).await;
     assert_eq!(parameter(&url, "scope").unwrap(), "read");
     let mut config = config(&server);
     config["apps"]["announced"]["scopes"] = json!(["write"]);
     let mut chat = chat_with(config, |agent| agent).await;
-    let url = page(&ask(&mut chat, wanted()).await);
+    let url = leads_to(&page(&ask(&mut chat, wanted()).await)).await;
     assert_eq!(parameter(&url, "scope").unwrap(), "write");
     let other = json!({ "app": "announced", "scopes": ["read"] });
     assert_eq!(code(&ask(&mut chat, other).await), "scopeNotAllowed");
@@ -201,7 +201,7 @@ async fn a_registration_is_kept_and_used_again_while_its_port_is_free() {
     let told = json!({ "client_secret": secret, "token_endpoint_auth_method": "client_secret_post" });
     server.set(|settings| settings.registered = told);
     let chat = open_at(root.path(), "a", config(&server)).await;
-    let first = page(&ask_in(&chat, None, wanted()).await[0]);
+    let first = leads_to(&page(&ask_in(&chat, None, wanted()).await[0])).await;
     chat.close().await.unwrap();
     for file in ["oauth.json", "oauth/announced.lock"] {
         let text = std::fs::read_to_string(root.path().join("extensions").join(file)).unwrap();
@@ -209,7 +209,7 @@ async fn a_registration_is_kept_and_used_again_while_its_port_is_free() {
     }
 
     let chat = open_at(root.path(), "b", config(&server)).await;
-    let again = page(&ask_in(&chat, None, wanted()).await[0]);
+    let again = leads_to(&page(&ask_in(&chat, None, wanted()).await[0])).await;
     for name in ["client_id", "redirect_uri"] {
         assert_eq!(parameter(&first, name), parameter(&again, name));
     }
@@ -223,7 +223,7 @@ async fn a_registration_is_kept_and_used_again_while_its_port_is_free() {
     let address = parameter(&first, "redirect_uri").unwrap();
     let address = address.strip_prefix("http://").unwrap().split('/').next().unwrap().to_owned();
     let taken = std::net::TcpListener::bind(address).unwrap();
-    let other = page(&ask_in(&chat, None, wanted()).await[0]);
+    let other = leads_to(&page(&ask_in(&chat, None, wanted()).await[0])).await;
     assert_ne!(parameter(&first, "redirect_uri"), parameter(&other, "redirect_uri"));
     assert_eq!(browse(&other).await.0, 200);
     assert_eq!(ask_in(&chat, None, wanted()).await[0]["kind"], "Bearer");
@@ -232,7 +232,7 @@ async fn a_registration_is_kept_and_used_again_while_its_port_is_free() {
     // The server forgets the registration.
     server.forget_clients();
     assert_eq!(code(&ask_in(&chat, None, refused).await[0]), "tokenRevoked");
-    assert_eq!(browse(&page(&ask_in(&chat, None, wanted()).await[0])).await.0, 200);
+    assert_eq!(browse(&leads_to(&page(&ask_in(&chat, None, wanted()).await[0])).await).await.0, 200);
     assert_eq!(ask_in(&chat, None, wanted()).await[0]["kind"], "Bearer");
     assert_eq!(server.registrations().len(), 3);
     // The resource announces another authorization server, which does not know the registration.
@@ -245,7 +245,7 @@ async fn a_registration_is_kept_and_used_again_while_its_port_is_free() {
     let chat = open_at(root.path(), "c", config(&server)).await;
     let refused = json!({ "app": "announced", "refused": true });
     assert_eq!(code(&ask_in(&chat, None, refused).await[0]), "tokenRevoked");
-    page(&ask_in(&chat, None, wanted()).await[0]);
+    leads_to(&page(&ask_in(&chat, None, wanted()).await[0])).await;
     assert_eq!(server.registrations().len(), 4);
     chat.close().await.unwrap();
 }
@@ -260,7 +260,7 @@ async fn an_answer_of_another_server_is_not_redeemed() {
     let mut chat = chat(&server).await;
     for issuer in [None, Some("https://example.com".to_owned())] {
         server.set(|settings| settings.issuer = issuer);
-        let (_, text) = browse(&page(&ask(&mut chat, wanted()).await)).await;
+        let (_, text) = browse(&leads_to(&page(&ask(&mut chat, wanted()).await)).await).await;
         assert!(text.contains("is not allowed"), "{text}");
     }
     assert_eq!(server.log(), [""; 0]);
@@ -311,11 +311,14 @@ async fn a_user_has_a_registration_in_the_conversation() {
     let mut config = config(&server);
     config["apps"]["announced"]["subject"] = "user".into();
     let mut chat = chat_with(config, |agent| agent).await;
-    let first = page(&ask_for(&chat, "ada", wanted()).await);
+    let first = leads_to(&page(&ask_for(&chat, "ada", wanted()).await)).await;
     chat.restart().await.unwrap();
-    let again = page(&ask_for(&chat, "ada", wanted()).await);
+    let again = leads_to(&page(&ask_for(&chat, "ada", wanted()).await)).await;
     assert_eq!(parameter(&first, "client_id"), parameter(&again, "client_id"));
-    assert_ne!(parameter(&first, "client_id"), parameter(&page(&ask_for(&chat, "bob", wanted()).await), "client_id"));
+    assert_ne!(
+        parameter(&first, "client_id"),
+        parameter(&leads_to(&page(&ask_for(&chat, "bob", wanted()).await)).await, "client_id")
+    );
     assert_eq!(browse(&again).await.0, 200);
     assert_eq!(ask_for(&chat, "ada", wanted()).await["kind"], "Bearer");
     let states = format!("{:?}", chat.instance().states().await.unwrap());

@@ -7,8 +7,8 @@ use goondan::store::MemoryStore;
 use goondan::testing::Chat;
 use goondan_covers::{both_linkages, covers};
 
-use super::server::Server;
-use super::support::{ask, ask_all, ask_for, chat, chat_with, code, config, fingerprint};
+use super::server::{Server, browse};
+use super::support::{ask, ask_all, ask_for, chat, chat_with, code, config, fingerprint, page};
 use crate::linkage::WithPlugin;
 
 #[both_linkages]
@@ -19,16 +19,20 @@ async fn a_tool_and_a_middleware_of_another_extension_get_the_same_token() {
     let by_tool = ask(&mut chat, json!({ "app": "service", "scopes": ["read"] })).await;
     let by_middleware = ask_for(&chat, "42", json!({ "app": "service", "scopes": ["read"] })).await;
     assert_eq!(by_tool, by_middleware);
-    let expected =
-        json!({ "digest": fingerprint(&server.secrets()[0]), "scopes": ["read", "write"], "kind": "Bearer" });
+    let expected = json!({ "digest": fingerprint(&server.secrets()[0]), "scopes": ["read"], "kind": "Bearer" });
     assert_eq!(by_tool, expected);
     assert_eq!(server.log(), ["client_credentials ok"]);
+    let by_tool = ask(&mut chat, json!({ "app": "service" })).await;
+    assert_eq!(by_tool, ask_for(&chat, "42", json!({ "app": "service", "scopes": ["write", "read"] })).await);
+    let expected =
+        json!({ "digest": fingerprint(&server.secrets()[1]), "scopes": ["read", "write"], "kind": "Bearer" });
+    assert_eq!(by_tool, expected);
     let granted: Vec<_> = chat.events("auth.granted").iter().map(|event| event.args()[0].clone()).collect();
     assert_eq!(granted, [json!({ "app": "service", "subject": "global", "scopes": ["read", "write"] })]);
     // It is kept.
     chat.restart().await.unwrap();
     assert_eq!(ask(&mut chat, json!({ "app": "service" })).await, expected);
-    assert_eq!(server.log().len(), 1);
+    assert_eq!(server.log().len(), 2);
 }
 
 #[both_linkages]
@@ -140,4 +144,40 @@ async fn an_extension_that_is_made_asks_the_new_config() {
     assert_eq!(server.log(), ["client_credentials ok"]);
     instance.run("hello").await.unwrap();
     instance.close().await.unwrap();
+}
+
+#[both_linkages]
+async fn a_token_that_was_asked_for_some_scopes_has_no_others() {
+    let server = Server::start();
+    let mut chat = chat(&server).await;
+    let wanted = |scopes: &[&str]| json!({ "app": "page", "scopes": scopes });
+    browse(&page(&ask(&mut chat, wanted(&["read"])).await)).await;
+    let all = ask(&mut chat, wanted(&[])).await;
+    let read = ask(&mut chat, wanted(&["read"])).await;
+    assert_eq!((&read["scopes"], &all["scopes"]), (&json!(["read"]), &json!(["read", "write"])));
+    let write = ask(&mut chat, wanted(&["write"])).await;
+    assert_eq!(write["scopes"], json!(["write"]));
+    assert_eq!(server.log(), ["authorization_code ok", "refresh_token ok", "refresh_token ok"]);
+    // Each is kept, and the refresh token that came with it is that of the whole access.
+    for (scopes, token) in [(&["read"][..], read), (&["write"], write), (&[], all.clone()), (&["write", "read"], all)] {
+        assert_eq!(ask(&mut chat, wanted(scopes)).await, token);
+    }
+    chat.restart().await.unwrap();
+    assert_eq!(ask(&mut chat, wanted(&["read"])).await["scopes"], json!(["read"]));
+    assert_eq!((server.log().len(), server.logouts()), (4, 0));
+}
+
+#[both_linkages]
+async fn a_server_that_gives_no_token_with_fewer_scopes_is_named() {
+    let server = Server::start();
+    let mut chat = chat(&server).await;
+    browse(&page(&ask(&mut chat, json!({ "app": "page" })).await)).await;
+    server.set(|settings| settings.scope = Some("read write"));
+    for app in ["page", "service"] {
+        let answer = ask(&mut chat, json!({ "app": app, "scopes": ["read"] })).await;
+        assert_eq!(code(&answer), "scopeNotAllowed", "{answer}");
+        assert!(answer["message"].as_str().unwrap().contains("gets no token for `read` alone"), "{answer}");
+        assert_eq!(ask(&mut chat, json!({ "app": app })).await["kind"], "Bearer");
+    }
+    assert_eq!(server.logouts(), 0);
 }

@@ -298,7 +298,7 @@ impl Server {
                 match (state.refresh.remove(&refresh), again) {
                     (Some(sign_in), _) => {
                         state.spent.insert(refresh, sign_in);
-                        Ok(state.issue(Some(sign_in), ""))
+                        Ok(state.issue(Some(sign_in), &text("scope")))
                     }
                     (None, Some(sign_in)) if settings.lenient => {
                         state.refresh.retain(|_, other| *other != sign_in);
@@ -405,7 +405,23 @@ pub(crate) async fn browse(url: &str) -> (u16, String) {
     tokio::task::spawn_blocking(move || open(&url)).await.unwrap()
 }
 
+/// Returns where a URL leads to, without opening that.
+pub(crate) async fn leads_to(url: &str) -> String {
+    let url = url.to_owned();
+    let head = tokio::task::spawn_blocking(move || request(&url).0).await.unwrap();
+    head.lines().find_map(|line| line.strip_prefix("location: ")).unwrap_or_else(|| panic!("{head}")).to_owned()
+}
+
 fn open(url: &str) -> (u16, String) {
+    let (head, body) = request(url);
+    match head.lines().find_map(|line| line.strip_prefix("location: ")) {
+        Some(location) => open(location),
+        None => (head.split(' ').nth(1).unwrap().parse().unwrap(), body),
+    }
+}
+
+/// Returns the head and the body of the response to a request.
+fn request(url: &str) -> (String, String) {
     let rest = url.strip_prefix("http://").unwrap();
     let (host, path) = rest.split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -413,8 +429,5 @@ fn open(url: &str) -> (u16, String) {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    match head.lines().find_map(|line| line.strip_prefix("location: ")) {
-        Some(location) => open(location),
-        None => (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned()),
-    }
+    (head.to_owned(), body.to_owned())
 }

@@ -5,7 +5,7 @@ use goondan::testing::Chat;
 use goondan::{Value, json};
 use goondan_covers::{both_linkages, covers};
 
-use super::server::{Server, browse};
+use super::server::{Server, browse, leads_to};
 use super::support::{ask, ask_for, chat, chat_with, code, config, page};
 use crate::call::call;
 
@@ -33,7 +33,7 @@ async fn a_person_allows_an_access_on_a_page() {
     // The server asserts S256 and the parameters, and checks the verifier.
     assert!(sign_in(&url).await.contains("is allowed"));
     assert_eq!(server.log(), ["authorization_code ok"]);
-    assert_eq!(ask(&mut chat, json!({ "app": "page", "scopes": ["write"] })).await["kind"], "Bearer");
+    assert_eq!(ask(&mut chat, json!({ "app": "page", "scopes": ["write", "read"] })).await["kind"], "Bearer");
     assert_eq!(status(&mut chat, "page").await["state"], "ready");
     assert_eq!(chat.events("auth.granted")[0].args()[0]["scopes"], json!(["read", "write"]));
     chat.restart().await.unwrap();
@@ -42,10 +42,30 @@ async fn a_person_allows_an_access_on_a_page() {
 }
 
 #[both_linkages]
+async fn the_state_of_a_sign_in_is_told_to_the_browser_alone() {
+    let server = Server::start();
+    let mut chat = chat(&server).await;
+    let answer = ask(&mut chat, json!({ "app": "page" })).await;
+    let url = page(&answer);
+    assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/sign-in"), "{url}");
+    assert!(answer["message"].as_str().unwrap().ends_with("it leads to 127.0.0.1"), "{answer}");
+    let authorized = call(&mut chat, "oauth__authorize", json!({ "app": "page" })).await;
+    let target = leads_to(&url).await;
+    assert!(target.starts_with(&format!("{}/authorize?", server.url)), "{target}");
+    let state = form_urlencoded::parse(target.split_once('?').unwrap().1.as_bytes()).find(|(name, _)| name == "state");
+    let state = state.unwrap().1.into_owned();
+    let told = format!("{answer}{authorized}{:?}{:?}", chat.messages().await, chat.events("*"));
+    assert!(told.contains(&url) && !told.contains(&state) && !told.contains("state="), "{told}");
+    // It may be opened again.
+    assert_eq!(leads_to(&url).await, target);
+    assert!(sign_in(&url).await.contains("is allowed"));
+}
+
+#[both_linkages]
 async fn a_browser_with_another_state_is_refused_and_the_listener_is_closed_in_the_end() {
     let server = Server::start();
     let mut chat = chat(&server).await;
-    let url = page(&ask(&mut chat, json!({ "app": "page" })).await);
+    let url = leads_to(&page(&ask(&mut chat, json!({ "app": "page" })).await)).await;
     let parameters: Vec<_> = form_urlencoded::parse(url.split_once('?').unwrap().1.as_bytes()).into_owned().collect();
     let callback = parameters.iter().find(|(name, _)| name == "redirect_uri").unwrap().1.clone();
     let state = parameters.iter().find(|(name, _)| name == "state").unwrap().1.clone();
@@ -67,7 +87,7 @@ async fn a_browser_with_another_state_is_refused_and_the_listener_is_closed_in_t
     assert!(std::net::TcpStream::connect(&address).is_err(), "the listener is closed");
     // A sign-in that is not finished ends with the conversation.
     let url = call(&mut chat, "oauth__authorize", json!({ "app": "page" })).await["url"].as_str().unwrap().to_owned();
-    let port = url.split_once("127.0.0.1%3A").unwrap().1.split('%').next().unwrap().to_owned();
+    let port = url.split_once("127.0.0.1:").unwrap().1.split('/').next().unwrap().to_owned();
     assert!(std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_ok());
     chat.close().await.unwrap();
     assert!(std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err());
@@ -77,7 +97,7 @@ async fn a_browser_with_another_state_is_refused_and_the_listener_is_closed_in_t
 async fn an_access_that_is_not_allowed_can_be_asked_for_again() {
     let server = Server::start();
     let mut chat = chat(&server).await;
-    let url = page(&ask(&mut chat, json!({ "app": "page" })).await);
+    let url = leads_to(&page(&ask(&mut chat, json!({ "app": "page" })).await)).await;
     let parameters: Vec<_> = form_urlencoded::parse(url.split_once('?').unwrap().1.as_bytes()).into_owned().collect();
     let value = |name: &str| parameters.iter().find(|(key, _)| key == name).unwrap().1.clone();
     let denied = format!("{}?error=access_denied&state={}", value("redirect_uri"), value("state"));
