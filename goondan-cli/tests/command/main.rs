@@ -15,6 +15,8 @@ mod changeset;
 mod changeset_trees;
 mod check;
 mod coder;
+#[cfg(target_os = "linux")]
+mod environment;
 mod explain;
 mod instance;
 mod library;
