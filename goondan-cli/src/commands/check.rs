@@ -3,6 +3,7 @@
 use goondan::bundle::Diagnostic;
 use goondan::{Bundle, Result, json};
 
+use super::capabilities::Listed;
 use super::{bundle, plugin};
 use crate::args::CheckArgs;
 use crate::outcome::Outcome;
@@ -15,10 +16,16 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Outcome> {
     match bundle::read(&args.bundle, &*libraries) {
         Ok(bundle) => {
             let hints = [bundle.warnings().to_vec(), recorded_keys(&bundle)].concat();
+            let listed = args.capabilities.then(|| Listed::of(&bundle, &*libraries)).transpose()?;
             if args.json {
-                output::print_data(json!({ "faults": [], "hints": hints }).to_string() + "\n")?;
+                let mut object = json!({ "faults": [], "hints": hints });
+                if let Some(listed) = listed {
+                    object["capabilities"] = json::to_value(listed)?;
+                }
+                output::print_data(object.to_string() + "\n")?;
             } else {
-                output::print(&summary(&bundle, &hints))?;
+                let listed = listed.map(|listed| listed.to_string()).unwrap_or_default();
+                output::print(&(summary(&bundle, &hints) + &listed))?;
             }
             Ok(Outcome::Done)
         }

@@ -1,6 +1,7 @@
 //! The commands: one module for each subcommand of `goondan`.
 
 mod bundle;
+mod capabilities;
 #[cfg(feature = "changesets")]
 mod changeset;
 mod check;

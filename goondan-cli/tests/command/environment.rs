@@ -10,7 +10,7 @@ use nix::unistd::Uid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{RECORDED_MODEL, commit, git, goondan, init, stderr};
+use crate::support::{RECORDED_MODEL, checkout, commit, git, goondan, init, printed, stderr};
 
 /// A server that only writes its environment, and a bundle that reads `DATABASE` as a secret.
 const BUNDLE: &str = "apiVersion: goondan.ai/v1
@@ -261,4 +261,53 @@ fn tools_of_developers_work_with_the_default() {
     assert_eq!(remote.lines().count(), 2, "{}", fixture.results());
     assert!(fixture.environment("version").starts_with("cargo "), "{}", fixture.results());
     assert!(fixture.environment("metadata").contains("goondan-lock"), "{}", fixture.results());
+}
+
+#[test]
+#[covers("ENV-01")]
+fn what_a_bundle_can_do_is_listed_without_running_it() {
+    let fixture = Fixture::new(", env: [GH_TOKEN]", &[]);
+    let check = |more: &[&str]| {
+        let mut command = goondan();
+        command.arg("check").arg(fixture.0.path()).arg("--capabilities").args(more).envs(SECRETS);
+        printed(&mut command)
+    };
+    let page = check(&[]);
+    let listed = [
+        format!(
+            "  command   sh -c \"cat /proc/self/environ > {}\"  (extension changesets of the agent main)\n",
+            fixture.text("check")
+        ),
+        "  shell     bash  (extension bash of the agent main)\n".to_owned(),
+        "  shell     skills  (extension skills of the agent main)\n".to_owned(),
+        "  root      repository  (extension changesets of the agent main)\n".to_owned(),
+        "  variable  GH_TOKEN  (extension bash of the agent main)\n".to_owned(),
+        "tools that act:\n  bash__exec  (extension bash of the agent main)\n".to_owned(),
+        "  changesets__commit  (extension changesets of the agent main)\n".to_owned(),
+    ];
+    for line in listed {
+        assert!(page.contains(&line), "{line}{page}");
+    }
+    if cfg!(feature = "mcp") {
+        let owner = "extension server of the agent main";
+        assert!(page.contains(&format!("  variable  DSN=$DATABASE  ({owner})\n")), "{page}");
+        assert!(page.contains(&format!("  reads     DATABASE  (transport.env.DSN of the {owner})\n")), "{page}");
+    }
+    let (_, withheld) = page.rsplit_once("commands do not get these variables: ").unwrap();
+    assert!(SECRETS.iter().all(|(name, _)| withheld.contains(name)) || !cfg!(feature = "mcp"), "{withheld}");
+    assert!(!page.contains("planted"), "{page}");
+
+    let object: Value = serde_json::from_str(&check(&["--json"])).unwrap();
+    let listed = &object["capabilities"];
+    let shell = json!({ "kind": "shell", "value": "bash", "owner": "extension bash of the agent main" });
+    assert!(listed["capabilities"].as_array().unwrap().contains(&shell), "{object}");
+    assert!(listed["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "bash__exec"), "{object}");
+    assert!(listed["withheld"].as_array().unwrap().contains(&"GOONDAN_OAUTH_KEY".into()), "{object}");
+    assert!(!fixture.path("check").exists() && !fixture.path("state").exists(), "nothing was run");
+}
+
+#[test]
+fn a_bundle_that_does_nothing_outside_says_so() {
+    let page = printed(goondan().args(["check", "--capabilities"]).arg(checkout().join("examples/quickstart")));
+    assert!(page.contains("the agents do nothing outside of their conversations"), "{page}");
 }
