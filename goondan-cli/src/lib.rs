@@ -17,6 +17,7 @@
 //! - `commands`: one module for each subcommand.
 //!   - `run`: holds a conversation, on a terminal or non-interactively. `goondan-host` keeps its bundle running.
 //!   - `check`, `order`, `schema`: the mistakes in a bundle, the order of its layers, the JSON Schema of bundles.
+//!   - `capabilities`, `trust`: what a bundle can do, and the agreement to it.
 //!   - `instance`: stored conversations.
 //!   - `changeset`: the changes that agents make or propose.
 //!   - `new`: a crate for a new extension.

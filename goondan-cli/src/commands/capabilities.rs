@@ -1,4 +1,6 @@
-//! What the agents of a bundle can do outside of their conversations, for `check --capabilities`.
+//! What the agents of a bundle can do outside of their conversations, for `check --capabilities` and for the question
+//! before the first run.
+// TRUST-01
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
@@ -34,6 +36,9 @@ struct Capability {
     /// The digest that a library must have.
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
+    /// Whether it is the host of a model, to which conversations are sent.
+    #[serde(skip)]
+    is_of_model: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -84,9 +89,38 @@ fn capabilities(bundle: &Bundle, libraries: &dyn Libraries) -> Result<Vec<Capabi
             value: capability.value.clone(),
             owner,
             sha256: of_library.and_then(|name| digests.get(name).cloned()),
+            is_of_model: extension.is_none(),
         }
     });
     Ok(all.collect())
+}
+
+/// What a person agrees to before a bundle runs.
+pub(crate) struct Lines {
+    pub(crate) all: BTreeSet<String>,
+    /// Whether a run does nothing outside but ask models.
+    pub(crate) are_harmless: bool,
+}
+
+impl Lines {
+    /// As [`Listed::of`].
+    pub(crate) fn of(bundle: &Bundle, libraries: &dyn Libraries) -> Result<Self> {
+        let capabilities = capabilities(bundle, libraries)?;
+        let are_harmless = capabilities.iter().all(|capability| capability.is_of_model && capability.kind == "host");
+        if are_harmless {
+            return Ok(Self { all: BTreeSet::new(), are_harmless });
+        }
+        let all = capabilities.iter().map(ToString::to_string);
+        let all = all.chain(variables(bundle).iter().map(ToString::to_string)).collect();
+        Ok(Self { all, are_harmless })
+    }
+}
+
+/// Returns the line of a library in the bundle, as it is agreed to.
+pub(crate) fn library(file: &str, extension: &str, agent: &str) -> String {
+    let owner = format!("extension {extension} of the agent {agent}");
+    Capability { kind: "library".to_owned(), value: file.to_owned(), owner, sha256: None, is_of_model: false }
+        .to_string()
 }
 
 /// Returns an owner in words, and the name of the extension if it is one.

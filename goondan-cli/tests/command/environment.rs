@@ -112,7 +112,11 @@ impl Fixture {
             goondan
         };
         let path = format!("{}:{}", self.text("bin"), std::env::var("PATH").unwrap());
-        command.arg("run").arg(self.0.path()).args(["--input", "go", "--state-root"]).arg(self.path("state"));
+        command
+            .args(["run", "--trust"])
+            .arg(self.0.path())
+            .args(["--input", "go", "--state-root"])
+            .arg(self.path("state"));
         command.env("PATH", path).env(PLAIN.0, PLAIN.1).envs(SECRETS);
         command
     }

@@ -29,6 +29,7 @@ mod plugin;
 mod run;
 mod servers;
 mod shell;
+mod trust;
 mod watch;
 mod watch_changesets;
 #[cfg(feature = "models")]

@@ -103,11 +103,13 @@ impl Environment {
         names.into_iter().collect()
     }
 
-    /// Returns a line for the log that lists the variables that commands do not get, if there are any. It is returned
+    /// Returns a line for the log that lists the variables that commands do not get, if there are any and
+    /// [`Environment::or_only`] has no list. It is returned
     /// once in a process, to the caller that is first to start a command.
     pub fn note(&self) -> Option<String> {
         static NOTED: Lock<BTreeSet<Vec<String>>> = Lock::new(BTreeSet::new());
-        let withheld = self.withheld();
+        // What a list leaves out is meant.
+        let withheld = if let Base::Only(_) = self.base { Vec::new() } else { self.withheld() };
         if withheld.is_empty() || !NOTED.lock().insert(withheld.clone()) {
             return None;
         }
