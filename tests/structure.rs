@@ -162,3 +162,20 @@ fn files_of_bundles_are_opened_in_one_place() {
     let others: Vec<_> = files.filter(|file| opens.is_match(&code(file))).collect();
     assert_eq!(others, [root.join(WRITER)], "`BundleFile` opens regular files only, and reads no more than a limit");
 }
+
+/// The files that start processes: all others go through the first one, which keeps keys from them. The second one
+/// starts a shell without any variable.
+const SPAWNERS: [&str; 2] = ["kit/process/src/environment.rs", "kit/process/src/keeper.rs"];
+
+#[test]
+#[covers("ENV-01")]
+fn child_processes_are_started_in_one_place() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let starts = Regex::new(r"\bCommand::new\b|\b(execve?p?|posix_spawnp?)\(").unwrap();
+    let crates = CRATES.iter().flat_map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let crates = crates.map(|entry| entry.unwrap().path()).filter(|path| *path != root.join("benches"));
+    let files = crates.map(|path| path.join("src")).filter(|path| path.is_dir()).flat_map(|path| sources(&path));
+    let found: BTreeSet<_> = files.filter(|file| starts.is_match(&code(file))).collect();
+    let known: BTreeSet<_> = SPAWNERS.iter().map(|file| root.join(file)).collect();
+    assert_eq!(found, known, "`process::Environment` starts commands without the keys of the program");
+}

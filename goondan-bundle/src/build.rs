@@ -191,6 +191,7 @@ impl Bundle {
         let files = Arc::new(files.list());
         for (resource, builder) in builders {
             let builder = builder.store(Arc::clone(store)).router(router.clone()).bundle_files(Arc::clone(&files));
+            let builder = builder.secret_variables(self.secret_variables());
             let builder = if purpose == Purpose::Inspect { builder.inspect() } else { builder };
             let agent = builder.build().map_err(|error| placed(error, resource, libraries))?;
             agents.insert(resource.name.clone(), agent);

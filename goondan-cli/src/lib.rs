@@ -13,9 +13,11 @@
 //!
 //! - `args`: the command line and its help texts.
 //! - `log`: the log on standard error, and what a panic prints.
+//! - `memory`: keeps the keys in the memory of the process from other processes.
 //! - `commands`: one module for each subcommand.
 //!   - `run`: holds a conversation, on a terminal or non-interactively. `goondan-host` keeps its bundle running.
 //!   - `check`, `order`, `schema`: the mistakes in a bundle, the order of its layers, the JSON Schema of bundles.
+//!   - `capabilities`, `trust`: what a bundle can do, and the agreement to it.
 //!   - `instance`: stored conversations.
 //!   - `changeset`: the changes that agents make or propose.
 //!   - `new`: a crate for a new extension.
@@ -36,6 +38,7 @@ struct Readme;
 mod args;
 mod commands;
 mod log;
+mod memory;
 mod outcome;
 mod output;
 
@@ -91,7 +94,10 @@ pub fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     log::install_panic_hook();
-    match log::init(&log).and_then(|()| commands::execute(command)) {
+    let logged = log::init(&log);
+    // Before any key is read.
+    memory::protect();
+    match logged.and_then(|()| commands::execute(command)) {
         Ok(outcome) => outcome.into(),
         Err(error) => {
             output::report(&error);

@@ -38,6 +38,8 @@ pub(super) struct Opening {
     pub(super) bundle_root: Option<Arc<Path>>,
     /// The files that no tool should write.
     pub(super) bundle_files: Arc<BundleFiles>,
+    /// The environment variables that hold secrets, sorted.
+    pub(super) secret_variables: Arc<[String]>,
     /// They are opened only to show what extensions register.
     pub(super) inspect: bool,
 }

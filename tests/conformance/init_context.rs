@@ -193,3 +193,18 @@ async fn an_extension_learns_which_files_its_agent_is_made_of_now() {
     let workspaces = root.path().join("workspaces");
     assert_eq!(asked("placed.files", &instance, &log).await, format!("{} more=false", workspaces.display()));
 }
+
+#[both_linkages]
+#[covers("ENV-01")]
+async fn an_extension_learns_which_variables_its_agent_reads_as_secrets_now() {
+    let log = Log::new();
+    let of = |names: &[&str]| {
+        agent([]).with::<Placed>(log.config()).secret_variables(names.iter().copied()).build().unwrap()
+    };
+    let first = of(&["B_KEY", "A_KEY", "B_KEY"]);
+    let instance = first.instance("one").await.unwrap();
+    assert_eq!(asked("placed.secrets", &instance, &log).await, "A_KEY B_KEY");
+    // The extension itself is kept.
+    first.reload(&of(&["C_KEY"])).await.unwrap();
+    assert_eq!(asked("placed.secrets", &instance, &log).await, "C_KEY");
+}

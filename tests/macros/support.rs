@@ -84,6 +84,7 @@ impl ExtensionHost for Recorder {
             conversation: 1,
             extensions: Vec::new(),
             bundle_files: Arc::default(),
+            secret_variables: Arc::default(),
         })
     }
 

@@ -5,6 +5,7 @@ mod load;
 mod reader;
 pub use reader::Reader;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -175,6 +176,18 @@ impl Bundle {
         }
         errors.sort_by_key(|error| (self.files.iter().position(|file| *file == error.file), error.place));
         Diagnostics::new(errors).map_or(Ok(()), Err)
+    }
+
+    /// Returns the names of the environment variables that it reads as secrets, sorted. Processes that its agents start
+    /// do not get these.
+    // ENV-01
+    pub fn secret_variables(&self) -> Vec<&str> {
+        let of_models = self.models.iter().flat_map(|model| &model.sources);
+        let of_extensions = self.extensions.iter().flat_map(|extension| &extension.sources);
+        let of_uses = self.agents().flat_map(|agent| &agent.extensions).flat_map(|used| &used.sources);
+        let secrets = of_models.chain(of_extensions).chain(of_uses).filter(|value| value.secret);
+        let names: BTreeSet<_> = secrets.map(|value| value.source.variable()).collect();
+        names.into_iter().collect()
     }
 
     /// Returns the limits of an agent: its own, completed by those of its swarm. A limit that neither sets is `None`;

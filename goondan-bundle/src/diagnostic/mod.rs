@@ -126,7 +126,8 @@ impl Diagnostic {
         Self::parse_error(file, None, message, suggestion)
     }
 
-    pub(crate) fn warning(file: &Path, place: Place, message: String, suggestion: String) -> Self {
+    #[doc(hidden)]
+    pub fn warning(file: &Path, place: Place, message: String, suggestion: String) -> Self {
         let (severity, file) = (Severity::Warning, file.to_owned());
         Self { severity, code: None, file, place: Some(place), path: String::new(), message, suggestion }
     }

@@ -41,6 +41,12 @@ pub struct SourcedValue {
 }
 
 impl ValueSource {
+    /// Returns the name of the environment variable.
+    pub(crate) fn variable(&self) -> &str {
+        let Self::Env(name) = self;
+        name
+    }
+
     /// Returns the current value, or the problem with the source and its remedy. An empty variable counts as missing.
     fn fetch(&self) -> Result<String, (String, String)> {
         let Self::Env(name) = self;

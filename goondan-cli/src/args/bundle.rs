@@ -79,7 +79,12 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) deadline: DeadlineArgs,
 
-    /// Print one JSON object: faults, hints.
+    /// List what the agents can do outside of their conversations: commands, shells, libraries, hosts, directories,
+    /// variables and where they go, tools that act, and the variables that commands do not get.
+    #[arg(long)]
+    pub(crate) capabilities: bool,
+
+    /// Print one JSON object: faults, hints, and with --capabilities capabilities.
     #[arg(long)]
     pub(crate) json: bool,
 }

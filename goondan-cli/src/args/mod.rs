@@ -13,6 +13,7 @@ mod new;
 mod plugin;
 mod run;
 mod shell;
+mod trust;
 
 use clap::Parser;
 
@@ -32,6 +33,7 @@ pub(crate) use plugin::{
 };
 pub(crate) use run::{CassettesArg, FsyncArg, RunArgs};
 pub(crate) use shell::{CompletionsArgs, ManArgs};
+pub(crate) use trust::TrustArgs;
 
 const LOG_HELP: &str = "\
 Logging: answers go to standard output; the log of the runtime and of extensions goes to standard error. --log-level \
@@ -53,6 +55,7 @@ pub(crate) struct Args {
 pub(crate) enum GoondanCommand {
     Run(RunArgs),
     Check(CheckArgs),
+    Trust(TrustArgs),
     Order(OrderArgs),
     Instance(InstanceArgs),
     #[cfg(feature = "changesets")]

@@ -40,6 +40,10 @@ pub(crate) struct PluginListArgs {
     #[arg(long, requires = "path")]
     pub(crate) start: bool,
 
+    /// With --start, start the extensions whatever they can do, without asking: see `goondan check --capabilities`.
+    #[arg(long, requires = "start")]
+    pub(crate) trust: bool,
+
     /// Print one JSON array.
     #[arg(long)]
     pub(crate) json: bool,
@@ -48,7 +52,8 @@ pub(crate) struct PluginListArgs {
 /// Show the content of a library without running any of its code.
 ///
 /// It shows the versions that the library was built for, its extensions and what they declare,
-/// and the schemas of configs and tools, if `goondan plugin pack` added them to the file.
+/// and the schemas of configs and tools, if `goondan plugin pack` added them to the file, with the
+/// settings by which an extension acts outside of conversations.
 ///
 /// Exit status: 0 this program can load the library; 2 it cannot, and the error says why.
 #[derive(Debug, clap::Args)]

@@ -11,6 +11,10 @@ use super::bundle::BundleArgs;
 /// terminal, lines are edited interactively. The conversation is stored: the next run with the
 /// same --instance continues it.
 ///
+/// A bundle whose agents can do something outside of their conversations, such as running a
+/// command, is run when a person has agreed: on a terminal, the command asks once; otherwise it
+/// needs --trust, or `goondan trust` before.
+///
 /// Turns that extensions start in the background are printed between the answers. At the end of the
 /// input, those that are running or waiting are completed first.
 ///
@@ -26,6 +30,10 @@ use super::bundle::BundleArgs;
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) bundle: BundleArgs,
+
+    /// Run the bundle whatever its agents can do, without asking: see `goondan check --capabilities`.
+    #[arg(long)]
+    pub(crate) trust: bool,
 
     /// The agent to talk to [default: the entry agent of the swarm, or the only agent].
     #[arg(long, value_name = "NAME")]

@@ -1,6 +1,7 @@
 //! The commands: one module for each subcommand of `goondan`.
 
 mod bundle;
+mod capabilities;
 #[cfg(feature = "changesets")]
 mod changeset;
 mod check;
@@ -13,6 +14,7 @@ mod run;
 mod schema;
 mod shell;
 mod tools;
+mod trust;
 
 use goondan::Result;
 
@@ -24,6 +26,7 @@ pub(crate) fn execute(command: GoondanCommand) -> Result<Outcome> {
     match command {
         GoondanCommand::Run(args) => return run::run(&args),
         GoondanCommand::Check(args) => return check::check(&args),
+        GoondanCommand::Trust(args) => return trust::trust(&args),
         GoondanCommand::Order(args) => return order::order(&args),
         GoondanCommand::Schema(args) => schema::schema(&args)?,
         GoondanCommand::Instance(args) => match args.command {

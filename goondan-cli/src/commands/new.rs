@@ -1,11 +1,16 @@
 //! `goondan new extension`: fills the templates of a crate that builds and passes its test as it is.
 
+use std::collections::BTreeSet;
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use goondan::store::state_root;
 use goondan::{Error, ErrorCode, Result};
 
+use super::capabilities;
+use super::trust::{self, Agreements};
 use crate::args::NewExtensionArgs;
 use crate::output;
 
@@ -25,6 +30,9 @@ const FILES: [(&str, &str); 8] = [
 /// The source tree that this command was built from. Until goondan is published, new crates depend on it by path.
 const CHECKOUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
+/// The agent in the template of the bundle.
+const AGENT: &str = "try";
+
 pub(crate) fn extension(args: &NewExtensionArgs) -> Result<()> {
     let name = args.name.as_str();
     let directory = args.path.clone().unwrap_or_else(|| PathBuf::from(name));
@@ -40,7 +48,18 @@ pub(crate) fn extension(args: &NewExtensionArgs) -> Result<()> {
         let fill = |text: String, (placeholder, value): &(&str, String)| text.replace(placeholder, value);
         write(&directory.join(file), &placeholders.iter().fold(template.to_owned(), fill))?;
     }
+    agree(args, &directory)?;
     print_next_steps(name, &directory)
+}
+
+/// Agrees to the bundle of the crate, whose agent loads the library that will be built.
+// TRUST-01
+fn agree(args: &NewExtensionArgs, directory: &Path) -> Result<()> {
+    // Without a home, nothing runs anyway.
+    let Ok(root) = state_root(None) else { return Ok(()) };
+    let file = format!("target/release/{DLL_PREFIX}{}{DLL_SUFFIX}", args.name.as_str().replace('-', "_"));
+    let line = capabilities::library(&file, args.name.as_str(), AGENT);
+    Agreements::below(&root).agree(&trust::canonical(directory)?, BTreeSet::from([line]))
 }
 
 /// Fails unless `directory` is missing or empty, so that no existing file is overwritten.

@@ -95,7 +95,9 @@ spec: {{ model: Model/main, extensions: [ {{ ref: Extension/files }} ] }}
     /// Runs one turn of a conversation in a process of its own.
     fn turn(&self, conversation: &str, input: &str, files: &[&Path]) -> Output {
         let mut command = goondan();
-        command.args(["run", "--instance", conversation, "--input", input, "--state-root"]).arg(self.state());
+        command
+            .args(["run", "--trust", "--instance", conversation, "--input", input, "--state-root"])
+            .arg(self.state());
         files.iter().for_each(|file| _ = command.arg("--file").arg(file));
         command.arg(self.dir.path()).output().unwrap()
     }

@@ -122,3 +122,33 @@ fn the_tokens_and_costs_of_all_turns_of_an_instance_are_added_up() {
     });
     assert_eq!(last["instance"]["tokenUsage"], expected, "{last}");
 }
+
+#[test]
+#[covers("ENV-01")]
+fn keys_in_a_recording_are_a_hint_to_check() {
+    let bundle = TempDir::new().unwrap();
+    copy(&checkout().join("examples/openai"), bundle.path());
+    let check = || printed(support::goondan().args(["check"]).arg(bundle.path()));
+    assert!(!check().contains("hint: the cassette"), "{}", check());
+    let cassette = bundle.path().join("cassettes/main.jsonl");
+    let recorded = fs::read_to_string(&cassette).unwrap();
+    let encoded = "Z2hwX2ExYjJjM2Q0ZTVmNmc3aDhpOQ==";
+    fs::write(&cassette, recorded.replace("What are you?", &format!("What are you? {encoded}"))).unwrap();
+    let found =
+        "cassettes/main.jsonl:2:1: hint: the cassette has a secret: in an encoded text, `ghp_…` looks like a key";
+    assert!(check().contains(found), "{}", check());
+}
+
+/// Copies a directory.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let copy_to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &copy_to)
+        } else {
+            fs::copy(entry.path(), copy_to).map(drop).unwrap()
+        }
+    }
+}

@@ -87,7 +87,7 @@ impl Fixture {
 #[covers("LEGACY-LIVECONFIG-01", "LEGACY-LIVECONFIG-02")]
 fn a_proposal_that_a_person_commits_gives_the_agent_a_tool_while_it_runs() {
     let fixture = Fixture::new();
-    let mut command = fixture.command(&["run", fixture.path("bundle").to_str().unwrap(), "--watch"]);
+    let mut command = fixture.command(&["run", "--trust", fixture.path("bundle").to_str().unwrap(), "--watch"]);
     let mut child = piped(&mut command);
     let (mut input, mut answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()).lines());
     let mut status = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -119,7 +119,7 @@ fn a_proposal_that_a_person_commits_gives_the_agent_a_tool_while_it_runs() {
 #[test]
 fn a_discarded_changeset_is_gone_and_an_unknown_one_is_named() {
     let fixture = Fixture::new();
-    let mut command = fixture.command(&["run", fixture.path("bundle").to_str().unwrap(), "--input", "go"]);
+    let mut command = fixture.command(&["run", "--trust", fixture.path("bundle").to_str().unwrap(), "--input", "go"]);
     assert!(command.output().unwrap().status.success());
     let listed = fixture.changeset(&["list"]);
     let id = listed.split_whitespace().next().unwrap();
@@ -133,7 +133,7 @@ fn a_discarded_changeset_is_gone_and_an_unknown_one_is_named() {
 #[test]
 fn a_commit_that_git_does_not_make_says_why() {
     let fixture = Fixture::new();
-    let mut command = fixture.command(&["run", fixture.path("bundle").to_str().unwrap(), "--input", "go"]);
+    let mut command = fixture.command(&["run", "--trust", fixture.path("bundle").to_str().unwrap(), "--input", "go"]);
     assert!(command.output().unwrap().status.success());
     let listed = fixture.changeset(&["list"]);
     let id = listed.split_whitespace().next().unwrap();

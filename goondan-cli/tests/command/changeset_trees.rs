@@ -99,7 +99,7 @@ impl World {
 
     /// Opens a changeset. Returns its id and its work tree.
     fn open(&self) -> (String, PathBuf) {
-        let output = self.goondan(&["run", self.path("bundle").to_str().unwrap(), "--input", "go"]);
+        let output = self.goondan(&["run", "--trust", self.path("bundle").to_str().unwrap(), "--input", "go"]);
         assert!(output.status.success(), "{output:?}");
         let listed = stdout(&self.goondan(&["changeset", "list"])).to_owned();
         let id = listed.split_whitespace().next().unwrap().to_owned();
@@ -118,7 +118,7 @@ impl World {
     fn agent_commits(&self) -> Value {
         let script = "- { call: { tool: changesets__commit, args: { message: by the agent } } }\n- { say: done }\n";
         fs::write(self.path("bundle/script.yaml"), script).unwrap();
-        let output = self.goondan(&["run", self.path("bundle").to_str().unwrap(), "--input", "go"]);
+        let output = self.goondan(&["run", "--trust", self.path("bundle").to_str().unwrap(), "--input", "go"]);
         assert!(output.status.success(), "{output:?}");
         let messages = self.path("state/workspaces/main/instances/main:default/messages/base.jsonl");
         let messages = fs::read_to_string(messages).unwrap();

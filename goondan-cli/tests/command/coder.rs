@@ -45,7 +45,7 @@ impl Repository {
     /// Returns the command as a shell starts it in the repository.
     fn command(&self) -> Command {
         let mut command = goondan();
-        command.args(["run", EXAMPLE, "--json", "--stream", "--state-root"]).arg(self.state());
+        command.args(["run", "--trust", EXAMPLE, "--json", "--stream", "--state-root"]).arg(self.state());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).current_dir(self.path()).env("PWD", self.path());
         command
     }

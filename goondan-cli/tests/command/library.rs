@@ -66,7 +66,10 @@ fn a_bundle_runs_an_extension_from_a_library() {
         // From another directory: paths in a bundle are relative to the bundle.
         let path = dir.path().to_str().unwrap();
         let state = dir.path().join("state");
-        let output = goondan(Path::new("/"), &["run", path, "--input", input, "--state-root", state.to_str().unwrap()]);
+        let output = goondan(
+            Path::new("/"),
+            &["run", "--trust", path, "--input", input, "--state-root", state.to_str().unwrap()],
+        );
         assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
     }
     let requests = fs::read_to_string(dir.path().join("requests.jsonl")).unwrap();
@@ -79,10 +82,10 @@ fn a_bundle_runs_an_extension_from_a_library() {
 #[test]
 fn one_of_several_extensions_is_chosen_by_the_name_in_the_bundle() {
     let dir = bundle("noop", "entry: ./plugins/it", fixture());
-    let output = goondan(dir.path(), &["run", "--input", "hi", "--state-root", "state"]);
+    let output = goondan(dir.path(), &["run", "--trust", "--input", "hi", "--state-root", "state"]);
     assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
     let dir = bundle("nope", "entry: ./plugins/it", fixture());
-    for command in [&["check"][..], &["run", "--input", "hi", "--state-root", "state"]] {
+    for command in [&["check"][..], &["run", "--trust", "--input", "hi", "--state-root", "state"]] {
         let output = goondan(dir.path(), command);
         let said = format!("{}{}", stdout(&output), stderr(&output));
         assert_eq!(output.status.code(), Some(2), "{said}");
@@ -98,7 +101,7 @@ fn an_absolute_entry_needs_an_option() {
     let file = dir.path().join(plugin("it"));
     let text = fs::read_to_string(dir.path().join("goondan.yaml")).unwrap();
     fs::write(dir.path().join("goondan.yaml"), text.replace("./plugins/it", file.to_str().unwrap())).unwrap();
-    for command in [&["check"][..], &["order"], &["run", "--input", "hi", "--state-root", "state"]] {
+    for command in [&["check"][..], &["order"], &["run", "--trust", "--input", "hi", "--state-root", "state"]] {
         let refused = goondan(dir.path(), command);
         assert_eq!(refused.status.code(), Some(2));
         let said = format!("{}{}", stdout(&refused), stderr(&refused));
@@ -122,7 +125,7 @@ fn a_library_that_cannot_be_loaded_is_an_error_with_position_and_remedy() {
         (foreign, ["E_EXT_COMPAT", "ABI 7.0", "this program speaks ABI 1.0"]),
     ] {
         fs::write(&file, bytes).unwrap();
-        for command in [&["check"][..], &["run", "--input", "hi", "--state-root", "state"], &["order"]] {
+        for command in [&["check"][..], &["run", "--trust", "--input", "hi", "--state-root", "state"], &["order"]] {
             let output = goondan(dir.path(), command);
             assert_eq!(output.status.code(), Some(2));
             let said = format!("{}{}", stdout(&output), stderr(&output));
@@ -145,7 +148,7 @@ fn a_digest_pins_the_content_of_a_library() {
     let text = fs::read_to_string(dir.path().join("goondan.yaml")).unwrap();
     let pinned = text.replace("entry: ./plugins/it", &format!("entry: ./plugins/it, sha256: {digest}"));
     fs::write(dir.path().join("goondan.yaml"), pinned).unwrap();
-    let run = ["run", "--input", "hi", "--state-root", "state"];
+    let run = ["run", "--trust", "--input", "hi", "--state-root", "state"];
     assert_eq!(stdout(&goondan(dir.path(), &run)), "fine\n");
     let packed = goondan(dir.path(), &["plugin", "pack", &plugin("it")]);
     assert_eq!(packed.status.code(), Some(0), "{}", stderr(&packed));
@@ -216,7 +219,7 @@ fn packed_schemas_are_shown_and_checked_without_running_the_library() {
     assert!(stdout(&shown).contains("  schemas     packed\n"), "{}", stdout(&shown));
     let text = fs::read_to_string(dir.path().join("goondan.yaml")).unwrap();
     fs::write(dir.path().join("goondan.yaml"), text.replace("maxMessages: 0", "maxMessages: 9")).unwrap();
-    assert_eq!(stdout(&goondan(dir.path(), &["run", "--input", "hi", "--state-root", "state"])), "fine\n");
+    assert_eq!(stdout(&goondan(dir.path(), &["run", "--trust", "--input", "hi", "--state-root", "state"])), "fine\n");
 }
 
 #[test]
@@ -297,7 +300,7 @@ fn schema_and_list_run_no_library_without_describe() {
 #[test]
 fn an_entry_selects_one_of_several_extensions_and_the_bundle_names_it() {
     let dir = bundle("quiet", "entry: './plugins/it#noop'", fixture());
-    let output = goondan(dir.path(), &["run", "--input", "hi", "--state-root", "state"]);
+    let output = goondan(dir.path(), &["run", "--trust", "--input", "hi", "--state-root", "state"]);
     assert_eq!((output.status.code(), stdout(&output)), (Some(0), "fine\n"), "{}", stderr(&output));
     let list = goondan(dir.path(), &["plugin", "list", "."]);
     assert!(stdout(&list).contains("  entry       ./plugins/it#noop, called quiet\n"), "{}", stdout(&list));
@@ -314,7 +317,7 @@ fn an_entry_selects_one_of_several_extensions_and_the_bundle_names_it() {
 #[test]
 fn a_config_error_of_a_run_has_the_place_that_check_reports() {
     let dir = bundle("message-window", "entry: ./plugins/it, config: { maxMessages: 0 }", message_window());
-    let run = goondan(dir.path(), &["run", "--input", "hi", "--state-root", "state"]);
+    let run = goondan(dir.path(), &["run", "--trust", "--input", "hi", "--state-root", "state"]);
     let check = goondan(dir.path(), &["check", "--describe"]);
     for said in [stderr(&run), stdout(&check)] {
         for part in ["goondan.yaml:9:53: ", "E_EXT_CONFIG", "`maxMessages`: 0 is less than the minimum"] {
@@ -328,7 +331,7 @@ fn a_config_error_of_a_run_has_the_place_that_check_reports() {
 #[covers("ERR-06")]
 fn an_extension_that_cannot_be_initialized_is_reported_once_with_its_cause() {
     let dir = bundle("modes", "entry: ./plugins/it, config: { mode: fail-in-init }", fixture());
-    let output = goondan(dir.path(), &["run", "--input", "hi", "--state-root", "state"]);
+    let output = goondan(dir.path(), &["run", "--trust", "--input", "hi", "--state-root", "state"]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(stderr(&output).matches("E_EXT_INIT: ").count(), 1, "{}", stderr(&output));
     assert_eq!(stderr(&output).matches("caused by: ").count(), 1, "{}", stderr(&output));
@@ -346,7 +349,7 @@ fn a_packed_library_that_was_damaged_is_refused_by_every_command() {
     for command in [
         &["check"][..],
         &["order"],
-        &["run", "--input", "hi", "--state-root", "state"],
+        &["run", "--trust", "--input", "hi", "--state-root", "state"],
         &["plugin", "inspect", &plugin("it")],
         &["plugin", "pack", &plugin("it")],
     ] {

@@ -15,6 +15,8 @@ mod changeset;
 mod changeset_trees;
 mod check;
 mod coder;
+#[cfg(target_os = "linux")]
+mod environment;
 mod explain;
 mod instance;
 mod library;
@@ -27,6 +29,7 @@ mod plugin;
 mod run;
 mod servers;
 mod shell;
+mod trust;
 mod watch;
 mod watch_changesets;
 #[cfg(feature = "models")]

@@ -63,7 +63,7 @@ fn what_a_bundle_is_made_of_is_not_written() {
 
     // As it is typed in the directory of the bundle.
     let mut command = goondan();
-    command.current_dir(&bundle).args(["run", "--input", "go", "--state-root"]).arg("state");
+    command.current_dir(&bundle).args(["run", "--trust", "--input", "go", "--state-root"]).arg("state");
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let messages = bundle.join("state/workspaces/main/instances/main:default/messages/base.jsonl");

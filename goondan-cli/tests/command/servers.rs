@@ -25,14 +25,14 @@ fn example() -> PathBuf {
 fn the_list_has_the_tools_of_servers_only_if_they_are_started() {
     let list = |arguments: &[&str]| goondan().args(["plugin", "list"]).arg(example()).args(arguments).output().unwrap();
     assert!(!stdout(&list(&[])).contains("clock__now"));
-    let page = list(&["--start"]);
+    let page = list(&["--start", "--trust"]);
     let expected = "\ntools of the agent guide\n  clock__now    Tells the time.\n  clock__greet  Greets the user.\n\n  \
                     clock: MCP server clock: connected, 2 tools\n    tools.pin:\n";
     let page = stdout(&page);
     let (_, digests) = page.split_once(expected).unwrap_or_else(|| panic!("{page}"));
     let digests: Vec<_> = digests.lines().map(|line| line.trim().split_once(": ").unwrap()).collect();
     assert_eq!(digests.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["\"greet\"", "\"now\""]);
-    let json = list(&["--start", "--json"]);
+    let json = list(&["--start", "--trust", "--json"]);
     let listed: Vec<Value> = serde_json::from_slice(&json.stdout).unwrap();
     let agent = listed.iter().find(|listed| listed["kind"] == "agent").unwrap();
     assert_eq!((&agent["name"], &agent["tools"][0]["effect"]), (&"guide".into(), &"read".into()));
@@ -53,7 +53,7 @@ fn a_tool_that_differs_from_its_pin_is_not_listed() {
         let effects = "      effects: { now: read }\n";
         let pinned = bundle.replace(effects, &format!("{effects}      pin: {{ {pins} }}\n"));
         fs::write(dir.path().join("goondan.yaml"), pinned).unwrap();
-        goondan().args(["plugin", "list", "--start"]).arg(dir.path()).output().unwrap()
+        goondan().args(["plugin", "list", "--start", "--trust"]).arg(dir.path()).output().unwrap()
     };
     let page = stdout(&listed("")).to_owned();
     let (_, pins) = page.split_once("tools.pin:\n").unwrap();
@@ -100,7 +100,7 @@ impl Running {
         fs::write(dir.path().join("goondan.yaml"), bundle.replace("[sh, server.sh]", &command)).unwrap();
         fs::copy(example().join("script.yaml"), dir.path().join("script.yaml")).unwrap();
         let mut command = goondan();
-        command.args(["run", "--state-root"]).arg(dir.path().join("state")).arg(dir.path());
+        command.args(["run", "--trust", "--state-root"]).arg(dir.path().join("state")).arg(dir.path());
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut goondan = command.spawn().unwrap();
         let stdin = goondan.stdin.take().unwrap();

@@ -85,7 +85,12 @@ spec: { model: Model/main, extensions: [ { ref: Extension/counting } ] }
 
     fn run_with(&self, tmp: &Path) -> Conversation {
         let mut command = goondan();
-        command.arg("run").arg(self.root.path()).arg("--watch").arg("--state-root").arg(self.path("state"));
+        command
+            .args(["run", "--trust"])
+            .arg(self.root.path())
+            .arg("--watch")
+            .arg("--state-root")
+            .arg(self.path("state"));
         command.env("TMPDIR", tmp);
         let mut child = piped(&mut command);
         let stderr = BufReader::new(child.stderr.take().unwrap());

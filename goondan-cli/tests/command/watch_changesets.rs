@@ -55,7 +55,7 @@ impl Fixture {
         let script = format!("- {{ call: {call} }}\n- {{ say: old }}\n");
         fs::write(self.path("bundle/script.yaml"), script).unwrap();
         let mut command = goondan();
-        command.arg("run").arg(self.path("bundle")).arg("--state-root").arg(self.path("state"));
+        command.args(["run", "--trust"]).arg(self.path("bundle")).arg("--state-root").arg(self.path("state"));
         fs::write(self.path("input"), "go\n").unwrap();
         command.stdin(File::open(self.path("input")).unwrap());
         let output = command.args(options).output().unwrap();

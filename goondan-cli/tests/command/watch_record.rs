@@ -65,7 +65,7 @@ fn a_reload_continues_the_recording() {
     });
     let command = |state: &str| {
         let mut command = goondan();
-        command.arg("run").arg(root.path()).arg("--state-root").arg(root.path().join(state));
+        command.args(["run", "--trust"]).arg(root.path()).arg("--state-root").arg(root.path().join(state));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };

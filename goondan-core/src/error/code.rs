@@ -185,6 +185,9 @@ codes! {
     CONFIG_ENTRY_NOT_FOUND = "E_CONFIG_ENTRY_NOT_FOUND";
     /// A value that a document takes from another source does not exist.
     CONFIG_VALUE_NOT_FOUND = "E_CONFIG_VALUE_NOT_FOUND";
+    /// Nobody has agreed to what a bundle can do.
+    // TRUST-01
+    BUNDLE_TRUST = "E_BUNDLE_TRUST";
     /// A bundle is not reloaded, because agents could do something then that they cannot do now.
     // TREE-01
     RELOAD_ADDS = "E_RELOAD_ADDS";
@@ -206,8 +209,16 @@ impl ErrorCode {
     /// Returns whether the cause is the configuration, not something that happened at run time.
     pub fn is_configuration(&self) -> bool {
         self.0.starts_with("E_CONFIG_")
-            || [Self::USAGE, Self::EXT_LOAD, Self::EXT_CONFIG, Self::EXT_COMPAT, Self::EXT_NAME, Self::EXT_ORDER]
-                .contains(self)
+            || [
+                Self::USAGE,
+                Self::BUNDLE_TRUST,
+                Self::EXT_LOAD,
+                Self::EXT_CONFIG,
+                Self::EXT_COMPAT,
+                Self::EXT_NAME,
+                Self::EXT_ORDER,
+            ]
+            .contains(self)
     }
 }
 

@@ -31,6 +31,9 @@ pub struct ExtensionInfo {
     /// See [`InitContext::bundle_files`](super::InitContext::bundle_files). Older hosts have none.
     #[serde(default)]
     pub bundle_files: Arc<BundleFiles>,
+    /// See [`InitContext::secret_variables`](super::InitContext::secret_variables). Older hosts have none.
+    #[serde(default)]
+    pub secret_variables: Arc<[String]>,
 }
 
 /// An extension that an agent has, returned by [`InitContext::extensions`](super::InitContext::extensions).

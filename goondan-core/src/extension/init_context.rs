@@ -87,6 +87,16 @@ impl InitContext {
         Ok(self.api.host().info()?.bundle_files)
     }
 
+    /// Returns the names of the environment variables that the bundle of the agent reads as secrets now, sorted: after
+    /// a reload others than in `#[init]`. An extension that starts processes keeps these variables from them.
+    ///
+    /// # Errors
+    /// The error of the host, if it cannot tell.
+    // ENV-01
+    pub fn secret_variables(&self) -> Result<Arc<[String]>> {
+        Ok(self.api.host().info()?.secret_variables)
+    }
+
     /// Returns whether this conversation is opened only to show what the extension registers, as `goondan order` does.
     /// Then it runs no turn, and `#[init]` should register as ever, but start and connect to nothing.
     pub fn inspect(&self) -> bool {

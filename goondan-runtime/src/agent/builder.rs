@@ -275,6 +275,15 @@ impl AgentBuilder {
         self
     }
 
+    /// Sets the names of the environment variables that hold secrets, which extensions keep from the processes that
+    /// they start: [`InitContext::secret_variables`](goondan_core::InitContext::secret_variables). Bundles set them.
+    // ENV-01
+    pub fn secret_variables<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        let names: BTreeSet<String> = names.into_iter().map(Into::into).collect();
+        self.opening.secret_variables = names.into_iter().collect();
+        self
+    }
+
     /// Tells extensions that conversations are opened only to show what they register:
     /// [`InitContext::inspect`](goondan_core::InitContext::inspect).
     pub fn inspect(mut self) -> Self {

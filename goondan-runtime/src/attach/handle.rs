@@ -173,7 +173,7 @@ impl ExtensionHost for ExtensionHandle {
 
     fn info(&self) -> Result<ExtensionInfo> {
         let services = &self.services;
-        let (extensions, bundle_files) = services.present();
+        let (extensions, bundle_files, secret_variables) = services.present();
         Ok(ExtensionInfo {
             extension: self.extension.clone(),
             agent: services.id.agent.clone(),
@@ -184,6 +184,7 @@ impl ExtensionHost for ExtensionHandle {
             conversation: services.number,
             extensions,
             bundle_files,
+            secret_variables,
         })
     }
 

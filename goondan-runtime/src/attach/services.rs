@@ -42,6 +42,7 @@ pub(crate) struct Services {
 pub(super) struct Present {
     pub(super) extensions: Vec<Arc<ExtensionSpec>>,
     pub(super) bundle_files: Arc<BundleFiles>,
+    pub(super) secret_variables: Arc<[String]>,
 }
 
 impl Present {
@@ -51,7 +52,8 @@ impl Present {
         if let Some(directory) = store.directory() {
             Arc::make_mut(&mut bundle_files).add(directory);
         }
-        Self { extensions: agent.extensions.clone(), bundle_files }
+        let secret_variables = Arc::clone(&agent.opening.secret_variables);
+        Self { extensions: agent.extensions.clone(), bundle_files, secret_variables }
     }
 }
 
@@ -131,15 +133,17 @@ impl Services {
         std::mem::replace(&mut self.present.lock(), present)
     }
 
-    /// Returns the extensions that the agent has, and the files that it is made of.
+    /// Returns the extensions that the agent has, the files that it is made of, and the variables that it reads as
+    /// secrets.
     // LEGACY-CAPS-01
-    pub(super) fn present(&self) -> (Vec<PresentExtension>, Arc<BundleFiles>) {
+    pub(super) fn present(&self) -> (Vec<PresentExtension>, Arc<BundleFiles>, Arc<[String]>) {
         let present = self.present.lock();
         let describe = |spec: &Arc<ExtensionSpec>| {
             let ExtensionDescriptor { name, version, .. } = *spec.descriptor;
             PresentExtension::new(spec.name.clone(), name.to_owned(), version.to_owned())
         };
-        (present.extensions.iter().map(describe).collect(), Arc::clone(&present.bundle_files))
+        let extensions = present.extensions.iter().map(describe).collect();
+        (extensions, Arc::clone(&present.bundle_files), Arc::clone(&present.secret_variables))
     }
 
     // D-18

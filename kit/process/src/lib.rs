@@ -12,28 +12,36 @@
 //!
 //! use goondan::prelude::*;
 //! use goondan_text::NumberedFile;
-//! use process::Output;
-//! use tokio::process::Command;
+//! use process::{Environment, Output};
 //!
 //! /// Checks the work of the model.
+//! struct Checks {
+//!     environment: Environment,
+//! }
+//!
 //! #[goondan::extension(name = "checks")]
-//! pub mod checks {
-//!     use super::*;
+//! impl Checks {
+//!     #[init]
+//!     fn new(ctx: InitContext) -> Self {
+//!         Self { environment: Environment::without_secrets(move || ctx.secret_variables().ok()) }
+//!     }
 //!
 //!     /// Runs the tests.
 //!     #[tool(timeout = "11m")]
-//!     async fn test(ctx: &ToolContext<'_>) -> Result<String> {
+//!     async fn test(&self, ctx: &ToolContext<'_>) -> Result<String> {
 //!         let files = ctx.workdir()?;
 //!         let outputs = ["stdout", "stderr"]
 //!             .map(|name| Output::new(20_000, NumberedFile::new(files, ["checks", name], "txt")));
-//!         let mut command = Command::new("make");
+//!         let mut command = self.environment.command("make");
 //!         command.arg("test");
-//!         let ended = process::run(command, Duration::from_secs(600), outputs, |_| {}).await?;
+//!         let ended = process::run(command.into(), Duration::from_secs(600), outputs, |_| {}).await?;
 //!         Ok(format!("{}\n{}\n{}", ended.status, ended.stdout.text(), ended.stderr.text()))
 //!     }
 //! }
 //! # fn main() {}
 //! ```
+//!
+//! An [`Environment`] starts commands without the keys of the program.
 //!
 //! A [`Process`] is for programs that are talked to:
 //!
@@ -41,15 +49,14 @@
 //! use std::process::Stdio;
 //! use std::time::Duration;
 //!
-//! use process::Process;
+//! use process::{Environment, Process};
 //! use tokio::io::AsyncReadExt;
-//! use tokio::process::Command;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> std::io::Result<()> {
-//! let mut command = Command::new("cat");
+//! let mut command = Environment::basic().command("cat");
 //! command.stdin(Stdio::piped()).stdout(Stdio::piped());
-//! let mut cat = Process::spawn(command).await?;
+//! let mut cat = Process::spawn(command.into()).await?;
 //! let mut stdout = cat.stdout().expect("it is piped");
 //!
 //! let status = cat.end(Duration::from_secs(2)).await?;
@@ -66,6 +73,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod environment;
 mod keeper;
 mod output;
 mod run;
@@ -74,6 +82,7 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+pub use environment::Environment;
 use keeper::Keeper;
 use nix::sys::signal::Signal;
 pub use output::Output;

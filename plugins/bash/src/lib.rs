@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use goondan::ErrorCode;
 use goondan::prelude::*;
+use process::Environment;
 use tokio::process::Command;
 
 use run::{Ended, Limits};
@@ -32,7 +33,13 @@ pub struct Config {
     pub timeout_ms: NonZeroU64,
     /// How many bytes of its standard output, and of its standard error, the model reads.
     pub output_bytes: NonZeroUsize,
-    /// The variables of the environment that commands inherit. Defaults to all, with whatever keys the program has.
+    /// The names of variables of the environment that commands inherit besides the others, such as `GH_TOKEN`.
+    #[schemars(extend("x-goondan" = "variable"))]
+    pub env: Vec<String>,
+    /// The names of the variables of the environment that commands inherit. Defaults to all but those that have
+    /// secrets: what the bundle reads as a secret, `GOONDAN_…`, and names with `KEY`, `TOKEN`, `SECRET`, `PASSWORD` or
+    /// `CREDENTIAL` in them.
+    #[schemars(extend("x-goondan" = "variable"))]
     pub inherit_env: Option<Vec<String>>,
 }
 
@@ -44,7 +51,8 @@ impl Default for Config {
     fn default() -> Self {
         const TIMEOUT: NonZeroU64 = NonZeroU64::new(30_000).unwrap();
         const OUTPUT: NonZeroUsize = NonZeroUsize::new(100_000).unwrap();
-        Self { cwd: None, work_trees: false, timeout_ms: TIMEOUT, output_bytes: OUTPUT, inherit_env: None }
+        let (timeout_ms, output_bytes) = (TIMEOUT, OUTPUT);
+        Self { cwd: None, work_trees: false, timeout_ms, output_bytes, env: Vec::new(), inherit_env: None }
     }
 }
 
@@ -98,6 +106,7 @@ fn bash() -> String {
 pub struct Bash {
     api: ExtensionApi,
     config: Config,
+    environment: Environment,
 }
 
 /// Lets the model run shell commands.
@@ -115,7 +124,10 @@ impl Bash {
                 return Err(Error::new(ErrorCode::EXT_CONFIG, message).suggest("create it, or correct the path"));
             }
         }
-        Ok(Self { api, config })
+        let environment = Environment::without_secrets(move || ctx.secret_variables().ok())
+            .or_only(config.inherit_env.take())
+            .with(std::mem::take(&mut config.env));
+        Ok(Self { api, config, environment })
     }
 
     /// Runs a command with bash, and returns what it wrote and how it ended. A command that fails is not an error of
@@ -127,18 +139,18 @@ impl Bash {
         if let Some(cwd) = input.cwd {
             directory.push(cwd);
         }
-        let mut command = Command::new("bash");
+        let mut command = self.environment.command("bash");
         command.arg("-c").arg(input.command);
-        self.run(ctx, command, &directory, input.env, input.timeout_ms).await
+        self.run(ctx, command.into(), &directory, input.env, input.timeout_ms).await
     }
 
     /// Runs a script that is in a file, and returns what it wrote and how it ended, like `bash__exec`.
     #[tool(timeout = "1h 1m")]
     async fn script(&self, input: Script, ctx: &ToolContext<'_>) -> Result<Ended> {
         let directory = self.directory(ctx).await?;
-        let mut command = Command::new(input.shell);
+        let mut command = self.environment.command(input.shell);
         command.arg(directory.join(input.path)).args(input.args);
-        self.run(ctx, command, &directory, input.env, input.timeout_ms).await
+        self.run(ctx, command.into(), &directory, input.env, input.timeout_ms).await
     }
 }
 
@@ -164,9 +176,8 @@ impl Bash {
         env: BTreeMap<String, String>,
         timeout_ms: Option<u64>,
     ) -> Result<Ended> {
-        if let Some(names) = &self.config.inherit_env {
-            let inherited = names.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-            command.env_clear().envs(inherited);
+        if let Some(note) = self.environment.note() {
+            self.api.logger().info(note);
         }
         command.envs(env).current_dir(directory);
         let timeout = Duration::from_millis(timeout_ms.unwrap_or(self.config.timeout_ms.get()));

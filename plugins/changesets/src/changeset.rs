@@ -3,9 +3,11 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use goondan::ErrorCode;
 use goondan::prelude::*;
+use process::Environment;
 use serde::Serialize;
 
 use crate::command::GIT;
@@ -26,6 +28,8 @@ pub(crate) struct Changesets {
     /// Whose changesets can be ended here.
     owner: String,
     pub(crate) config: Config,
+    /// That of git and of the check.
+    pub(crate) environment: Environment,
     /// Where the bundle is in the repository.
     pub(crate) bundle: PathBuf,
     /// Whether the agent is made of files of the repository.
@@ -57,6 +61,9 @@ pub(crate) struct Description {
     bundle: PathBuf,
     /// The rules for the commit.
     config: Config,
+    /// The variables that are not passed to git and to the check.
+    #[serde(default)]
+    secret_variables: Option<Arc<[String]>>,
     /// Whether its files are still being written.
     #[serde(default)]
     opening: bool,
@@ -77,7 +84,7 @@ pub(crate) enum Rebased {
 
 impl Changesets {
     /// Returns those of the extension for which `ctx` is, or `None` if it should run nothing.
-    pub(crate) async fn of(ctx: &InitContext, config: Config) -> Result<Option<Self>> {
+    pub(crate) async fn of(api: &ExtensionApi, ctx: &InitContext, config: Config) -> Result<Option<Self>> {
         if ctx.inspect() {
             return Ok(None);
         }
@@ -90,19 +97,26 @@ impl Changesets {
                     .suggest("write a directory of the repository as `repository` in the config"));
             }
         };
-        let git = Git::find(&directory).await?;
+        let this = ctx.clone();
+        let environment = config.environment(move || this.secret_variables().ok());
+        if let Some(note) = environment.note() {
+            api.logger().info(note);
+        }
+        let git = Git::find(&directory, environment.clone()).await?;
         let bundle = fs::canonicalize(&directory)?.strip_prefix(&git.root).map(Path::to_owned).unwrap_or_default();
         let root = ctx.bundle_root().map(fs::canonicalize).transpose()?;
         let is_own = root.is_some_and(|root| root.starts_with(&git.root));
         let owner = format!("{}/{}", ctx.agent(), ctx.instance());
-        Ok(Some(Self { git, directory: ctx.state_dir()?, owner, config, bundle, is_own }))
+        let directory = ctx.state_dir()?;
+        Ok(Some(Self { git, directory, owner, config, environment, bundle, is_own }))
     }
 
     /// Returns those in `directory` as the conversation of `description` has them.
     pub(crate) async fn at(directory: &Path, description: &Description) -> Result<Self> {
-        let Description { owner, repository, bundle, config, .. } = description.clone();
-        let git = Git::find(&repository).await?;
-        Ok(Self { git, directory: directory.to_owned(), owner, config, bundle, is_own: false })
+        let Description { owner, repository, bundle, config, secret_variables, .. } = description.clone();
+        let environment = config.environment(move || secret_variables.clone());
+        let (git, directory) = (Git::find(&repository, environment.clone()).await?, directory.to_owned());
+        Ok(Self { git, directory, owner, config, environment, bundle, is_own: false })
     }
 
     /// Returns them for a tool.
@@ -120,6 +134,7 @@ impl Changesets {
             repository: self.git.root.clone(),
             bundle: self.bundle.clone(),
             config: self.config.clone(),
+            secret_variables: self.environment.secret_variables(),
             opening: true,
             commit: None,
             conflicts: Vec::new(),

@@ -4,9 +4,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use process::Process;
+use process::{Environment, Process};
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
 use tokio::time::timeout;
 
 /// How many bytes of each output the model reads: its start.
@@ -15,12 +14,19 @@ const SHOWN: u64 = 10_000;
 const REST: Duration = Duration::from_millis(500);
 
 /// Runs `command` in `directory`, and returns what it printed if it failed. `name` is what it is for.
-pub(crate) async fn run(name: &str, command: &[String], directory: &Path, seconds: u64) -> Result<(), String> {
+pub(crate) async fn run(
+    name: &str,
+    command: &[String],
+    environment: &Environment,
+    directory: &Path,
+    seconds: u64,
+) -> Result<(), String> {
     let Some((program, arguments)) = command.split_first() else { return Ok(()) };
-    let mut check = Command::new(program);
+    let mut check = environment.command(program);
     check.args(arguments).current_dir(directory);
     check.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut check = Process::spawn(check).await.map_err(|error| format!("the {name} cannot be started: {error}"))?;
+    let mut check =
+        Process::spawn(check.into()).await.map_err(|error| format!("the {name} cannot be started: {error}"))?;
     let printed = tokio::spawn(read(check.stdout()));
     let complained = tokio::spawn(read(check.stderr()));
     let status = match timeout(Duration::from_secs(seconds), check.wait()).await {

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use goondan::Result;
+use process::Environment;
 
 use crate::check;
 use crate::config::Config;
@@ -21,19 +22,20 @@ pub(crate) struct CheckTree {
     ready: PathBuf,
     files: Files,
     settings: Settings,
+    environment: Environment,
     _lock: File,
 }
 
 impl CheckTree {
     /// Returns that of a repository, which is below `directory`, when no other check uses it.
-    pub(crate) async fn of(git: &Git, objects: &Objects, directory: &Path) -> Result<Self> {
+    pub(crate) async fn of(git: &Git, objects: &Objects, environment: Environment, directory: &Path) -> Result<Self> {
         let id = objects.id(git.name()).await?;
         let directory = directory.join("checks").join(&id[..16]);
         let [root, ready, path] = ["tree", "ready", "used"].map(|name| directory.join(name));
         fs::create_dir_all(&root)?;
         let lock = lock(path).await?;
         let files = Files::new(root.clone(), directory, objects.clone());
-        Ok(Self { root, ready, files, settings: git.settings().await?, _lock: lock })
+        Ok(Self { root, ready, files, settings: git.settings().await?, environment, _lock: lock })
     }
 
     /// Runs a check on the files of `tree`, in the directory `bundle` of them. Returns what it printed if it failed.
@@ -51,12 +53,13 @@ impl CheckTree {
             fs::create_dir(&self.root)?;
             self.files.set_exactly(tree, self.settings.clone()).await?;
             let setup = config.setup.as_deref().unwrap_or_default();
-            if let Err(message) = check::run("setup", setup, &directory, config.check_timeout).await {
+            if let Err(message) = check::run("setup", setup, &self.environment, &directory, config.check_timeout).await
+            {
                 return Ok(Err(message));
             }
             fs::write(&self.ready, "")?;
         }
         self.files.set_exactly(tree, self.settings.clone()).await?;
-        Ok(check::run("check", command, &directory, config.check_timeout).await)
+        Ok(check::run("check", command, &self.environment, &directory, config.check_timeout).await)
     }
 }

@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use goondan::{Error, Result};
+use process::Environment;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
@@ -17,8 +18,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 const OLDEST: (u32, u32) = (2, 38);
 
 /// Returns the command for the repository whose git directory is `directory`.
-pub(crate) fn git(directory: &Path) -> Command {
-    let mut git = bare();
+pub(crate) fn git(environment: &Environment, directory: &Path) -> Command {
+    let mut git = bare(environment);
     let mut option = OsString::from("--git-dir=");
     option.push(directory);
     git.arg("--no-pager").arg(option);
@@ -26,8 +27,8 @@ pub(crate) fn git(directory: &Path) -> Command {
 }
 
 /// Returns the command without a repository. It neither fetches what is missing nor asks anybody.
-pub(crate) fn bare() -> Command {
-    let mut git = Command::new("git");
+pub(crate) fn bare(environment: &Environment) -> Command {
+    let mut git = environment.command("git");
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("GIT_") {
             git.env_remove(name);
@@ -106,8 +107,8 @@ pub(crate) fn not_started(error: std::io::Error) -> Error {
 
 /// # Errors
 /// git is missing or too old.
-pub(crate) async fn check_version() -> Result<()> {
-    let mut version = bare();
+pub(crate) async fn check_version(environment: &Environment) -> Result<()> {
+    let mut version = bare(environment);
     version.arg("version");
     let version = line(version).await?;
     let mut numbers = version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());

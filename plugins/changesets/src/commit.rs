@@ -185,7 +185,8 @@ impl Changesets {
             return Err((status, Problem { violated_files, ..problem }));
         }
         let Some(command) = &config.check else { return Ok(()) };
-        let tree_of_checks = CheckTree::of(&self.git, &changeset.objects, &self.directory).await.map_err(failed)?;
+        let (objects, environment) = (&changeset.objects, self.environment.clone());
+        let tree_of_checks = CheckTree::of(&self.git, objects, environment, &self.directory).await.map_err(failed)?;
         let checked = tree_of_checks.check(tree, command, config, &self.bundle).await.map_err(failed)?;
         checked.map_err(|message| rejected("E_CHANGESET_CHECK", message))
     }

@@ -1,8 +1,10 @@
 //! The config of the extensions, and what it allows.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use goondan::prelude::*;
+use process::Environment;
 use serde::Serialize;
 use wildmatch::WildMatch;
 
@@ -35,6 +37,15 @@ pub struct Config {
     pub setup: Option<Vec<String>>,
     /// The largest number of seconds that the check may take, and the setup.
     pub check_timeout: u64,
+    /// The names of variables of the environment that these commands and git inherit besides the others, such as
+    /// `GH_TOKEN`.
+    #[schemars(extend("x-goondan" = "variable"))]
+    pub env: Vec<String>,
+    /// The names of the variables of the environment that these commands and git inherit. Defaults to all but those
+    /// that have secrets: what the bundle reads as a secret, `GOONDAN_…`, and names with `KEY`, `TOKEN`, `SECRET`,
+    /// `PASSWORD` or `CREDENTIAL` in them.
+    #[schemars(extend("x-goondan" = "variable"))]
+    pub inherit_env: Option<Vec<String>>,
     /// Files that the model is told to look at.
     pub recommended_files: Vec<String>,
     /// The author of the commits.
@@ -42,6 +53,15 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns the environment of the commands and of git. `secrets` returns the names of variables that they do not
+    /// get.
+    pub(crate) fn environment(
+        &self,
+        secrets: impl Fn() -> Option<Arc<[String]>> + Send + Sync + 'static,
+    ) -> Environment {
+        Environment::without_secrets(secrets).or_only(self.inherit_env.clone()).with(self.env.iter())
+    }
+
     /// Whether a changeset may make this change.
     pub(crate) fn allows(&self, change: &Change) -> bool {
         let matches = |pattern: &String| WildMatch::new(pattern).matches(&change.path);
@@ -58,6 +78,8 @@ impl Default for Config {
             check: None,
             setup: None,
             check_timeout: 120,
+            env: Vec::new(),
+            inherit_env: None,
             recommended_files: Vec::new(),
             author: Author::default(),
         }

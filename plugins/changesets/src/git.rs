@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use goondan::{Error, Result};
+use process::Environment;
 
 use crate::command::{self, GIT};
 use crate::files::Settings;
@@ -34,6 +35,7 @@ pub(crate) struct Git {
     common: PathBuf,
     /// `sha1` or `sha256`.
     format: String,
+    environment: Environment,
 }
 
 /// What git is configured to do: for each setting, where it was found, its name and its value.
@@ -55,9 +57,9 @@ impl Git {
     ///
     /// # Errors
     /// `E_CHANGESET_GIT` when git is missing or too old, or when there is no repository with a checkout and a commit.
-    pub(crate) async fn find(directory: &Path) -> Result<Self> {
-        command::check_version().await?;
-        let mut git = command::bare();
+    pub(crate) async fn find(directory: &Path, environment: Environment) -> Result<Self> {
+        command::check_version(&environment).await?;
+        let mut git = command::bare(&environment);
         git.arg("-C").arg(directory).args(["rev-parse", "--path-format=absolute"]);
         git.args(["--show-toplevel", "--git-dir", "--git-common-dir", "--show-object-format"]);
         let found = command::line(git).await.map_err(|error| {
@@ -67,8 +69,8 @@ impl Git {
         let &[root, directory, common, format] = &lines[..] else {
             return Err(Error::new(GIT, format!("`git rev-parse` printed `{found}` instead of three paths")));
         };
-        let this =
-            Self { root: root.into(), directory: directory.into(), common: common.into(), format: format.into() };
+        let [root, directory, common] = [root, directory, common].map(PathBuf::from);
+        let this = Self { root, directory, common, format: format.into(), environment };
         this.check_root().await?;
         Ok(this)
     }
@@ -111,7 +113,7 @@ impl Git {
     /// Returns where its objects are.
     pub(crate) fn store(&self) -> Store {
         let (path, shallow) = (self.common.join("objects"), self.common.join("shallow"));
-        Store { path, shallow, format: self.format.clone() }
+        Store { path, shallow, format: self.format.clone(), environment: self.environment.clone() }
     }
 
     /// Returns the index, by which a shell in the checkout sees what has changed.
@@ -231,7 +233,7 @@ impl Git {
 
     /// Returns the command for what git stores, away from all files of a work tree.
     fn git<const N: usize>(&self, arguments: [&str; N]) -> Command {
-        let mut git = command::git(&self.directory);
+        let mut git = command::git(&self.environment, &self.directory);
         git.current_dir(&self.directory);
         command::configure(&mut git, PLAIN);
         git.args(arguments);
@@ -240,7 +242,7 @@ impl Git {
 
     /// Returns the command for the files of the person's checkout, with more settings.
     fn checkout<const N: usize>(&self, settings: &[(String, String)], arguments: [&str; N]) -> Command {
-        let mut git = command::git(&self.directory);
+        let mut git = command::git(&self.environment, &self.directory);
         let mut root = OsString::from("--work-tree=");
         root.push(&self.root);
         git.current_dir(&self.root).arg(root);

@@ -117,7 +117,7 @@ impl ChangesetsExtension {
     #[init]
     async fn new(api: ExtensionApi, config: Config, ctx: InitContext) -> Result<Self> {
         let recommended_files = config.recommended_files.clone();
-        let changesets = Changesets::of(&ctx, config).await?;
+        let changesets = Changesets::of(&api, &ctx, config).await?;
         let this = Self { api, recommended_files, changesets };
         let own = this.changesets.as_ref().map(Changesets::own).transpose()?;
         own.iter().flatten().for_each(|changeset| this.tell(changeset));

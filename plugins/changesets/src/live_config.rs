@@ -46,7 +46,8 @@ struct Proposed {
 impl LiveConfigExtension {
     #[init]
     async fn new(api: ExtensionApi, config: Config, ctx: InitContext) -> Result<Self> {
-        Ok(Self { api, changesets: Changesets::of(&ctx, config).await? })
+        let changesets = Changesets::of(&api, &ctx, config).await?;
+        Ok(Self { api, changesets })
     }
 
     /// Proposes a change of the files that you are made of. Nothing changes before a person has read and committed it.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use goondan::{Error, Result};
+use process::Environment;
 
 use crate::author::Author;
 use crate::command::{self, GIT};
@@ -37,6 +38,8 @@ pub(crate) struct Store {
     pub(crate) shallow: PathBuf,
     /// `sha1` or `sha256`.
     pub(crate) format: String,
+    /// That of git.
+    pub(crate) environment: Environment,
 }
 
 /// A file of a tree.
@@ -112,7 +115,7 @@ impl Objects {
 
     /// Returns the command with these arguments.
     pub(crate) fn git(&self, arguments: &[&str]) -> Command {
-        let mut git = command::git(&self.directory);
+        let mut git = command::git(&self.store.environment, &self.directory);
         // Away from all files of a work tree.
         git.current_dir(&self.directory);
         git.env("GIT_OBJECT_DIRECTORY", &self.store.path).env("GIT_SHALLOW_FILE", &self.store.shallow);

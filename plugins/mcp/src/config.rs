@@ -57,7 +57,7 @@ pub enum Transport {
         /// The program and its arguments. A path with a slash starts at `cwd`.
         #[schemars(length(min = 1), extend("x-goondan" = "command"))]
         command: Vec<String>,
-        /// Variables that are added to the inherited environment.
+        /// Variables that are added to the environment, which is `HOME`, `LOGNAME`, `PATH`, `SHELL`, `TERM` and `USER`.
         #[serde(default)]
         #[schemars(extend("x-goondan" = "variable"))]
         env: BTreeMap<String, String>,

@@ -8,11 +8,12 @@ use goondan::prelude::*;
 use goondan::tool::{Effect, ToolItem};
 use goondan::{ErrorCode, json};
 use goondan_lock::Lock;
+use process::Environment;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::call::{Call, ConfiguredServer, Extra, ExtraTool};
-use crate::config::{Config, Mode};
+use crate::config::{Config, Mode, Transport};
 use crate::connection::{Connection, User, pool};
 use crate::offer::{Changes, LONGEST_EXTENSION, Tools};
 use crate::server::Resource;
@@ -60,6 +61,9 @@ impl Mcp {
         let connection = pool::connection(&transport, config.protocol, config.attach, config.limits.sizes(), &ctx)?;
         if ctx.inspect() {
             return Ok(Self { api, attached: None });
+        }
+        if let (Transport::Stdio { .. }, Some(note)) = (&transport, Environment::basic().note()) {
+            api.logger().debug(note);
         }
         let attached = Attached::new(connection, config, &api, &ctx);
         attached.start(&api).await?;

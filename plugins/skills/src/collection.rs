@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use goondan::prelude::*;
 use goondan_text::{Excerpt, Place};
+use process::Environment;
 use tokio::task::spawn_blocking;
 
 use crate::config::Config;
@@ -18,6 +19,8 @@ const LONGEST: u64 = 4_000_000;
 pub(crate) struct Collection {
     pub(crate) api: ExtensionApi,
     pub(crate) config: Config,
+    /// That of commands.
+    pub(crate) environment: Environment,
     pub(crate) directories: Vec<PathBuf>,
     /// The root until a repository becomes available.
     pub(crate) home: PathBuf,
@@ -38,9 +41,15 @@ pub(crate) struct State {
 }
 
 impl Collection {
-    pub(crate) fn new(api: ExtensionApi, config: Config, directories: Vec<PathBuf>, home: PathBuf) -> Self {
+    pub(crate) fn new(
+        api: ExtensionApi,
+        config: Config,
+        environment: Environment,
+        directories: Vec<PathBuf>,
+        home: PathBuf,
+    ) -> Self {
         let (found, scanning) = Default::default();
-        Self { api, config, directories, home, found, scanning }
+        Self { api, config, environment, directories, home, found, scanning }
     }
 
     pub(crate) fn state(&self) -> Result<State> {

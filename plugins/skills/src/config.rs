@@ -27,11 +27,27 @@ pub struct Config {
     /// Whether the model can run commands in the directories of skills.
     #[schemars(extend("x-goondan" = { "shell": "skills" }))]
     pub run: bool,
+    /// The names of variables of the environment that commands inherit besides the others, such as `GH_TOKEN`.
+    #[schemars(extend("x-goondan" = "variable"))]
+    pub env: Vec<String>,
+    /// The names of the variables of the environment that commands inherit. Defaults to all but those that have
+    /// secrets: what the bundle reads as a secret, `GOONDAN_…`, and names with `KEY`, `TOKEN`, `SECRET`, `PASSWORD` or
+    /// `CREDENTIAL` in them.
+    #[schemars(extend("x-goondan" = "variable"))]
+    pub inherit_env: Option<Vec<String>>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { discovery: None, auto_scan: AutoScan::default(), max_characters: 50_000, max_open: 3, run: true }
+        Self {
+            discovery: None,
+            auto_scan: AutoScan::default(),
+            max_characters: 50_000,
+            max_open: 3,
+            run: true,
+            env: Vec::new(),
+            inherit_env: None,
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use goondan::event::RepoAvailable;
 use goondan::prelude::*;
+use process::Environment;
 
 use crate::collection::{Collection, State};
 use crate::config::Config;
@@ -27,7 +28,10 @@ impl Skills {
             return Ok(Self { collection: None });
         };
         let home = ctx.bundle_root().map_or_else(std::env::current_dir, |root| Ok(root.to_owned()))?;
-        let collection = Arc::new(Collection::new(api, config, directories, home));
+        let environment = Environment::without_secrets(move || ctx.secret_variables().ok())
+            .or_only(config.inherit_env.clone())
+            .with(config.env.iter());
+        let collection = Arc::new(Collection::new(api, config, environment, directories, home));
         let auto_scan = &collection.config.auto_scan;
         // The root of a repository that became available is searched again as on the event.
         let has_repo = collection.state()?.root.is_some();

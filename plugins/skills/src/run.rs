@@ -7,8 +7,7 @@ use std::time::Duration;
 use goondan::tool::ToolContext;
 use goondan::{Error, Result};
 use goondan_text::NumberedFile;
-use process::Output;
-use tokio::process::Command;
+use process::{Environment, Output};
 
 /// The bytes of each output that the model reads.
 const LONGEST: usize = 50_000;
@@ -27,6 +26,7 @@ pub(crate) struct Ended {
 /// `E_SKILLS_RUN` when it cannot be started, and `E_SKILLS_TIMEOUT` when it takes longer than `limit`.
 pub(crate) async fn run(
     ctx: &ToolContext<'_>,
+    environment: &Environment,
     dir: &Path,
     command: &str,
     args: &[String],
@@ -37,13 +37,13 @@ pub(crate) async fn run(
             .suggest("check the command, and that the program is there and can be executed")
     };
     let script = if args.is_empty() { command.to_owned() } else { format!("{command} \"$@\"") };
-    let mut shell = Command::new("sh");
+    let mut shell = environment.command("sh");
     shell.arg("-c").arg(script).arg("sh").args(args).current_dir(dir);
     let files = ctx.workdir()?;
     let quota = ctx.max_output_bytes();
     let file = |name| NumberedFile::new(files, ["skills", ctx.call_id().as_str(), name], "txt").within(quota);
     let outputs = ["stdout", "stderr"].map(|name| Output::new(LONGEST, file(name)));
-    let ended = process::run(shell, limit, outputs, |_| {}).await.map_err(|error| cannot(error.to_string()))?;
+    let ended = process::run(shell.into(), limit, outputs, |_| {}).await.map_err(|error| cannot(error.to_string()))?;
     let [stdout, stderr] = [ended.stdout, ended.stderr].map(|output| output.text().trim().to_owned());
     if ended.timed_out {
         let message = format!("`{command}` took longer than {limit:?}, and was ended");

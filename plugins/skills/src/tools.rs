@@ -120,6 +120,10 @@ async fn open(skills: &Collection, Name { name }: Name) -> Result<Value> {
 // PATTERN-SKILL-16
 async fn run(skills: &Collection, ctx: &ToolContext<'_>, Run { name, command, args, timeout }: Run) -> Result<Value> {
     let (dir, limit) = (skills.get(&name)?.dir, Duration::from_millis(timeout));
-    let run::Ended { code, stdout, stderr } = run::run(ctx, &dir, &command, &args, limit).await?;
+    let environment = &skills.environment;
+    if let Some(note) = environment.note() {
+        skills.api.logger().info(note);
+    }
+    let run::Ended { code, stdout, stderr } = run::run(ctx, environment, &dir, &command, &args, limit).await?;
     Ok(json!({ "code": code, "stdout": stdout, "stderr": stderr, "skill": name, "command": command, "args": args }))
 }

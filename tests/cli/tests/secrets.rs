@@ -101,7 +101,8 @@ impl Fixture {
     }
 
     fn run(&self, more: &[&str]) -> Output {
-        let output = self.goondan(&[&["run", "--input", "hello", "--state-root", "state"], more].concat(), KEY);
+        let output =
+            self.goondan(&[&["run", "--trust", "--input", "hello", "--state-root", "state"], more].concat(), KEY);
         self.assert_silent(&output);
         output
     }
@@ -204,7 +205,8 @@ fn log_lines_and_events_are_masked_in_both_forms() {
 fn values_that_do_not_fit_are_not_told() {
     let fixture = Fixture::leaking("nowhere", SCRIPT);
     let long = KEY.repeat(20);
-    for command in [&["run", "--input", "x", "--state-root", "state"][..], &["order"], &["order", "--json"]] {
+    for command in [&["run", "--trust", "--input", "x", "--state-root", "state"][..], &["order"], &["order", "--json"]]
+    {
         let output = fixture.goondan(command, &long);
         fixture.assert_silent(&output);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -224,7 +226,7 @@ fn values_that_do_not_fit_are_not_told() {
 #[test]
 fn what_tools_answer_is_data_and_only_records_of_it_are_masked() {
     let fixture = Fixture::leaking("nowhere", "- call: { tool: leaky__tell }\n- say: done\n");
-    let output = fixture.goondan(&["run", "--input", "hello", "--state-root", "state"], KEY);
+    let output = fixture.goondan(&["run", "--trust", "--input", "hello", "--state-root", "state"], KEY);
     assert!(output.status.success(), "{output:?}");
     assert!(!stderr(&output).contains("qwyx"), "{}", stderr(&output));
     let record = fs::read_to_string(fixture.path("requests.jsonl")).unwrap();
@@ -242,12 +244,12 @@ fn missing_variables_are_a_hint_to_check_and_a_fault_to_run() {
     assert_eq!(check.status.code(), Some(0), "{check:?}");
     let hints = String::from_utf8(check.stdout).unwrap();
     assert!(hints.contains("goondan.yaml:12:18: hint: `spec.config.key`"), "{hints}");
-    for command in [&["run", "--input", "x"][..], &["order"]] {
+    for command in [&["run", "--trust", "--input", "x"][..], &["order"]] {
         let output = fixture.goondan(command, "");
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(stderr(&output).contains(fault) && stderr(&output).ends_with("2 faults\n"), "{}", stderr(&output));
     }
-    let output = fixture.goondan(&["run", "--input", "x", "--json"], "");
+    let output = fixture.goondan(&["run", "--trust", "--input", "x", "--json"], "");
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((object["faults"].as_array().unwrap().len(), &object["faults"][0]["line"]), (2, &12.into()), "{object}");
 }

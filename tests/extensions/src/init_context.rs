@@ -61,6 +61,12 @@ impl Placed {
         Ok(())
     }
 
+    #[on("placed.secrets")]
+    async fn secrets(&self) -> Result<()> {
+        self.log.write(self.ctx.secret_variables()?.join(" "));
+        Ok(())
+    }
+
     #[middleware(turn)]
     async fn look(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
         self.log.write(std::fs::read_to_string(self.ctx.state_dir()?.join("visitors"))?);

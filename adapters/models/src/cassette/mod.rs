@@ -3,12 +3,13 @@
 mod config;
 mod difference;
 mod format;
+mod keys;
 mod play;
 mod record;
 mod redact;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goondan_core::Result;
@@ -80,6 +81,20 @@ impl Cassette {
         let player = plays.then(|| Player::new(recorded.exchanges, config));
         let recorder = records.then(|| Recorder::of(&path, plays));
         Ok(Self(Arc::new(Exchanges { path, redaction, player, recorder })))
+    }
+
+    /// Searches a recording for what looks like a key, for the lines that have one. Each has its number, and a part of
+    /// a sentence about the first key in it. What is no cassette has none.
+    ///
+    /// ```
+    /// assert!(goondan::models::Cassette::keys_in("cassettes/main.jsonl").is_empty());
+    /// ```
+    // ENV-01
+    pub fn keys_in(path: impl AsRef<Path>) -> Vec<(u64, String)> {
+        // A file that is no cassette is reported where it is played.
+        let recorded = format::read(path.as_ref(), false).unwrap_or_default();
+        let lines = recorded.text.lines().zip(1..);
+        lines.filter_map(|(line, number)| Some((number, keys::find(line)?))).collect()
     }
 
     /// Checks that all exchanges were played, for the end of a test.

@@ -1,7 +1,7 @@
 //! Keeps secrets out of cassettes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use goondan_core::Result;
 use goondan_core::secret::mask;
@@ -10,6 +10,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 use super::format::{self, Request};
+use super::keys;
 use crate::http::Outgoing;
 
 /// The headers that are recorded; others could have keys.
@@ -27,13 +28,6 @@ const HEADERS: [&str; 9] = [
 
 /// What replaces a secret.
 const MASK: &str = "***";
-
-/// What keys look like, after a character that keys do not have.
-static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let prefixes = r"(?:sk-|gsk_|xai-|AIza|ghp_|AKIA)[A-Za-z0-9_-]{16,}";
-    // The tests have an example of each.
-    Regex::new(&format!(r"(?:^|[^A-Za-z0-9_-])({prefixes}|(?i:bearer) +[A-Za-z0-9._~+/-]{{16,}})")).ok()
-});
 
 /// What is replaced before anything is recorded or compared.
 #[derive(Clone)]
@@ -91,7 +85,7 @@ impl Redaction {
 
     /// Returns why a line must not be written, if it still has what looks like a key.
     pub(super) fn objection(&self, line: &str) -> Option<String> {
-        looks_like_a_key(line).map(|key| format!("`{key}…` looks like a key"))
+        keys::find(line)
     }
 
     /// Returns why an answer must not be written, if the data of its events have a secret in pieces.
@@ -102,16 +96,9 @@ impl Redaction {
                 collect(&event, "", &mut texts);
             }
         }
-        let secret = texts.into_values().any(|text| self.text(&text) != text || looks_like_a_key(&text).is_some());
+        let secret = texts.into_values().any(|text| self.text(&text) != text || keys::find(&text).is_some());
         secret.then(|| "an answer has a secret in pieces".to_owned())
     }
-}
-
-/// Returns the beginning of what looks like a key, of which there is enough to find it.
-fn looks_like_a_key(text: &str) -> Option<&str> {
-    let found = KEY.as_ref()?.captures_iter(text).filter_map(|found| found.get(1)).map(|key| key.as_str());
-    // Words joined by hyphens have no digits.
-    found.filter(|key| key.bytes().any(|byte| byte.is_ascii_digit())).find_map(|key| key.get(..4))
 }
 
 /// Joins the texts at the same place in all events.

@@ -2,13 +2,15 @@
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
 use goondan::plugin::ExtensionSchemas;
 use goondan::{Error, ErrorCode, Result};
+use process::Environment;
 
 use super::describe::DescribeReply;
 
@@ -26,7 +28,10 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// `E_EXT_LOAD` or `E_EXT_COMPAT`: the library cannot be loaded, its process ended early, or it took longer than
 /// `timeout`.
 pub(super) fn schemas(path: &Path, timeout: Duration) -> Result<Vec<ExtensionSchemas>> {
-    let mut child = Command::new(std::env::current_exe()?)
+    // A library that is only described needs no key.
+    let environment = Environment::without_secrets(|| Some(Arc::default()));
+    let mut child = environment
+        .command(std::env::current_exe()?)
         .args(["plugin", "describe"])
         .arg(path)
         .stdin(Stdio::null())

@@ -1,9 +1,11 @@
 //! `goondan plugin inspect`: the content of a library file, for people and for programs.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use goondan::plugin::{ExtensionSchemas, Inspected, Library, ToolRecord, ToolSchema};
-use goondan::{Result, json};
+use goondan::{Result, Value, json};
+use serde::Serialize;
 
 use super::child;
 use super::listed::{ListedExtension, row};
@@ -56,6 +58,7 @@ fn object(inspected: &Inspected, schemas: &LibrarySchemas<'_>) -> Result<String>
         "extensions": extensions,
         "linkedIn": linked_in,
         "schemas": schemas.all(),
+        "capabilities": schemas.all().map(capabilities),
         "hints": hints(inspected),
     });
     Ok(object.to_string() + "\n")
@@ -89,6 +92,9 @@ fn page(inspected: &Inspected, schemas: &LibrarySchemas<'_>) -> Result<String> {
         let own = schemas.all().and_then(|all| all.iter().find(|schemas| schemas.name == record.name));
         if let Some(ExtensionSchemas { config, tools, .. }) = own {
             _ = row(&mut page, "config", config);
+            for Mark { kind, setting } in marks(config) {
+                _ = row(&mut page, "can act", format_args!("{kind}  (by {setting})"));
+            }
             for ToolSchema { name, parameters, .. } in tools {
                 _ = row(&mut page, "arguments", format_args!("{name}  {parameters}"));
             }
@@ -106,6 +112,47 @@ fn page(inspected: &Inspected, schemas: &LibrarySchemas<'_>) -> Result<String> {
     Ok(page)
 }
 
+/// A setting by which an extension acts outside of conversations.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct Mark {
+    /// The kind, such as `command`.
+    kind: String,
+    /// The name of the setting; for the config as a whole, `any config`.
+    setting: String,
+}
+
+/// Returns the settings by which each extension acts, by its name.
+fn capabilities(schemas: &[ExtensionSchemas]) -> Value {
+    schemas.iter().map(|schemas| (schemas.name.clone(), json!(marks(&schemas.config)))).collect()
+}
+
+/// Returns the settings of a config by which its extension acts outside of conversations, as its schema marks them.
+// TRUST-01
+fn marks(schema: &Value) -> BTreeSet<Mark> {
+    fn visit(schema: &Value, name: &str, found: &mut BTreeSet<Mark>) {
+        match schema {
+            Value::Object(keywords) => keywords.iter().for_each(|(keyword, inner)| match (keyword.as_str(), inner) {
+                ("x-goondan", Value::String(kind)) => _ = found.insert(mark(kind, name)),
+                ("x-goondan", Value::Object(kinds)) => found.extend(kinds.keys().map(|kind| mark(kind, name))),
+                ("properties", Value::Object(members)) => {
+                    members.iter().for_each(|(member, inner)| visit(inner, member, found));
+                }
+                _ => visit(inner, name, found),
+            }),
+            Value::Array(items) => items.iter().for_each(|item| visit(item, name, found)),
+            _ => {}
+        }
+    }
+    let mut found = BTreeSet::new();
+    visit(schema, "", &mut found);
+    found
+}
+
+fn mark(kind: &str, name: &str) -> Mark {
+    let setting = if name.is_empty() { "any config".to_owned() } else { format!("`{name}`") };
+    Mark { kind: kind.to_owned(), setting }
+}
+
 /// What is valid, but probably not meant.
 fn hints(inspected: &Inspected) -> Vec<String> {
     let tools = inspected.extensions().iter().flat_map(|extension| &extension.tools);
@@ -117,4 +164,21 @@ fn hints(inspected: &Inspected) -> Vec<String> {
         )
     };
     undescribed.map(hint).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_marks_of_a_schema_say_how_an_extension_can_act() {
+        let schema = json!({
+            "x-goondan": { "shell": "bash" },
+            "properties": { "server": { "$ref": "#/$defs/Server" }, "roots": { "items": { "x-goondan": "root" } } },
+            "$defs": { "Server": { "oneOf": [{ "properties": { "url": { "x-goondan": "host" } } }] } },
+        });
+        let found: Vec<_> = marks(&schema).into_iter().map(|mark| format!("{} {}", mark.kind, mark.setting)).collect();
+        assert_eq!(found, ["host `url`", "root `roots`", "shell any config"]);
+        assert!(marks(&json!({ "properties": { "x-goondan": { "type": "string" } } })).is_empty());
+    }
 }

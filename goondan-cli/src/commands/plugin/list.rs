@@ -8,13 +8,13 @@ use goondan::extension::linked;
 use goondan::host::OpenError;
 use goondan::model::linked_providers;
 use goondan::plugin::Inspected;
-use goondan::store::MemoryStore;
+use goondan::store::{MemoryStore, state_root};
 use goondan::{Error, Result};
 
 use super::listed::{LibraryOrigin, Listed, ListedAgent, ListedExtension, ListedProvider};
 use crate::args::{BundleArgs, PluginListArgs};
-use crate::commands::bundle;
 use crate::commands::tools::Tools;
+use crate::commands::{bundle, trust};
 use crate::outcome::Outcome;
 use crate::output::{self, diagnostics};
 
@@ -35,7 +35,7 @@ fn text(args: &PluginListArgs) -> Result<String, OpenError> {
         all.push(Listed::Extension(in_library(entry, inspected)?));
     }
     if let Some(bundle) = args.bundle.required().filter(|_| args.start) {
-        all.extend(agents(&bundle)?.into_iter().map(Listed::Agent));
+        all.extend(agents(&bundle, args)?.into_iter().map(Listed::Agent));
     }
     if args.json {
         return Ok(serde_json::to_string(&all).map_err(Error::from)? + "\n");
@@ -44,9 +44,12 @@ fn text(args: &PluginListArgs) -> Result<String, OpenError> {
 }
 
 /// Opens a conversation of each agent in memory, so that stored conversations are not touched.
-fn agents(bundle: &BundleArgs) -> Result<Vec<ListedAgent>, OpenError> {
+fn agents(named: &BundleArgs, args: &PluginListArgs) -> Result<Vec<ListedAgent>, OpenError> {
     let plugins = Plugins::new();
-    let bundle = bundle::read(bundle, &plugins)?;
+    let bundle = bundle::read(named, &plugins)?;
+    if !args.trust {
+        trust::require(&bundle, &named.path, &state_root(None)?, !args.json)?;
+    }
     bundle.check_values()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::from)?;
     let listed = runtime.block_on(async {

@@ -11,7 +11,7 @@ use goondan::store::{FileStore, Fsync, state_root};
 use goondan::{Error, ErrorCode, Result};
 
 use crate::args::{CassettesArg, FsyncArg, RunArgs};
-use crate::commands::bundle;
+use crate::commands::{bundle, trust};
 
 /// An open instance, and the bundle that it runs on.
 pub(crate) struct OpenConversation {
@@ -33,6 +33,9 @@ impl OpenConversation {
         let described = opening.bundle();
         let agent = bundle::agent(described, args.agent.as_deref())?.name.clone();
         let root = state_root(args.state_root.as_deref())?;
+        if !args.trust {
+            trust::require(described, &args.bundle.path, &root, !args.json)?;
+        }
         let fsync = args.fsync.map_or_else(|| described.fsync(), Fsync::from);
         let store = Arc::new(FileStore::in_workspace(&root, described.workspace_name()?)?.fsync(fsync));
         let host = opening.open(Arc::clone(&store)).await?;

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use goondan::{Error, Result};
 use goondan_lock::Lock;
-use process::Process;
+use process::{Environment, Process};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -42,13 +42,14 @@ impl Child {
         heard: impl Fn(&str) + Send + 'static,
     ) -> Result<Self> {
         let path = if program.contains('/') { directory.join(program) } else { PathBuf::from(program) };
-        let mut command = Command::new(path);
+        // D-44
+        let mut command = Environment::basic().command(path);
         command.args(args).envs(env.iter().map(|(name, value)| (name, value))).current_dir(directory);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let cannot = |error: std::io::Error| {
             Error::new(failure::START, error.to_string()).suggest("check `transport.command`, `transport.cwd` and PATH")
         };
-        let mut process = Process::spawn(command).await.map_err(cannot)?;
+        let mut process = Process::spawn(command.into()).await.map_err(cannot)?;
         match (process.stdin(), process.stdout(), process.stderr()) {
             (Some(input), Some(output), Some(stderr)) => {
                 Ok(Self { process, input, output, stderr: Stderr::read(stderr, heard) })

@@ -78,6 +78,7 @@ fn on_a_terminal(directory: &Path, arguments: &[&str]) -> String {
     terminal.write_all(b"\x04").unwrap();
     let command = pty_process::blocking::Command::new(PROGRAM).args(arguments).current_dir(directory);
     let command = command.env_remove("NO_COLOR").env_remove("RUST_LOG").env("TERM", "xterm").env("RUST_BACKTRACE", "0");
+    let command = command.env("GOONDAN_STATE_ROOT", directory.join("state"));
     let mut child = command.spawn(pts).unwrap();
     let mut output = Vec::new();
     // On some systems, reading fails when the other side is closed.
@@ -124,7 +125,7 @@ fn scripts() -> [(&'static str, String); 6] {
 #[test]
 #[covers("MASK-01")]
 fn a_run_prints_no_control_sequence() {
-    let run = ["run", "--input", "hello", "--state-root", "state"];
+    let run = ["run", "--trust", "--input", "hello", "--state-root", "state"];
     for (index, (way, script)) in scripts().into_iter().enumerate() {
         for more in [&[][..], &["--json"], &["--log-format", "json"], &["--log-level", "trace"]] {
             let raw = on_a_terminal(bundle(&script).path(), &[&run[..], more].concat());
@@ -158,7 +159,7 @@ fn the_repl_prints_no_control_sequence() {
 fn stored_conversations_are_shown_without_control_sequences() {
     let directory = bundle(&scripts()[2].1);
     let (text, key) = (hostile(), "hostile\x1b[35;45m\u{9b}2J\u{202e}");
-    let run = ["run", "--input", &text, "--instance", key, "--state-root", "state"];
+    let run = ["run", "--trust", "--input", &text, "--instance", key, "--state-root", "state"];
     let ran = on_pipes(directory.path(), &run);
     assert!(ran.status.success(), "{ran:?}");
     let id = format!("main:{key}");
@@ -196,16 +197,16 @@ fn names_and_mistakes_are_printed_without_control_sequences() {
         &["check", name][..],
         &["check", name, "--json"],
         &["order", name],
-        &["run", name, "--input", "x"],
+        &["run", "--trust", name, "--input", "x"],
         &["check", "raw.yaml"],
-        &["run", &format!("{name}/missing")],
+        &["run", "--trust", &format!("{name}/missing")],
         &["plugin", "inspect", name],
         &["plugin", "list", &format!("{name}/missing")],
         &["new", "extension", "weather", "--path", &format!("{name}/weather")],
         &["instance", "show", name],
         &["instance", "import", name, "--workspace", "x"],
         &["explain", name],
-        &["run", &format!("--{name}")],
+        &["run", "--trust", &format!("--{name}")],
         &[name],
     ] {
         assert_clean(&on_a_terminal(root.path(), arguments), &format!("{arguments:?}"));
@@ -234,7 +235,7 @@ fn the_strings_of_a_library_are_printed_without_control_sequences() {
 /// Data for programs is exact in a pipe; text for people is clean everywhere, since files are shown later.
 #[test]
 fn pipes_get_data_as_it_is_and_text_cleaned() {
-    let run = ["run", "--input", "hello", "--state-root", "state"];
+    let run = ["run", "--trust", "--input", "hello", "--state-root", "state"];
     let answer = bundle(&scripts()[0].1);
     let output = on_pipes(answer.path(), &run);
     assert_eq!(output.stdout, format!("{}\n", hostile()).as_bytes());
@@ -253,6 +254,6 @@ fn pipes_get_data_as_it_is_and_text_cleaned() {
 #[test]
 fn a_line_break_of_another_system_is_a_line_break() {
     let directory = bundle("- say: \"one\\r\\ntwo\\rthree\"\n");
-    let raw = on_a_terminal(directory.path(), &["run", "--input", "x", "--state-root", "state"]);
+    let raw = on_a_terminal(directory.path(), &["run", "--trust", "--input", "x", "--state-root", "state"]);
     assert!(raw.contains("one\r\ntwo␍three"), "{raw:?}");
 }

@@ -83,7 +83,7 @@ impl Fixture {
     }
 
     pub(crate) fn arguments(&self) -> Vec<PathBuf> {
-        vec!["run".into(), self.bundle(), "--state-root".into(), self.state()]
+        vec!["run".into(), "--trust".into(), self.bundle(), "--state-root".into(), self.state()]
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::LazyLock;
 
 use goondan_core::{ErrorCode, Secret};
+use goondan_covers::covers;
 use goondan_models::wire::Anthropic;
 use goondan_models::{Cassette, providers};
 use goondan_runtime::CassetteMode;
@@ -71,27 +72,94 @@ async fn refused(stream: &str, asked: &Asked) -> String {
     error.message().into_owned()
 }
 
+/// One for each service, and for each place in which keys of others are.
+const KEYS: [&str; 28] = [
+    "sk-proj-a1b2c3d4e5f6g7h8i9",
+    "AIzaSyA1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6q",
+    "ya29.a1b2c3d4e5f6g7h8i9",
+    "gsk_a1b2c3d4e5f6g7h8i9",
+    "xai-a1b2c3d4e5f6g7h8i9",
+    "ghp_a1b2c3d4e5f6g7h8i9",
+    "github_pat_11A1b2c3d4e5f6g7h8i9_a1",
+    "glpat-a1b2c3d4e5f6g7h8i9j0",
+    "AKIAIOSFODNN7EXAMPLE1",
+    "aws_secret_access_key = a1b2c3d4e5f6g7h8i9j0a1b2c3d4e5f6g7h8i9j0",
+    "AccountKey=a1b2c3d4e5f6g7h8i9j0a1b2c3d4e5f6g7h8==",
+    "xoxb-1234567890-a1b2c3d4",
+    "https://hooks.slack.com/services/T1234/B1234/a1b2c3d4",
+    "sk_live_a1b2c3d4e5f6g7h8i9j0",
+    "SK0123456789abcdef0123456789abcdef",
+    "SG.a1b2c3d4e5f6g7h8i9.a1b2c3d4e5f6g7h8i9",
+    "hf_a1b2c3d4e5f6g7h8i9",
+    "npm_a1b2c3d4e5f6g7h8i9j0a1b2c3d4e5f6g7h8",
+    "pypi-AgEIcHlwaS5vcmcCJDk5",
+    "dckr_pat_a1b2c3d4e5f6g7h8i9",
+    "dop_v1_0123456789abcdef0123456789abcdef",
+    "lin_api_a1b2c3d4e5f6g7h8i9j0a1b2c3d4e5f6g7h8",
+    "123456789:AAa1b2c3d4e5f6g7h8i9j0a1b2c3d4e5f6g",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.a1b2c3d4e5f6",
+    "Bearer a1b2c3d4e5f6g7h8i9",
+    "Basic bWU6YTFiMmMzZDRlNWY2",
+    "postgres://me:a1b2c3d4e5@db.example.com/main",
+    "-----BEGIN OPENSSH PRIVATE KEY-----",
+];
+
+/// Encodes a text in base64.
+fn base64(text: &str) -> String {
+    use base64::Engine;
+    base64::prelude::BASE64_STANDARD.encode(text)
+}
+
 #[tokio::test]
+#[covers("ENV-01")]
 async fn what_looks_like_a_key_is_not_recorded() {
-    for key in [
-        "sk-proj-a1b2c3d4e5f6g7h8i9",
-        "AIzaSyA1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6q",
-        "gsk_a1b2c3d4e5f6g7h8i9",
-        "xai-a1b2c3d4e5f6g7h8i9",
-        "ghp_a1b2c3d4e5f6g7h8i9",
-        "AKIAIOSFODNN7EXAMPLE1",
-        "Bearer a1b2c3d4e5f6g7h8i9",
-    ] {
+    for key in KEYS {
         let message = refused(&says("hi"), &user(&format!("my key: {key}"))).await;
         assert!(message.contains("looks like a key") && message.contains("`redact`"), "{message}");
         assert!(!message.contains(&key[4..]), "{message}");
         let message = refused(&says(&format!("your key={key}.")), &user("hi")).await;
         assert!(message.contains("looks like a key"), "{message}");
+        // As a server or a file encodes it.
+        let encoded = format!("a file: {}", base64(&format!("key: {key}\n")));
+        let message = refused(&says("hi"), &user(&encoded)).await;
+        assert!(message.contains("in an encoded text") && message.contains("looks like a key"), "{message}");
     }
     let tape = Tape::new();
     let harmless = "task-management-for-all-of-us-2, sk-learn-for-the-rest-of-us, a bearer of good news, \
                     b64-sk-a1b2c3d4e5f6g7h8i9j0";
     told(&tape.recording(Sent::to([Played::events(&says(harmless))])), &user(harmless)).await.0.unwrap();
+}
+
+#[tokio::test]
+#[covers("ENV-01")]
+async fn a_key_of_the_program_is_not_recorded_in_another_form() {
+    let key = "plum/jam+in four forms";
+    let _secret = Secret::new(key);
+    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let url = key.replace('/', "%2F").replace('+', "%2b").replace(' ', "%20");
+    let basic = format!("Authorization: {}", base64(&format!("me:{key}")));
+    for form in [base64(key), base64(&format!("a{key}")), hex.to_uppercase(), hex, url, basic, base64(&base64(key))] {
+        let message = refused(&says("hi"), &user(&format!("it is {form}."))).await;
+        assert!(message.contains("a key of this program") && message.contains("`redact`"), "{form}: {message}");
+        let message = refused(&says(&form), &user("hi")).await;
+        assert!(message.contains("a key of this program"), "{form}: {message}");
+    }
+}
+
+#[test]
+#[covers("ENV-01")]
+fn keys_in_a_recording_that_is_there_are_found() {
+    let tape = Tape::new();
+    let line = |text: &str| {
+        let request = json!({ "path": "/v1/messages", "headers": {}, "body": { "text": text } });
+        json!({ "request": request, "response": { "status": 200, "headers": {}, "body": "" } }).to_string()
+    };
+    let lines = ["{\"cassette\":1,\"goondan\":\"0.1.0\"}".to_owned(), line("hi"), line("ghp_a1b2c3d4e5f6g7h8i9")];
+    fs::create_dir_all(tape.path().parent().unwrap()).unwrap();
+    fs::write(tape.path(), lines.join("\n")).unwrap();
+    assert_eq!(Cassette::keys_in(tape.path()), [(3, "`ghp_…` looks like a key of GitHub".to_owned())]);
+    fs::write(tape.path(), "ghp_a1b2c3d4e5f6g7h8i9").unwrap();
+    assert_eq!(Cassette::keys_in(tape.path()), [], "it is no cassette");
 }
 
 #[tokio::test]

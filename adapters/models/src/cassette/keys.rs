@@ -1,0 +1,142 @@
+//! What keys look like, as they are and encoded: what must be in no recording.
+// ENV-01
+
+use std::borrow::Cow;
+use std::iter::once;
+use std::sync::LazyLock;
+
+use goondan_core::secret::mask;
+use regex::Regex;
+
+/// What keys of services look like. The tests have an example of each.
+const RULES: [(&str, &str); 22] = [
+    ("of a provider of models", r"(?:sk-|gsk_|xai-|pplx-|r8_|tvly-)[A-Za-z0-9_-]{16,}"),
+    ("of Google", r"AIza[A-Za-z0-9_-]{16,}|GOCSPX-[A-Za-z0-9_-]{16,}|ya29\.[A-Za-z0-9_-]{16,}"),
+    ("of GitHub", r"gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,}"),
+    ("of GitLab", r"gl(?:pat|dt|rt|ptt|ft|soat)-[A-Za-z0-9_-]{16,}"),
+    ("of AWS", r"(?:AKIA|ASIA|ABIA)[A-Z0-9]{16,}"),
+    ("of AWS", r#"(?i:aws_?secret_?(?:access_?)?key|secretaccesskey)[\\"'\s:=]{1,8}[A-Za-z0-9/+]{40}"#),
+    ("of Azure", r"(?:AccountKey|SharedAccessKey)=[A-Za-z0-9+/]{32,}"),
+    ("of Slack", r"xox[a-z]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}"),
+    ("of Slack", r"https://hooks\.slack\.com/services/[A-Za-z0-9/]{16,}"),
+    ("of Stripe", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/]{16,}"),
+    ("of Twilio", r"SK[0-9a-f]{32}"),
+    ("of SendGrid", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    ("of Hugging Face", r"(?:hf|api_org)_[A-Za-z0-9]{16,}"),
+    ("of a registry", r"npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{16,}|cio[A-Za-z0-9]{32}|dckr_pat_[A-Za-z0-9_-]{16,}"),
+    ("of a cloud", r"do[opr]_v1_[0-9a-f]{32,}|shp(?:at|ca|pa|ss)_[A-Za-z0-9]{16,}|hvs\.[A-Za-z0-9_-]{16,}"),
+    ("of a service", r"(?:lin_api|ntn|secret|figd|sntrys|dapi|PMAK)[_-]?[A-Za-z0-9_-]{32,}"),
+    ("of Telegram", r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}"),
+    ("in a web token", r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+    ("in a header", r"(?i:bearer) +[A-Za-z0-9._~+/-]{16,}"),
+    ("in a header", r"(?i:basic) +[A-Za-z0-9+/]{16,}={0,2}"),
+    ("in an address", r#"[a-z][a-z0-9+.-]{1,20}://[^\s:/@"'\\]{1,64}:[^\s/@"'\\]{8,}@"#),
+    ("in a file", r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|AGE-SECRET-KEY-1[A-Z0-9]{16,}"),
+];
+
+/// The rules, one group each, after a character that keys do not have.
+static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let groups: Vec<_> = RULES.iter().map(|(_, rule)| format!("({rule})")).collect();
+    Regex::new(&format!("(?:^|[^A-Za-z0-9_-]|\\\\[nrt])(?:{})", groups.join("|"))).ok()
+});
+
+/// What may be an encoded text, and is long enough for a key.
+static ENCODED: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new("[A-Za-z0-9+/_-]{16,}").ok());
+
+/// How long a text may be that is decoded from each place where it could begin. A longer one, such as a file, begins
+/// where it begins.
+const SHORT: usize = 64 << 10;
+
+/// How often an encoded text is decoded.
+const DEPTH: usize = 2;
+
+/// Returns what looks like a key in a text, as part of a sentence with no more of it than is needed to find it.
+pub(super) fn find(text: &str) -> Option<String> {
+    rule(text).or_else(|| encoded(text, DEPTH))
+}
+
+/// Returns what looks like a key in the text as it is.
+fn rule(text: &str) -> Option<String> {
+    KEY.as_ref()?.captures_iter(text).find_map(|found| {
+        let (rule, (kind, _)) = (1..).zip(&RULES).find(|(group, _)| found.get(*group).is_some())?;
+        let key = found.get(rule)?.as_str();
+        // Words joined by hyphens have no digits; the first line of a file need not have one.
+        let is_key = key.starts_with('-') || key.bytes().any(|byte| byte.is_ascii_digit());
+        is_key.then(|| format!("`{}…` looks like a key {kind}", key.get(..4).unwrap_or_default()))
+    })
+}
+
+/// Returns what looks like a key in encoded parts of the text: in base64, in hexadecimal digits, or as in a URL. The
+/// secrets of this process are found too.
+fn encoded(text: &str, depth: usize) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    let runs = ENCODED.as_ref()?.find_iter(text).flat_map(|run| decoded(run.as_str()));
+    let url = text.contains('%').then(|| percent_decoded(text));
+    runs.chain(url).find_map(|text| {
+        let is_own = matches!(mask(&text), Cow::Owned(_));
+        let own = is_own.then(|| "an encoded text has what looks like a key of this program".to_owned());
+        own.or_else(|| rule(&text).map(|found| format!("in an encoded text, {found}")))
+            .or_else(|| encoded(&text, depth))
+    })
+}
+
+/// Returns what a run of characters may stand for.
+fn decoded(run: &str) -> impl Iterator<Item = String> {
+    let starts = if run.len() > SHORT { 0..1 } else { 0..4 };
+    let base64 = starts.map(|start| base64_decoded(&run.as_bytes()[start..]));
+    let is_hex = run.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let hex = (0..2).filter(move |_| is_hex).map(|start| hex_decoded(&run.as_bytes()[start..]));
+    base64.chain(hex).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Decodes base64 in both alphabets. A rest of less than a byte is left out.
+fn base64_decoded(text: &[u8]) -> Vec<u8> {
+    let value = |char: &u8| match char {
+        b'A'..=b'Z' => char - b'A',
+        b'a'..=b'z' => char - b'a' + 26,
+        b'0'..=b'9' => char - b'0' + 52,
+        b'+' | b'-' => 62,
+        _ => 63,
+    };
+    let quads = text.chunks(4).flat_map(|quad| {
+        let bits = (0..4).fold(0, |bits, at| bits << 6 | u32::from(quad.get(at).map_or(0, value)));
+        let [_, bytes @ ..] = bits.to_be_bytes();
+        bytes.into_iter().take(quad.len() * 6 / 8)
+    });
+    quads.collect()
+}
+
+fn hex_decoded(text: &[u8]) -> Vec<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok()).unwrap_or_default();
+    text.chunks_exact(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+}
+
+/// Decodes `%41` and the like.
+fn percent_decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let first = parts.next().unwrap_or_default().as_bytes().to_vec();
+    let rest = parts.flat_map(|part| match part.as_bytes() {
+        [high, low, rest @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+            [&hex_decoded(&[*high, *low]), rest].concat()
+        }
+        part => [b"%", part].concat(),
+    });
+    let bytes: Vec<_> = once(first).flatten().chain(rest).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encoded_texts_are_decoded_wherever_they_begin() {
+        let texts = |run: &str| decoded(run).collect::<Vec<_>>();
+        assert!(texts("QUJDREVGR0hJSktM").contains(&"ABCDEFGHIJKL".to_owned()));
+        assert!(texts("xQUJDREVGR0hJSktM").contains(&"ABCDEFGHIJKL".to_owned()));
+        assert!(texts("QUJDREVGR0hJSktMTQ").contains(&"ABCDEFGHIJKLM".to_owned()));
+        assert!(texts("0414243444546474849").contains(&"ABCDEFGHI".to_owned()));
+        assert_eq!(base64_decoded(b"-_+/"), base64_decoded(b"+/-_"));
+        assert_eq!(percent_decoded("a%2Fb%zz%4"), "a/b%zz%4");
+    }
+}

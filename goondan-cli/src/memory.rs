@@ -1,0 +1,18 @@
+//! Keeps the memory of this process, which has keys, from other processes of its user.
+// ENV-01
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+/// Lets no process without the rights of an administrator read the memory and the environment of this one, and leaves
+/// no core file. Processes that it starts are not concerned.
+pub(crate) fn protect() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = nix::sys::prctl::set_dumpable(false) {
+        tracing::warn!(%error, "other processes of this user can read the keys of this one");
+    }
+    // The hard limit stays, so that commands of an agent can set their own.
+    let limited = getrlimit(Resource::RLIMIT_CORE).and_then(|(_, hard)| setrlimit(Resource::RLIMIT_CORE, 0, hard));
+    if let Err(error) = limited {
+        tracing::warn!(%error, "a core file of this process would have its keys");
+    }
+}
