@@ -11,7 +11,7 @@ use goondan::store::{InstanceStatus, StoredConversation, TurnOutcome};
 
 use super::find::find;
 use crate::args::InstanceShowArgs;
-use crate::output::cost::{self, TurnCost};
+use crate::output::cost::{self, KeptPrefixes, TurnCost};
 use crate::output::{self, message};
 
 /// The number of characters after which a text is cut, without `--full`.
@@ -26,23 +26,33 @@ pub(crate) fn show(args: &InstanceShowArgs) -> Result<()> {
     for item in in_order(&conversation.messages, &costs) {
         text.push_str(&if args.json { line(&item)? } else { paragraph(&item, limit) });
     }
-    let (status, usage) = (store.status(&id)?, cost::total(&costs));
+    let (status, usage, kept) = (store.status(&id)?, cost::total(&costs), cost::kept_prefixes(&costs));
     if args.json {
-        text.push_str(&end_line(&conversation, status, usage));
+        text.push_str(&end_line(&conversation, status, usage, kept));
     } else {
         // Writing to a string does not fail.
         _ = usage.map_or(Ok(()), |usage| writeln!(text, "(together: {})", cost::tokens(&usage)));
+        let percent = kept.and_then(|kept| kept.percent());
+        _ = percent.map_or(Ok(()), |percent| writeln!(text, "({percent} % of all requests were kept by the next)"));
         text.push_str(&end_paragraph(&conversation, status));
     }
     if args.json { output::print_data(text) } else { output::print(&text) }
 }
 
 /// The last line of the JSON output.
-fn end_line(conversation: &StoredConversation, status: InstanceStatus, usage: Option<TokenUsage>) -> String {
+fn end_line(
+    conversation: &StoredConversation,
+    status: InstanceStatus,
+    usage: Option<TokenUsage>,
+    kept: Option<KeptPrefixes>,
+) -> String {
     let StoredConversation { open_turn, outcome, .. } = conversation;
     let mut end = serde_json::json!({ "status": status, "openTurn": open_turn, "outcome": outcome });
     if let Some(usage) = usage {
         end["tokenUsage"] = serde_json::json!(usage);
+    }
+    if let Some(kept) = kept {
+        end["keptPrefix"] = serde_json::json!(kept);
     }
     serde_json::json!({ "instance": end }).to_string() + "\n"
 }
