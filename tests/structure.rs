@@ -179,3 +179,21 @@ fn child_processes_are_started_in_one_place() {
     let known: BTreeSet<_> = SPAWNERS.iter().map(|file| root.join(file)).collect();
     assert_eq!(found, known, "`process::Environment` starts commands without the keys of the program");
 }
+
+/// Crates whose versions change often, and the one file of the product that names each.
+const NAMED_ONCE: [(&str, &str); 2] =
+    [("rmcp", "plugins/mcp/src/server/protocol.rs"), ("jsonschema", "goondan-runtime/src/schema/mod.rs")];
+
+#[test]
+fn one_file_names_a_crate_that_changes_often() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = CRATES.iter().flat_map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    let folders = crates.map(|entry| entry.unwrap().path().join("src")).filter(|folder| folder.is_dir());
+    let files: BTreeSet<_> = folders.chain([root.join("src")]).flat_map(|folder| sources(&folder)).collect();
+    for (name, home) in NAMED_ONCE {
+        let path = Regex::new(&format!(r"\b{name}::")).unwrap();
+        let naming = files.iter().filter(|file| file.extension().is_some_and(|extension| extension == "rs"));
+        let naming: Vec<_> = naming.filter(|file| path.is_match(&code(file))).collect();
+        assert_eq!(naming, [&root.join(home)], "{name}");
+    }
+}

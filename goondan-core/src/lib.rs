@@ -75,8 +75,8 @@ pub use conversation::{
 pub use event::{
     AgentDelegate, AgentDelegationResult, AgentEvent, AgentReload, AgentReloadAnswer, Auth, AuthGranted, Cost,
     Deliveries, Event, EventArgs, EventHandler, EventPattern, EventScope, EventSource, ExtensionCleanup, FilesChanged,
-    LlmInputMessage, Principal, ReloadEffect, ReplyTo, RepoAvailable, RuntimeEvent, Span, SpanId, StepRef, TokenUsage,
-    ToolCallRef, ToolProgress, TurnInfo, WorktreeMounted,
+    KeptPrefix, LlmInputMessage, PrefixBreak, PrefixChange, Principal, ReloadEffect, ReplyTo, RepoAvailable,
+    RequestPart, RuntimeEvent, Span, SpanId, StepRef, TokenUsage, ToolCallRef, ToolProgress, TurnInfo, WorktreeMounted,
 };
 
 pub use model_call::{

@@ -62,7 +62,7 @@ impl<F: Send + Sync> MessageHost for IdleRun<F> {
         &NoAgents
     }
 
-    fn emit(&mut self, _: MessageEvent) {}
+    fn emit(&mut self, _: MessageEvent, _: Option<&ExtensionName>) {}
 }
 
 impl<F: Send + Sync> CallHost for IdleRun<F> {

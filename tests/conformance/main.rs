@@ -42,6 +42,7 @@ mod order;
 mod pairs;
 mod parts;
 mod points;
+mod prefix;
 mod prepared;
 mod program_events;
 mod progress;

@@ -209,6 +209,10 @@ impl<W: Wire> Model for HttpModel<W> {
     fn info(&self) -> ModelInfo {
         self.info.clone()
     }
+
+    fn reads_tools_first(&self) -> bool {
+        W::TOOLS_FIRST
+    }
 }
 
 /// Returns what the headers say if the body cannot be a stream of events.

@@ -31,6 +31,7 @@ fn main() {
         "observed turns" => {
             turns(Layers { turn: 10, step: 10, tool_call: 10, keep: 100, observed: true, ..one }, 2, number)
         }
+        "steps over 1,000 messages" => turns(Layers { step: 10, keep: 1_000, observed: true, ..one }, 0, number),
         "message events" => events(number),
         _ => panic!("{what} is not known"),
     }
@@ -48,7 +49,8 @@ fn turns(layers: Layers, calls: usize, number: usize) {
     let turn = |instance: &Instance| {
         runtime.block_on(instance.run("hi")).expect("a turn");
     };
-    (0..WARM_UP).for_each(|_| turn(&instance));
+    let warm_up = WARM_UP.max(layers.keep);
+    (0..warm_up).for_each(|_| turn(&instance));
     counted(&mut || (0..number).for_each(|_| turn(&instance)));
 }
 

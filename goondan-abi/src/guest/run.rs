@@ -151,7 +151,7 @@ impl MessageHost for MiddlewareRun {
         &self.call
     }
 
-    fn emit(&mut self, event: MessageEvent) {
+    fn emit(&mut self, event: MessageEvent, _: Option<&ExtensionName>) {
         self.conversation.forget();
         if let Err(error) = self.call.emit(&event) {
             self.refuse(error);

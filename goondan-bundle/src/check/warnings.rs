@@ -20,7 +20,9 @@ pub(super) fn warnings(
                 unused_extension(name, resources).or_else(|| unchecked_config(name, resources, extensions))
             }
             Kind::Model => unused_model(name, resources),
-            Kind::Agent => unlisted_agent(name, resources).or_else(|| unbounded_agent(name, resources)),
+            Kind::Agent => unlisted_agent(name, resources)
+                .or_else(|| unbounded_agent(name, resources))
+                .or_else(|| uncached_requests(name, resources)),
             Kind::Swarm => None,
         }?;
         let warning = Diagnostic::warning(cursor.sink().file(), cursor.place(), message, suggestion);
@@ -107,6 +109,26 @@ fn unlisted_agent(name: &str, resources: &Resources) -> Finding {
         (message, format!("add `{{ ref: \"Agent/{name}\" }}` to the `agents` of the swarm, or remove it"))
     })
 }
+
+/// CACHE-01: a provider's cache keeps the beginnings of requests, and these extensions change them.
+fn uncached_requests(name: &str, resources: &Resources) -> Finding {
+    let agent = resources.agents.iter().find(|agent| agent.name == *name)?;
+    let price = |price| agent.model.config.get("prices")?.get(price)?.as_f64();
+    let (input, cached) = (price("input")?, price("cachedInput")?);
+    let cuts = |used: &&ExtensionRef| matches!(&used.target.entry, Entry::Linked(entry) if CUTTING.contains(&&**entry));
+    let cutting = &agent.extensions.iter().filter(|_| cached < input).find(cuts)?.target.name;
+    let model = &agent.model.name;
+    let message = format!(
+        "the extension `{cutting}` of the agent `{name}` changes the beginnings of requests, which the cache of the \
+         model `{model}` keeps for less than they cost anew"
+    );
+    let remedy = "keep its limits high, so that it rarely acts, or leave it out: docs/models.md, \"What your cache is \
+                  worth\", says what it costs, and `goondan instance show` what it has cost";
+    Some((message, remedy.to_owned()))
+}
+
+/// The extensions that remove what is in front of a request.
+const CUTTING: [&str; 2] = ["message-window", "tool-search"];
 
 /// POLICY-04: the conversations of a swarm are long, and without a message policy each request carries all of it.
 fn unbounded_agent(name: &str, resources: &Resources) -> Finding {

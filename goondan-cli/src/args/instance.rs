@@ -61,8 +61,8 @@ pub(crate) struct InstanceListArgs {
 /// Show the messages of a conversation, what each turn cost, and how the last one ended.
 ///
 /// The cost of a turn is its duration, its steps, its tool calls, and its tokens, if the model
-/// reports them. It is printed after the last message of the turn if the runtime events of the
-/// turn are still stored.
+/// reports them, and how much of each request the next one began with. It is printed after the last
+/// message of the turn if the runtime events of the turn are still stored.
 ///
 /// Nothing is opened, locked or repaired, so this works while a turn is running.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use goondan::conversation::{Message, Source, Timestamp};
-use goondan::event::{RuntimeEvent, TokenUsage};
+use goondan::event::{KeptPrefix, RuntimeEvent, TokenUsage};
 use goondan::model::ModelFinish;
 use goondan::name::TurnId;
 use serde::Serialize;
@@ -26,9 +26,31 @@ pub(crate) struct TurnCost {
     /// Why the last answer of the model ended, if its provider says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     finish_reason: Option<ModelFinish>,
+    /// How much of the requests before them the requests of the turn began with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept_prefix: Option<KeptPrefixes>,
     /// Why the turn failed, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+}
+
+/// What the requests of a turn began with: the sums, and each difference.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct KeptPrefixes {
+    kept: u64,
+    of: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    broken: Vec<BrokenPrefix>,
+}
+
+/// A request that did not begin with the whole one before.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BrokenPrefix {
+    turn_id: TurnId,
+    step_index: u32,
+    #[serde(flatten)]
+    prefix: KeptPrefix,
 }
 
 /// Totals over the steps and model requests of a turn whose end has not been read yet.
@@ -38,6 +60,34 @@ struct StepTotals {
     tool_calls: u32,
     tokens: Option<TokenUsage>,
     finish_reason: Option<ModelFinish>,
+    kept_prefix: Option<KeptPrefixes>,
+}
+
+impl StepTotals {
+    fn add_prefix(&mut self, turn_id: &TurnId, step_index: u32, prefix: KeptPrefix) {
+        let all = self.kept_prefix.get_or_insert_default();
+        (all.kept, all.of) = (all.kept + prefix.kept, all.of + prefix.of);
+        if prefix.broken.is_some() {
+            all.broken.push(BrokenPrefix { turn_id: turn_id.clone(), step_index, prefix });
+        }
+    }
+}
+
+impl KeptPrefixes {
+    /// Returns the share that is kept, in per cent, unless there was nothing to keep. It is rounded down: 100 per cent are
+    /// all.
+    pub(crate) fn percent(&self) -> Option<u64> {
+        u64::try_from((u128::from(self.kept) * 100).checked_div(self.of.into())?).ok()
+    }
+}
+
+/// Returns what the requests of all turns began with.
+pub(crate) fn kept_prefixes(costs: &[TurnCost]) -> Option<KeptPrefixes> {
+    costs.iter().filter_map(|cost| cost.kept_prefix.clone()).reduce(|mut sum, turn| {
+        (sum.kept, sum.of) = (sum.kept + turn.kept, sum.of + turn.of);
+        sum.broken.extend(turn.broken);
+        sum
+    })
 }
 
 /// Returns the costs of the turns that these runtime events report, oldest first. Turns whose events are missing or
@@ -56,10 +106,15 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
             running.insert(scope.turn_id, StepTotals::default());
             None
         }
-        RuntimeEvent::StepCompleted { scope, tool_call_count, token_usage, finish_reason, .. } => {
+        RuntimeEvent::StepCompleted {
+            scope, step, tool_call_count, token_usage, finish_reason, kept_prefix, ..
+        } => {
             let steps = running.get_mut(&scope.turn_id)?;
             (steps.count, steps.tool_calls) = (steps.count + 1, steps.tool_calls + tool_call_count);
             steps.finish_reason = finish_reason;
+            if let Some(prefix) = kept_prefix {
+                steps.add_prefix(&scope.turn_id, step.step_index, prefix);
+            }
             if let Some(tokens) = token_usage {
                 *steps.tokens.get_or_insert_default() += tokens;
             }
@@ -74,7 +129,7 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
             None
         }
         RuntimeEvent::TurnCompleted { scope, step_count, duration, token_usage } => {
-            let StepTotals { tool_calls, finish_reason, .. } = running.remove(&scope.turn_id)?;
+            let StepTotals { tool_calls, finish_reason, kept_prefix, .. } = running.remove(&scope.turn_id)?;
             Some(TurnCost {
                 turn_id: scope.turn_id,
                 ended_at: scope.timestamp,
@@ -83,11 +138,13 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
                 tool_calls,
                 token_usage,
                 finish_reason,
+                kept_prefix,
                 error: None,
             })
         }
         RuntimeEvent::TurnFailed { scope, duration, error_message } => {
-            let StepTotals { count, tool_calls, tokens, finish_reason } = running.remove(&scope.turn_id)?;
+            let StepTotals { count, tool_calls, tokens, finish_reason, kept_prefix } =
+                running.remove(&scope.turn_id)?;
             Some(TurnCost {
                 turn_id: scope.turn_id,
                 ended_at: scope.timestamp,
@@ -96,6 +153,7 @@ fn add(running: &mut HashMap<TurnId, StepTotals>, event: RuntimeEvent) -> Option
                 tool_calls,
                 token_usage: tokens,
                 finish_reason,
+                kept_prefix,
                 error: Some(error_message),
             })
         }
@@ -143,7 +201,33 @@ impl fmt::Display for TurnCost {
         if self.finish_reason == Some(ModelFinish::Length) {
             f.write_str(", cut off at the limit of tokens")?;
         }
-        f.write_str(if self.error.is_some() { ", failed)" } else { ")" })
+        if let Some(percent) = self.kept_prefix.as_ref().and_then(KeptPrefixes::percent) {
+            write!(f, ", {percent} % of requests kept")?;
+        }
+        f.write_str(if self.error.is_some() { ", failed)" } else { ")" })?;
+        let broken = self.kept_prefix.iter().flat_map(|prefix| &prefix.broken);
+        broken.take(MOST_BROKEN).try_for_each(|broken| write!(f, "\n  {broken}"))
+    }
+}
+
+/// The most differences of a turn that are shown to people.
+const MOST_BROKEN: usize = 5;
+
+impl fmt::Display for BrokenPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { step_index, prefix: KeptPrefix { kept, of, broken, .. }, .. } = self;
+        write!(f, "(step {step_index} kept {kept} of {of} characters of the request before")?;
+        if let Some(broken) = broken {
+            write!(f, ": {}", broken.part.as_str())?;
+            match &broken.tool_name {
+                Some(tool) => write!(f, ", `{tool}` {}", broken.change.as_str())?,
+                None => write!(f, ", number {} {}", broken.index + 1, broken.change.as_str())?,
+            }
+            if let Some(extension) = &broken.extension_name {
+                write!(f, " by {extension}")?;
+            }
+        }
+        f.write_str(")")
     }
 }
 
@@ -195,6 +279,17 @@ mod tests {
         let cost = add(&mut running, event("turn.completed", &end)).unwrap();
         assert!(cost.to_string().ends_with("2 out, cut off at the limit of tokens)"), "{cost}");
         assert_eq!(serde_json::json!(cost)["finishReason"], "length");
+
+        let all = r#","keptPrefix":{"kept":100,"of":100}"#;
+        let broken = r#""broken":{"part":"messages","index":0,"change":"removed","extensionName":"message-window"}"#;
+        add(&mut running, event("turn.started", ""));
+        add(&mut running, event("step.completed", &format!("{step}{all}")));
+        add(&mut running, event("step.completed", &format!(r#"{step},"keptPrefix":{{"kept":20,"of":140,{broken}}}"#)));
+        let cost = add(&mut running, event("turn.completed", &end)).unwrap();
+        let expected = "2 out, 50 % of requests kept)\n  (step 0 kept 20 of 140 characters of the request before: \
+             messages, number 1 removed by message-window)";
+        assert!(cost.to_string().ends_with(expected), "{cost}");
+        assert_eq!(serde_json::json!(cost)["keptPrefix"]["broken"][0]["broken"]["change"], "removed");
 
         add(&mut running, event("turn.started", ""));
         add(&mut running, event("step.completed", &step));

@@ -120,11 +120,11 @@ fn the_cost_of_a_turn_is_shown_after_its_last_message() {
 
     let page = done(&state, &["instance", "show", "main:default"]);
     assert!(page.contains(" 2 steps, 1 tool call") && page.contains(" failed)"), "{page}");
-    let end: Vec<_> = page.lines().rev().take(2).collect();
-    assert!(
-        end[0].starts_with("(the last turn answered event-") && end[1].ends_with(" 1 step, 0 tool calls)"),
-        "{page}"
-    );
+    let end: Vec<_> = page.lines().rev().take(3).collect();
+    assert!(end[0].starts_with("(the last turn answered event-"), "{page}");
+    // Each turn is run by another process, and in the first one step follows another.
+    assert_eq!(end[1], "(100 % of all requests were kept by the next)");
+    assert!(end[2].ends_with(" 1 step, 0 tool calls)"), "{page}");
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod new;
 mod order;
 mod own_files;
 mod plugin;
+mod prefix;
 mod run;
 mod servers;
 mod shell;

@@ -42,6 +42,12 @@ pub trait ConversationExt {
     fn projected_messages<'a>(&'a self, projection: Option<&'a Projection>) -> impl Iterator<Item = &'a Arc<Message>>;
     /// Returns what is sent to a model with the edits of a projection.
     fn projected_input<'a>(&'a self, projection: Option<&'a Projection>) -> impl Iterator<Item = Cow<'a, MessageData>>;
+    /// Returns the messages that are sent to a model with the edits of a projection, each with what is sent of it, unless
+    /// that is all.
+    fn projected_visible<'a>(
+        &'a self,
+        projection: Option<&'a Projection>,
+    ) -> impl Iterator<Item = (&'a Arc<Message>, Option<MessageData>)>;
     /// Returns whether a message has a call with this id, or its result.
     fn has_tool_call(&self, id: &ToolCallId) -> bool;
     /// Returns the ids of the tool calls without a result and the results without a call.
@@ -96,6 +102,17 @@ impl ConversationExt for Conversation {
     fn projected_input<'a>(&'a self, projection: Option<&'a Projection>) -> impl Iterator<Item = Cow<'a, MessageData>> {
         let orphans = projection.map_or_else(|| self.orphans(), |projection| projection.orphans(self));
         self.projected(projection).filter_map(move |message| orphans.visible(message))
+    }
+
+    fn projected_visible<'a>(
+        &'a self,
+        projection: Option<&'a Projection>,
+    ) -> impl Iterator<Item = (&'a Arc<Message>, Option<MessageData>)> {
+        let orphans = projection.map_or_else(|| self.orphans(), |projection| projection.orphans(self));
+        self.projected(projection).filter_map(move |message| match orphans.visible(message)? {
+            Cow::Borrowed(_) => Some((message, None)),
+            Cow::Owned(data) => Some((message, Some(data))),
+        })
     }
 
     #[inline]

@@ -12,7 +12,10 @@ mod turn_info;
 pub use bus_event::{Event, EventArgs, EventHandler};
 pub use input::{AgentEvent, AgentEventExt, Auth, EventSource, Principal, ReplyTo};
 pub use pattern::{Deliveries, EventPattern};
-pub use runtime::{Cost, EventScope, LlmInputMessage, RuntimeEvent, StepRef, TokenUsage, ToolCallRef};
+pub use runtime::{
+    Cost, EventScope, KeptPrefix, LlmInputMessage, PrefixBreak, PrefixChange, RequestPart, RuntimeEvent, StepRef,
+    TokenUsage, ToolCallRef,
+};
 pub use span::{Span, SpanId};
 pub use standard::{
     AgentDelegate, AgentDelegationResult, AgentReload, AgentReloadAnswer, AuthGranted, ExtensionCleanup, FilesChanged,

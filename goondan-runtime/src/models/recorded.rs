@@ -42,6 +42,10 @@ impl<M: Model> Model for RecordedModel<M> {
     fn info(&self) -> ModelInfo {
         self.model.info()
     }
+
+    fn reads_tools_first(&self) -> bool {
+        self.model.reads_tools_first()
+    }
 }
 
 /// The file that requests are appended to.

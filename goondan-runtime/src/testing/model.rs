@@ -85,4 +85,8 @@ impl Model for RecordedModel {
     fn info(&self) -> ModelInfo {
         self.0.model.info()
     }
+
+    fn reads_tools_first(&self) -> bool {
+        self.0.model.reads_tools_first()
+    }
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use goondan_core::host::IdSet;
 use goondan_core::host::{ConversationExt, MessageExt, ToolCallResultExt};
 use goondan_core::{
-    Applied, Conversation, Error, ErrorCode, EventId, Message, MessageEvent, Part, Result, Role, RuntimeEvent, Source,
-    ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId,
+    Applied, Conversation, Error, ErrorCode, EventId, ExtensionName, Message, MessageEvent, Part, Result, Role,
+    RuntimeEvent, Source, ToolCallId, ToolCallPart, ToolCallResult, ToolError, ToolResultPart, TurnId,
 };
 
 use super::estimate::TokenEstimate;
 use super::left_out::LeftOut;
 use super::partial::PartialAnswer;
+use super::prefix::{Asked, Prefixes};
 use crate::ports::store::{Commit, Durability, InstanceId, Interrupted, Journal, TurnOutcome, TurnStart};
 use crate::state::States;
 
@@ -28,6 +29,7 @@ pub(crate) struct JournaledConversation {
     /// The answer that the model is generating.
     pub(super) partial: PartialAnswer,
     pub(super) estimate: TokenEstimate,
+    pub(super) prefixes: Prefixes,
     /// Whether files of the conversation may have been refused, so that requests leave them out.
     has_refused_files: bool,
 }
@@ -69,6 +71,7 @@ impl JournaledConversation {
             orphans: Vec::new(),
             partial,
             estimate: TokenEstimate::default(),
+            prefixes: Prefixes::default(),
         })
     }
 
@@ -78,8 +81,13 @@ impl JournaledConversation {
         Ok(())
     }
 
-    /// Applies an event to the conversation, and records it in the journal.
-    pub(super) fn emit(&mut self, mut event: MessageEvent) -> Result<()> {
+    /// Applies an event of the runtime to the conversation, and records it in the journal.
+    pub(super) fn emit(&mut self, event: MessageEvent) -> Result<()> {
+        self.emit_by(event, None)
+    }
+
+    /// Applies an event of an extension to the conversation, and records it in the journal.
+    pub(super) fn emit_by(&mut self, mut event: MessageEvent, by: Option<&ExtensionName>) -> Result<()> {
         self.set_turn(&mut event);
         if self.conversation.apply(event)? == Applied::TargetNotFound {
             let events = self.conversation.events();
@@ -95,8 +103,24 @@ impl JournaledConversation {
         let Some(event) = self.conversation.events().last() else { return Ok(()) };
         if event.appended().is_none() {
             self.estimate.forget();
+            self.prefixes.changed(event, by);
         }
         self.journal.record(event)
+    }
+
+    /// Takes in a request to a model, to compute what it keeps of the one before if that `is_wanted`.
+    pub(super) fn sent<'e>(
+        &mut self,
+        asked: &Asked<'_>,
+        edits: impl Iterator<Item = (&'e MessageEvent, &'e ExtensionName)>,
+        is_wanted: bool,
+    ) {
+        self.prefixes.sent(asked, &self.conversation, edits, is_wanted);
+    }
+
+    /// Whether calls or results of the conversation are kept from the model.
+    pub(super) fn has_orphans(&self) -> bool {
+        !self.orphans.is_empty()
     }
 
     /// Returns what a request leaves out because a provider has refused it, if there is something.

@@ -16,6 +16,7 @@ mod limit;
 mod machine;
 mod model_call;
 mod partial;
+mod prefix;
 mod prepared;
 mod progress;
 mod projected;
@@ -42,8 +43,9 @@ use std::sync::Arc;
 use goondan_core::host::{ConversationExt, MessageExt, StepResultExt, TurnResultExt};
 use goondan_core::host::{ConversationHost, CoreRun, MessageHost, ModelCall, RunHost, TurnHost};
 use goondan_core::{
-    AgentsHost, Error, ErrorCode, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent, ModelFinish, Result,
-    Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary, TurnInfo, TurnResult,
+    AgentsHost, Error, ErrorCode, ExtensionName, FailedTurn, FinishReason, LayerInfo, Message, MessageEvent,
+    ModelFinish, Result, Role, RuntimeEvent, Source, StepRef, StepResult, StepStatus, TokenUsage, ToolCallSummary,
+    TurnInfo, TurnResult,
 };
 use serde_json::{Map, Value};
 use tracing::Instrument;
@@ -189,6 +191,7 @@ impl<'a> TurnRun<'a> {
         }
         let watch = self.reporter.stopwatch();
         let span = self.reporter.span.child();
+        self.journaled.prefixes.step_started();
         let mut step = StepRun::new(self, generation, index, span);
         let in_step = tracing::info_span!("step", step = index);
         let mut outcome = generation.registered.step.run(&mut step).instrument(in_step).await;
@@ -215,6 +218,7 @@ impl<'a> TurnRun<'a> {
                 model,
                 finish_reason,
                 prepared_by,
+                kept_prefix: self.journaled.prefixes.kept.as_deref().cloned(),
             }),
             Err(_) => self.reporter.report("step.failed", span, |scope| RuntimeEvent::StepFailed {
                 scope,
@@ -258,12 +262,12 @@ impl<'a> TurnRun<'a> {
         // Before it is shared: the conversation would copy it.
         message.set_turn(Some(self.info.turn.clone()));
         let message = Arc::new(message);
-        self.apply(MessageEvent::Append { message: Arc::clone(&message) });
+        self.apply(MessageEvent::Append { message: Arc::clone(&message) }, None);
         message
     }
 
-    fn apply(&mut self, event: MessageEvent) {
-        if let Err(error) = self.journaled.emit(event) {
+    fn apply(&mut self, event: MessageEvent, by: Option<&ExtensionName>) {
+        if let Err(error) = self.journaled.emit_by(event, by) {
             self.shared.refuse(error);
         }
     }
@@ -313,9 +317,9 @@ impl MessageHost for TurnRun<'_> {
         &self.requests
     }
 
-    fn emit(&mut self, event: MessageEvent) {
+    fn emit(&mut self, event: MessageEvent, by: Option<&ExtensionName>) {
         match self.journaled.conversation.check_emitted(&event) {
-            Ok(()) => self.apply(event),
+            Ok(()) => self.apply(event, by),
             Err(error) => self.refuse(error),
         }
     }

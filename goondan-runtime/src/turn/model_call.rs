@@ -7,16 +7,20 @@ use std::time::Duration;
 
 use goondan_core::host::{ConversationExt, IdSet, ModelCall, Projection};
 use goondan_core::{
-    BoxFuture, Conversation, Error, ErrorCode, ExtensionName, LlmInputMessage, Part, Result, RuntimeEvent, StepRef,
-    ToolCallId,
+    BoxFuture, Conversation, Error, ErrorCode, ExtensionName, KeptPrefix, LlmInputMessage, Part, Result, RuntimeEvent,
+    StepRef, ToolCallId,
 };
 
 use super::left_out::LeftOut;
 use super::limit::within;
+use super::prefix::Asked;
 use super::step::StepRun;
 use super::stream::TurnUpdate;
 use crate::ports::model::{DeltaSink, Model, ModelDelta, ModelRequest, ModelResponse, calls_in, whole};
 use crate::ports::store::Durability;
+
+/// The share of a request below which it is reported that the next one keeps no more.
+const LITTLE: f64 = 0.8;
 
 /// Why a request is repeated whose files the provider may have refused.
 const WITHOUT_FILES: &str = "the provider refused the request: it is repeated without its new files";
@@ -41,6 +45,8 @@ impl StepRun<'_, '_> {
         }
         let request = self.request(projection.as_deref());
         self.report_start(Some(&request));
+        self.keep_prefix(projection.as_deref())?;
+        let request = self.request(projection.as_deref());
         let model = self.settings.model(self.generation)?;
         let limit = self.generation.spec.policy.model_timeout;
         let (reporter, partial, index) = (self.turn.reporter, &self.turn.journaled.partial, self.index);
@@ -126,6 +132,31 @@ impl StepRun<'_, '_> {
             .with_options(self.settings.options.as_deref())
             .with_instance(&self.turn.info.agent, &self.turn.info.instance)
             .with_projection(projection)
+    }
+
+    /// Computes how much of the previous request this one begins with, and reports if that is little.
+    // CACHE-01
+    fn keep_prefix(&mut self, projection: Option<&Projection>) -> Result<()> {
+        let asked = Asked {
+            spec: &self.generation.spec,
+            name: self.settings.model.as_ref(),
+            model: self.settings.model(self.generation)?,
+            tools: &self.settings.catalog,
+            projection,
+            has_orphans: self.turn.journaled.has_orphans(),
+        };
+        let is_wanted = self.turn.reporter.is_watched();
+        self.turn.journaled.sent(&asked, self.directed.projected.edits(), is_wanted);
+        if let Some(prefix) = &self.turn.journaled.prefixes.kept
+            && prefix.share() < LITTLE
+        {
+            self.turn.reporter.report("model.prefixBroken", self.span, |scope| RuntimeEvent::ModelPrefixBroken {
+                scope,
+                step: StepRef::new(&self.turn.info.turn, self.index),
+                prefix: KeptPrefix::clone(prefix),
+            });
+        }
+        Ok(())
     }
 
     /// Reports that the step has started, with what the model is asked.

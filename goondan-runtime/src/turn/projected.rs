@@ -26,6 +26,11 @@ impl Directed<Project> for Projected {
 }
 
 impl Projected {
+    /// Returns the edits, each with the extension that made it.
+    pub(super) fn edits(&self) -> impl Iterator<Item = (&MessageEvent, &ExtensionName)> {
+        self.0.iter().map(|Edit { event, by }| (event, by))
+    }
+
     /// Returns what the edits make of the conversation, if there are any. `warns` if a target is not there.
     ///
     /// # Errors

@@ -83,6 +83,11 @@ impl<'a> Reporter<'a> {
         });
     }
 
+    /// Returns whether there may be a receiver of events.
+    pub(super) fn is_watched(&self) -> bool {
+        self.updates.is_some() || self.for_store.is_some() || self.bus.has_subscriptions()
+    }
+
     /// Returns whether the turn has a stream, which receives the pieces of the model's answer.
     pub(super) fn streams(&self) -> bool {
         self.updates.is_some()
@@ -110,8 +115,7 @@ impl<'a> Reporter<'a> {
 
     /// Starts to measure, if there may be a receiver.
     pub(super) fn stopwatch(&self) -> Stopwatch {
-        let watched = self.updates.is_some() || self.for_store.is_some() || self.bus.has_subscriptions();
-        Stopwatch(watched.then(Instant::now))
+        Stopwatch(self.is_watched().then(Instant::now))
     }
 
     /// Returns the runtime events for the store.

@@ -247,6 +247,12 @@ impl RunHost for StepRun<'_, '_> {
     fn report_skipped(&self, layer: &LayerInfo, after_next: bool, error: &Error) {
         self.turn.reporter.report_skipped(self.span, layer, after_next, error);
     }
+
+    fn changing(&mut self, field: &'static str, by: &ExtensionName) {
+        if field == "tool_catalog" {
+            self.turn.journaled.prefixes.changing_tools(by, &self.settings.catalog);
+        }
+    }
 }
 
 impl MessageHost for StepRun<'_, '_> {
@@ -258,8 +264,8 @@ impl MessageHost for StepRun<'_, '_> {
         &self.requests
     }
 
-    fn emit(&mut self, event: MessageEvent) {
-        self.turn.emit(event);
+    fn emit(&mut self, event: MessageEvent, by: Option<&ExtensionName>) {
+        self.turn.emit(event, by);
     }
 }
 

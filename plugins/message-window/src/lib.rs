@@ -1,4 +1,4 @@
-//! Keeps the newest messages of a conversation and removes the older ones.
+//! Keeps the newest messages of a conversation and removes the older ones, many at a time.
 // PATTERN-WINDOW
 
 use std::num::NonZeroUsize;
@@ -9,7 +9,9 @@ use goondan::prelude::*;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
-    /// The largest number of messages with which a turn starts, its input included.
+    /// The largest number of messages with which a turn starts, its input included. If there are more, the newest half
+    /// of that number stays, so that the requests of the turns after it begin as those before, as caches of providers
+    /// want it.
     pub max_messages: NonZeroUsize,
 }
 
@@ -36,8 +38,10 @@ impl MessageWindow {
 
     #[middleware(turn)]
     async fn trim(&self, ctx: &mut TurnContext<'_>, next: Next<'_, Turn>) -> Result<TurnResult> {
-        let excess = ctx.conversation().len().saturating_sub(self.max_messages);
-        if excess > 0 {
+        let len = ctx.conversation().len();
+        if len > self.max_messages {
+            // CACHE-01: a window that removes two messages in each turn would change the beginning of each request.
+            let excess = len - self.max_messages.div_ceil(2);
             // A tool result is removed with its call, because it means nothing without it.
             let messages = ctx.conversation().iter().enumerate();
             let oldest = messages.take_while(|(index, message)| *index < excess || message.role() == Role::Tool);

@@ -30,6 +30,10 @@ pub struct Config {
     pub max_results: usize,
     /// The smallest number of characters of a query.
     pub min_query_length: usize,
+    /// The largest number of tools that are offered because they were found. With one more, those that were found
+    /// longest ago are closed, to half of it.
+    #[schemars(range(min = 1))]
+    pub max_open: usize,
     /// Whether the selection outlasts the turn in which it was made.
     pub persist_selection: bool,
 }
@@ -41,6 +45,7 @@ impl Default for Config {
             threshold: 0,
             max_results: 10,
             min_query_length: 1,
+            max_open: 40,
             persist_selection: true,
         }
     }
@@ -56,7 +61,7 @@ pub struct ToolSearch {
     catalog: Lock<ToolCatalog>,
 }
 
-/// The state: what the last successful search has found.
+/// The state: what was found, in the order in which it was.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Selection {
@@ -80,7 +85,7 @@ struct Query {
 struct Found {
     query: String,
     results: Vec<Hit>,
-    /// The tools that are offered from the next step on.
+    /// The found tools that are offered from the next step on, in the order in which they were found.
     selected_tools: Vec<String>,
     /// If nothing was found, how many tools there are in each group: the part of their names before `__`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -96,26 +101,29 @@ impl ToolSearch {
         Self { api, config, always, catalog: Lock::default() }
     }
 
-    /// Offers the selected tools. Layers further out have added and withdrawn theirs by now.
+    /// Offers the selected tools, after those that are always offered: a tool that is found does not move others, so that
+    /// as much as possible of the request stays as it was (CACHE-01). Layers further out have added and withdrawn theirs
+    /// by now.
     #[middleware(step, priority = -300)]
     async fn reduce(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
         let all = ctx.tool_catalog().clone();
         let Selection { selected_tools, .. } = self.selection(ctx.step_index())?;
         if !selected_tools.is_empty() && all.len() >= self.config.threshold {
             // C-24: the search tool stays.
-            let is_offered = |name: &str| {
-                name == SEARCH
-                    || selected_tools.iter().any(|selected| selected == name)
-                    || self.always.iter().any(|pattern| pattern.matches(name))
-            };
-            ctx.tool_catalog_mut().retain(|tool| is_offered(tool.name.as_str()));
+            let is_always = |name: &str| name == SEARCH || self.always.iter().any(|pattern| pattern.matches(name));
+            let offered = ctx.tool_catalog_mut();
+            offered.retain(|tool| is_always(tool.name.as_str()));
+            let selected = selected_tools.iter().filter(|name| !is_always(name));
+            for tool in selected.filter_map(|name| all.get(name)) {
+                offered.insert(tool.clone());
+            }
         }
         *self.catalog.lock() = all;
         next.run(ctx).await
     }
 
     /// Searches all tools, also those that are not offered. The tools that it finds are offered from the next step on,
-    /// instead of those of the search before.
+    /// beside those of the searches before.
     #[tool(name = "tool-search__search", effect = idempotent)]
     async fn search(&self, input: Query) -> Result<Found> {
         let Query { query, limit } = input;
@@ -131,19 +139,36 @@ impl ToolSearch {
         let tools = || catalog.iter().filter(|tool| tool.name != *SEARCH);
         let results = find::find(tools(), &query, limit.unwrap_or(max_results).min(max_results));
         if results.is_empty() {
-            let Selection { selected_tools, .. } = self.api.state().get()?.unwrap_or_default();
+            let Selection { selected_tools, .. } = self.stored()?;
             return Ok(Found { query, results, selected_tools, groups: find::groups(tools()) });
         }
-        let selected_tools: Vec<_> = results.iter().map(|hit| hit.name.clone()).collect();
+        let mut selected_tools = self.stored()?.selected_tools;
+        let is_new = |hit: &&Hit| !selected_tools.contains(&hit.name);
+        let new: Vec<_> = results.iter().filter(is_new).map(|hit| hit.name.clone()).collect();
+        if selected_tools.len() + new.len() > self.config.max_open {
+            // Many at a time, and then none for as long: each time, the requests begin anew. What was found now stays.
+            let found = |name: &String| results.iter().any(|hit| hit.name == *name);
+            let excess = (selected_tools.len() + new.len()).saturating_sub(self.config.max_open.div_ceil(2));
+            let mut closed = 0;
+            selected_tools.retain(|name| {
+                closed += 1;
+                closed > excess || found(name)
+            });
+        }
+        selected_tools.extend(new);
         self.api.state().set(&Selection { selected_tools: selected_tools.clone(), last_query: query.clone() })?;
         Ok(Found { query, results, selected_tools, groups: BTreeMap::new() })
     }
 }
 
 impl ToolSearch {
+    fn stored(&self) -> Result<Selection> {
+        Ok(self.api.state().get()?.unwrap_or_default())
+    }
+
     /// Returns the selection for a step.
     fn selection(&self, step_index: u32) -> Result<Selection> {
-        let selection: Selection = self.api.state().get()?.unwrap_or_default();
+        let selection = self.stored()?;
         if step_index > 0 || self.config.persist_selection || selection.selected_tools.is_empty() {
             return Ok(selection);
         }

@@ -33,6 +33,7 @@ pub mod next;
 pub mod order;
 pub mod parts;
 pub mod points;
+pub mod prefix;
 pub mod prepared;
 pub mod program_events;
 pub mod progress;

@@ -72,6 +72,10 @@ pub trait Wire: Send + Sync + 'static {
     /// The name of the interface, which is stored with the parts that it makes. It never changes.
     const API: &'static str;
 
+    /// Whether models read the tools before the instructions.
+    // CACHE-01
+    const TOOLS_FIRST: bool = false;
+
     /// Returns what is added to the base URL, beginning with `/`.
     fn path(&self, model: &str) -> Cow<'static, str>;
 

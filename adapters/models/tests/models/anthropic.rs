@@ -48,7 +48,6 @@ async fn a_request_has_instructions_tools_and_messages_with_marks_of_the_cache()
             "name": "weather__today",
             "description": "Tells the weather.",
             "input_schema": { "type": "object", "properties": {} },
-            "cache_control": mark,
         }],
         "system": [
             { "type": "text", "text": "Be brief." },
@@ -60,7 +59,30 @@ async fn a_request_has_instructions_tools_and_messages_with_marks_of_the_cache()
     let off = body(asked.clone().options(json!({ "cache": "off" }))).await.to_string();
     assert!(!off.contains("cache_control"), "{off}");
     let long = body(asked.options(json!({ "cache": "long" }))).await.to_string();
-    assert_eq!(long.matches(r#""cache_control":{"type":"ephemeral","ttl":"1h"}"#).count(), 3, "{long}");
+    assert_eq!(long.matches(r#""cache_control":{"type":"ephemeral","ttl":"1h"}"#).count(), 2, "{long}");
+}
+
+#[tokio::test]
+#[covers("CACHE-01")]
+async fn the_end_of_the_request_before_is_marked_again() {
+    let marked = |body: &Value| {
+        let blocks =
+            body["messages"].as_array().unwrap().iter().flat_map(|message| message["content"].as_array().unwrap());
+        let marked = blocks.filter(|block| block.get("cache_control").is_some());
+        marked.map(|block| block["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let mut asked = Asked { tools: vec![weather()], ..Asked::default() };
+    asked.messages = json!([{ "role": "user", "content": "one" }]);
+    let first = body(asked.clone()).await;
+    assert_eq!(marked(&first), ["one"]);
+    assert!(first["tools"][0].get("cache_control").is_some(), "without instructions");
+    asked.messages = json!([
+        { "role": "user", "content": "one" },
+        { "role": "assistant", "content": "an answer" },
+        { "role": "user", "content": "two" },
+        { "role": "system", "content": "three" },
+    ]);
+    assert_eq!(marked(&body(asked).await), ["one", "<system>\nthree\n</system>"]);
 }
 
 #[tokio::test]

@@ -84,8 +84,7 @@ async fn a_request_has_instructions_tools_and_items() {
     ]);
     let say =
         |role, text| json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] });
-    let said =
-        |text| json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": text }] });
+    let said = |text: &str| json!({ "type": "message", "role": "assistant", "content": text });
     let call =
         |id| json!({ "type": "function_call", "call_id": id, "name": "weather__today", "arguments": "{\"a\":1}" });
     let expected = json!({
@@ -155,7 +154,7 @@ async fn what_another_provider_or_model_made_goes_back_without_its_data() {
             "content": [{ "type": "output_text", "text": "t", "annotations": [] }] },
         { "type": "function_call", "status": "completed", "call_id": "2", "name": "weather__today",
             "arguments": "{\"a\":1}" },
-        { "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": "u" }] },
+        { "type": "message", "role": "assistant", "content": "u" },
         { "type": "function_call", "name": "weather__today", "arguments": "{\"a\":1}" },
     ]);
     expected[7]["call_id"] = long.into();
@@ -250,13 +249,13 @@ async fn files_are_sent_if_the_provider_can_read_them() {
     let text = |text: &str| json!({ "type": "input_text", "text": text });
     let unread =
         |name: &str, kind: &str| format!("[A file{name} of the type {kind} is not shown: this model cannot read it.]");
-    let image = json!({ "type": "input_image", "image_url": "data:image/png;base64,iVBORw==" });
+    let image = json!({ "type": "input_image", "image_url": "data:image/png;base64,iVBORw==", "detail": "auto" });
     let pdf =
         |name| json!({ "type": "input_file", "filename": name, "file_data": "data:application/pdf;base64,JVBERg==" });
     let expected = json!([
         { "type": "message", "role": "user", "content": [
             image,
-            { "type": "input_image", "image_url": "https://a.example/a.webp" },
+            { "type": "input_image", "image_url": "https://a.example/a.webp", "detail": "auto" },
             pdf("b.pdf"),
             pdf("file.pdf"),
             { "type": "input_file", "file_url": "https://a.example/b.pdf" },
@@ -265,9 +264,7 @@ async fn files_are_sent_if_the_provider_can_read_them() {
             text(&unread("", "image/png")),
             text(&unread(" `c.mp4`", "video/mp4")),
         ] },
-        { "type": "message", "role": "assistant", "content": [
-            { "type": "output_text", "text": unread(" `a.png`", "image/png") },
-        ] },
+        { "type": "message", "role": "assistant", "content": unread(" `a.png`", "image/png") },
         { "type": "function_call", "call_id": "1", "name": "weather__today", "arguments": "{\"a\":1}" },
         { "type": "function_call_output", "call_id": "1", "output": [
             text("see"), image, pdf("file.pdf"), text(&unread(" `c.mp4`", "video/mp4")),

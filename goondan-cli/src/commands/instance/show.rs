@@ -12,7 +12,7 @@ use goondan_text::NumberedFile;
 
 use super::find::find;
 use crate::args::InstanceShowArgs;
-use crate::output::cost::{self, TurnCost};
+use crate::output::cost::{self, KeptPrefixes, TurnCost};
 use crate::output::{self, message};
 
 /// The number of characters after which a text is cut, without `--full`.
@@ -27,14 +27,16 @@ pub(crate) fn show(args: &InstanceShowArgs) -> Result<()> {
     for item in in_order(&conversation.messages, &costs) {
         text.push_str(&if args.json { line(&item)? } else { paragraph(&item, limit) });
     }
-    let (status, usage) = (store.status(&id)?, cost::total(&costs));
+    let (status, usage, kept) = (store.status(&id)?, cost::total(&costs), cost::kept_prefixes(&costs));
     // A directory that cannot be read has none that could be deleted.
     let output = NumberedFile::used(&store.instance_dir(&id).join("workspace")).unwrap_or_default();
     if args.json {
-        text.push_str(&end_line(&conversation, status, usage, output));
+        text.push_str(&end_line(&conversation, status, usage, kept, output));
     } else {
         // Writing to a string does not fail.
         _ = usage.map_or(Ok(()), |usage| writeln!(text, "(together: {})", cost::tokens(&usage)));
+        let percent = kept.and_then(|kept| kept.percent());
+        _ = percent.map_or(Ok(()), |percent| writeln!(text, "({percent} % of all requests were kept by the next)"));
         if output > 0 {
             _ = writeln!(text, "(the output files in the working directory have {output} bytes)");
         }
@@ -48,6 +50,7 @@ fn end_line(
     conversation: &StoredConversation,
     status: InstanceStatus,
     usage: Option<TokenUsage>,
+    kept: Option<KeptPrefixes>,
     output_bytes: u64,
 ) -> String {
     let StoredConversation { open_turn, outcome, .. } = conversation;
@@ -56,6 +59,9 @@ fn end_line(
     });
     if let Some(usage) = usage {
         end["tokenUsage"] = serde_json::json!(usage);
+    }
+    if let Some(kept) = kept {
+        end["keptPrefix"] = serde_json::json!(kept);
     }
     serde_json::json!({ "instance": end }).to_string() + "\n"
 }

@@ -2,6 +2,7 @@
 // EVENT-04, F-EVENTS
 
 mod payload;
+mod prefix;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use payload::{LlmInputMessage, StepRef, ToolCallRef};
+pub use prefix::{KeptPrefix, PrefixBreak, PrefixChange, RequestPart};
 pub use scope::EventScope;
 pub use usage::{Cost, TokenUsage};
 
@@ -113,6 +115,10 @@ pub enum RuntimeEvent {
         /// The extension that has prepared the answer, if the model was not asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prepared_by: Option<ExtensionName>,
+        /// How much of the previous request the request of this step began with, unless it was the first one to this
+        /// model since the conversation was opened.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept_prefix: Option<KeptPrefix>,
     },
     /// A step ended with an error; it may be run again.
     #[serde(rename = "step.failed")]
@@ -143,6 +149,20 @@ pub enum RuntimeEvent {
         /// How long the model waits before it sends the request again.
         #[serde(with = "millis")]
         wait: Duration,
+    },
+    /// A request to a model begins with less than 80 per cent of the previous one: the provider's cache keeps no more.
+    // CACHE-01
+    #[serde(rename = "model.prefixBroken")]
+    ModelPrefixBroken {
+        /// When and where it happened.
+        #[serde(flatten)]
+        scope: EventScope,
+        /// The step.
+        #[serde(flatten)]
+        step: StepRef,
+        /// How much is kept, and what changed.
+        #[serde(flatten)]
+        prefix: KeptPrefix,
     },
     /// The handler of a tool is about to run.
     #[serde(rename = "tool.called")]
@@ -246,6 +266,7 @@ impl RuntimeEvent {
             Self::StepCompleted { .. } => "step.completed",
             Self::StepFailed { .. } => "step.failed",
             Self::ModelRetried { .. } => "model.retried",
+            Self::ModelPrefixBroken { .. } => "model.prefixBroken",
             Self::ToolCalled { .. } => "tool.called",
             Self::ToolCompleted { .. } => "tool.completed",
             Self::ToolFailed { .. } => "tool.failed",
@@ -264,6 +285,7 @@ impl RuntimeEvent {
             | Self::StepCompleted { scope, .. }
             | Self::StepFailed { scope, .. }
             | Self::ModelRetried { scope, .. }
+            | Self::ModelPrefixBroken { scope, .. }
             | Self::ToolCalled { scope, .. }
             | Self::ToolCompleted { scope, .. }
             | Self::ToolFailed { scope, .. }

@@ -89,6 +89,7 @@ fn each_event_has_the_json_form_of_the_contract() {
                 model: Some("m1".to_owned()),
                 finish_reason: Some(ModelFinish::Stop),
                 prepared_by: None,
+                kept_prefix: Some(KeptPrefix::new(90, 100)),
             },
             "step.completed",
             json!({
@@ -99,6 +100,7 @@ fn each_event_has_the_json_form_of_the_contract() {
                 "tokenUsage": usage_written,
                 "model": "m1",
                 "finishReason": "stop",
+                "keptPrefix": { "kept": 90, "of": 100 },
             }),
         ),
         (
@@ -110,6 +112,17 @@ fn each_event_has_the_json_form_of_the_contract() {
             RuntimeEvent::ModelRetried { scope: scope(), step: step(), reason: "busy".to_owned(), wait: duration },
             "model.retried",
             json!({ "stepId": "t1-step-2", "stepIndex": 2, "reason": "busy", "wait": 1500 }),
+        ),
+        (
+            RuntimeEvent::ModelPrefixBroken { scope: scope(), step: step(), prefix: broken_prefix() },
+            "model.prefixBroken",
+            json!({
+                "stepId": "t1-step-2",
+                "stepIndex": 2,
+                "kept": 10,
+                "of": 100,
+                "broken": { "part": "messages", "index": 3, "change": "removed", "extensionName": "notes" },
+            }),
         ),
         (
             RuntimeEvent::ToolCalled { scope: scope(), call: call() },
@@ -174,6 +187,12 @@ fn each_event_has_the_json_form_of_the_contract() {
     }
 }
 
+fn broken_prefix() -> KeptPrefix {
+    let mut broken = PrefixBreak::new(RequestPart::Messages, 3, PrefixChange::Removed);
+    broken.extension_name = Some(ExtensionName::new("notes").unwrap());
+    KeptPrefix { broken: Some(broken), ..KeptPrefix::new(10, 100) }
+}
+
 #[test]
 fn missing_values_are_not_written_and_not_required() {
     let mut scope = scope();
@@ -187,6 +206,7 @@ fn missing_values_are_not_written_and_not_required() {
         model: Some("m1".to_owned()),
         finish_reason: Some(ModelFinish::Stop),
         prepared_by: None,
+        kept_prefix: None,
     };
     let written: Map<String, Value> = serde_json::from_str(&serde_json::to_string(&event).unwrap()).unwrap();
     assert!(!written.contains_key("parentSpanId") && !written.contains_key("tokenUsage"));

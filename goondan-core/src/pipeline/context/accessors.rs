@@ -22,6 +22,9 @@ macro_rules! declare {
                     $(
                         $(#[doc = $doc_mut])*
                         pub fn $name_mut(&mut self) -> &mut $type {
+                            if let Some(by) = self.frame.extension() {
+                                self.host.changing(stringify!($name), by);
+                            }
                             self.host.$name_mut()
                         }
                     )?

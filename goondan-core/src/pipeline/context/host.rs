@@ -11,6 +11,7 @@ use crate::conversation::host::ConversationHost;
 use crate::crossing::CoreRun;
 use crate::error::{Error, Result};
 use crate::event::TurnInfo;
+use crate::name::ExtensionName;
 use crate::peers::AgentsHost;
 use crate::pipeline::{LayerInfo, StepResult, ToolCallResult, TurnResult};
 use crate::tool::ToolItem;
@@ -30,6 +31,9 @@ pub trait RunHost: Send + Sync {
     /// Reports that a layer failed with `error` before or after its `next`, and that the run goes on without it. Does
     /// nothing in a library, because chains run in the host.
     fn report_skipped(&self, _layer: &LayerInfo, _after_next: bool, _error: &Error) {}
+    /// Notes that the layer of an extension is about to change a field. Does nothing in a library, because the host
+    /// notes it when the changed field arrives.
+    fn changing(&mut self, _field: &'static str, _by: &ExtensionName) {}
 }
 
 /// Behind the contexts of turns and steps.
@@ -40,9 +44,9 @@ pub trait MessageHost: RunHost {
     // AGENTS-01
     fn agents(&self) -> &dyn AgentsHost;
     /// Applies a message event to the conversation. An error, of the event or of the store, fails the step before the
-    /// model is called.
+    /// model is called. `by` is the extension whose layer runs.
     // D-24
-    fn emit(&mut self, event: MessageEvent);
+    fn emit(&mut self, event: MessageEvent, by: Option<&ExtensionName>);
 }
 
 /// Behind a [`TurnContext`](super::TurnContext).

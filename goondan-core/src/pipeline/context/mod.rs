@@ -97,7 +97,7 @@ macro_rules! message_members {
                 let source = Source::Extension { extension_name: extension.clone() };
                 Arc::make_mut(message).set_source(source);
             }
-            self.host.emit(event);
+            self.host.emit(event, self.frame.extension());
         }
     };
 }

@@ -44,6 +44,13 @@ pub trait Model: Send + Sync + 'static {
     fn info(&self) -> ModelInfo {
         ModelInfo::default()
     }
+
+    /// Returns whether the model reads the tools before the agent's instructions. The runtime computes by this order how
+    /// much of a request the provider's cache of prompts can keep.
+    // CACHE-01
+    fn reads_tools_first(&self) -> bool {
+        false
+    }
 }
 
 impl<M: Model + ?Sized> Model for Box<M> {
@@ -58,6 +65,10 @@ impl<M: Model + ?Sized> Model for Box<M> {
     fn info(&self) -> ModelInfo {
         (**self).info()
     }
+
+    fn reads_tools_first(&self) -> bool {
+        (**self).reads_tools_first()
+    }
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
@@ -71,6 +82,10 @@ impl<M: Model + ?Sized> Model for Arc<M> {
 
     fn info(&self) -> ModelInfo {
         (**self).info()
+    }
+
+    fn reads_tools_first(&self) -> bool {
+        (**self).reads_tools_first()
     }
 }
 

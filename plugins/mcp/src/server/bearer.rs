@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
+use super::protocol::model::ClientJsonRpcMessage;
+use super::protocol::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
 use goondan::BoxFuture;
 use goondan_lock::Lock;
 use goondan_oauth_client::{Token, TokenRequest, get_access_token};
 use http::{HeaderName, HeaderValue};
-use rmcp::model::ClientJsonRpcMessage;
-use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 
 use super::events::{AnyEvents, Events};
 use super::post::{Failure, Post};

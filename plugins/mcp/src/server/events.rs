@@ -4,11 +4,11 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use super::protocol::model::RequestId;
+use super::protocol::transport::streamable_http_client::SseError;
 use futures_core::Stream;
 use goondan::json;
 use reqwest::Response;
-use rmcp::model::RequestId;
-use rmcp::transport::streamable_http_client::SseError;
 use sse_stream::{Sse, SseStream};
 
 use super::json::Excess;

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
+use super::protocol::RoleClient;
+use super::protocol::model::{ErrorCode, ErrorData, JsonRpcMessage, MetaObject, RequestId};
+use super::protocol::service::RxJsonRpcMessage;
 use goondan::json;
 use goondan_text::visible;
-use rmcp::RoleClient;
-use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage, MetaObject, RequestId};
-use rmcp::service::RxJsonRpcMessage;
 
 use super::json::{Excess, Parts, check, members};
 use crate::config::Sizes;

@@ -16,6 +16,7 @@ mod place;
 #[cfg(feature = "http")]
 mod post;
 mod process;
+mod protocol;
 mod session;
 mod users;
 

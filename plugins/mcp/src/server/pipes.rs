@@ -2,10 +2,10 @@
 
 use std::io;
 
-use rmcp::RoleClient;
-use rmcp::service::TxJsonRpcMessage;
-use rmcp::transport::Transport;
-use rmcp::transport::async_rw::AsyncRwTransport;
+use super::protocol::RoleClient;
+use super::protocol::service::TxJsonRpcMessage;
+use super::protocol::transport::Transport;
+use super::protocol::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader, Empty, empty};
 
 use super::message::{self, Message};

@@ -1,29 +1,29 @@
-//! The protocol, by the crate `rmcp`, which only `bearer` names too.
+//! A session of the protocol.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use goondan::conversation::FilePart;
-#[cfg(feature = "http")]
-use goondan::error::StdErr;
-use goondan::{Error, Map, Value, json};
-use goondan_text::visible;
-use rmcp::model::{
+use super::protocol::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest,
     ContentBlock, CustomResult, GetPromptRequestParams, Implementation, JsonRpcMessage, ListPromptsRequest,
     ListResourcesRequest, ListToolsRequest, MetaObject, PaginatedRequestParams, ProtocolVersion,
     ReadResourceRequestParams, ResourceContents, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
-use rmcp::service::{
+use super::protocol::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, RoleClient, RunningService, RxJsonRpcMessage,
     ServiceError, TxJsonRpcMessage,
 };
 #[cfg(feature = "http")]
-use rmcp::transport::StreamableHttpClientTransport;
+use super::protocol::transport::StreamableHttpClientTransport;
 #[cfg(feature = "http")]
-use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
-use rmcp::transport::{DynamicTransportError, Transport};
+use super::protocol::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use super::protocol::transport::{DynamicTransportError, Transport};
+use goondan::conversation::FilePart;
+#[cfg(feature = "http")]
+use goondan::error::StdErr;
+use goondan::{Error, Map, Value, json};
+use goondan_text::visible;
 use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
@@ -36,6 +36,7 @@ use super::digest::digest;
 use super::http::Endpoint;
 use super::message::{Abridged, is_unreadable};
 use super::pipes::Pipes;
+use super::protocol;
 use crate::config::{Protocol, Sizes};
 use crate::failure::{self, Failure};
 
@@ -69,7 +70,7 @@ pub(crate) struct Client {
 }
 
 /// The announcements that a server without a handshake sends. They are counted where messages are read.
-pub(crate) struct Subscription(rmcp::service::Subscription);
+pub(crate) struct Subscription(protocol::service::Subscription);
 
 /// Declares no capability: servers then offer no tools that need sampling or elicitation.
 struct Quiet {
@@ -77,7 +78,7 @@ struct Quiet {
     version: ProtocolVersion,
 }
 
-impl rmcp::ClientHandler for Quiet {
+impl protocol::ClientHandler for Quiet {
     fn get_info(&self) -> ClientConfig {
         let name = Implementation::new("goondan", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(ClientCapabilities::default(), name).with_protocol_version(self.version.clone())
@@ -204,7 +205,7 @@ impl Client {
                     }
                     for tool in page.tools {
                         let name = tool["name"].as_str().unwrap_or("without a name").to_owned();
-                        match rmcp::model::Tool::deserialize(tool) {
+                        match protocol::model::Tool::deserialize(tool) {
                             Ok(tool) => tools.push(Arc::new(tool.into())),
                             Err(error) => pages.problems.push(format!("`{name}`: {error}")),
                         }
@@ -429,9 +430,9 @@ fn unsupported(what: impl Display) -> Failure {
     Failure::Answered(error.suggest("do without it"))
 }
 
-impl From<rmcp::model::Tool> for Tool {
-    fn from(tool: rmcp::model::Tool) -> Self {
-        let hint = |hint: fn(&rmcp::model::ToolAnnotations) -> Option<bool>| {
+impl From<protocol::model::Tool> for Tool {
+    fn from(tool: protocol::model::Tool) -> Self {
+        let hint = |hint: fn(&protocol::model::ToolAnnotations) -> Option<bool>| {
             tool.annotations.as_ref().and_then(hint).unwrap_or_default()
         };
         let read_only = hint(|hints| hints.read_only_hint);
@@ -445,8 +446,8 @@ impl From<rmcp::model::Tool> for Tool {
     }
 }
 
-impl From<rmcp::model::Resource> for Resource {
-    fn from(resource: rmcp::model::Resource) -> Self {
+impl From<protocol::model::Resource> for Resource {
+    fn from(resource: protocol::model::Resource) -> Self {
         let visible = |text: String| visible(&text).into_owned();
         Self {
             uri: visible(resource.uri),

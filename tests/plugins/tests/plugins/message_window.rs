@@ -24,10 +24,10 @@ async fn the_oldest_messages_go_before_the_model_is_asked() {
     for input in ["one", "two", "three"] {
         chat.say(input).await.unwrap();
     }
-    assert_eq!(chat.last_request().transcript(), ["user: two", "assistant: answer 2", "user: three"]);
-    // The answer is appended after the window was applied; the next turn applies it again.
-    let expected = ["user: two", "assistant: answer 2", "user: three", "assistant: answer 3"];
-    assert_eq!(chat.transcript().await, expected);
+    // Five messages are too many, and the newest half of three stays.
+    assert_eq!(chat.last_request().transcript(), ["assistant: answer 2", "user: three"]);
+    // The answer is appended after the window was applied.
+    assert_eq!(chat.transcript().await, ["assistant: answer 2", "user: three", "assistant: answer 3"]);
 }
 
 #[both_linkages]
@@ -56,29 +56,45 @@ async fn the_window_stays_after_a_restart() {
     chat.say("one").await.unwrap();
     chat.restart().await.unwrap();
     chat.say("two").await.unwrap();
-    assert_eq!(chat.last_request().transcript(), ["assistant: answer 1", "user: two"]);
+    assert_eq!(chat.last_request().transcript(), ["user: two"]);
+}
+
+#[both_linkages]
+#[covers("CACHE-01")]
+async fn once_messages_went_none_goes_until_there_are_too_many_again() {
+    let chat = builder(json!({ "maxMessages": 20 })).start().await.unwrap();
+    let mut lengths = Vec::new();
+    for _ in 0..25 {
+        chat.say("hello").await.unwrap();
+        lengths.push(chat.last_request().messages.len());
+    }
+    let cuts = lengths.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    assert_eq!((cuts, lengths.iter().max(), lengths[10]), (3, Some(&20), 10), "{lengths:?}");
 }
 
 #[both_linkages]
 async fn a_tool_result_goes_with_its_call() {
     let calls = [("no__a", json!({})), ("no__b", json!({}))];
     let script = [ScriptItem::calls(calls), ScriptItem::say("neither").repeat()];
-    let chat = builder(json!({ "maxMessages": 4 })).script(script).start().await.unwrap();
+    let chat = builder(json!({ "maxMessages": 5 })).script(script).start().await.unwrap();
     chat.say("use both").await.unwrap();
     assert_eq!(chat.messages().await.len(), 5);
     chat.say("again").await.unwrap();
-    // Six messages are two too many: the input and the message with the calls are removed, and so are both results.
+    // Of six messages, three stay: the input, the message with the calls and one result are removed, and so is the other
+    // result.
     assert_eq!(chat.last_request().transcript(), ["assistant: neither", "user: again"]);
     assert!(!chat.logs().iter().any(|line| line.text.contains("kept from the model")), "{:?}", chat.logs());
 }
 
 #[both_linkages]
-async fn without_a_config_forty_messages_stay() {
+async fn without_a_config_a_turn_starts_with_forty_messages_at_most() {
     let chat = builder(Value::Null).start().await.unwrap();
-    for _ in 0..21 {
-        chat.say("hello").await.unwrap();
+    for (turns, messages) in [(20, 39), (1, 20)] {
+        for _ in 0..turns {
+            chat.say("hello").await.unwrap();
+        }
+        assert_eq!(chat.last_request().messages.len(), messages);
     }
-    assert_eq!(chat.last_request().messages.len(), 40);
 }
 
 #[both_linkages]

@@ -46,13 +46,20 @@ pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
     tools.extend(request.tools().map(|item| Tool::Step(Function::new(item))));
     let mark = options::cache_mark(request.options());
     if let Some(mark) = &mark {
-        // Three of the four places that a request may have.
-        if let Some(Tool::Step(function)) = tools.last_mut() {
-            function.cache_control = Some(mark);
+        // Three of the four places that a request may have. The tools are in front of the instructions.
+        match (system.last_mut(), tools.last_mut()) {
+            (Some(block), _) => block.cache = Some(mark),
+            (None, Some(Tool::Step(function))) => function.cache_control = Some(mark),
+            (None, _) => {}
         }
-        let newest = messages.blocks.last_mut().filter(|block| !block.is_thinking());
-        let ends = [system.last_mut(), newest];
-        ends.into_iter().flatten().for_each(|block| block.cache = Some(mark));
+        // CACHE-01: the end of the request before is there again, also if a step has added more blocks than the provider
+        // looks back, or if what comes after it is in one request alone.
+        let ends = [messages.end_of_request_before(), messages.blocks.len().checked_sub(1)];
+        for end in ends.into_iter().flatten() {
+            if let Some(block) = messages.blocks.get_mut(end).filter(|block| !block.is_thinking()) {
+                block.cache = Some(mark);
+            }
+        }
     }
     Ok(serde_json::to_vec(&Body { settings, tools, system, messages: &messages })?)
 }
@@ -128,6 +135,12 @@ impl Messages<'_> {
         for (_, range) in of_user {
             self.blocks[range].sort_by_key(|block| !block.is_result());
         }
+    }
+
+    /// Returns the last block before the newest answer.
+    fn end_of_request_before(&self) -> Option<usize> {
+        let newest = self.starts.iter().rfind(|(role, _)| *role == ASSISTANT);
+        newest.and_then(|(_, start)| start.checked_sub(1))
     }
 
     /// Whether the running turn has no calls yet, or began with reasoning.

@@ -20,6 +20,7 @@ pub struct Anthropic;
 
 impl Wire for Anthropic {
     const API: &'static str = "anthropic";
+    const TOOLS_FIRST: bool = true;
 
     fn path(&self, _: &str) -> Cow<'static, str> {
         "/v1/messages".into()

@@ -62,7 +62,7 @@ pub(super) enum Input<'a> {
     #[serde(rename = "input_text")]
     Text { text: Cow<'a, str> },
     #[serde(rename = "input_image")]
-    Image { image_url: &'a str },
+    Image { image_url: &'a str, detail: &'static str },
     #[serde(rename = "input_file")]
     FileData { filename: &'a str, file_data: &'a str },
     #[serde(rename = "input_file")]
@@ -116,6 +116,10 @@ impl<'a> Input<'a> {
         Self::Text { text: text.into() }
     }
 
+    fn image(image_url: &'a str) -> Self {
+        Self::Image { image_url, detail: "auto" }
+    }
+
     /// Returns a file, or a text that names it if OpenAI cannot read such files.
     pub(super) fn file(file: &'a FilePart) -> Self {
         let data = file.url.starts_with("data:");
@@ -123,7 +127,7 @@ impl<'a> Input<'a> {
             return Self::text(substitute(file));
         }
         let unnamed = match &*file.media_type {
-            "image/jpeg" | "image/png" | "image/gif" | "image/webp" => return Self::Image { image_url: &file.url },
+            "image/jpeg" | "image/png" | "image/gif" | "image/webp" => return Self::image(&file.url),
             "application/pdf" => Some("file.pdf"),
             "application/json" => Some("file.json"),
             kind if kind.starts_with("text/") => Some("file.txt"),
@@ -153,6 +157,12 @@ impl Serialize for Item<'_> {
                 item.serialize_entry("type", listed.kind)?;
                 if listed.kind == MESSAGE.kind && self.text("role").is_none() {
                     item.serialize_entry("role", "assistant")?;
+                }
+                if listed.kind == MESSAGE.kind && self.rest.is_none() {
+                    // OpenAI did not make it: lists of texts have members that only OpenAI can fill.
+                    let text: String = entries.iter().map(|entry| &*entry.text).collect();
+                    item.serialize_entry("content", &text)?;
+                    return item.end();
                 }
                 for list in listed.lists {
                     let entries: Vec<_> = entries.iter().filter(|entry| entry.list == *list).collect();
@@ -192,7 +202,9 @@ impl Serialize for Item<'_> {
         };
         for (name, value) in self.rest.into_iter().flatten() {
             let is_own = own.contains(&name.as_str()) || (lists.contains(&name.as_str()) && value.is_object());
-            if !is_own && (self.with_id || name != "id") {
+            // OpenAI sends a status that is null, and takes none.
+            let is_unsaid = name == "status" && value.is_null();
+            if !is_own && !is_unsaid && (self.with_id || name != "id") {
                 item.serialize_entry(name, value)?;
             }
         }
