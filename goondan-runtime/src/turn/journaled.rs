@@ -108,14 +108,13 @@ impl JournaledConversation {
         self.journal.record(event)
     }
 
-    /// Takes in a request to a model, to compute what it keeps of the one before if that `is_wanted`.
+    /// Takes in a request to a model, and computes what it keeps of the one before.
     pub(super) fn sent<'e>(
         &mut self,
         asked: &Asked<'_>,
         edits: impl Iterator<Item = (&'e MessageEvent, &'e ExtensionName)>,
-        is_wanted: bool,
     ) {
-        self.prefixes.sent(asked, &self.conversation, edits, is_wanted);
+        self.prefixes.sent(asked, &self.conversation, edits);
     }
 
     /// Whether calls or results of the conversation are kept from the model.

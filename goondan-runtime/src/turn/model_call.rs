@@ -137,6 +137,10 @@ impl StepRun<'_, '_> {
     /// Computes how much of the previous request this one begins with, and reports if that is little.
     // CACHE-01
     fn keep_prefix(&mut self, projection: Option<&Projection>) -> Result<()> {
+        if !self.turn.reporter.is_watched() {
+            self.turn.journaled.prefixes.forget();
+            return Ok(());
+        }
         let asked = Asked {
             spec: &self.generation.spec,
             name: self.settings.model.as_ref(),
@@ -145,8 +149,7 @@ impl StepRun<'_, '_> {
             projection,
             has_orphans: self.turn.journaled.has_orphans(),
         };
-        let is_wanted = self.turn.reporter.is_watched();
-        self.turn.journaled.sent(&asked, self.directed.projected.edits(), is_wanted);
+        self.turn.journaled.sent(&asked, self.directed.projected.edits());
         if let Some(prefix) = &self.turn.journaled.prefixes.kept
             && prefix.share() < LITTLE
         {

@@ -23,6 +23,9 @@ use crate::spec::AgentSpec;
 /// The number of models whose last requests are kept.
 const MOST_MODELS: usize = 4;
 
+/// After how many changes a request is forgotten: its model is not used any more.
+const MOST_CHANGES: usize = 10_000;
+
 /// The last requests of a conversation, and what was changed since.
 #[derive(Default)]
 pub(crate) struct Prefixes {
@@ -138,19 +141,26 @@ impl Prefixes {
             _ => None,
         };
         let is_removal = matches!(event, MessageEvent::Remove { .. });
-        for last in &mut self.last {
+        self.last.retain_mut(|last| {
             last.changes.push(Change { target: target.cloned(), by: by.cloned(), is_removal });
+            last.changes.len() <= MOST_CHANGES
+        });
+    }
+
+    /// Forgets the requests: nobody learns what the next ones keep of them.
+    #[inline]
+    pub(super) fn forget(&mut self) {
+        if !self.last.is_empty() {
+            self.last.clear();
         }
     }
 
-    /// Takes in a request. If it `is_wanted`, what it keeps of the one before is computed. `edits` are those of the
-    /// projection.
+    /// Takes in a request, and computes what it keeps of the one before. `edits` are those of the projection.
     pub(super) fn sent<'e>(
         &mut self,
         asked: &Asked<'_>,
         conversation: &Conversation,
         edits: impl Iterator<Item = (&'e MessageEvent, &'e ExtensionName)>,
-        is_wanted: bool,
     ) {
         let Some(place) = self.last.iter().position(|last| last.name.as_ref() == asked.name) else {
             if self.last.len() == MOST_MODELS {
@@ -170,7 +180,7 @@ impl Prefixes {
             last.take_messages(asked, conversation, edits);
             return;
         }
-        let before = is_wanted.then(|| last.measure());
+        let before = last.measure();
         let mut system_differs = false;
         if has_reloaded {
             let system = Measured::of(asked.spec.system.as_deref());
@@ -179,10 +189,8 @@ impl Prefixes {
         }
         let tools = last.take_tools(asked, &mut self.tools_before);
         let messages = last.take_messages(asked, conversation, edits);
-        if let Some(before) = before {
-            let found = before.kept(asked.model.reads_tools_first(), system_differs, tools, messages);
-            self.kept = Some(Box::new(found));
-        }
+        let found = before.kept(asked.model.reads_tools_first(), system_differs, tools, messages);
+        self.kept = Some(Box::new(found));
     }
 }
 
