@@ -8,6 +8,7 @@ pub mod agents;
 pub mod by_hand;
 pub mod instances;
 pub mod messages;
+pub mod sample;
 pub mod step;
 pub mod stored;
 
