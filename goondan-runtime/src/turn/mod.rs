@@ -218,7 +218,7 @@ impl<'a> TurnRun<'a> {
                 model,
                 finish_reason,
                 prepared_by,
-                kept_prefix: self.journaled.prefixes.kept.as_deref().cloned(),
+                kept_prefix: self.journaled.prefixes.kept.clone(),
             }),
             Err(_) => self.reporter.report("step.failed", span, |scope| RuntimeEvent::StepFailed {
                 scope,

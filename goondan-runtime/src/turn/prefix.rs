@@ -34,7 +34,7 @@ pub(crate) struct Prefixes {
     /// The changes of the tools in the running step: each layer that changed them, and the tools before.
     tools_before: Vec<(ExtensionName, ToolCatalog)>,
     /// What the request of the running step has kept.
-    pub(super) kept: Option<Box<KeptPrefix>>,
+    pub(super) kept: Option<KeptPrefix>,
 }
 
 /// What a request is made of.
@@ -189,8 +189,7 @@ impl Prefixes {
         }
         let tools = last.take_tools(asked, &mut self.tools_before);
         let messages = last.take_messages(asked, conversation, edits);
-        let found = before.kept(asked.model.reads_tools_first(), system_differs, tools, messages);
-        self.kept = Some(Box::new(found));
+        self.kept = Some(before.kept(asked.model.reads_tools_first(), system_differs, tools, messages));
     }
 }
 
