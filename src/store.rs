@@ -3,7 +3,8 @@
 #[doc(hidden)]
 pub use goondan_file_store::{Disk, DiskFile, OpenMode, RealDisk, StorePath};
 pub use goondan_file_store::{
-    FileStore, Fsync, InstanceStatus, StoredConversation, StoredFault, StoredInstance, state_root, workspace_id,
+    FileStore, Fsync, InstanceStatus, StoredConversation, StoredFault, StoredInstance, agreements_dir, state_root,
+    workspace_id,
 };
 pub use goondan_runtime::MemoryStore;
 pub use goondan_runtime::store::{

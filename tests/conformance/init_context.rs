@@ -190,8 +190,10 @@ async fn an_extension_learns_which_files_its_agent_is_made_of_now() {
     let root = tempdir().unwrap();
     let stored = agent([]).with::<Placed>(log.config()).store(store(root.path())).build().unwrap();
     let instance = stored.instance("one").await.unwrap();
-    let workspaces = root.path().join("workspaces");
-    assert_eq!(asked("placed.files", &instance, &log).await, format!("{} more=false", workspaces.display()));
+    // And where it is kept what a person has agreed to.
+    let [workspaces, agreements] = ["workspaces", "trust"].map(|directory| root.path().join(directory));
+    let expected = format!("{} {} more=false", workspaces.display(), agreements.display());
+    assert_eq!(asked("placed.files", &instance, &log).await, expected);
 }
 
 #[both_linkages]

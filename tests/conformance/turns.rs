@@ -48,7 +48,12 @@ async fn a_message_carries_the_turn_that_made_it_whatever_an_extension_says() {
     agent.close().await.unwrap();
     let base = fs::read_to_string(messages.join("base.jsonl")).unwrap();
     let base: Vec<Value> = base.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!((&base[0], &base[2]), (&line("m1"), &line("m3")), "what is not known is not written");
+    let dated = |id| {
+        let mut line = line(id);
+        line["source"] = json!({ "type": "extension", "extensionName": "dating" });
+        line
+    };
+    assert_eq!((&base[0], &base[2]), (&dated("m1"), &line("m3")), "what is not known is not written");
     let stored: Vec<_> = base.iter().map(|line| line["turn"].as_str()).collect();
     let (first, second) = (Some(first), Some(second));
     assert_eq!(stored, [None, second, None, first, first, first, first, first, second, second, second]);

@@ -21,6 +21,13 @@ pub fn state_root(option: Option<&Path>) -> Result<PathBuf> {
     choose_root(option, std::env::var_os("GOONDAN_STATE_ROOT"), std::env::home_dir())
 }
 
+/// Returns the directory below a state root in which it is kept which bundles a person has agreed to run. Tools do not
+/// write there for a model.
+// TRUST-01
+pub fn agreements_dir(state_root: &Path) -> PathBuf {
+    state_root.join("trust")
+}
+
 fn choose_root(option: Option<&Path>, variable: Option<OsString>, home: Option<PathBuf>) -> Result<PathBuf> {
     if let Some(option) = option {
         return Ok(option.to_owned());

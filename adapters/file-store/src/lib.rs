@@ -61,7 +61,7 @@ pub use admin::{StoredConversation, StoredInstance};
 #[doc(hidden)]
 pub use disk::{Disk, DiskFile, OpenMode, RealDisk};
 pub use fsync::Fsync;
-pub use layout::{state_root, workspace_id};
+pub use layout::{agreements_dir, state_root, workspace_id};
 #[doc(hidden)]
 pub use path::StorePath;
 pub use repair::StoredFault;

@@ -71,7 +71,7 @@ use super::atomic::FileOps;
 use super::disk::{Disk, RealDisk, UnsyncedDisk};
 use super::journal;
 use super::layout::InstanceDir;
-use super::layout::workspace_id;
+use super::layout::{agreements_dir, workspace_id};
 use super::path::StorePath;
 use super::shared;
 
@@ -169,9 +169,12 @@ impl Store for FileStore {
     }
 
     /// With the other workspaces of the state root, whose agents this program may run too.
-    fn directory(&self) -> Option<&Path> {
+    fn directories(&self) -> Vec<PathBuf> {
         let all = self.workspace.parent().filter(|parent| parent.ends_with("workspaces"));
-        Some(all.unwrap_or(&self.workspace))
+        match all.and_then(|all| Some((all, all.parent()?))) {
+            Some((all, root)) => vec![all.to_owned(), agreements_dir(root)],
+            None => vec![self.workspace.clone()],
+        }
     }
 
     fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {

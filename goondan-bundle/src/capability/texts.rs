@@ -24,7 +24,7 @@ pub(super) fn texts(kind: CapabilityKind, marked: &Marked<'_>) -> Vec<String> {
         (CapabilityKind::Setting, value) if mark == "limit" => {
             Vec::from_iter(value.as_array().filter(|list| list.is_empty()).map(|_| format!("{name}: []")))
         }
-        (CapabilityKind::Setting, value) => vec![format!("{name}: {value}")],
+        (CapabilityKind::Setting, value) => vec![format!("{name}: {}", seen(&value.to_string()))],
         (_, value) => leaves(value).map(word).collect(),
     }
 }
@@ -42,9 +42,20 @@ fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), word)
 }
 
+/// Whether a person sees the character as what it is. Others could hide or reorder what is around them.
+fn is_seen(char: char) -> bool {
+    "\"'\\".contains(char) || char.escape_debug().count() == 1
+}
+
+/// Returns a text in which a person sees all characters.
+fn seen(text: &str) -> String {
+    let shown = |char: char| if is_seen(char) { char.to_string() } else { char.escape_debug().to_string() };
+    text.chars().map(shown).collect()
+}
+
 /// Returns a text as a word of one line: in quotes unless it is plain.
 pub(super) fn word(text: &str) -> String {
-    let is_plain = |char: char| !char.is_whitespace() && !char.is_control() && !"\"'\\,;".contains(char);
+    let is_plain = |char: char| !char.is_whitespace() && is_seen(char) && !"\"'\\,;".contains(char);
     if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { format!("{text:?}") }
 }
 
@@ -85,6 +96,14 @@ mod tests {
         assert_eq!(of("limit", json!(["a"])), nothing);
         assert_eq!(of("limit", Value::Null), nothing);
         assert_eq!(of("newer", json!({ "a": 1 })), [r#"name: {"a":1}"#]);
+    }
+
+    #[test]
+    fn nothing_hides_or_reorders_what_a_person_reads() {
+        assert_eq!(of("command", json!(["run", "\u{202e}gpj.x"])), [r#"run "\u{202e}gpj.x""#]);
+        assert_eq!(of("root", json!(["a\u{200b}b", "a\u{1b}[2K"])), [r#""a\u{200b}b""#, r#""a\u{1b}[2K""#]);
+        assert_eq!(of("newer", json!("é\u{2066}x")), [r#"name: "é\u{2066}x""#]);
+        assert_eq!(of("root", json!(["größe/日本"])), ["größe/日本"]);
     }
 
     #[test]

@@ -93,6 +93,7 @@ pub(crate) struct CheckArgs {
 ///
 /// For each kind of middleware, the layers of an agent are listed, outermost first. To find them,
 /// the extensions are initialized with an empty in-memory store; stored conversations are not used.
+/// The libraries of the bundle are loaded, which needs the agreement that `goondan run` asks for.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct OrderArgs {
@@ -102,6 +103,10 @@ pub(crate) struct OrderArgs {
     /// The agent [default: the entry agent of the swarm, or the only agent].
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+
+    /// Load the libraries of the bundle without asking: see `goondan check --capabilities`.
+    #[arg(long)]
+    pub(crate) trust: bool,
 
     /// Print one JSON object with a list for each kind.
     #[arg(long)]

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use goondan::bundle::Plugins;
+use goondan::bundle::{Entry, Plugins};
 use goondan::host::OpenError;
 use goondan::middleware::{LayerInfo, MiddlewareKind};
+use goondan::store::state_root;
 use goondan::{Error, Instance, Result};
 use serde::Serialize;
 
-use super::bundle;
+use super::{bundle, trust};
 use crate::args::OrderArgs;
 use crate::outcome::Outcome;
 use crate::output::{self, diagnostics};
@@ -35,6 +36,11 @@ pub(crate) fn order(args: &OrderArgs) -> Result<Outcome> {
 fn text(args: &OrderArgs) -> Result<String, OpenError> {
     let plugins = Plugins::new();
     let bundle = bundle::read(&args.bundle, &plugins)?;
+    let mut used = bundle.agents().flat_map(|agent| &agent.extensions);
+    // Code of other extensions is told that nothing runs: see `InitContext::inspect`.
+    if !args.trust && used.any(|used| matches!(used.target.entry, Entry::Library(_))) {
+        trust::require(&bundle, &args.bundle.path, &state_root(None)?, !args.json)?;
+    }
     bundle.check_values()?;
     let entry = bundle::agent(&bundle, args.agent.as_deref())?.name.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::from)?;

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use goondan::bundle::Plugins;
-use goondan::store::state_root;
+use goondan::store::{agreements_dir, state_root};
 use goondan::{Bundle, Error, ErrorCode, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -34,7 +34,7 @@ struct Agreement {
 
 impl Agreements {
     pub(crate) fn below(state_root: &Path) -> Self {
-        Self { directory: state_root.join("trust") }
+        Self { directory: agreements_dir(state_root) }
     }
 
     /// Returns the file for a bundle or a directory, by its path without links.

@@ -74,9 +74,25 @@ fn a_bundle_runs_an_extension_from_a_library() {
     }
     let requests = fs::read_to_string(dir.path().join("requests.jsonl")).unwrap();
     let last: Value = serde_json::from_str(requests.lines().last().unwrap()).unwrap();
-    assert_eq!(last["messages"].as_array().unwrap().len(), 2, "the window of the library is around the turns: {last}");
-    let order = goondan(dir.path(), &["order"]);
+    assert_eq!(last["messages"].as_array().unwrap().len(), 1, "the window of the library is around the turns: {last}");
+    let order = goondan(dir.path(), &["order", "--trust"]);
     assert!(stdout(&order).contains("message-window  trim      0"), "{}{}", stdout(&order), stderr(&order));
+}
+
+#[test]
+#[covers("TRUST-01")]
+fn the_layers_of_a_library_are_shown_after_an_agreement_because_it_is_loaded() {
+    let dir = bundle("message-window", WINDOW, message_window());
+    let state = dir.path().join("state");
+    let order =
+        || support::goondan().arg("order").current_dir(&dir).env("GOONDAN_STATE_ROOT", &state).output().unwrap();
+    let refused = order();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(stderr(&refused).contains("E_BUNDLE_TRUST") && stdout(&refused).is_empty(), "{refused:?}");
+    let mut trust = support::goondan();
+    trust.args(["trust", "."]).current_dir(&dir).env("GOONDAN_STATE_ROOT", &state);
+    assert!(trust.output().unwrap().status.success());
+    assert!(stdout(&order()).contains("message-window  trim"), "{:?}", order());
 }
 
 #[test]
@@ -101,7 +117,9 @@ fn an_absolute_entry_needs_an_option() {
     let file = dir.path().join(plugin("it"));
     let text = fs::read_to_string(dir.path().join("goondan.yaml")).unwrap();
     fs::write(dir.path().join("goondan.yaml"), text.replace("./plugins/it", file.to_str().unwrap())).unwrap();
-    for command in [&["check"][..], &["order"], &["run", "--trust", "--input", "hi", "--state-root", "state"]] {
+    for command in
+        [&["check"][..], &["order", "--trust"], &["run", "--trust", "--input", "hi", "--state-root", "state"]]
+    {
         let refused = goondan(dir.path(), command);
         assert_eq!(refused.status.code(), Some(2));
         let said = format!("{}{}", stdout(&refused), stderr(&refused));
@@ -125,7 +143,9 @@ fn a_library_that_cannot_be_loaded_is_an_error_with_position_and_remedy() {
         (foreign, ["E_EXT_COMPAT", "ABI 7.0", "this program speaks ABI 1.0"]),
     ] {
         fs::write(&file, bytes).unwrap();
-        for command in [&["check"][..], &["run", "--trust", "--input", "hi", "--state-root", "state"], &["order"]] {
+        for command in
+            [&["check"][..], &["run", "--trust", "--input", "hi", "--state-root", "state"], &["order", "--trust"]]
+        {
             let output = goondan(dir.path(), command);
             assert_eq!(output.status.code(), Some(2));
             let said = format!("{}{}", stdout(&output), stderr(&output));
@@ -348,7 +368,7 @@ fn a_packed_library_that_was_damaged_is_refused_by_every_command() {
     fs::write(&file, bytes).unwrap();
     for command in [
         &["check"][..],
-        &["order"],
+        &["order", "--trust"],
         &["run", "--trust", "--input", "hi", "--state-root", "state"],
         &["plugin", "inspect", &plugin("it")],
         &["plugin", "pack", &plugin("it")],

@@ -80,7 +80,7 @@ fn a_server_decides_neither_whether_nor_how_many_lines_are_written() {
     fs::write(dir.path().join("server.sh"), server).unwrap();
     let lines = |arguments: &[&str], log: Option<&str>| {
         let mut command = goondan();
-        command.args(["plugin", "list", "--start"]).arg(dir.path()).args(arguments);
+        command.args(["plugin", "list", "--start", "--trust"]).arg(dir.path()).args(arguments);
         let output = command.envs(log.map(|log| ("RUST_LOG", log))).output().unwrap();
         assert!(stdout(&output).contains("clock__now"), "{output:?}");
         stderr(&output).lines().filter(|line| line.contains(" rmcp::")).count()

@@ -55,6 +55,8 @@ fn what_a_bundle_is_made_of_is_not_written() {
         ["extensions/changesets/cs-1.json", "x", "../other/x"]
             .map(|file| write(Path::new("state/workspaces/main").join(file), agent)),
     );
+    // What a person has agreed to.
+    calls.extend(["bundles/x.json", "directories/x.json"].map(|file| write(Path::new("state/trust").join(file), "{}")));
     let refused = calls.len();
     calls.extend([write("server/notes.md", agent), write("more.yaml", "colour: green")]);
     let script = Value::from_iter(calls.into_iter().chain([json!({ "say": "done" })]));

@@ -81,7 +81,7 @@ fn a_hundred_steps_of_the_coder_keep_the_beginnings_of_their_requests() {
     init(&sample);
     assert_eq!(git(&sample, &["status", "--porcelain"]), "");
     let bundle = case.bundle();
-    case.goondan(&["run", bundle.to_str().unwrap(), "--input", "read"], &fs::canonicalize(sample).unwrap());
+    case.goondan(&["run", "--trust", bundle.to_str().unwrap(), "--input", "read"], &fs::canonicalize(sample).unwrap());
     case.check();
 }
 
@@ -104,7 +104,7 @@ fn a_hundred_steps_of_the_workbench_keep_the_beginnings_of_their_requests() {
     let inputs: String = (0..STEPS / 4).map(|turn| format!("{turn}: show me the log\n")).collect();
     fs::write(case.root.path().join("inputs"), inputs).unwrap();
     // All in one process, which knows the request before.
-    case.goondan_with(&["run", "."], &case.bundle(), Some(case.root.path().join("inputs")));
+    case.goondan_with(&["run", "--trust", "."], &case.bundle(), Some(case.root.path().join("inputs")));
     case.check();
 }
 

@@ -49,7 +49,7 @@ impl Present {
     /// What an agent has that is stored in `store`, which its extensions do not write either.
     pub(super) fn new(agent: &AgentSpec, store: &dyn Store) -> Self {
         let mut bundle_files = Arc::clone(&agent.opening.bundle_files);
-        if let Some(directory) = store.directory() {
+        for directory in store.directories() {
             Arc::make_mut(&mut bundle_files).add(directory);
         }
         let secret_variables = Arc::clone(&agent.opening.secret_variables);

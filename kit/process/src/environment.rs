@@ -104,8 +104,7 @@ impl Environment {
     }
 
     /// Returns a line for the log that lists the variables that commands do not get, if there are any and
-    /// [`Environment::or_only`] has no list. It is returned
-    /// once in a process, to the caller that is first to start a command.
+    /// [`Environment::or_only`] has no list. The same line is returned once in a process.
     pub fn note(&self) -> Option<String> {
         static NOTED: Lock<BTreeSet<Vec<String>>> = Lock::new(BTreeSet::new());
         // What a list leaves out is meant.

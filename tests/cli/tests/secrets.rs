@@ -205,8 +205,11 @@ fn log_lines_and_events_are_masked_in_both_forms() {
 fn values_that_do_not_fit_are_not_told() {
     let fixture = Fixture::leaking("nowhere", SCRIPT);
     let long = KEY.repeat(20);
-    for command in [&["run", "--trust", "--input", "x", "--state-root", "state"][..], &["order"], &["order", "--json"]]
-    {
+    for command in [
+        &["run", "--trust", "--input", "x", "--state-root", "state"][..],
+        &["order", "--trust"],
+        &["order", "--trust", "--json"],
+    ] {
         let output = fixture.goondan(command, &long);
         fixture.assert_silent(&output);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -244,7 +247,7 @@ fn missing_variables_are_a_hint_to_check_and_a_fault_to_run() {
     assert_eq!(check.status.code(), Some(0), "{check:?}");
     let hints = String::from_utf8(check.stdout).unwrap();
     assert!(hints.contains("goondan.yaml:12:18: hint: `spec.config.key`"), "{hints}");
-    for command in [&["run", "--trust", "--input", "x"][..], &["order"]] {
+    for command in [&["run", "--trust", "--input", "x"][..], &["order", "--trust"]] {
         let output = fixture.goondan(command, "");
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         assert!(stderr(&output).contains(fault) && stderr(&output).ends_with("2 faults\n"), "{}", stderr(&output));

@@ -4,7 +4,7 @@ mod instance_id;
 mod outcome;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use goondan_core::{
@@ -27,11 +27,11 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
-    /// Returns the directory in which conversations and files of extensions are kept, if there is one. Tools do not write
-    /// there for a model, other than in working directories.
+    /// Returns the directories in which conversations, files of extensions and what people have agreed to are kept. Tools
+    /// do not write there for a model, other than in working directories.
     // TREE-01
-    fn directory(&self) -> Option<&Path> {
-        None
+    fn directories(&self) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// Makes, unless it exists, and returns the directory in which `extension` keeps files that its conversations
@@ -254,8 +254,8 @@ impl<S: Store + ?Sized> Store for Arc<S> {
         (**self).workspace()
     }
 
-    fn directory(&self) -> Option<&Path> {
-        (**self).directory()
+    fn directories(&self) -> Vec<PathBuf> {
+        (**self).directories()
     }
 
     fn extension_dir(&self, extension: &ExtensionName) -> Result<PathBuf> {
