@@ -46,22 +46,26 @@ impl BundleFile {
     /// # Errors
     /// As [`open`](Self::open), and when it is not below `root`.
     pub fn open_within(root: &Path, path: &Path) -> Result<Self, BundleFileError> {
-        let path = path.canonicalize()?;
-        if !path.starts_with(root.canonicalize()?) {
+        let (path, root) = (path.canonicalize()?, root.canonicalize()?);
+        if !path.starts_with(&root) {
             return Err(BundleFileError::Outside);
         }
         let file = Self::open(&path)?;
-        // A directory on the way could have become a link since it was checked. What was opened is what is there
-        // without links, or it came from elsewhere.
-        if !file.is_at(&path)? {
-            return Err(BundleFileError::Outside);
-        }
-        Ok(file)
+        // A directory on the way could have become a link since it was checked.
+        if file.is_below(&root, &path)? { Ok(file) } else { Err(BundleFileError::Outside) }
     }
 
-    /// Returns whether this is the file at `path`, on which there are no links.
-    fn is_at(&self, path: &Path) -> io::Result<bool> {
-        Ok(path.canonicalize()? == path && is_same(&self.0.metadata()?, &fs::symlink_metadata(path)?))
+    /// Returns whether this file, which was opened at `path`, is below `root`. Neither has links.
+    fn is_below(&self, root: &Path, path: &Path) -> io::Result<bool> {
+        // Linux knows where an open file is now, whatever happens to the directories on the way meanwhile.
+        #[cfg(target_os = "linux")]
+        if let Ok(place) = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&self.0))) {
+            return Ok(place.starts_with(root));
+        }
+        // Elsewhere, a program that changes a directory between two of these system calls is not noticed.
+        Ok(path.starts_with(root)
+            && path.canonicalize()? == path
+            && is_same(&self.0.metadata()?, &fs::symlink_metadata(path)?))
     }
 
     /// Reads all of the file.
@@ -150,7 +154,7 @@ impl From<io::Error> for BundleFileError {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

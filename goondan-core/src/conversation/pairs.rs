@@ -295,7 +295,8 @@ impl<'a> Orphans<'a> {
     /// left.
     pub(super) fn visible<'m>(&self, message: &'m Message) -> Option<Cow<'m, MessageData>> {
         let parts = message.content().parts();
-        let visible = |index: &usize| !self.contains(message.id(), *index);
+        // Most parts are no halves of a pair, and need no look-up.
+        let visible = |index: &usize| half(&parts[*index]).is_none() || !self.contains(message.id(), *index);
         if self.parts.is_empty() || (0..parts.len()).all(|index| visible(&index)) {
             return Some(Cow::Borrowed(message.data()));
         }

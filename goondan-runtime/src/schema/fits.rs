@@ -3,6 +3,8 @@
 //! A program starts with values that fit, and to compile a schema takes as long as the rest of a short run. So a schema
 //! is compiled only for values that do not fit, or of which this is not known here.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 use super::{BUNDLE_PATH, is_below_bundle};
@@ -31,7 +33,13 @@ fn is_plain_below(root: &Value, schema: &Value, depth: u32) -> bool {
         "examples" | "enum" => rule.is_array(),
         "$schema" => std::ptr::eq(root, schema) && rule == "https://json-schema.org/draft/2020-12/schema",
         "$ref" => rule.as_str().and_then(|place| root.pointer(place.strip_prefix('#')?)).is_some(),
-        "type" => rule.as_str().is_some_and(|name| has_type(&Value::Null, name).is_some()),
+        "type" => match rule {
+            Value::Array(names) => {
+                let known: BTreeSet<_> = names.iter().filter_map(Value::as_str).filter(|name| is_type(name)).collect();
+                !names.is_empty() && known.len() == names.len()
+            }
+            name => name.as_str().is_some_and(is_type),
+        },
         "minimum" | "maximum" => rule.is_number(),
         "minLength" | "maxLength" | "minItems" | "maxItems" => rule.is_u64(),
         "required" => texts(rule),
@@ -75,6 +83,7 @@ impl Judge<'_> {
             "$ref" => self.value(self.root.pointer(rule.as_str()?.strip_prefix('#')?)?, value, depth),
             "type" => match rule {
                 Value::String(name) => has_type(value, name),
+                Value::Array(names) => any(names.iter().map(|name| has_type(value, name.as_str()?))),
                 _ => None,
             },
             "const" => equal(rule, value),
@@ -149,6 +158,10 @@ fn any(judged: impl Iterator<Item = Option<bool>>) -> Option<bool> {
 
 fn is_schema(rule: &Value) -> Option<bool> {
     (rule.is_object() || rule.is_boolean()).then_some(true)
+}
+
+fn is_type(name: &str) -> bool {
+    has_type(&Value::Null, name).is_some()
 }
 
 fn has_type(value: &Value, name: &str) -> Option<bool> {

@@ -114,12 +114,7 @@ impl JournaledConversation {
         asked: &Asked<'_>,
         edits: impl Iterator<Item = (&'e MessageEvent, &'e ExtensionName)>,
     ) {
-        self.prefixes.sent(asked, &self.conversation, edits);
-    }
-
-    /// Whether calls or results of the conversation are kept from the model.
-    pub(super) fn has_orphans(&self) -> bool {
-        !self.orphans.is_empty()
+        self.prefixes.sent(asked, (&self.conversation, &self.orphans), edits);
     }
 
     /// Returns what a request leaves out because a provider has refused it, if there is something.

@@ -147,7 +147,6 @@ impl StepRun<'_, '_> {
             model: self.settings.model(self.generation)?,
             tools: &self.settings.catalog,
             projection,
-            has_orphans: self.turn.journaled.has_orphans(),
         };
         self.turn.journaled.sent(&asked, self.directed.projected.edits());
         if let Some(prefix) = &self.turn.journaled.prefixes.kept

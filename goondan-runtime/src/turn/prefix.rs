@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use goondan_core::host::{ConversationExt, Projection, ToolCatalogExt};
 use goondan_core::{
     Conversation, ExtensionName, KeptPrefix, Message, MessageData, MessageEvent, MessageId, ModelName, Part,
-    PrefixBreak, PrefixChange, RequestPart, ToolCatalog, ToolItem, ToolOutput, ToolSource,
+    PrefixBreak, PrefixChange, RequestPart, ToolCallId, ToolCatalog, ToolItem, ToolOutput, ToolSource,
 };
 use serde::Serialize;
 
@@ -44,8 +44,6 @@ pub(super) struct Asked<'a> {
     pub(super) model: &'a dyn Model,
     pub(super) tools: &'a ToolCatalog,
     pub(super) projection: Option<&'a Projection>,
-    /// Whether calls or results of the conversation are not sent.
-    pub(super) has_orphans: bool,
 }
 
 /// The last request to a model.
@@ -67,6 +65,10 @@ struct LastRequest {
     measured: (usize, u64),
     /// Whether the messages are those of the conversation, without edits.
     is_plain: bool,
+    /// The calls and results of the conversation that were not sent.
+    orphans: Vec<ToolCallId>,
+    /// How many messages of the conversation were not sent, because they have nothing else.
+    hidden: usize,
     /// The messages that edits have added or replaced, and the extensions that made the edits.
     edited: Vec<Change>,
     /// The changes of messages since the request.
@@ -155,11 +157,12 @@ impl Prefixes {
         }
     }
 
-    /// Takes in a request, and computes what it keeps of the one before. `edits` are those of the projection.
+    /// Takes in a request, and computes what it keeps of the one before. The conversation comes with the calls and results
+    /// that are not sent; `edits` are those of the projection.
     pub(super) fn sent<'e>(
         &mut self,
         asked: &Asked<'_>,
-        conversation: &Conversation,
+        conversation: (&Conversation, &[ToolCallId]),
         edits: impl Iterator<Item = (&'e MessageEvent, &'e ExtensionName)>,
     ) {
         let Some(place) = self.last.iter().position(|last| last.name.as_ref() == asked.name) else {
@@ -257,6 +260,8 @@ impl LastRequest {
             moved: Vec::new(),
             measured: (0, 0),
             is_plain: false,
+            orphans: Vec::new(),
+            hidden: 0,
             edited: Vec::new(),
             changes: Vec::new(),
         }
@@ -319,19 +324,25 @@ impl LastRequest {
     fn take_messages<'e>(
         &mut self,
         asked: &Asked<'_>,
-        conversation: &Conversation,
+        conversation: (&Conversation, &[ToolCallId]),
         edits: impl Iterator<Item = (&'e MessageEvent, &'e ExtensionName)>,
     ) -> Option<(Difference, u64)> {
-        let is_plain = asked.projection.is_none() && !asked.has_orphans;
-        if is_plain && self.is_plain && self.removed_the_oldest() {
+        let (conversation, orphans) = conversation;
+        let is_plain = asked.projection.is_none();
+        let goes_on = self.changes.is_empty() || self.orphans.is_empty() && self.removed_the_oldest();
+        if is_plain && self.is_plain && goes_on && *orphans == *self.orphans {
             let difference = self.drop_the_oldest();
-            let new = conversation.newest_first().take(conversation.len().saturating_sub(self.messages.len()));
+            let known = self.messages.len() + self.hidden;
+            let new = conversation.newest_first().take(conversation.len().saturating_sub(known));
             self.moved.extend(new.map(|message| Sent { message: Arc::clone(message), visible: None, chars: 0 }));
             self.messages.extend(self.moved.drain(..).rev());
             return difference;
         }
         self.is_plain = is_plain;
-        self.new_messages(asked.projection, conversation, edits)
+        orphans.clone_into(&mut self.orphans);
+        let difference = self.new_messages(asked.projection, conversation, edits);
+        self.hidden = conversation.len().saturating_sub(self.messages.len());
+        difference
     }
 
     /// Whether nothing was changed but that the oldest messages were removed, one after another.
