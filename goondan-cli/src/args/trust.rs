@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Exit status: 0 agreed, 1 the agreement cannot be stored, 2 the bundle has mistakes.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-#[group(required = true, multiple = false, args = ["path", "dir"])]
+#[command(group = clap::ArgGroup::new("what").required(true).args(["path", "dir"]))]
 pub(crate) struct TrustArgs {
     /// The bundle: a directory with a goondan.yaml, or a YAML file.
     #[arg(value_name = "BUNDLE")]

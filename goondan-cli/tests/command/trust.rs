@@ -100,6 +100,14 @@ fn without_a_terminal_a_bundle_that_acts_is_refused_until_it_is_agreed_to() {
     stranger.runs(&["--trust"]);
     stranger.refused(&stranger.run(&[]));
 
+    // An agreement below another state root is none.
+    printed(&mut stranger.command(&["trust", "bundle", "--allow-absolute-plugins", "--state-root", "other"]));
+    printed(&mut stranger.command(&["trust", "--dir", ".", "--state-root", "other"]));
+    stranger.refused(&stranger.run(&[]));
+    for wrong in [&["trust"][..], &["trust", "bundle", "--dir", "."]] {
+        assert_eq!(stranger.command(wrong).output().unwrap().status.code(), Some(2));
+    }
+
     let page = printed(&mut stranger.command(&["trust", "bundle"]));
     assert!(page.contains("shell     bash") && page.contains("Agreed to run "), "{page}");
     stranger.runs(&[]);
