@@ -56,11 +56,11 @@ pub struct Answer<'a> {
     /// `None` in tools that have no conversation.
     request: Option<ModelRequest<'a>>,
     parts: Vec<Growing>,
-    /// How many of the parts are calls.
+    /// The number of calls among the parts.
     calls: usize,
     /// The rest of a text that has not been opened.
     unopened: Option<(Key, Map<String, Value>)>,
-    /// What the provider says about the answer as a whole.
+    /// Members of the provider about the answer as a whole.
     notes: Map<String, Value>,
     finish: Option<ModelFinish>,
     /// Whether it was complete when something had arrived. Some gateways send the reason to stop before the answer.
@@ -538,7 +538,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// How many items of a list are compared with new ones.
+/// The number of items of a list that are compared with new ones.
 const COMPARED: usize = 1_000;
 
 /// Merges new values into what is known: some events have the new items of a list, and some the whole list.

@@ -115,7 +115,7 @@ pub(crate) fn require(bundle: &Bundle, path: &Path, root: &Path, asks: bool) -> 
     }
     let remedy = "if that is right, run `goondan trust` with the bundle, or pass `--trust` for this once; `goondan check \
                   --capabilities` shows all that it can do";
-    Err(Error::new(ErrorCode::BUNDLE_TRUST, format!("nobody has agreed that {message}")).suggest(remedy))
+    Err(Error::new(ErrorCode::BUNDLE_TRUST, format!("no user has agreed that {message}")).suggest(remedy))
 }
 
 /// Asks the person at the terminal.

@@ -73,7 +73,7 @@ fn a_new_extension_passes_its_test_and_answers_on_the_terminal() {
     symlink(target(), created.join("target")).unwrap();
     finish(&mut cargo(&created, &["build", "--release"]), "");
     let mut goondan = goondan();
-    // Nobody is asked: the bundle was made here.
+    // No question: the user has made the bundle.
     goondan.args(["run", "--state-root", "../state"]).current_dir(&created);
     let ran = finish(&mut goondan, "hi\nhi\nhi\nhi\n");
     assert_eq!(stdout(&ran), "I greeted you.\n".repeat(3) + "I may not greet you again.\n");

@@ -185,7 +185,7 @@ codes! {
     CONFIG_ENTRY_NOT_FOUND = "E_CONFIG_ENTRY_NOT_FOUND";
     /// A value that a document takes from another source does not exist.
     CONFIG_VALUE_NOT_FOUND = "E_CONFIG_VALUE_NOT_FOUND";
-    /// Nobody has agreed to what a bundle can do.
+    /// A bundle can do something that the user has not agreed to.
     // TRUST-01
     BUNDLE_TRUST = "E_BUNDLE_TRUST";
     /// A bundle is not reloaded, because agents could do something then that they cannot do now.

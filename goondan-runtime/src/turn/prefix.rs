@@ -149,7 +149,7 @@ impl Prefixes {
         });
     }
 
-    /// Forgets the requests: nobody learns what the next ones keep of them.
+    /// Forgets the requests, because the turn has no receiver for the comparison.
     #[inline]
     pub(super) fn forget(&mut self) {
         if !self.last.is_empty() {

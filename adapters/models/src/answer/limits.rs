@@ -1,4 +1,4 @@
-//! How large an answer may be, and how large it is while it arrives.
+//! Limits of the size of an answer, and its size while it arrives.
 
 use goondan_core::size::count_values;
 use schemars::JsonSchema;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{Answer, Kind};
 use crate::http::Failure;
 
-/// How large a whole answer may be. A larger one is `E_MODEL_ANSWER`, and is not requested again.
+/// Limits of the size of a whole answer. A larger one is `E_MODEL_ANSWER`, and is not requested again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]

@@ -52,8 +52,8 @@ pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
             (None, Some(Tool::Step(function))) => function.cache_control = Some(mark),
             (None, _) => {}
         }
-        // CACHE-01: the end of the request before is there again, also if a step has added more blocks than the provider
-        // looks back, or if what comes after it is in one request alone.
+        // CACHE-01: the end of the request before is there again, also if a step has added more blocks than the
+        // provider looks back, or if what comes after it is in one request alone.
         let ends = [messages.end_of_request_before(), messages.blocks.len().checked_sub(1)];
         for end in ends.into_iter().flatten() {
             if let Some(block) = messages.blocks.get_mut(end).filter(|block| !block.is_thinking()) {
