@@ -1,7 +1,8 @@
 //! The event bus of one instance: subscriptions, and delivery to their handlers.
 //!
 //! [`Bus::emit`] locks the table of subscriptions, pushes the event to the queue of each subscription that matches
-//! it, and returns. Each queue is drained by its own task, which exists only while the queue has events. So a slow
+//! it, and returns. A queue of an extension is drained by its own task, which exists only while the queue has events;
+//! those of the program it reads itself. So a slow
 //! handler delays only the later events of its own queue, and an instance without subscriptions pays one atomic load
 //! per event.
 // EVENT-01..08
@@ -15,7 +16,7 @@ mod tests;
 mod worker;
 
 pub use program::EventStream;
-pub(crate) use program::Listeners;
+pub(crate) use program::{Listeners, QUEUE};
 pub(crate) use table::Owner;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use chain::Chain;
+use program::Forward;
 use table::{DRAIN_LIMIT, Removed, Subscriber, Table};
 use worker::Worker;
 
@@ -76,6 +78,16 @@ impl Bus {
         number
     }
 
+    /// Starts a listener of the program and returns its number.
+    fn listen(&self, pattern: EventPattern, forward: Arc<Forward>) -> u64 {
+        self.shared.update(|table| table.listen(pattern, forward))
+    }
+
+    /// Ends a listener of the program.
+    fn unlisten(&self, number: u64) {
+        self.remove(|table| table.unlisten(number));
+    }
+
     /// Ends a subscription: neither the events in its queue nor later ones are delivered. A running handler is not
     /// interrupted.
     // EVENT-01
@@ -94,8 +106,9 @@ impl Bus {
     }
 
     fn remove(&self, remove: impl FnOnce(&mut Table) -> Removed) {
-        for (subscriber, lost) in self.shared.update(remove) {
-            subscriber.report_lost(lost);
+        let removed = self.shared.update(remove);
+        for (subscriber, lost) in &removed.subscribers {
+            subscriber.report_lost(*lost);
         }
     }
 
@@ -112,8 +125,12 @@ impl Bus {
         }
         // Spawned outside of the lock: a runtime that shuts down drops the task immediately, and the drop takes the
         // lock.
-        for number in self.shared.update(|table| table.push(&event, chain)) {
+        let pushed = self.shared.update(|table| table.push(&event, chain));
+        for number in pushed.to_start {
             self.shared.runtime.spawn(Worker::new(self.clone(), number).run());
+        }
+        for listener in pushed.listeners {
+            listener.receive(&event);
         }
     }
 

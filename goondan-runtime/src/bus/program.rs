@@ -1,19 +1,17 @@
 //! The subscriptions of the embedding program to the events of one conversation.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
 
-use goondan_core::{BoxFuture, Deliveries, Event, EventHandler, EventPattern, Result};
+use goondan_core::{Event, EventPattern};
 use goondan_lock::Lock;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{Receiver, channel};
 
 use super::Bus;
 
 /// How many events wait for a program that does not read them. Those that exceed it are lost.
-const QUEUE: usize = 256;
+pub(crate) const QUEUE: usize = 256;
 
 /// The subscriptions of the program. They outlast the bus: an idle conversation closes its bus, and has another one
 /// when it is open again.
@@ -34,14 +32,13 @@ struct Listener {
     number: u64,
     pattern: EventPattern,
     forward: Arc<Forward>,
-    /// The number of the subscription on the bus.
+    /// Its number on the bus.
     on_bus: Option<u64>,
 }
 
 impl Listener {
     fn listen(&mut self, bus: &Bus) {
-        let forward = Arc::clone(&self.forward);
-        self.on_bus = Some(bus.subscribe(None, self.pattern.clone(), Deliveries::All, forward));
+        self.on_bus = Some(bus.listen(self.pattern.clone(), Arc::clone(&self.forward)));
     }
 }
 
@@ -56,10 +53,11 @@ impl Listeners {
     /// Starts a subscription. `open` is the bus of the open conversation, if it is open.
     pub(crate) fn subscribe(self: &Arc<Self>, pattern: EventPattern, open: Option<Bus>) -> EventStream {
         let (sender, events) = channel(QUEUE);
-        let forward = Arc::new(Forward { events: sender, full: AtomicBool::new(false) });
+        let take = move |event| !matches!(sender.try_send(event), Err(TrySendError::Full(_)));
+        let forward = Arc::new(Forward(Lock::new(Receiving { take: Box::new(take), full: false })));
         let mut listening = self.0.lock();
         listening.last += 1;
-        let number = listening.last;
+        let (number, receiving) = (listening.last, Arc::downgrade(&forward));
         let mut listener = Listener { number, pattern, forward, on_bus: None };
         // A bus that was attached meanwhile is the newer one.
         listening.bus = listening.bus.take().or(open);
@@ -69,7 +67,7 @@ impl Listeners {
         if !listening.ended {
             listening.all.push(listener);
         }
-        EventStream { listeners: Arc::downgrade(self), number, events }
+        EventStream { listeners: Arc::downgrade(self), number, events, forward: receiving }
     }
 
     fn unsubscribe(&self, number: u64) {
@@ -77,7 +75,7 @@ impl Listeners {
         let Some(place) = listening.all.iter().position(|listener| listener.number == number) else { return };
         let listener = listening.all.swap_remove(place);
         if let (Some(bus), Some(on_bus)) = (&listening.bus, listener.on_bus) {
-            bus.unsubscribe(on_bus);
+            bus.unlisten(on_bus);
         }
     }
 
@@ -87,23 +85,25 @@ impl Listeners {
     }
 }
 
-/// The handler of a subscription: puts the events into the queue that the program reads.
-struct Forward {
-    events: Sender<Event>,
-    /// Whether the queue was full for the last event, so that the loss is logged once.
-    full: AtomicBool,
+/// Puts the events of a subscription where the program reads them.
+pub(super) struct Forward(Lock<Receiving>);
+
+struct Receiving {
+    /// Takes an event, and returns whether there was room for it.
+    take: Box<dyn FnMut(Event) -> bool + Send>,
+    /// Whether there was none for the last event, so that the loss is logged once.
+    full: bool,
 }
 
-impl EventHandler for Forward {
-    fn handle<'a>(&'a self, event: &'a Event) -> BoxFuture<'a, Result<()>> {
-        let full = matches!(self.events.try_send(event.clone()), Err(TrySendError::Full(_)));
-        if full && !self.full.swap(true, Ordering::Relaxed) {
+impl Forward {
+    pub(super) fn receive(&self, event: &Event) {
+        let mut receiving = self.0.lock();
+        let full = !(receiving.take)(event.clone());
+        if full && !receiving.full {
             let event = event.name();
             tracing::warn!(event, "the program does not read its events; it loses those that exceed {QUEUE}");
-        } else if !full {
-            self.full.store(false, Ordering::Relaxed);
         }
-        Box::pin(std::future::ready(Ok(())))
+        receiving.full = full;
     }
 }
 
@@ -116,6 +116,8 @@ pub struct EventStream {
     listeners: Weak<Listeners>,
     number: u64,
     events: Receiver<Event>,
+    /// Weak, so that the events end with the subscription.
+    forward: Weak<Forward>,
 }
 
 impl EventStream {
@@ -124,8 +126,16 @@ impl EventStream {
         self.events.recv().await
     }
 
-    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
-        self.events.poll_recv(cx)
+    /// Lets `take` have the events from now on, and those that were not read yet. It returns whether there was room.
+    pub(crate) fn forward_to(&mut self, mut take: impl FnMut(Event) -> bool + Send + 'static) {
+        let forward = self.forward.upgrade();
+        let mut receiving = forward.as_ref().map(|forward| forward.0.lock());
+        while let Ok(event) = self.events.try_recv() {
+            take(event);
+        }
+        if let Some(receiving) = &mut receiving {
+            receiving.take = Box::new(take);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use goondan_core::host::panic::drop_guarded;
 use goondan_core::{Deliveries, Event, EventHandler, EventPattern, ExtensionName, Result, TurnInfo};
 
 use super::chain::Chain;
+use super::program::Forward;
 
 /// The capacity of a queue; a handler loses the events that exceed it.
 pub(super) const QUEUE: usize = 256;
@@ -42,12 +43,32 @@ pub(super) struct Subscriber {
 
 /// Subscriptions that have ended, each with the number of lost events that is not reported yet. The receiver drops them
 /// outside of the lock, because this may drop their handlers.
-pub(super) type Removed = Vec<(Arc<Subscriber>, u64)>;
+pub(super) struct Removed {
+    pub(super) subscribers: Vec<(Arc<Subscriber>, u64)>,
+    _listeners: Vec<Listener>,
+}
+
+/// Where an event goes.
+pub(super) struct Pushed {
+    /// The subscriptions that need a worker.
+    pub(super) to_start: Vec<u64>,
+    /// The listeners of the program that receive it at once, outside of the lock.
+    pub(super) listeners: Vec<Arc<Forward>>,
+}
+
+/// A listener of the program. It has no worker: its own queue receives an event when that is emitted, so that the
+/// program reads events in their order among the updates of a turn.
+struct Listener {
+    number: u64,
+    pattern: EventPattern,
+    forward: Arc<Forward>,
+}
 
 /// All subscriptions of a bus, in the order in which they were started.
 #[derive(Default)]
 pub(super) struct Table {
     entries: BTreeMap<u64, Entry>,
+    listeners: Vec<Listener>,
     last: u64,
     owners: u64,
     closed: bool,
@@ -117,24 +138,39 @@ impl Table {
         (self.last, None)
     }
 
+    /// Adds a listener of the program and returns its number.
+    pub(super) fn listen(&mut self, pattern: EventPattern, forward: Arc<Forward>) -> u64 {
+        self.last += 1;
+        if !self.closed {
+            self.listeners.push(Listener { number: self.last, pattern, forward });
+        }
+        self.last
+    }
+
+    /// Ends a listener of the program.
+    pub(super) fn unlisten(&mut self, number: u64) -> Removed {
+        let _listeners = self.listeners.extract_if(.., |listener| listener.number == number).collect();
+        Removed { subscribers: Vec::new(), _listeners }
+    }
+
     /// Ends the subscriptions for which `which` returns true. Those whose handler runs stay in the table until it is
     /// done.
     pub(super) fn remove(&mut self, which: impl Fn(u64, &Subscriber) -> bool) -> Removed {
-        let mut removed = Vec::new();
+        let mut subscribers = Vec::new();
         self.entries.retain(|number, entry| {
             let selected = which(*number, &entry.subscriber);
             if selected {
-                removed.push((Arc::clone(&entry.subscriber), entry.end()));
+                subscribers.push((Arc::clone(&entry.subscriber), entry.end()));
             }
             !selected || entry.has_worker
         });
-        removed
+        Removed { subscribers, _listeners: Vec::new() }
     }
 
     /// Ends all subscriptions, and refuses new ones.
     pub(super) fn close(&mut self) -> Removed {
         self.closed = true;
-        self.remove(|_, _| true)
+        Removed { _listeners: std::mem::take(&mut self.listeners), ..self.remove(|_, _| true) }
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -143,15 +179,16 @@ impl Table {
 
     /// Returns the number of subscriptions that accept events.
     pub(super) fn listening(&self) -> usize {
-        self.entries.values().filter(|entry| !entry.ended).count()
+        self.listeners.len() + self.entries.values().filter(|entry| !entry.ended).count()
     }
 
     pub(super) fn wants(&self, name: &str) -> bool {
         self.entries.values().any(|entry| entry.wants(name))
+            || self.listeners.iter().any(|listener| listener.pattern.matches(name))
     }
 
-    /// Pushes `event` to the queues that it matches. Returns the subscriptions that need a worker.
-    pub(super) fn push(&mut self, event: &Event, chain: Chain) -> Vec<u64> {
+    /// Pushes `event` to the queues that it matches, and returns what is left to do.
+    pub(super) fn push(&mut self, event: &Event, chain: Chain) -> Pushed {
         let chain = chain.caused_by(self.turn.as_ref());
         let mut to_start = Vec::new();
         for (number, entry) in &mut self.entries {
@@ -169,7 +206,8 @@ impl Table {
                 to_start.push(*number);
             }
         }
-        to_start
+        let listeners = self.listeners.iter().filter(|listener| listener.pattern.matches(event.name()));
+        Pushed { to_start, listeners: listeners.map(|listener| Arc::clone(&listener.forward)).collect() }
     }
 
     /// Returns the next action of the worker of a subscription, which has completed the previous one.

@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use goondan_core::{BoxFuture, Error, ErrorCode, Event, Result, RuntimeEvent, ToolCallId, TurnResult};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::bus::EventStream;
+use crate::bus::{EventStream, QUEUE};
 use crate::ports::model::ModelDelta;
 
 /// Something that happened while a turn ran. [`TurnStream::next`] returns it.
@@ -98,8 +100,11 @@ impl TurnUpdate {
     }
 }
 
+/// How many events of the bus are told in a row before the turn is polled, so that many do not hold it back.
+const IN_A_ROW: u32 = 32;
+
 /// The channel from a turn to its stream. Unbounded, but the stream polls the turn only when it is empty, so it holds
-/// no more than one poll has sent.
+/// no more than one poll has sent, and a bounded number of events of the bus.
 pub(crate) type UpdateSender = UnboundedSender<TurnUpdate>;
 
 /// A turn that runs while its updates are read, returned by [`Instance::run_stream`](crate::Instance::run_stream).
@@ -110,69 +115,75 @@ pub(crate) type UpdateSender = UnboundedSender<TurnUpdate>;
 pub struct TurnStream {
     turn: Option<BoxFuture<'static, Result<TurnResult>>>,
     updates: UnboundedReceiver<TurnUpdate>,
-    /// The events of the bus that the caller asked for.
+    /// Where the events of the bus go that the caller asked for.
+    sender: UpdateSender,
+    /// The subscriptions to them.
     events: Vec<EventStream>,
-    /// Whether the newest update was one of them.
-    told_event: bool,
+    /// How many of them are not told yet.
+    waiting: Arc<AtomicUsize>,
+    /// How many of them were the newest updates.
+    in_a_row: u32,
     result: Option<Result<TurnResult>>,
 }
 
 impl TurnStream {
     pub(crate) fn new(start: impl FnOnce(UpdateSender) -> BoxFuture<'static, Result<TurnResult>>) -> Self {
         let (sender, updates) = unbounded_channel();
-        Self { turn: Some(start(sender)), updates, events: Vec::new(), told_event: false, result: None }
+        let turn = Some(start(sender.clone()));
+        Self { turn, updates, sender, events: Vec::new(), waiting: Arc::default(), in_a_row: 0, result: None }
     }
 
     /// Adds events of the conversation's bus to the updates, as [`TurnUpdate::Emitted`]: those of `events` that are
-    /// emitted until the turn ends. [`InstanceEvents`](crate::InstanceEvents) has an example.
-    pub fn with_events(mut self, events: EventStream) -> Self {
+    /// emitted until the turn ends, each where it happened among the other updates. If 256 of them wait, later ones are
+    /// lost. [`InstanceEvents`](crate::InstanceEvents) has an example.
+    pub fn with_events(mut self, mut events: EventStream) -> Self {
+        let (sender, waiting) = (self.sender.clone(), Arc::clone(&self.waiting));
+        events.forward_to(move |event| {
+            let has_room = waiting.fetch_add(1, Ordering::Relaxed) < QUEUE;
+            if has_room {
+                // An error means that the receiver was dropped.
+                let _ = sender.send(TurnUpdate::Emitted(event));
+            } else {
+                waiting.fetch_sub(1, Ordering::Relaxed);
+            }
+            has_room
+        });
         self.events.push(events);
         self
     }
 
     /// Returns the next update, or `None` once the turn has ended.
     pub async fn next(&mut self) -> Option<TurnUpdate> {
-        poll_fn(|cx| {
+        let update = poll_fn(|cx| {
             // What the turn has sent already is told before the turn goes on: it may block the thread.
-            if let Ok(update) = self.updates.try_recv() {
+            if self.in_a_row < IN_A_ROW
+                && let Ok(update) = self.updates.try_recv()
+            {
                 return Poll::Ready(Some(update));
             }
-            // Not twice in a row, so that many events do not hold the turn back.
-            if !std::mem::take(&mut self.told_event)
-                && let Some(event) = self.poll_events(cx)
-            {
-                return Poll::Ready(Some(event));
-            }
+            self.in_a_row = 0;
             if let Some(turn) = &mut self.turn
                 && let Poll::Ready(result) = turn.as_mut().poll(cx)
             {
                 self.result = Some(result);
                 self.turn = None;
+                // Later events belong to other turns.
+                self.events.clear();
             }
-            if let Poll::Ready(Some(update)) = self.updates.poll_recv(cx) {
-                return Poll::Ready(Some(update));
+            if self.turn.is_none() {
+                return Poll::Ready(self.updates.try_recv().ok());
             }
-            match self.poll_events(cx) {
-                Some(event) => Poll::Ready(Some(event)),
-                // If the turn has dropped its sender but is not committed yet, it wakes this task when it is.
-                None if self.turn.is_some() => Poll::Pending,
-                None => {
-                    // Later events belong to other turns.
-                    self.events.clear();
-                    Poll::Ready(None)
-                }
-            }
+            self.updates.poll_recv(cx)
         })
-        .await
-    }
-
-    fn poll_events(&mut self, cx: &mut Context<'_>) -> Option<TurnUpdate> {
-        let event = self.events.iter_mut().find_map(|events| match events.poll_next(cx) {
-            Poll::Ready(event) => event,
-            Poll::Pending => None,
-        });
-        self.told_event = event.is_some();
-        event.map(TurnUpdate::Emitted)
+        .await;
+        match &update {
+            Some(TurnUpdate::Emitted(_)) => {
+                self.waiting.fetch_sub(1, Ordering::Relaxed);
+                self.in_a_row += 1;
+            }
+            _ => self.in_a_row = 0,
+        }
+        update
     }
 
     /// Waits for the end of the turn, and returns its result. Remaining updates are dropped.

@@ -149,8 +149,6 @@ impl ChangesetsExtension {
         if answer.status == Status::Ok {
             if let Some(diff) = answer.diff.take() {
                 self.api.events().emit(FilesChanged::NAME, (FilesChanged::new(diff),));
-                // A program that watches shows it before what the turn does next.
-                tokio::task::yield_now().await;
             }
             if changesets.is_own {
                 answer.effect = Some(Effect::of_reload(&self.api, &answer.changeset_id).await);

@@ -69,9 +69,12 @@ fn edits_and_commits_are_shown_as_differences() {
     let (status, shown) = screen.end();
     assert_eq!(status.code(), Some(0));
     assert_eq!(shown.matches(CHANGE).count(), 2, "{shown}");
-    // Each is above the end of the next call.
-    let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text} is not in {shown}"));
-    assert!(at(CHANGE) < at("✓ bash__exec"), "{shown}");
+    // Each is above the end of its call.
+    let (edit, commit) = shown.split_once("✓ bash__exec").unwrap_or_else(|| panic!("no tests ran: {shown}"));
+    for (part, call) in [(edit, "✓ file-system__edit"), (commit, "✓ changesets__commit")] {
+        let at = |text: &str| part.find(text).unwrap_or_else(|| panic!("{text} is not in {shown}"));
+        assert!(at(CHANGE) < at(call), "{shown}");
+    }
 }
 
 #[test]
