@@ -1,14 +1,13 @@
 //! What a person agrees to before a bundle runs.
 
 use std::fs;
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use goondan_covers::covers;
 use tempfile::TempDir;
 
-use crate::support::{MODEL, checkout, goondan, printed, stderr, stdout};
+use crate::support::{MODEL, checkout, goondan, on_a_terminal, printed, stderr, stdout};
 
 /// A bundle of a stranger, whose agent writes a file.
 struct Stranger(TempDir);
@@ -75,18 +74,9 @@ spec: {{ model: Model/main, extensions: [ {{ ref: Extension/bash }} ] }}
         assert!(output.status.success() && self.ran(), "{output:?}");
     }
 
-    /// Runs a command on a terminal, where a person types a line. Returns what the terminal shows.
+    /// Runs the bundle on a terminal, where a person types a line.
     fn on_a_terminal(&self, typed: &str) -> (String, Option<i32>) {
-        let (mut terminal, pts) = pty_process::blocking::open().unwrap();
-        terminal.resize(pty_process::Size::new(24, 200)).unwrap();
-        let command = pty_process::blocking::Command::new(env!("CARGO_BIN_EXE_goondan"));
-        let command = command.args(["run", "bundle", "--input", "go"]).current_dir(self.0.path());
-        let mut child = command.env("GOONDAN_STATE_ROOT", self.path("state")).spawn(pts).unwrap();
-        terminal.write_all(typed.as_bytes()).unwrap();
-        let mut output = Vec::new();
-        // On some systems, reading fails when the other side is closed.
-        _ = terminal.read_to_end(&mut output);
-        (String::from_utf8_lossy(&output).into_owned(), child.wait().unwrap().code())
+        on_a_terminal(&self.command(&["run", "bundle", "--input", "go"]), typed)
     }
 }
 
