@@ -309,6 +309,7 @@ fn what_a_bundle_can_do_is_listed_without_running_it() {
         "  shell     bash  (extension bash of the agent main)\n".to_owned(),
         "  shell     skills  (extension skills of the agent main)\n".to_owned(),
         "  root      repository  (extension changesets of the agent main)\n".to_owned(),
+        "  root      repository  (extension bash of the agent main)\n".to_owned(),
         "  variable  GH_TOKEN  (extension bash of the agent main)\n".to_owned(),
         "tools that act:\n  bash__exec  (extension bash of the agent main)\n".to_owned(),
         "  changesets__commit  (extension changesets of the agent main)\n".to_owned(),

@@ -109,6 +109,17 @@ fn without_a_terminal_a_bundle_that_acts_is_refused_until_it_is_agreed_to() {
 
 #[test]
 #[covers("TRUST-01")]
+fn commands_in_another_directory_are_asked_about_again() {
+    let stranger = Stranger::new();
+    printed(&mut stranger.command(&["trust", "bundle"]));
+    let bundle = fs::read_to_string(stranger.path("bundle/goondan.yaml")).unwrap();
+    fs::write(stranger.path("bundle/goondan.yaml"), bundle.replace("cwd: .", "cwd: ..")).unwrap();
+    let asked = stranger.refused(&stranger.run(&[]));
+    assert!(asked.contains("root      ..") && !asked.contains("shell"), "{asked}");
+}
+
+#[test]
+#[covers("TRUST-01")]
 fn a_list_that_has_grown_is_asked_about_again() {
     let stranger = Stranger::new();
     printed(&mut stranger.command(&["trust", "bundle"]));
