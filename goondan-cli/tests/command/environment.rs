@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use goondan_covers::covers;
+use goondan_libraries::by_hand;
 use nix::unistd::Uid;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -102,15 +103,7 @@ impl Fixture {
 
     /// Returns the command for one turn, without the rights of an administrator.
     fn command(&self) -> Command {
-        let goondan = goondan();
-        let mut command = if Uid::effective().is_root() {
-            let mut setpriv = Command::new("setpriv");
-            setpriv.args(["--inh-caps=-all", "--bounding-set=-all"]).arg(goondan.get_program());
-            setpriv.env_remove("RUST_LOG").env_remove("GOONDAN_CASSETTES");
-            setpriv
-        } else {
-            goondan
-        };
+        let mut command = unprivileged();
         let path = format!("{}:{}", self.text("bin"), std::env::var("PATH").unwrap());
         command
             .args(["run", "--trust"])
@@ -138,6 +131,18 @@ impl Fixture {
         let requests = fs::read_to_string(self.path("requests.jsonl")).unwrap();
         requests.lines().last().unwrap().to_owned()
     }
+}
+
+/// Returns the command without the rights of an administrator.
+fn unprivileged() -> Command {
+    let goondan = goondan();
+    if !Uid::effective().is_root() {
+        return goondan;
+    }
+    let mut setpriv = Command::new("setpriv");
+    setpriv.args(["--inh-caps=-all", "--bounding-set=-all"]).arg(goondan.get_program());
+    setpriv.env_remove("RUST_LOG").env_remove("GOONDAN_CASSETTES").env_remove("GOONDAN_STATE_ROOT");
+    setpriv
 }
 
 fn without_server(bundle: &str) -> String {
@@ -228,6 +233,25 @@ fn a_child_cannot_read_the_keys_from_the_command() {
 
 #[test]
 #[covers("ENV-01")]
+fn a_library_that_is_described_gets_no_key() {
+    let library = by_hand(env!("CARGO_TARGET_TMPDIR"), "spies");
+    let dir = TempDir::new().unwrap();
+    let spied = dir.path().join("spied");
+    let mut command = unprivileged();
+    command.args(["plugin", "inspect", "--describe", "--json"]).arg(library).env("SPY", &spied);
+    let page = printed(command.env(PLAIN.0, PLAIN.1).envs(SECRETS));
+    assert!(page.contains("\"parameters\""), "it was described: {page}");
+    let found = String::from_utf8_lossy(&fs::read(spied).unwrap()).into_owned();
+    assert!(found.contains(PLAIN.1), "{found}");
+    // The bundle is not known, and neither are the names that it would make secrets of.
+    for (name, value) in &SECRETS[1..] {
+        assert!(!found.contains(name) && !found.contains(value), "{name}: {found}");
+    }
+    assert!(!found.contains("[heap]"), "the memory of the command cannot be read: {found}");
+}
+
+#[test]
+#[covers("ENV-01")]
 fn a_bundle_names_what_commands_get() {
     for (config, expected) in [
         (", env: [OTHER_API_KEY]", ["planted-key", PLAIN.1].as_slice()),
@@ -285,6 +309,7 @@ fn what_a_bundle_can_do_is_listed_without_running_it() {
         "  shell     bash  (extension bash of the agent main)\n".to_owned(),
         "  shell     skills  (extension skills of the agent main)\n".to_owned(),
         "  root      repository  (extension changesets of the agent main)\n".to_owned(),
+        "  root      repository  (extension bash of the agent main)\n".to_owned(),
         "  variable  GH_TOKEN  (extension bash of the agent main)\n".to_owned(),
         "tools that act:\n  bash__exec  (extension bash of the agent main)\n".to_owned(),
         "  changesets__commit  (extension changesets of the agent main)\n".to_owned(),

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use goondan_libraries::without_the_package_of_the_test;
 use tempfile::TempDir;
 
-use crate::support::{checkout, goondan, piped, stderr, stdout};
+use crate::support::{checkout, goondan, on_a_terminal, piped, stderr, stdout};
 
 fn new_extension(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = goondan();
@@ -77,6 +77,8 @@ fn a_new_extension_passes_its_test_and_answers_on_the_terminal() {
     goondan.args(["run", "--state-root", "../state"]).current_dir(&created);
     let ran = finish(&mut goondan, "hi\nhi\nhi\nhi\n");
     assert_eq!(stdout(&ran), "I greeted you.\n".repeat(3) + "I may not greet you again.\n");
+    let (page, code) = on_a_terminal(goondan.args(["--instance", "other", "--input", "hi"]), "");
+    assert_eq!((code, page.contains("Run it?"), page.contains("I greeted you.")), (Some(0), false, true), "{page}");
 }
 
 #[test]

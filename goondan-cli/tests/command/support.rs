@@ -1,5 +1,6 @@
 //! What the tests share: the command and its output, the model of their bundles, and git.
 
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -42,6 +43,25 @@ pub(crate) fn printed(command: &mut Command) -> String {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {output:?}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a command on a terminal, where a person types a line. Returns what the terminal shows, and the exit code.
+pub(crate) fn on_a_terminal(command: &Command, typed: &str) -> (String, Option<i32>) {
+    let (mut terminal, pts) = pty_process::blocking::open().unwrap();
+    terminal.resize(pty_process::Size::new(24, 200)).unwrap();
+    let mut there = pty_process::blocking::Command::new(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        there = match value {
+            Some(value) => there.env(name, value),
+            None => there.env_remove(name),
+        };
+    }
+    let mut child = there.current_dir(command.get_current_dir().unwrap()).spawn(pts).unwrap();
+    terminal.write_all(typed.as_bytes()).unwrap();
+    let mut output = Vec::new();
+    // On some systems, reading fails when the other side is closed.
+    _ = terminal.read_to_end(&mut output);
+    (String::from_utf8_lossy(&output).into_owned(), child.wait().unwrap().code())
 }
 
 pub(crate) fn stdout(output: &Output) -> &str {

@@ -1,14 +1,13 @@
 //! What a person agrees to before a bundle runs.
 
 use std::fs;
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use goondan_covers::covers;
 use tempfile::TempDir;
 
-use crate::support::{MODEL, checkout, goondan, printed, stderr, stdout};
+use crate::support::{MODEL, checkout, goondan, on_a_terminal, printed, stderr, stdout};
 
 /// A bundle of a stranger, whose agent writes a file.
 struct Stranger(TempDir);
@@ -75,18 +74,9 @@ spec: {{ model: Model/main, extensions: [ {{ ref: Extension/bash }} ] }}
         assert!(output.status.success() && self.ran(), "{output:?}");
     }
 
-    /// Runs a command on a terminal, where a person types a line. Returns what the terminal shows.
+    /// Runs the bundle on a terminal, where a person types a line.
     fn on_a_terminal(&self, typed: &str) -> (String, Option<i32>) {
-        let (mut terminal, pts) = pty_process::blocking::open().unwrap();
-        terminal.resize(pty_process::Size::new(24, 200)).unwrap();
-        let command = pty_process::blocking::Command::new(env!("CARGO_BIN_EXE_goondan"));
-        let command = command.args(["run", "bundle", "--input", "go"]).current_dir(self.0.path());
-        let mut child = command.env("GOONDAN_STATE_ROOT", self.path("state")).spawn(pts).unwrap();
-        terminal.write_all(typed.as_bytes()).unwrap();
-        let mut output = Vec::new();
-        // On some systems, reading fails when the other side is closed.
-        _ = terminal.read_to_end(&mut output);
-        (String::from_utf8_lossy(&output).into_owned(), child.wait().unwrap().code())
+        on_a_terminal(&self.command(&["run", "bundle", "--input", "go"]), typed)
     }
 }
 
@@ -115,6 +105,17 @@ fn without_a_terminal_a_bundle_that_acts_is_refused_until_it_is_agreed_to() {
     std::os::unix::fs::symlink("bundle", stranger.path("link")).unwrap();
     let output = stranger.command(&["run", "link", "--input", "go"]).output().unwrap();
     assert!(output.status.success() && stranger.ran(), "{output:?}");
+}
+
+#[test]
+#[covers("TRUST-01")]
+fn commands_in_another_directory_are_asked_about_again() {
+    let stranger = Stranger::new();
+    printed(&mut stranger.command(&["trust", "bundle"]));
+    let bundle = fs::read_to_string(stranger.path("bundle/goondan.yaml")).unwrap();
+    fs::write(stranger.path("bundle/goondan.yaml"), bundle.replace("cwd: .", "cwd: ..")).unwrap();
+    let asked = stranger.refused(&stranger.run(&[]));
+    assert!(asked.contains("root      ..") && !asked.contains("shell"), "{asked}");
 }
 
 #[test]

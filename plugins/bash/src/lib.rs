@@ -24,6 +24,7 @@ use run::{Ended, Limits};
 pub struct Config {
     /// The directory in which commands run. A relative path starts at the directory of the bundle. Defaults to the
     /// working directory of the conversation, which is empty at first.
+    #[schemars(extend("x-goondan" = "root"))]
     pub cwd: Option<PathBuf>,
     /// Whether commands run in the newest open work tree that another extension has made, such as `changesets`, if
     /// there is one.

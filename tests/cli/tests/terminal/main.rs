@@ -1,4 +1,4 @@
-//! `goondan run` as users see it: on a terminal and on pipes, with real signals.
+//! `goondan run` as users see it: on a terminal and on pipes, with real signals, and as the pages tell them to type it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -7,6 +7,7 @@ mod background;
 mod coder;
 mod held;
 mod masked;
+mod pages;
 mod progress;
 mod refused;
 mod reply;

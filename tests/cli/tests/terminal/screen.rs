@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::num::NonZero;
+use std::path::Path;
 use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
@@ -27,7 +28,7 @@ pub(crate) const CTRL_C: &str = "\x03";
 pub(crate) const CTRL_D: &str = "\x04";
 pub(crate) const CTRL_R: &str = "\x12";
 
-/// A `goondan run` on a terminal. A thread reads what it prints until it ends.
+/// A program on a terminal, mostly `goondan run`. A thread reads what it prints until it ends.
 pub(crate) struct Screen {
     pty: Arc<Pty>,
     pub(crate) child: Child,
@@ -45,18 +46,23 @@ struct TerminalOutput {
 
 impl Screen {
     pub(crate) fn start(fixture: &Fixture, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        let (pty, pts) = pty_process::blocking::open().unwrap();
-        pty.resize(Size::new(ROWS.get(), COLUMNS.get())).unwrap();
         let command = Command::new(PROGRAM).args(fixture.arguments()).args(arguments);
         let command = command.env_remove("GOONDAN_LOG").env_remove("NO_COLOR").env("TERM", "xterm-256color");
-        let child = command.envs(variables.iter().copied()).spawn(pts).unwrap();
+        Self::run(command.envs(variables.iter().copied()), &fixture.state())
+    }
+
+    /// Runs a command on a terminal.
+    pub(crate) fn run(command: Command, state: &Path) -> Self {
+        let (pty, pts) = pty_process::blocking::open().unwrap();
+        pty.resize(Size::new(ROWS.get(), COLUMNS.get())).unwrap();
+        let child = command.spawn(pts).unwrap();
         let parser = vt100::Parser::new(ROWS, COLUMNS, 0);
         let output = TerminalOutput { parser, raw: Vec::new(), ended: false };
         let output = Arc::new((Mutex::new(output), Condvar::new()));
         let pty = Arc::new(pty);
         let (reader, writer) = (Arc::clone(&pty), Arc::clone(&output));
         thread::spawn(move || read_output(&reader, &writer));
-        Self { pty, child, output, state: fixture.state().display().to_string() }
+        Self { pty, child, output, state: state.display().to_string() }
     }
 
     /// Changes the number of columns.
