@@ -3,4 +3,6 @@
 //! [`#[tool]`](macro@crate::tool) turns a function into a tool. A tool that is known only at run time is a [`ToolItem`]
 //! with a [`ToolHandler`], registered through [`ToolsApi`](crate::extension::ToolsApi).
 
-pub use goondan_core::{Effect, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolReply, ToolSource};
+pub use goondan_core::{
+    Effect, ProviderTool, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolReply, ToolSource,
+};

@@ -86,7 +86,9 @@ pub use model_call::{
 
 pub use peers::{AgentRequest, AgentResponse, AgentsApi, AgentsHost, RequestTarget, RequestTicket};
 
-pub use tool::{Effect, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolReply, ToolSource};
+pub use tool::{
+    Effect, ProviderTool, ReplyPart, ToolCatalog, ToolContext, ToolHandler, ToolItem, ToolReply, ToolSource,
+};
 
 pub use outcome::{FailedTurn, ModelFinish, ToolCallStatus, ToolCallSummary};
 

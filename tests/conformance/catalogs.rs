@@ -1,6 +1,6 @@
 //! The catalog of a step as layers see it, which a library does not read again while it is the same.
 
-use conformance_extensions::catalogs::{Recasting, Seeing};
+use conformance_extensions::catalogs::{Provided, Recasting, Seeing};
 use goondan::json;
 use goondan::model::ScriptItem;
 use goondan_covers::both_linkages;
@@ -26,4 +26,15 @@ async fn a_layer_sees_the_catalog_of_its_step_whatever_it_made_of_the_one_before
             all,
         ]
     );
+}
+
+#[both_linkages]
+async fn a_tool_is_one_of_a_provider_for_the_layers_further_in_and_the_model() {
+    let log = Log::new();
+    let run = || ScriptItem::call("provided__run", json!({}));
+    let agent = agent([run(), run(), ScriptItem::say("done")]).with::<Provided>(log.config()).build().unwrap();
+    agent.instance("test").await.unwrap().run("hello").await.unwrap();
+    let bash = r#"[{"api":"anthropic","type":"bash_1","name":"bash"}]"#;
+    let shell = r#"[{"api":"openai","type":"shell","name":"shell","members":{"environment":{"type":"local"}}}]"#;
+    assert_eq!(log.take(), [bash, shell, "[]"]);
 }

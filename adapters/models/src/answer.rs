@@ -1,8 +1,8 @@
 //! An answer while it arrives: parts that grow, and the pieces that watchers are sent.
 
 use goondan_core::{
-    FilePart, ModelFinish, Part, ProviderData, ProviderPart, ReasoningPart, TextPart, TokenUsage, ToolCallId,
-    ToolCallPart,
+    FilePart, ModelFinish, Part, ProviderData, ProviderPart, ProviderTool, ReasoningPart, TextPart, TokenUsage,
+    ToolCallId, ToolCallPart,
 };
 use goondan_runtime::{DeltaSink, ModelDelta, ModelRequest, ModelResponse};
 use serde_json::{Map, Value};
@@ -55,6 +55,8 @@ pub struct Answer<'a> {
     deltas: DeltaSink<'a>,
     /// `None` in tools that have no conversation.
     request: Option<ModelRequest<'a>>,
+    /// The interface that it arrives over.
+    api: &'static str,
     parts: Vec<Growing>,
     /// The number of calls among the parts.
     calls: usize,
@@ -98,6 +100,9 @@ impl Key {
         self.0
     }
 }
+
+/// The member of the rest of a call with the name by which the model called the tool, if the provider defines it.
+pub(crate) const CALLED: &str = "calledAs";
 
 /// The member of the rest of a part with what its provider said about the answer as a whole. A wire that notes such
 /// things leaves it out of requests.
@@ -146,6 +151,7 @@ impl<'a> Answer<'a> {
         Self {
             deltas,
             request: None,
+            api: "",
             parts: Vec::new(),
             calls: 0,
             unopened: None,
@@ -159,6 +165,13 @@ impl<'a> Answer<'a> {
             says_reasons: false,
             repeatable: false,
         }
+    }
+
+    /// Sets the interface over which the answer arrives. Calls of the provider's tools are then calls of the tools of the
+    /// step that are these.
+    #[must_use]
+    pub fn over(self, api: &'static str) -> Self {
+        Self { api, ..self }
     }
 
     /// Sets whether ids that the provider leaves out follow from the place in the conversation, so that recorded
@@ -201,11 +214,20 @@ impl<'a> Answer<'a> {
         } else {
             own
         };
-        let name = name.into();
+        let mut name = name.into();
+        if let Some(tool) = self.tool_of_step(|tool| tool.name == name) {
+            rest.insert(CALLED.to_owned(), std::mem::replace(&mut name, tool.to_owned()).into());
+        }
         if !name.is_empty() {
             self.deltas.send(ModelDelta::ToolCall { part: self.next(), id: id.as_str(), name: &name });
         }
         self.open(key, Kind::Call { id, name, arguments: String::new() }, rest);
+    }
+
+    /// Returns the name of the tool of the step that is a tool of the provider.
+    pub fn tool_of_step(&self, is_it: impl Fn(&ProviderTool) -> bool) -> Option<&'a str> {
+        let mut tools = self.request?.tools();
+        tools.find(|item| item.provider_tool_of(self.api).is_some_and(&is_it)).map(|item| item.name.as_str())
     }
 
     /// Sets the name of a call that has none yet, and sends what has arrived of the call.
@@ -440,7 +462,8 @@ impl<'a> Answer<'a> {
         if !self.parts.is_empty() {
             self.deltas.send(ModelDelta::Restart { reason, wait: None });
         }
-        *self = Self { request: self.request, repeatable: self.repeatable, ..Self::detached(self.deltas) };
+        let (request, api, repeatable) = (self.request, self.api, self.repeatable);
+        *self = Self { request, api, repeatable, ..Self::detached(self.deltas) };
     }
 
     /// Notes that nothing of the answer is missing. More events may follow.

@@ -72,7 +72,7 @@ impl<W: Wire> HttpModel<W> {
         let mut body = Bytes::from(self.wire.encode(&encoding)?);
         let mut waits = Waits::new(self.retries);
         loop {
-            let mut answer = Answer::new(request, deltas).repeatable(self.cassette.is_some());
+            let mut answer = Answer::new(request, deltas).over(W::API).repeatable(self.cassette.is_some());
             let attempt = self.attempt(body.clone(), &mut answer).await;
             let recorded = self.cassette.as_ref().map_or(Ok(()), Cassette::check);
             let failure = match recorded.and(attempt) {

@@ -13,7 +13,7 @@ use crate::event::{AgentEvent, TokenUsage, TurnInfo};
 use crate::model_call::{ModelInfo, ModelOptions, ModelOptionsExt};
 use crate::name::{AgentName, InstanceKey, ModelName, ToolCallId, ToolName, TraceId, TurnId};
 use crate::peers::{AgentRequest, AgentResponse, RequestTarget};
-use crate::tool::{Effect, ToolCatalog, ToolCatalogExt, ToolItem, ToolReply, ToolSource, WireReply};
+use crate::tool::{Effect, ProviderTool, ToolCatalog, ToolCatalogExt, ToolItem, ToolReply, ToolSource, WireReply};
 
 /// What stays the same during a turn.
 #[derive(Debug, Serialize, Deserialize)]
@@ -68,6 +68,8 @@ pub struct WireToolItem<'a> {
     source: Option<Cow<'a, ToolSource>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     lenient: bool,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    provider_tools: Cow<'a, [ProviderTool]>,
     /// Kept, so that a library which changes the catalog loses nothing that a newer host has written.
     #[serde(flatten)]
     unknown: Cow<'a, Map<String, Value>>,
@@ -101,6 +103,7 @@ impl<'a> From<&'a ToolItem> for WireToolItem<'a> {
             timeout: item.timeout,
             source: item.source.as_ref().map(Cow::Borrowed),
             lenient: item.lenient,
+            provider_tools: Cow::Borrowed(&item.provider_tools),
             unknown,
         }
     }
@@ -125,6 +128,7 @@ impl From<WireToolItem<'_>> for ToolItem {
             timeout: item.timeout,
             source: item.source.map(Cow::into_owned),
             lenient: item.lenient,
+            provider_tools: item.provider_tools.into_owned(),
             unknown: (!unknown.is_empty()).then(|| Box::new(unknown)),
         }
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::provided::ProviderTool;
 use crate::depth;
 use crate::name::ToolName;
 use crate::secret::{self, mask_json, mask_text};
@@ -38,6 +39,9 @@ pub struct ToolItem {
     /// Whether arguments are not checked if the parameters cannot be compiled; not sent to the model.
     #[serde(skip)]
     pub lenient: bool,
+    /// The tools of providers that it is for their models, at most one of an interface.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub provider_tools: Vec<ProviderTool>,
     /// The members of the wire form that this version does not know, and the name of effects that it does not know.
     #[serde(skip)]
     pub(crate) unknown: Option<Box<Map<String, Value>>>,
@@ -97,16 +101,24 @@ impl ToolItem {
         match self.check_depth() {
             Ok(()) => Ok(self),
             Err(error) => {
-                depth::discard(self.parameters);
+                depth::discard(self.into_values());
                 Err(error)
             }
         }
     }
 
+    /// Returns the JSON in the tool.
+    fn into_values(self) -> impl Iterator<Item = Value> {
+        let provided = self.provider_tools.into_iter().map(|tool| Value::Object(tool.members));
+        self.parameters.into_iter().chain(provided)
+    }
+
     fn check_depth(&self) -> crate::Result<()> {
         let parameters = self.parameters.as_ref().map(depth::check);
         let unknown = self.unknown.as_deref().map(depth::check_map);
-        let Some(error) = [parameters, unknown].into_iter().flatten().find_map(Result::err) else { return Ok(()) };
+        let provided = self.provider_tools.iter().map(|tool| depth::check_map(&tool.members));
+        let checked = [parameters, unknown].into_iter().flatten().chain(provided);
+        let Some(error) = checked.into_iter().find_map(Result::err) else { return Ok(()) };
         Err(error.refuse(format_args!("the schema of the tool `{}`", self.name)))
     }
 
@@ -123,8 +135,33 @@ impl ToolItem {
             timeout: None,
             source: None,
             lenient: false,
+            provider_tools: Vec::new(),
             unknown: None,
         })
+    }
+
+    /// Says that this is a tool which a provider defines, in the place of one of the same interface. Models over that
+    /// interface are offered it as such, and their calls of it are calls of this tool: its parameters must take the
+    /// arguments that the provider documents.
+    ///
+    /// ```
+    /// use goondan::tool::{ProviderTool, ToolItem};
+    ///
+    /// let bash = ProviderTool::anthropic("bash_20250124", "bash");
+    /// let item = ToolItem::new("terminal__run")?.provider_tool(bash);
+    /// assert_eq!(item.provider_tool_of("anthropic").map(|tool| &*tool.name), Some("bash"));
+    /// # Ok::<(), goondan::Error>(())
+    /// ```
+    #[must_use]
+    pub fn provider_tool(mut self, tool: ProviderTool) -> Self {
+        self.provider_tools.retain(|known| known.api != tool.api);
+        self.provider_tools.push(tool);
+        self
+    }
+
+    /// Returns the tool of a provider that this tool is for models over an interface.
+    pub fn provider_tool_of(&self, api: &str) -> Option<&ProviderTool> {
+        self.provider_tools.iter().find(|tool| tool.api == api)
     }
 
     /// Sets the description for the model.
@@ -294,7 +331,7 @@ impl ToolCatalogExt for ToolCatalog {
             Err(error) => {
                 let tools = Arc::into_inner(self.tools).map(|tools| tools.list);
                 let items = tools.into_iter().flatten().filter_map(Arc::into_inner);
-                depth::discard(items.filter_map(|item| item.parameters));
+                depth::discard(items.flat_map(ToolItem::into_values));
                 Err(error)
             }
         }
@@ -316,6 +353,7 @@ impl ToolItemExt for ToolItem {
         let mut tool = self.clone();
         tool.description.as_mut().into_iter().for_each(mask_text);
         tool.parameters.as_mut().into_iter().for_each(mask_json);
+        tool.provider_tools.iter_mut().flat_map(|tool| tool.members.values_mut()).for_each(mask_json);
         Cow::Owned(tool)
     }
 }

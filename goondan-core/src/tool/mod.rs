@@ -4,10 +4,12 @@ mod catalog;
 mod handler;
 mod host;
 mod large;
+mod provided;
 mod reply;
 
 pub use catalog::{Effect, ToolCatalog, ToolCatalogExt, ToolItem, ToolItemExt, ToolSource};
 pub use handler::{ToolContext, ToolHandler};
 pub use host::ToolHost;
 pub use large::{ReplyLimit, ReplySize};
+pub use provided::ProviderTool;
 pub use reply::{ReplyPart, ToolReply, WireReply};

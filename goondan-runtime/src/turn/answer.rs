@@ -59,6 +59,7 @@ pub(super) fn classify(content: &[Part], finish: Option<ModelFinish>, after_tool
     }
     match (has_calls || has_text_or_blocks, finish) {
         (_, Some(ModelFinish::Pause)) if !content.is_empty() => Answer::Paused,
+        (true, _) if !has_calls && let Some(asked) = unanswerable(content) => Answer::Refused(asked),
         (true, _) => Answer::Usable,
         (false, Some(ModelFinish::Refusal | ModelFinish::ContentFilter)) => {
             let message = "the model refused to answer, or its provider withheld the answer";
@@ -70,6 +71,32 @@ pub(super) fn classify(content: &[Part], finish: Option<ModelFinish>, after_tool
         (false, _) if after_tool_results => Answer::NothingToAdd,
         (false, _) => Answer::Malformed(Cow::Borrowed("the answer is empty")),
     }
+}
+
+/// Returns the error for an answer that is no more than the question of a provider whether it may run a call, such as
+/// OpenAI's for a tool of an MCP server that it asks. Without the error, the turn would end with an empty text.
+#[cold]
+fn unanswerable(content: &[Part]) -> Option<Error> {
+    let mut asked = None;
+    for part in content {
+        match part {
+            Part::Reasoning(_) => {}
+            Part::Provider(block) => {
+                let rest = block.provider().rest();
+                let text = |member: &str| rest.get(member).and_then(Value::as_str);
+                if text("type").is_some_and(|kind| kind.ends_with("_approval_request")) {
+                    let of = text("server_label").map(|server| format!(" of the server `{server}`"));
+                    asked = Some(format!("`{}`{}", text("name").unwrap_or_default(), of.unwrap_or_default()));
+                }
+            }
+            part if part.is_answer() => return None,
+            _ => {}
+        }
+    }
+    let message = format!("the model's provider asks whether it may call {}, which cannot be answered", asked?);
+    Some(Error::new(ErrorCode::MODEL_UNUSABLE, message).suggest(
+        "let the provider call it without asking, by `require_approval` of its tool in `options.provider` of the model",
+    ))
 }
 
 /// How many bytes the arguments of a tool call may have.
@@ -150,6 +177,19 @@ mod tests {
             json!({ "type": "provider", "provider": { "api": "a", "model": "m", "rest": { "type": "search" } } });
         assert_eq!(class(json!({ "content": [block] }), false), "Usable");
         assert_eq!(class(json!({ "text": "I can't", "finishReason": "refusal" }), false), "Usable");
+    }
+
+    #[test]
+    fn a_question_for_an_approval_is_an_error_unless_more_was_said() {
+        let block = |rest| json!({ "type": "provider", "provider": { "api": "a", "model": "m", "rest": rest } });
+        let asks = block(json!({ "type": "mcp_approval_request", "server_label": "dice", "name": "roll" }));
+        let listed = block(json!({ "type": "mcp_list_tools" }));
+        let thought = json!({ "type": "reasoning", "text": "hm" });
+        let content = json!([thought, listed, asks]);
+        assert_eq!(class(json!({ "content": content }), false), "E_MODEL_UNUSABLE");
+        let text = json!({ "type": "text", "text": "May I?" });
+        assert_eq!(class(json!({ "content": [asks, text] }), false), "Usable");
+        assert_eq!(class(json!({ "content": [listed] }), false), "Usable");
     }
 
     #[test]

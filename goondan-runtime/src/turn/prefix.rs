@@ -468,7 +468,11 @@ fn owner(tool: &ToolItem) -> Option<ExtensionName> {
 
 /// Whether two tools are the same for a model.
 fn is_same_tool(a: &ToolItem, b: &ToolItem) -> bool {
-    std::ptr::eq(a, b) || a.name == b.name && a.description == b.description && a.parameters == b.parameters
+    std::ptr::eq(a, b)
+        || a.name == b.name
+            && a.description == b.description
+            && a.parameters == b.parameters
+            && a.provider_tools == b.provider_tools
 }
 
 fn model_of(asked: &Asked<'_>) -> (String, String) {

@@ -1,7 +1,7 @@
 //! A layer that changes the catalog of some steps, and one further in that reads it.
 
 use goondan::prelude::*;
-use goondan::tool::{ToolCatalog, ToolItem};
+use goondan::tool::{ProviderTool, ToolCatalog, ToolItem};
 
 use super::{Log, LogConfig};
 
@@ -57,6 +57,45 @@ impl Seeing {
     /// stays
     #[tool]
     async fn stay(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Has a tool that a provider defines, and makes it another one of that provider in the second step.
+pub struct Provided {
+    log: Log,
+}
+
+#[goondan::extension(name = "provided")]
+impl Provided {
+    #[init]
+    fn new(config: LogConfig) -> Self {
+        Self { log: config.log }
+    }
+
+    #[middleware(step, priority = -10)]
+    async fn change(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let index = ctx.step_index();
+        let tool = ctx.tool_catalog_mut().get_mut("provided__run").unwrap();
+        let members = ProviderTool::openai("shell").member("environment", goondan::json!({ "type": "local" }));
+        match index {
+            0 => *tool = tool.clone().provider_tool(ProviderTool::anthropic("bash_1", "bash")),
+            1 => *tool = tool.clone().provider_tool(members),
+            _ => {}
+        }
+        next.run(ctx).await
+    }
+
+    #[middleware(step)]
+    async fn see(&self, ctx: &mut StepContext<'_>, next: Next<'_, Step>) -> Result<StepResult> {
+        let tool = ctx.tool_catalog().get("provided__run").unwrap();
+        self.log.write(goondan::json!(tool.provider_tools).to_string());
+        next.run(ctx).await
+    }
+
+    /// runs
+    #[tool]
+    async fn run(&self) -> Result<()> {
         Ok(())
     }
 }

@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 
-use goondan_core::{FilePart, MessageData, ModelInfo, ModelOptions, Part, ProviderData, Role, TextPart, ToolItem};
+use goondan_core::{
+    FilePart, MessageData, ModelInfo, ModelOptions, Part, ProviderData, ProviderTool, Role, TextPart, ToolCallPart,
+    ToolItem,
+};
 use goondan_runtime::ModelRequest;
 use serde_json::{Map, Value};
 
 use super::legal::{digits, substitute};
-use crate::answer::NOTES;
+use crate::answer::{CALLED, NOTES};
 
 /// A request to a model, and what of its parts may go back to the provider.
 #[derive(Debug)]
@@ -17,6 +20,8 @@ pub struct Encoding<'a> {
     request: ModelRequest<'a>,
     options: Cow<'a, ModelOptions>,
     messages: Vec<Cow<'a, MessageData>>,
+    /// The tools of the step that are tools of the provider, each with the name of the step's.
+    provided: Vec<(&'a str, &'a ProviderTool)>,
     with_reasoning: bool,
     with_container: bool,
 }
@@ -35,6 +40,7 @@ impl<'a> Encoding<'a> {
             request,
             options,
             messages: request.messages().collect(),
+            provided: provided(api, request),
             with_reasoning: true,
             with_container: true,
         }
@@ -99,6 +105,21 @@ impl<'a> Encoding<'a> {
         self.request.tools()
     }
 
+    /// Returns the tool of the provider that a tool of the step is.
+    pub fn provider_tool(&self, name: &str) -> Option<&'a ProviderTool> {
+        self.provided.iter().find(|(of_step, _)| *of_step == name).map(|(_, tool)| *tool)
+    }
+
+    /// Returns the name by which the model knows the tool of a call, if that is another one than the tool's own: the
+    /// name that the provider's tool has now, or had when the model called it.
+    pub fn provider_name<'p>(&self, call: &'p ToolCallPart, part: &'p Part) -> Option<&'p str>
+    where
+        'a: 'p,
+    {
+        let now = self.provider_tool(&call.tool_name).map(|tool| &*tool.name);
+        now.or_else(|| self.rest(part)?.get(CALLED)?.as_str())
+    }
+
     /// Returns the options.
     pub fn options(&self) -> &ModelOptions {
         &self.options
@@ -131,4 +152,18 @@ impl<'a> Encoding<'a> {
     pub fn turn_start(&self) -> usize {
         self.messages.iter().rposition(|message| message.role == Role::User).unwrap_or_default()
     }
+}
+
+/// Returns the tools of the step that are tools of the provider. Of several that would have the same name there, the
+/// first one is, and the others are functions.
+fn provided<'a>(api: &str, request: ModelRequest<'a>) -> Vec<(&'a str, &'a ProviderTool)> {
+    let mut provided: Vec<(&str, &ProviderTool)> = Vec::new();
+    for item in request.tools() {
+        if let Some(tool) = item.provider_tool_of(api)
+            && !provided.iter().any(|(_, known)| known.name == tool.name)
+        {
+            provided.push((item.name.as_str(), tool));
+        }
+    }
+    provided
 }

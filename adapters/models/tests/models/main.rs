@@ -15,6 +15,7 @@ mod images;
 mod limits;
 mod members;
 mod no_text;
+mod provided;
 mod recordings;
 mod responses;
 mod retried;

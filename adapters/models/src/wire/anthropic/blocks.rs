@@ -7,7 +7,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::answer::NOTES;
+use crate::answer::{CALLED, NOTES};
 use crate::wire::legal::substitute;
 
 /// A block of a message.
@@ -143,7 +143,8 @@ impl Serialize for Block<'_> {
             Kind::Whole => &[],
         };
         let rest = self.rest.into_iter().flatten();
-        let left_out = |name: &str| name == NOTES || (self.cache.is_some() && name == "cache_control");
+        let left_out =
+            |name: &str| [CALLED, NOTES].contains(&name) || (self.cache.is_some() && name == "cache_control");
         for (name, value) in rest.filter(|(name, _)| !own.contains(&name.as_str()) && !left_out(name)) {
             block.serialize_entry(name, value)?;
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use goondan_core::{MessageData, Part, Result, Role, ToolChoice, ToolItem};
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::blocks::{Block, Kind};
 use super::options::{self, Thinking};
@@ -39,11 +39,10 @@ pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
         thinking = Thinking::Off;
         (system, messages) = conversation(request, false);
     }
-    let names = &mut request.tools().map(|tool| tool.name.as_str());
     let container = request.note("container").filter(|_| request.with_container()).and_then(|note| note.get("id"));
-    let (settings, provider_tools) = options::settings(request.model(), request.options(), thinking, container, names)?;
+    let (settings, provider_tools) = options::settings(request, thinking, container)?;
     let mut tools: Vec<_> = provider_tools.iter().map(Tool::Provider).collect();
-    tools.extend(request.tools().map(|item| Tool::Step(Function::new(item))));
+    tools.extend(request.tools().map(|item| Tool::Step(Function::new(request, item))));
     let mark = options::cache_mark(request.options());
     if let Some(mark) = &mark {
         // Three of the four places that a request may have. The tools are in front of the instructions.
@@ -190,7 +189,8 @@ fn block<'a>(request: &'a Encoding<'_>, role: Role, part: &'a Part) -> Option<Bl
         Part::File(file) if role == Role::Assistant => Block::text(substitute(file)),
         Part::File(file) => Block::file(file),
         Part::ToolCall(call) => {
-            let (id, name) = (legal_id(call.tool_call_id.as_str()), word(&call.tool_name, LONGEST));
+            let name = request.provider_name(call, part).unwrap_or(&call.tool_name);
+            let (id, name) = (legal_id(call.tool_call_id.as_str()), word(name, LONGEST));
             Block::new(Kind::ToolUse { id, name, input: &call.input }, request.rest(part))
         }
         Part::ToolResult(result) => {
@@ -216,20 +216,30 @@ fn legal_id(id: &str) -> Cow<'_, str> {
     if is_word(id, LONGEST) { id.into() } else { replaced_id(id).into() }
 }
 
-/// A tool of the step.
+/// A tool of the step: a function, or a tool that Anthropic defines.
 #[derive(Serialize)]
 struct Function<'a> {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'a str>,
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
-    input_schema: Schema<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_schema: Option<Schema<'a>>,
+    #[serde(flatten)]
+    members: Option<&'a Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<&'a Value>,
 }
 
 impl<'a> Function<'a> {
-    fn new(item: &'a ToolItem) -> Self {
+    fn new(request: &Encoding<'a>, item: &'a ToolItem) -> Self {
+        if let Some(tool) = request.provider_tool(item.name.as_str()) {
+            let (kind, name, members) = (Some(&*tool.kind), &*tool.name, Some(&tool.members));
+            return Self { kind, name, description: None, input_schema: None, members, cache_control: None };
+        }
         let (name, description) = (item.name.as_str(), item.description.as_deref());
-        Self { name, description, input_schema: Schema::of(item), cache_control: None }
+        let input_schema = Some(Schema::of(item));
+        Self { kind: None, name, description, input_schema, members: None, cache_control: None }
     }
 }

@@ -4,7 +4,7 @@ use goondan_core::{CacheUse, ModelOptions, ReasoningEffort, ReasoningSummary, Re
 use serde_json::{Value, json};
 
 use super::Anthropic;
-use crate::wire::{Settings, Wire, refuse_option};
+use crate::wire::{Encoding, Settings, Wire, refuse_option};
 
 /// The tokens of an answer, besides those of its reasoning, unless the options say it. Anthropic requires a limit.
 const MAX_TOKENS: u32 = 8192;
@@ -95,14 +95,13 @@ pub(super) fn check(model: &str, options: &ModelOptions) -> Result<()> {
 }
 
 /// Returns the members of the request, and the tools that run at the provider. `container` is the id of the one in which
-/// the provider ran code for an earlier answer, and `tools` are the names of those that the step offers.
+/// the provider ran code for an earlier answer.
 pub(super) fn settings(
-    model: &str,
-    options: &ModelOptions,
+    request: &Encoding<'_>,
     thinking: Thinking,
     container: Option<&Value>,
-    tools: &mut dyn Iterator<Item = &str>,
 ) -> Result<(Settings, Vec<Value>)> {
+    let (model, options) = (request.model(), request.options());
     let mut settings = Settings::default();
     let reasoning = match thinking {
         Thinking::Budget(budget) => budget,
@@ -128,7 +127,7 @@ pub(super) fn settings(
         settings.set_in("output_config", "format", json!({ "type": "json_schema", "schema": schema }));
     }
     let provider_tools = options.provider.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
-    set_tool_choice(&mut settings, options, tools, provider_tools)?;
+    set_tool_choice(&mut settings, request, provider_tools)?;
     match (container, options.provider.get("container")) {
         // What else the container has, such as skills.
         (Some(id), Some(Value::Object(_))) => settings.set_in("container", "id", id.clone()),
@@ -165,13 +164,9 @@ fn set_thinking(settings: &mut Settings, options: &ModelOptions, thinking: Think
     }
 }
 
-fn set_tool_choice(
-    settings: &mut Settings,
-    options: &ModelOptions,
-    tools: &mut dyn Iterator<Item = &str>,
-    provider_tools: bool,
-) -> Result<()> {
-    let mut tools = tools.peekable();
+fn set_tool_choice(settings: &mut Settings, request: &Encoding<'_>, provider_tools: bool) -> Result<()> {
+    let options = request.options();
+    let mut tools = request.tools().map(|tool| tool.name.as_str()).peekable();
     let any = provider_tools || tools.peek().is_some();
     let mut choice = match &options.tool_choice {
         None if options.parallel_tool_calls.is_none() => return Ok(()),
@@ -179,6 +174,7 @@ fn set_tool_choice(
         Some(ToolChoice::None) => json!({ "type": "none" }),
         Some(ToolChoice::Required) if any => json!({ "type": "any" }),
         Some(ToolChoice::Tool(name)) if tools.any(|tool| tool == name.as_str()) => {
+            let name = request.provider_tool(name.as_str()).map_or(name.as_str(), |tool| &*tool.name);
             json!({ "type": "tool", "name": name })
         }
         Some(ToolChoice::Required | ToolChoice::Tool(_)) => {

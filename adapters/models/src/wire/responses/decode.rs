@@ -4,6 +4,7 @@ use goondan_core::ModelFinish;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::provided::Provided;
 use super::{IMAGE, Listed, MESSAGE, REASONING, text_member};
 use crate::answer::{Answer, Key};
 use crate::http::Failure;
@@ -264,6 +265,7 @@ fn whole(index: u64, mut item: Map<String, Value>, answer: &mut Answer<'_>) {
         Some("reasoning") => entries(index, item, &REASONING, answer),
         Some("function_call") => call(index, item, answer),
         Some(IMAGE) => image(index, item, answer),
+        Some(kind) if let Some(provided) = offered(kind, &item, answer) => provided_call(index, provided, item, answer),
         _ => part(index, "", item, answer, Answer::open_block),
     }
 }
@@ -320,6 +322,27 @@ fn call(index: u64, mut item: Map<String, Value>, answer: &mut Answer<'_>) {
     }
     answer.finish(ModelFinish::ToolCalls);
     part(index, &arguments, item, answer, |answer, key, rest| answer.open_call(key, &id, name, rest));
+}
+
+/// Returns the tool of OpenAI of which an item is a call, if a tool of the step is that tool. Others are blocks, and so
+/// are calls that run in a container of OpenAI.
+fn offered(kind: &str, item: &Map<String, Value>, answer: &Answer<'_>) -> Option<&'static Provided> {
+    let provided = Provided::of_call(kind)?;
+    item.get("environment").and_then(|place| place.get("type")).is_none_or(|place| place == "local").then_some(())?;
+    answer.tool_of_step(|tool| tool.kind == provided.tool).map(|_| provided)
+}
+
+/// Takes over a call of a tool of OpenAI that the program runs. Its arguments arrive whole.
+fn provided_call(index: u64, provided: &'static Provided, mut item: Map<String, Value>, answer: &mut Answer<'_>) {
+    let arguments = item.shift_remove(provided.arguments).unwrap_or_default().to_string();
+    let id = match item.shift_remove("call_id") {
+        Some(Value::String(id)) => id,
+        _ => String::new(),
+    };
+    let is_done = item.get("status").is_none_or(|status| status != "in_progress");
+    answer.finish(ModelFinish::ToolCalls);
+    let arguments = if is_done { &*arguments } else { "" };
+    part(index, arguments, item, answer, |answer, key, rest| answer.open_call(key, &id, provided.tool, rest));
 }
 
 /// Takes over an image, which is a block until it is made.

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::items::{Entry, Input, Item, Kind};
+use super::provided::{self, Provided};
 use super::{IMAGE, Listed, MESSAGE, REASONING, options};
 use crate::wire::legal::{replaced_id, substitute, word};
 use crate::wire::tool::{Schema, Tool};
@@ -17,7 +18,7 @@ struct Body<'a> {
     #[serde(flatten)]
     settings: Settings,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a, Function<'a>>>,
+    tools: Vec<Tool<'a, Offered<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     instructions: Option<&'a str>,
     input: Vec<Item<'a>>,
@@ -27,13 +28,34 @@ struct Body<'a> {
 pub(super) fn encode(request: &Encoding<'_>) -> Result<Vec<u8>> {
     let (settings, provider_tools) = options::settings(request)?;
     let mut tools: Vec<_> = provider_tools.iter().map(Tool::Provider).collect();
-    tools.extend(request.tools().map(|item| Tool::Step(Function::new(item))));
-    let input = request.messages().iter().flat_map(|message| items(request, message)).collect();
+    tools.extend(request.tools().map(|item| Tool::Step(Offered::new(request, item))));
+    let calls = provided_calls(request);
+    let input = request.messages().iter().flat_map(|message| items(request, message, &calls)).collect();
     Ok(serde_json::to_vec(&Body { settings, tools, instructions: request.system(), input })?)
 }
 
+/// A call of a tool that OpenAI defines.
+struct ProvidedCall<'a> {
+    id: &'a str,
+    provided: &'static Provided,
+    input: &'a Value,
+}
+
+/// Returns the calls of tools that OpenAI defines: their outputs have other forms.
+fn provided_calls<'a>(request: &'a Encoding<'_>) -> Vec<ProvidedCall<'a>> {
+    let parts = request.messages().iter().flat_map(|message| message.content.parts());
+    let call = |part: &'a Part| match part {
+        Part::ToolCall(call) => {
+            let provided = Provided::of_rest(request.rest(part))?;
+            Some(ProvidedCall { id: call.tool_call_id.as_str(), provided, input: &call.input })
+        }
+        _ => None,
+    };
+    parts.filter_map(call).collect()
+}
+
 /// Returns the items of a message.
-fn items<'a>(request: &'a Encoding<'_>, message: &'a MessageData) -> Vec<Item<'a>> {
+fn items<'a>(request: &'a Encoding<'_>, message: &'a MessageData, calls: &[ProvidedCall<'a>]) -> Vec<Item<'a>> {
     let mut items = Vec::new();
     let parts = message.content.parts();
     if message.role == Role::Assistant {
@@ -47,7 +69,15 @@ fn items<'a>(request: &'a Encoding<'_>, message: &'a MessageData) -> Vec<Item<'a
             Part::File(file) => push_input(&mut items, message.role, Input::file(file)),
             Part::ToolResult(result) => {
                 let id = legal_id(result.tool_call_id.as_str());
-                items.push(Item::new(Kind::Output { id, output: &result.output }, None));
+                let output = &result.output;
+                let kind = match calls.iter().find(|call| call.id == result.tool_call_id.as_str()) {
+                    Some(ProvidedCall { provided, input, .. }) => {
+                        let output = provided::Output { provided, output, is_error: result.is_error, input };
+                        Kind::ProvidedOutput { id, output }
+                    }
+                    None => Kind::Output { id, output },
+                };
+                items.push(Item::new(kind, None));
             }
             _ => {}
         }
@@ -83,7 +113,12 @@ fn push_answer<'a>(items: &mut Vec<Item<'a>>, request: &'a Encoding<'_>, part: &
         },
         Part::ToolCall(call) => {
             let (id, name) = (legal_id(call.tool_call_id.as_str()), word(&call.tool_name, LONGEST));
-            items.push(Item::new(Kind::Call { id, name, input: &call.input }, rest));
+            let input = &call.input;
+            let kind = match Provided::of_rest(rest) {
+                Some(provided) => Kind::ProvidedCall { id, provided, input },
+                None => Kind::Call { id, name, input },
+            };
+            items.push(Item::new(kind, rest));
         }
         Part::Reasoning(part) if replays && request.with_reasoning() => {
             push(items, &REASONING, Entry::of(&REASONING, part.text(), rest), rest);
@@ -168,7 +203,28 @@ fn legal_id(id: &str) -> Cow<'_, str> {
     if !id.is_empty() && id.len() <= LONGEST { id.into() } else { replaced_id(id).into() }
 }
 
-/// A tool of the step.
+/// A tool of the step: a tool that OpenAI defines, or a function.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Offered<'a> {
+    Provided {
+        #[serde(rename = "type")]
+        kind: &'a str,
+        #[serde(flatten)]
+        members: &'a Map<String, Value>,
+    },
+    Function(Function<'a>),
+}
+
+impl<'a> Offered<'a> {
+    fn new(request: &Encoding<'a>, item: &'a ToolItem) -> Self {
+        match request.provider_tool(item.name.as_str()) {
+            Some(tool) => Self::Provided { kind: &tool.kind, members: &tool.members },
+            None => Self::Function(Function::new(item)),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Function<'a> {
     #[serde(rename = "type")]

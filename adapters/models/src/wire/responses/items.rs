@@ -7,8 +7,10 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::provided::{self, Provided};
 use super::{IMAGE, Listed, MESSAGE, REASONING, text_member};
 
+use crate::answer::CALLED;
 use crate::wire::legal::substitute;
 
 /// An item of the input.
@@ -39,6 +41,16 @@ pub(super) enum Kind<'a> {
     Output {
         id: Cow<'a, str>,
         output: &'a ToolOutput,
+    },
+    /// A call of a tool that OpenAI defines, and its output.
+    ProvidedCall {
+        id: Cow<'a, str>,
+        provided: &'static Provided,
+        input: &'a Value,
+    },
+    ProvidedOutput {
+        id: Cow<'a, str>,
+        output: provided::Output<'a>,
     },
     /// An image that the model made, as base64.
     Image {
@@ -145,6 +157,9 @@ impl<'a> Input<'a> {
 
 impl Serialize for Item<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Kind::ProvidedOutput { id, output } = &self.kind {
+            return output.serialize(id, serializer);
+        }
         let mut item = serializer.serialize_map(None)?;
         let (own, lists): (&[&str], &[&str]) = match &self.kind {
             Kind::Input { role, content } => {
@@ -187,6 +202,12 @@ impl Serialize for Item<'_> {
                 item.serialize_entry("output", &Output(output))?;
                 (&[], &[])
             }
+            Kind::ProvidedCall { id, provided, input } => {
+                item.serialize_entry("type", provided.call)?;
+                item.serialize_entry("call_id", id)?;
+                item.serialize_entry(provided.arguments, input)?;
+                (&["type", "call_id", "action", "operation"], &[])
+            }
             Kind::Image { result } => {
                 item.serialize_entry("type", IMAGE)?;
                 // OpenAI refuses the other members that it sends.
@@ -198,13 +219,13 @@ impl Serialize for Item<'_> {
                 item.serialize_entry("result", result)?;
                 return item.end();
             }
-            Kind::Whole => (&[], &[]),
+            Kind::Whole | Kind::ProvidedOutput { .. } => (&[], &[]),
         };
         for (name, value) in self.rest.into_iter().flatten() {
             let is_own = own.contains(&name.as_str()) || (lists.contains(&name.as_str()) && value.is_object());
             // OpenAI sends a status that is null, and takes none.
             let is_unsaid = name == "status" && value.is_null();
-            if !is_own && !is_unsaid && (self.with_id || name != "id") {
+            if name != CALLED && !is_own && !is_unsaid && (self.with_id || name != "id") {
                 item.serialize_entry(name, value)?;
             }
         }

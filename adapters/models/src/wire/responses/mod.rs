@@ -4,6 +4,7 @@ mod decode;
 mod encode;
 mod items;
 mod options;
+mod provided;
 
 use std::borrow::Cow;
 

@@ -115,7 +115,7 @@ pub(super) fn settings(request: &Encoding<'_>) -> Result<(Settings, Vec<Value>)>
     if options.cache == Some(CacheUse::Long) {
         settings.set("prompt_cache_retention", "24h");
     }
-    set_tool_choice(&mut settings, options, &mut request.tools().map(|tool| tool.name.as_str()))?;
+    set_tool_choice(&mut settings, request)?;
     let own = ["conversation", "input", "instructions", "model", "previous_response_id", "store", "stream"];
     let provider_tools = settings.merge(Responses::API, options, &own)?;
     let mut include = options.provider.get("include").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -130,12 +130,9 @@ pub(super) fn settings(request: &Encoding<'_>) -> Result<(Settings, Vec<Value>)>
     Ok((settings, provider_tools))
 }
 
-fn set_tool_choice(
-    settings: &mut Settings,
-    options: &ModelOptions,
-    tools: &mut dyn Iterator<Item = &str>,
-) -> Result<()> {
-    let mut tools = tools.peekable();
+fn set_tool_choice(settings: &mut Settings, request: &Encoding<'_>) -> Result<()> {
+    let options = request.options();
+    let mut tools = request.tools().map(|tool| tool.name.as_str()).peekable();
     let of_provider = options.provider.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
     let any = of_provider || tools.peek().is_some();
     if let Some(parallel) = options.parallel_tool_calls.filter(|_| any) {
@@ -145,9 +142,7 @@ fn set_tool_choice(
         Some(ToolChoice::Auto) if any => json!("auto"),
         Some(ToolChoice::None) if any => json!("none"),
         Some(ToolChoice::Required) if any => json!("required"),
-        Some(ToolChoice::Tool(name)) if tools.any(|tool| tool == name.as_str()) => {
-            json!({ "type": "function", "name": name })
-        }
+        Some(ToolChoice::Tool(name)) if tools.any(|tool| tool == name.as_str()) => named(request, name.as_str()),
         Some(ToolChoice::Required | ToolChoice::Tool(_)) => {
             return Err(refuse_option(Responses::API, "toolChoice", "the step does not offer the tool"));
         }
@@ -155,4 +150,12 @@ fn set_tool_choice(
     };
     settings.set("tool_choice", choice);
     Ok(())
+}
+
+/// Returns how a request names a tool of the step.
+fn named(request: &Encoding<'_>, name: &str) -> Value {
+    match request.provider_tool(name) {
+        Some(tool) => json!({ "type": tool.kind }),
+        None => json!({ "type": "function", "name": name }),
+    }
 }
