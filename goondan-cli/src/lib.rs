@@ -89,14 +89,15 @@ use args::Args;
 ///
 /// Exit codes: 0 done, 1 the work failed, 2 the command line or the configuration is wrong, 130 interrupted.
 pub fn main() -> ExitCode {
+    // Before any key is read, and before anything that can fail.
+    let unprotected = memory::protect();
     let Args { log, command } = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return refuse(&error),
     };
     log::install_panic_hook();
     let logged = log::init(&log);
-    // Before any key is read.
-    memory::protect();
+    unprotected.iter().for_each(|why| tracing::warn!("{why}"));
     match logged.and_then(|()| commands::execute(command)) {
         Ok(outcome) => outcome.into(),
         Err(error) => {

@@ -47,6 +47,8 @@ struct Variable {
     setting: String,
     owner: String,
     secret: bool,
+    #[serde(skip)]
+    is_of_model: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -106,7 +108,10 @@ impl Lines {
     /// As [`Listed::of`].
     pub(crate) fn of(bundle: &Bundle, libraries: &dyn Libraries) -> Result<Self> {
         let capabilities = capabilities(bundle, libraries)?;
-        let are_harmless = capabilities.iter().all(|capability| capability.is_of_model && capability.kind == "host");
+        let only_asks_models =
+            capabilities.iter().all(|capability| capability.is_of_model && capability.kind == "host");
+        // An extension could send the model what it reads of the environment.
+        let are_harmless = only_asks_models && variables(bundle).iter().all(|variable| variable.is_of_model);
         if are_harmless {
             return Ok(Self { all: BTreeSet::new(), are_harmless });
         }
@@ -138,19 +143,19 @@ fn owner(owner: &CapabilityOwner) -> (String, Option<&str>) {
 /// Returns where each variable of the environment goes that the agents of the bundle read.
 fn variables(bundle: &Bundle) -> Vec<Variable> {
     let mut variables = BTreeSet::new();
-    let mut add = |value: &SourcedValue, owner: String| {
+    let mut add = |value: &SourcedValue, owner: String, is_of_model: bool| {
         if let ValueSource::Env(name) = &value.source {
             let (name, setting) = (name.clone(), value.keys.join("."));
-            variables.insert(Variable { name, setting, owner, secret: value.secret });
+            variables.insert(Variable { name, setting, owner, secret: value.secret, is_of_model });
         }
     };
     for agent in bundle.agents() {
         for model in bundle.models_of(agent) {
-            model.sources.iter().for_each(|value| add(value, format!("model {}", model.name)));
+            model.sources.iter().for_each(|value| add(value, format!("model {}", model.name), true));
         }
         for used in &agent.extensions {
             let owner = format!("extension {} of the agent {}", used.target.name, agent.name);
-            used.merged_sources().for_each(|value| add(value, owner.clone()));
+            used.merged_sources().for_each(|value| add(value, owner.clone(), false));
         }
     }
     variables.into_iter().collect()

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use goondan::bundle::Plugins;
@@ -46,13 +46,27 @@ impl Agreements {
 
     /// Returns what was agreed to for a bundle. A file that cannot be read has nothing.
     fn of(&self, bundle: &Path) -> BTreeSet<String> {
-        let text = fs::read(self.file("bundles", bundle)).unwrap_or_default();
+        let file = self.file("bundles", bundle);
+        let text = if self.is_ours(&file) { fs::read(file).unwrap_or_default() } else { Vec::new() };
         serde_json::from_slice::<Agreement>(&text).unwrap_or_default().lines
     }
 
     /// Returns whether all bundles in a directory around `path` are agreed to.
     fn has_directory_around(&self, path: &Path) -> bool {
-        path.ancestors().any(|directory| self.file("directories", directory).is_file())
+        path.ancestors().any(|directory| self.is_ours(&self.file("directories", directory)))
+    }
+
+    /// Returns whether a file of an agreement is there and counts: it and its directories are of this user, and no one
+    /// else can write them. Otherwise anyone who shares the state root could agree.
+    fn is_ours(&self, file: &Path) -> bool {
+        let Ok(metadata) = file.symlink_metadata() else { return false };
+        let is_ours = metadata.is_file()
+            && [Some(file), file.parent(), Some(&*self.directory)].into_iter().flatten().all(only_we_write);
+        if !is_ours {
+            let file = file.display();
+            tracing::warn!(%file, "an agreement does not count: another user could have written it");
+        }
+        is_ours
     }
 
     /// Agrees to what a bundle can do now, and nothing else.
@@ -69,7 +83,7 @@ impl Agreements {
         let text = serde_json::to_vec_pretty(&Agreement { bundle: path.to_string_lossy().into_owned(), lines })?;
         let new = file.with_extension(std::process::id().to_string());
         let written = private_directory(&self.directory.join(kind))
-            .and_then(|()| fs::write(&new, text))
+            .and_then(|()| write_private(&new, &text))
             .and_then(|()| fs::rename(&new, &file));
         written.map_err(|error| Error::new(ErrorCode::IO, format!("cannot write {}", file.display())).caused_by(error))
     }
@@ -82,6 +96,33 @@ fn private_directory(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
+}
+
+/// Writes a new file that only this user can read. What an earlier process left of it is replaced.
+fn write_private(path: &Path, text: &[u8]) -> io::Result<()> {
+    if let Err(error) = fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(text)
+}
+
+/// Returns whether a file or directory is of this user, and no one else can write it.
+fn only_we_write(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+
+        path.symlink_metadata()
+            .is_ok_and(|found| found.uid() == nix::unistd::geteuid().as_raw() && found.mode() & 0o022 == 0)
+    }
+    #[cfg(not(unix))]
+    path.exists()
 }
 
 /// Returns a path without links, which names a bundle or a directory.

@@ -1,6 +1,7 @@
 //! What a person agrees to before a bundle runs.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -156,6 +157,65 @@ fn on_a_terminal_a_person_is_asked_once() {
     assert_eq!((code, stranger.ran()), (Some(0), true), "{page}");
     let (page, code) = stranger.on_a_terminal("");
     assert_eq!((code, stranger.ran(), page.contains("Run it?")), (Some(0), true, false), "{page}");
+}
+
+#[test]
+#[covers("TRUST-01")]
+fn an_agreement_that_another_user_could_have_written_does_not_count() {
+    for directory in [false, true] {
+        let stranger = Stranger::new();
+        let arguments: &[&str] = if directory { &["trust", "--dir", "."] } else { &["trust", "bundle"] };
+        printed(&mut stranger.command(arguments));
+        let kind = stranger.path("state/trust").join(if directory { "directories" } else { "bundles" });
+        let file = fs::read_dir(&kind).unwrap().next().unwrap().unwrap().path();
+        assert_eq!(mode(&file), 0o600);
+        stranger.runs(&[]);
+        for (path, open, closed) in [(&file, 0o602, 0o600), (&kind, 0o770, 0o700)] {
+            fs::set_permissions(path, fs::Permissions::from_mode(open)).unwrap();
+            stranger.refused(&stranger.run(&[]));
+            fs::set_permissions(path, fs::Permissions::from_mode(closed)).unwrap();
+            stranger.runs(&[]);
+        }
+        // A link to what this user has written elsewhere.
+        let moved = stranger.path("moved.json");
+        fs::rename(&file, &moved).unwrap();
+        std::os::unix::fs::symlink(&moved, &file).unwrap();
+        stranger.refused(&stranger.run(&[]));
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+#[covers("TRUST-01")]
+fn an_extension_that_reads_the_environment_is_asked_about() {
+    let stranger = Stranger::new();
+    let bundle = format!(
+        "{MODEL}apiVersion: goondan.ai/v1
+kind: Extension
+metadata: {{ name: message-compaction }}
+spec:
+  entry: 'linked:message-compaction'
+  config: {{ summary: {{ instructions: {{ valueFrom: {{ env: AWS_SECRET_KEY, secret: false }} }} }} }}
+---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: {{ name: main }}
+spec: {{ model: Model/main, extensions: [ {{ ref: Extension/message-compaction }} ] }}
+"
+    );
+    fs::write(stranger.path("bundle/goondan.yaml"), bundle).unwrap();
+    let run = |more: &[&str]| {
+        let mut command = stranger.command(&["run", "bundle", "--input", "go"]);
+        command.env("AWS_SECRET_KEY", "hunter2").args(more).output().unwrap()
+    };
+    let asked = stranger.refused(&run(&[]));
+    assert!(asked.contains("AWS_SECRET_KEY") && !asked.contains("hunter2"), "{asked}");
+    fs::write(stranger.path("bundle/script.yaml"), "[{ say: done }]").unwrap();
+    let output = run(&["--trust"]);
+    assert!(output.status.success(), "{output:?}");
 }
 
 #[test]

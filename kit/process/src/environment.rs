@@ -119,8 +119,8 @@ impl Environment {
     fn rule(&self) -> impl Fn(&OsStr, &OsStr) -> bool {
         let secrets = self.secret_variables();
         move |name, value| {
-            // All names that matter are texts.
-            let Some(text) = name.to_str() else { return secrets.is_some() };
+            // A name that is no text may still have `KEY` in it.
+            let text = &*name.to_string_lossy();
             if self.also.iter().any(|also| also == text) {
                 return true;
             }
@@ -168,6 +168,17 @@ mod tests {
         for name in ["PATH", "HOME", "LANG", "CARGO_HOME", "SSH_AUTH_SOCK", "MY_GOONDAN_X", "PASS"] {
             assert!(!is_secret(name), "{name}");
         }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_name_that_is_no_text_is_judged_by_the_rest_of_it() {
+        use std::os::unix::ffi::OsStrExt;
+
+        let environment = Environment::without_secrets(|| Some(Arc::new([])));
+        let passes = environment.rule();
+        let passed = |name: &[u8]| passes(OsStr::from_bytes(name), OsStr::new("x"));
+        assert!(!passed(b"OPENAI_KEY\xff") && !passed(b"\xffAPI_TOKEN") && passed(b"PLAIN\xff"));
     }
 
     #[test]
