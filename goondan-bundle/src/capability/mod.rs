@@ -17,6 +17,7 @@ use goondan_runtime::find_provider;
 use serde_json::Value;
 
 use crate::bundle::Bundle;
+use crate::read::{SourcedValue, ValueSource};
 use crate::resource::Entry;
 use marks::{Marked, marked};
 use texts::{texts, word};
@@ -63,6 +64,8 @@ pub enum CapabilityKind {
     Root,
     /// Sets a variable in the environment of a command.
     Variable,
+    /// Reads a variable of the environment of the program, for a setting.
+    Reads,
     /// Is not limited by a setting that limits others.
     Setting,
 }
@@ -91,6 +94,7 @@ impl Capabilities {
                 if let Some(provider) = find_provider(&model.provider)? {
                     all.add_marked(&marked(&provider.config_schema()?, &model.shown_config()), &owner);
                 }
+                all.add_reads(model.sources.iter(), &owner);
                 model.hosts.iter().for_each(|host| all.add(CapabilityKind::Host, texts::host(host), &owner));
             }
             for used in &agent.extensions {
@@ -99,6 +103,7 @@ impl Capabilities {
                     let file = library.file.strip_prefix(bundle.root()).unwrap_or(&library.file);
                     all.add(CapabilityKind::Library, word(&file.to_string_lossy()), &owner);
                 }
+                all.add_reads(used.merged_sources(), &owner);
                 if let Some(schema) = schema(&used.target.entry)? {
                     all.add_marked(&marked(&schema, &used.shown_config()), &owner);
                 }
@@ -109,6 +114,14 @@ impl Capabilities {
 
     fn add(&mut self, kind: CapabilityKind, value: String, owner: &CapabilityOwner) {
         self.0.insert(Capability { kind, value, owner: owner.clone() });
+    }
+
+    fn add_reads<'a>(&mut self, values: impl Iterator<Item = &'a SourcedValue>, owner: &CapabilityOwner) {
+        for value in values {
+            let ValueSource::Env(name) = &value.source;
+            let text = format!("{} for {}", word(name), word(&value.keys.join(".")));
+            self.add(CapabilityKind::Reads, text, owner);
+        }
     }
 
     fn add_marked(&mut self, marked: &[Marked<'_>], owner: &CapabilityOwner) {
@@ -199,6 +212,7 @@ impl fmt::Display for CapabilityKind {
             Self::Host => "host",
             Self::Root => "root",
             Self::Variable => "variable",
+            Self::Reads => "reads",
             Self::Setting => "setting",
         })
     }

@@ -66,10 +66,10 @@ fn what_a_config_lets_an_extension_do_is_listed() {
     let library = format!("library {DLL_PREFIX}act{DLL_SUFFIX}");
     let expected = format!(
         "command npx foo, shell any, {library}, host https://a.b, root here, variable A=b, variable TOKEN=$GH, \
-         setting protect: []"
+         reads GH for env.TOKEN, setting protect: []"
     );
     assert_eq!(all.to_string(), expected);
-    assert_eq!(all.iter().len(), 8);
+    assert_eq!(all.iter().len(), 9);
     let owner = CapabilityOwner::Extension("main".parse().unwrap(), "act".parse().unwrap());
     assert!(all.iter().all(|each| each.owner == owner), "{all:?}");
     assert!(capabilities("linked:act", "{ roots: [] }", "{ shell: false, protect: [a] }").is_empty());

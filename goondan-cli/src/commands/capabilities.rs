@@ -83,7 +83,8 @@ fn capabilities(bundle: &Bundle, libraries: &dyn Libraries) -> Result<Vec<Capabi
     });
     let digests: BTreeMap<_, _> = digests.collect();
     let all = Capabilities::of(bundle, schema)?;
-    let all = all.iter().map(|capability| {
+    // The variables that are read are listed beside, with what becomes of their values.
+    let all = all.iter().filter(|capability| capability.kind != CapabilityKind::Reads).map(|capability| {
         let (owner, extension) = owner(&capability.owner);
         let of_library = extension.filter(|_| capability.kind == CapabilityKind::Library);
         Capability {

@@ -247,6 +247,18 @@ const BLOCKS: &[Block] = &[
         ],
     },
     Block {
+        pages: &["examples/provider_tools/README.md"],
+        before: "",
+        lines: &[
+            ("cargo run -p provider-tools -- run examples/provider_tools", Needs("a key")),
+            (
+                "cargo run -p provider-tools -- run examples/provider_tools --cassettes replay",
+                Elsewhere("examples/provider_tools/tests/conversation.rs"),
+            ),
+            ("cargo test -p provider-tools", Builds),
+        ],
+    },
+    Block {
         pages: &["examples/service/README.md"],
         before: "",
         lines: &[

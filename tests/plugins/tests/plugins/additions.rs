@@ -81,6 +81,11 @@ async fn settings_with_which_an_extension_acts_outside_are_additions() {
             json!({ "check": ["sh", "-c", "a; b"], "setup": ["make"], "repository": ".." }),
             r#"command make, command sh -c "a; b", root .."#,
         ),
+        (
+            "message-compaction",
+            json!({ "summary": { "instructions": { "valueFrom": { "env": "PATH", "secret": false } } } }),
+            "reads PATH for summary.instructions",
+        ),
         // Neither of these lets it do more.
         ("file-system", json!({ "protect": ["Makefile"], "workTrees": true }), ""),
         ("bash", json!({ "timeoutMs": 5 }), ""),
