@@ -41,6 +41,7 @@ mod log;
 mod memory;
 mod outcome;
 mod output;
+mod private_file;
 
 use std::borrow::Cow;
 use std::process::ExitCode;

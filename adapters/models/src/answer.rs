@@ -11,9 +11,11 @@ use crate::http::Failure;
 use crate::surrogates::mended;
 
 mod limits;
+mod merge;
 
 pub use limits::AnswerLimits;
 pub(crate) use limits::Measure;
+pub(crate) use merge::merge;
 
 /// An answer that a [`Wire`](crate::wire::Wire) builds from events.
 ///
@@ -167,8 +169,8 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Sets the interface over which the answer arrives. Calls of the provider's tools are then calls of the tools of the
-    /// step that are these.
+    /// Sets the interface over which the answer arrives. Calls of the provider's tools are then calls of the tools of
+    /// the step that are these.
     #[must_use]
     pub fn over(self, api: &'static str) -> Self {
         Self { api, ..self }
@@ -558,30 +560,6 @@ impl<'a> Answer<'a> {
         response.model = self.model;
         response.request_id = self.request_id;
         Ok(response)
-    }
-}
-
-/// The number of items of a list that are compared with new ones.
-const COMPARED: usize = 1_000;
-
-/// Merges new values into what is known: some events have the new items of a list, and some the whole list.
-pub(crate) fn merge(known: &mut Value, new: Value) {
-    match (known, new) {
-        (Value::Object(known), Value::Object(new)) => {
-            for (name, value) in new {
-                merge(known.entry(name).or_insert(Value::Null), value);
-            }
-        }
-        (Value::Array(known), Value::Array(new)) if new.starts_with(known) => *known = new,
-        (Value::Array(known), Value::Array(new)) => {
-            for item in new {
-                // Of long lists, not every item is compared with every other.
-                if known.len() > COMPARED || !known.contains(&item) {
-                    known.push(item);
-                }
-            }
-        }
-        (known, new) => *known = new,
     }
 }
 

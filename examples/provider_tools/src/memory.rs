@@ -35,7 +35,7 @@ pub(crate) enum Command {
 
 const ROOT: &str = "/memories";
 
-/// How many bytes the files may have together.
+/// The most bytes of all files together.
 const MOST: usize = 256 << 10;
 
 impl Memory {

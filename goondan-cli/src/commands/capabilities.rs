@@ -47,8 +47,6 @@ struct Variable {
     setting: String,
     owner: String,
     secret: bool,
-    #[serde(skip)]
-    is_of_model: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -67,10 +65,14 @@ impl Listed {
     pub(crate) fn of(bundle: &Bundle, libraries: &dyn Libraries) -> Result<Self> {
         let secrets: Arc<[String]> = bundle.secret_variables().into_iter().map(str::to_owned).collect();
         let withheld = Environment::without_secrets(move || Some(Arc::clone(&secrets))).withheld();
-        let capabilities = capabilities(bundle, libraries)?;
+        let mut capabilities = capabilities(bundle, libraries)?;
+        capabilities.retain(|known| known.kind != READS);
         Ok(Self { capabilities, variables: variables(bundle), tools: tools(bundle)?, withheld })
     }
 }
+
+/// The kind of what is listed beside, as a variable with what becomes of its value.
+const READS: &str = "reads";
 
 fn capabilities(bundle: &Bundle, libraries: &dyn Libraries) -> Result<Vec<Capability>> {
     let schema = |entry: &Entry| match entry {
@@ -83,8 +85,7 @@ fn capabilities(bundle: &Bundle, libraries: &dyn Libraries) -> Result<Vec<Capabi
     });
     let digests: BTreeMap<_, _> = digests.collect();
     let all = Capabilities::of(bundle, schema)?;
-    // The variables that are read are listed beside, with what becomes of their values.
-    let all = all.iter().filter(|capability| capability.kind != CapabilityKind::Reads).map(|capability| {
+    let all = all.iter().map(|capability| {
         let (owner, extension) = owner(&capability.owner);
         let of_library = extension.filter(|_| capability.kind == CapabilityKind::Library);
         Capability {
@@ -109,14 +110,13 @@ impl Lines {
     /// As [`Listed::of`].
     pub(crate) fn of(bundle: &Bundle, libraries: &dyn Libraries) -> Result<Self> {
         let capabilities = capabilities(bundle, libraries)?;
-        let only_asks_models =
-            capabilities.iter().all(|capability| capability.is_of_model && capability.kind == "host");
         // An extension could send the model what it reads of the environment.
-        let are_harmless = only_asks_models && variables(bundle).iter().all(|variable| variable.is_of_model);
+        let is_harmless = |kind: &str| kind == "host" || kind == READS;
+        let are_harmless = capabilities.iter().all(|known| known.is_of_model && is_harmless(&known.kind));
         if are_harmless {
             return Ok(Self { all: BTreeSet::new(), are_harmless });
         }
-        let all = capabilities.iter().map(ToString::to_string);
+        let all = capabilities.iter().filter(|known| known.kind != READS).map(ToString::to_string);
         let all = all.chain(variables(bundle).iter().map(ToString::to_string)).collect();
         Ok(Self { all, are_harmless })
     }
@@ -144,19 +144,19 @@ fn owner(owner: &CapabilityOwner) -> (String, Option<&str>) {
 /// Returns where each variable of the environment goes that the agents of the bundle read.
 fn variables(bundle: &Bundle) -> Vec<Variable> {
     let mut variables = BTreeSet::new();
-    let mut add = |value: &SourcedValue, owner: String, is_of_model: bool| {
+    let mut add = |value: &SourcedValue, owner: String| {
         if let ValueSource::Env(name) = &value.source {
             let (name, setting) = (name.clone(), value.keys.join("."));
-            variables.insert(Variable { name, setting, owner, secret: value.secret, is_of_model });
+            variables.insert(Variable { name, setting, owner, secret: value.secret });
         }
     };
     for agent in bundle.agents() {
         for model in bundle.models_of(agent) {
-            model.sources.iter().for_each(|value| add(value, format!("model {}", model.name), true));
+            model.sources.iter().for_each(|value| add(value, format!("model {}", model.name)));
         }
         for used in &agent.extensions {
             let owner = format!("extension {} of the agent {}", used.target.name, agent.name);
-            used.merged_sources().for_each(|value| add(value, owner.clone(), false));
+            used.merged_sources().for_each(|value| add(value, owner.clone()));
         }
     }
     variables.into_iter().collect()

@@ -5,11 +5,13 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use goondan::bundle::Plugins;
 use goondan::store::{agreements_dir, state_root};
 use goondan::{Bundle, Error, ErrorCode, Result};
+use nix::unistd::geteuid;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -18,6 +20,7 @@ use super::capabilities::{Lines, Listed};
 use crate::args::{BundleArgs, TrustArgs};
 use crate::outcome::Outcome;
 use crate::output::{self, Stream, diagnostics};
+use crate::private_file;
 
 /// The agreements below a state root.
 pub(crate) struct Agreements {
@@ -83,7 +86,7 @@ impl Agreements {
         let text = serde_json::to_vec_pretty(&Agreement { bundle: path.to_string_lossy().into_owned(), lines })?;
         let new = file.with_extension(std::process::id().to_string());
         let written = private_directory(&self.directory.join(kind))
-            .and_then(|()| write_private(&new, &text))
+            .and_then(|()| private_file::create(&new)?.write_all(&text))
             .and_then(|()| fs::rename(&new, &file));
         written.map_err(|error| Error::new(ErrorCode::IO, format!("cannot write {}", file.display())).caused_by(error))
     }
@@ -91,38 +94,13 @@ impl Agreements {
 
 /// Makes a directory that only this user can read, unless there is one.
 fn private_directory(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
-/// Writes a new file that only this user can read. What an earlier process left of it is replaced.
-fn write_private(path: &Path, text: &[u8]) -> io::Result<()> {
-    if let Err(error) = fs::remove_file(path)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        return Err(error);
-    }
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)?.write_all(text)
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// Returns whether a file or directory is of this user, and no one else can write it.
 fn only_we_write(path: &Path) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-
-        path.symlink_metadata()
-            .is_ok_and(|found| found.uid() == nix::unistd::geteuid().as_raw() && found.mode() & 0o022 == 0)
-    }
-    #[cfg(not(unix))]
-    path.exists()
+    let found = path.symlink_metadata();
+    found.is_ok_and(|found| found.uid() == geteuid().as_raw() && found.mode() & 0o022 == 0)
 }
 
 /// Returns a path without links, which names a bundle or a directory.

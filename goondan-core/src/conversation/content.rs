@@ -7,7 +7,8 @@ use std::slice;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::part::{FilePart, Part, PartExt, TextPart, ToolOutput, text_of};
+use super::part::{FilePart, Part, TextPart, ToolOutput, text_of};
+use super::part_ext::PartExt;
 use super::texts::{Rewrite, Texts};
 use crate::depth::TooDeep;
 use crate::secret;

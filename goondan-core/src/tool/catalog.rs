@@ -140,7 +140,7 @@ impl ToolItem {
         })
     }
 
-    /// Says that this is a tool which a provider defines, in the place of one of the same interface. Models over that
+    /// Sets the provider's tool that this tool is, and replaces one of the same interface. Models over that
     /// interface are offered it as such, and their calls of it are calls of this tool: its parameters must take the
     /// arguments that the provider documents.
     ///

@@ -2,9 +2,8 @@
 //!
 //! [`Bus::emit`] locks the table of subscriptions, pushes the event to the queue of each subscription that matches
 //! it, and returns. A queue of an extension is drained by its own task, which exists only while the queue has events;
-//! those of the program it reads itself. So a slow
-//! handler delays only the later events of its own queue, and an instance without subscriptions pays one atomic load
-//! per event.
+//! the program reads its queues itself. So a slow handler delays only the later events of its own queue, and an instance
+//! without subscriptions pays one atomic load per event.
 // EVENT-01..08
 
 mod chain;

@@ -67,7 +67,7 @@ struct LastRequest {
     is_plain: bool,
     /// The calls and results of the conversation that were not sent.
     orphans: Vec<ToolCallId>,
-    /// How many messages of the conversation were not sent, because they have nothing else.
+    /// The number of messages of the conversation that were not sent, because they have nothing else.
     hidden: usize,
     /// The messages that edits have added or replaced, and the extensions that made the edits.
     edited: Vec<Change>,

@@ -100,7 +100,7 @@ impl TurnUpdate {
     }
 }
 
-/// How many events of the bus are told in a row before the turn is polled, so that many do not hold it back.
+/// The most events of the bus that are told in a row before the turn is polled, so that many do not hold it back.
 const IN_A_ROW: u32 = 32;
 
 /// The channel from a turn to its stream. Unbounded, but the stream polls the turn only when it is empty, so it holds
@@ -119,9 +119,9 @@ pub struct TurnStream {
     sender: UpdateSender,
     /// The subscriptions to them.
     events: Vec<EventStream>,
-    /// How many of them are not told yet.
+    /// The number of them that are not told yet.
     waiting: Arc<AtomicUsize>,
-    /// How many of them were the newest updates.
+    /// The number of them among the newest updates, without another update between.
     in_a_row: u32,
     result: Option<Result<TurnResult>>,
 }

@@ -1,11 +1,11 @@
 //! The input history: one file for each state root, readable by its owner only.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
 
-use nix::fcntl::OFlag;
+use crate::private_file;
 
 /// The number of inputs in the history.
 pub(crate) const MAX_INPUTS: usize = 1000;
@@ -21,7 +21,7 @@ impl InputHistory {
     /// were any.
     pub(crate) fn load(path: PathBuf) -> io::Result<Self> {
         let mut text = String::new();
-        match private(&path, OpenOptions::new().read(true)) {
+        match private_file::open(&path, OpenOptions::new().read(true)) {
             Ok(mut file) => _ = file.read_to_string(&mut text)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -51,7 +51,7 @@ impl InputHistory {
             DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         }
         // One write, so that lines of two processes are not interleaved.
-        private(&self.path, OpenOptions::new().append(true).create(true))?.write_all(line(input).as_bytes())
+        private_file::open(&self.path, OpenOptions::new().append(true).create(true))?.write_all(line(input).as_bytes())
     }
 
     fn push(&mut self, input: String) {
@@ -64,25 +64,13 @@ impl InputHistory {
     fn rewrite(&self) -> io::Result<()> {
         let new = self.path.with_extension("new");
         let lines: String = self.inputs.iter().map(|input| line(input)).collect();
-        // A process that ended here may have left it.
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        private(&new, OpenOptions::new().write(true).create_new(true))?.write_all(lines.as_bytes())?;
+        private_file::create(&new)?.write_all(lines.as_bytes())?;
         fs::rename(new, &self.path)
     }
 }
 
 fn line(input: &str) -> String {
     serde_json::Value::from(input).to_string() + "\n"
-}
-
-/// Opens a file, and no link or pipe. If it is created, only its owner can read it.
-fn private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    let file = options.mode(0o600).custom_flags(flags.bits()).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file")) }
 }
 
 #[cfg(test)]
